@@ -7,8 +7,8 @@ SHARE ?= 1/1
 LISTS ?=
 # Three processes that each look for their own tests alone: those that mostly wait for a browser, a
 # server or an installation go first, beside them the rooms of the upper floors, and all others.
-WAITING := tests/browser tests/test_cli.py tests/test_team.py tests/test_wheel.py
-UPPER := $(patsubst %,tests/%,estimators explorer measures one_model plots release report) rashomon_explorer
+WAITING := tests/browser tests/server tests/test_wheel.py
+UPPER := $(patsubst %,tests/%,estimators explorer measures mechanisms/one_model plots release report) rashomon_explorer
 LAW_WORKERS = $(if $(TESTS),0,2)
 # Without what Python keeps of each compiled file, every process the tests start compiles it all.
 PYTEST = PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
@@ -28,7 +28,7 @@ help:  ## Print this list
 app: $(VENV)/.app  ## Start the dashboard on this machine and print its address (PORT=8866)
 	@$(BIN)/python -m rashomon_explorer --no-browser $(if $(PORT),--port $(PORT))
 
-test: chromium $(VENV)/.test  ## Run the tests, those in a real browser included (TESTS=tests/test_cli.py)
+test: chromium $(VENV)/.test  ## Run the tests, those in a real browser included (TESTS=tests/server/test_cli.py)
 ifdef TESTS
 	@$(PYTEST) -m "not law" $(TESTS)
 else

@@ -16,12 +16,11 @@ from benchmarks.langevin import PSI, seconds_a_step
 from benchmarks.machine import machine
 from benchmarks.problems import logistic_problem
 from benchmarks.timing import median_seconds
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.arrays import ArrayBackend, array_backend, to_host
-from rashomon_explorer.losses.placed.rows import PlacedRows
-from rashomon_explorer.randomness import generator
-from rashomon_explorer.samplers import LangevinSampler
-from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer._utils.arrays import ArrayBackend, FloatArray, array_backend, to_host
+from rashomon_explorer._utils.randomness import generator
+from rashomon_explorer.mechanisms.samplers import LangevinSampler
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.losses.placed import PlacedRows
 
 RESULTS = Path(__file__).parent / "results" / "accelerator.json"
 SIZES = [(6_000, 12, 256), (30_000, 100, 64), (10**6, 128, 1_000), (10**7, 20, 1_000)]

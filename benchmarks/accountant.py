@@ -13,7 +13,7 @@ from rashomon_explorer.privacy import (
     bounded_range,
     repeated_bounded_range,
 )
-from rashomon_explorer.privacy.ledger.schema import write_totals
+from rashomon_explorer.privacy.ledger.file import write_totals
 from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.privacy.tradeoff import Composition, Gaussian, Subsampled
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 
 _RHO = 0.05  # of its failure probability, as its author has it
 

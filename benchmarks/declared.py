@@ -12,10 +12,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rashomon_explorer import load_dataset
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.clipping import clip_rows
-from rashomon_explorer.schema import Categorical, Numeric, TableSchema, YesNo
-from rashomon_explorer.schema.encoding import encoded_rows
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
+from rashomon_explorer.data.clipping import clip_rows
+from rashomon_explorer.data.encoder import encoded_rows
 
 FOLDER = "RASHOMON_DATA"
 """Environment variable with the folder of CSV files that declared.toml describes."""

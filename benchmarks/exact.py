@@ -7,9 +7,9 @@ import numpy as np
 
 from benchmarks.problems import logistic_problem
 from benchmarks.timing import median_seconds
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers import ExactSampler
-from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.mechanisms.samplers import ExactSampler
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.problem import Problem
 
 PSI = 0.02
 SIZES = [

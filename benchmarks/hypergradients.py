@@ -13,9 +13,8 @@ import numpy as np
 
 from benchmarks.machine import machine
 from benchmarks.rates import DELTA, slope_of
-from rashomon_explorer.randomness import generator
-from rashomon_explorer.samplers import FiniteGridSampler
-from rashomon_explorer.tuning import (
+from rashomon_explorer._utils.randomness import generator
+from rashomon_explorer.mechanisms.penalties import (
     MARGINS,
     InnerProblem,
     OuterLoss,
@@ -27,7 +26,8 @@ from rashomon_explorer.tuning import (
     gradient_mapping,
     plan_stationary,
 )
-from rashomon_explorer.tuning.walk import GradientLandscape
+from rashomon_explorer.mechanisms.penalties.walk import GradientLandscape
+from rashomon_explorer.mechanisms.samplers import FiniteGridSampler
 
 RESULTS = Path(__file__).parent / "results" / "hypergradients.json"
 BOUNDS, EPSILON = (0.5, 10.0), 1.0

@@ -7,12 +7,12 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.problems import logistic_problem
 from benchmarks.timing import median_seconds
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.samplers import ExactSampler, LangevinSampler
-from rashomon_explorer.samplers.collect import collect
-from rashomon_explorer.samplers.drift import FullDrift
-from rashomon_explorer.target import GibbsTarget
-from rashomon_explorer.threshold import SmoothThreshold
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.mechanisms.langevin.gradients import FullDrift
+from rashomon_explorer.mechanisms.samplers import ExactSampler, LangevinSampler
+from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.thresholds import SmoothThreshold
 
 SIZES = [(569, 30, 64), (6_000, 12, 256), (30_000, 100, 64)]
 DTYPES = {"float32": "single", "float64": "double"}

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.rates_pictures import FOLDER, Line, drawn
-from rashomon_explorer.privacy import Guarantee, gdp
-from rashomon_explorer.theory import (
+from rashomon_explorer.papers import (
     cyclic_composition,
     cyclic_strongly_convex,
     cyclic_strongly_convex_renyi,
 )
+from rashomon_explorer.privacy import Guarantee, gdp
 
 DELTA, EPOCHS = 1e-5, 200
 _STEP = {"sensitivity": 2 / 3, "batch_size": 1, "sigma": 1.0, "batches_per_epoch": 40}

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from rashomon_explorer import Explorer, load_dataset
-from rashomon_explorer.assets import asset_path
+from rashomon_explorer._utils.assets import asset_path
 from rashomon_explorer.explorer.table import TableEditor
 
 MODELS, PEOPLE = 5_000, 10_000

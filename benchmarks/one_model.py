@@ -21,10 +21,10 @@ from sklearn.model_selection import train_test_split
 from benchmarks.machine import machine
 from benchmarks.peers import PYTHON, ROOT
 from rashomon_explorer import DPClassifier, load_dataset
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.one_model import METHODS
-from rashomon_explorer.problem import Problem
+from rashomon_explorer.mechanisms.one_model import METHODS
+from rashomon_explorer.problem.problem import Problem
 
 RESULTS = Path(__file__).parent / "results" / "one_model.json"
 EPSILON, DELTAS, ROW_NORM = 1.0, (1e-5, 0.0), 2.0

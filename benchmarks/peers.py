@@ -13,11 +13,11 @@ from scipy.special import expit
 from benchmarks import langevin
 from benchmarks.problems import logistic_problem
 from benchmarks.timing import median_seconds
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers.drift import FullDrift
-from rashomon_explorer.target import GibbsTarget
-from rashomon_explorer.threshold import SmoothThreshold
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.mechanisms.langevin.gradients import FullDrift
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.problem.thresholds import SmoothThreshold
 
 ROOT = Path(__file__).parents[1]
 PYTHON = ROOT / ".venv-bench" / "bin" / "python"

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import expit
 
-from rashomon_explorer.problem import Problem
+from rashomon_explorer.problem.problem import Problem
 
 _SETTINGS = {"inside": {"scale": 0.6, "radius": None}, "sphere": {"scale": 2.0, "radius": 3.0}}
 

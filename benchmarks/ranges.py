@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.problems import logistic_problem
 from rashomon_explorer.measures import exact_flips, exact_ranges, exact_score_ranges
-from rashomon_explorer.problem import Problem
+from rashomon_explorer.problem.problem import Problem
 
 ROWS, PARAMETERS, PEOPLE = 5_000, 30, 1_000
 LIMIT_SECONDS = 20.0

@@ -16,17 +16,21 @@ from typing import Any
 import numpy as np
 
 from benchmarks.machine import machine
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.losses import SmoothedHingeLoss
-from rashomon_explorer.one_model import METHODS
-from rashomon_explorer.planning import Request
-from rashomon_explorer.planning.warn_weak import said_elsewhere
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.randomness import generator
-from rashomon_explorer.theory.huber import least_huber_barrier
-from rashomon_explorer.theory.packing import least_excess, many_wells, nonconvex_excess
-from rashomon_explorer.theory.rates import RATES, bilevel_instance_excess
+from rashomon_explorer.mechanisms.one_model import METHODS
+from rashomon_explorer.mechanisms.planning import Request
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.papers.instances import (
+    least_excess,
+    least_huber_barrier,
+    many_wells,
+    nonconvex_excess,
+)
+from rashomon_explorer.papers.rates import RATES, bilevel_instance_excess
+from rashomon_explorer.problem.losses import SmoothedHingeLoss
+from rashomon_explorer.problem.problem import Problem
 
 RESULTS = Path(__file__).parent / "results" / "rates.json"
 DELTA = 1e-6

@@ -19,9 +19,9 @@ from sklearn.model_selection import train_test_split
 from benchmarks.adassp import adassp
 from benchmarks.machine import machine
 from rashomon_explorer import DPRegressor, load_dataset
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.problem import add_intercept
-from rashomon_explorer.randomness import generator
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.randomness import generator
+from rashomon_explorer.problem.problem import add_intercept
 
 RESULTS = Path(__file__).parent / "results" / "regression.json"
 EPSILONS, DELTA = (1.0, 4.0), 1e-5

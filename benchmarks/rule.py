@@ -18,13 +18,13 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.simulated import SIZES, Table, tables
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.planning import plan, plan_path
-from rashomon_explorer.planning.rule import RADII, completed
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers import PlannedPath
-from rashomon_explorer.samplers.collect import collect
-from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.mechanisms.planning import plan, plan_path
+from rashomon_explorer.mechanisms.planning.options import RADII, completed
+from rashomon_explorer.mechanisms.samplers import PlannedPath
+from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.problem import Problem
 
 RESULTS = Path(__file__).parent / "results" / "rule.json"
 BUDGETS = (0.1, 1.0, 4.0)

@@ -21,10 +21,10 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.rule import scaled
 from benchmarks.simulated import KINDS, LARGE, SIZES, UNBALANCED, Table, of_classes, tables
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.estimators.made_once import made_once
-from rashomon_explorer.estimators.parameters import ENCODED_NORM
-from rashomon_explorer.planning import mechanisms
-from rashomon_explorer.planning.tilted import plan_tilted
+from rashomon_explorer.estimators.rashomon import ENCODED_NORM
+from rashomon_explorer.estimators.selection import made_once
+from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_tilted
+from rashomon_explorer.mechanisms.planning import registry as mechanisms
 
 RESULTS = Path(__file__).parent / "results" / "ways.json"
 BUDGETS = (0.1, 1.0, 4.0)

@@ -16,11 +16,11 @@ import numpy as np
 
 from benchmarks.machine import machine
 from rashomon_explorer import RashomonClassifier, RashomonTreeClassifier
-from rashomon_explorer.block_problem import BlockProblem
-from rashomon_explorer.blocks import RowBlocks, row_blocks
-from rashomon_explorer.blocks.workers import Threads
 from rashomon_explorer.measures import multiplicity_table
 from rashomon_explorer.measures.ranges import exact_score_ranges
+from rashomon_explorer.problem.chunked_problem import BlockProblem
+from rashomon_explorer.rows import RowBlocks, row_blocks
+from rashomon_explorer.rows.workers import Threads
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
 COLUMNS, MODELS = 20, 16

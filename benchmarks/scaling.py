@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from benchmarks.problems import logistic_problem
 from benchmarks.timing import median_seconds
-from rashomon_explorer.problem import Problem
+from rashomon_explorer.problem.problem import Problem
 
 ROWS = (1_000, 10_000, 100_000, 1_000_000)
 

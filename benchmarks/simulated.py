@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtri
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 
 SIZES = ((400, 30), (1_500, 12), (1_500, 60), (6_000, 30))
 LARGE = ((6_000, 30), (20_000, 20), (40_000, 60))

@@ -16,10 +16,9 @@ from sklearn.linear_model import RidgeCV
 from benchmarks.declared import Declared, loaders
 from benchmarks.machine import machine
 from rashomon_explorer import DPBilevelSearch
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import WeakGuaranteeWarning
-from rashomon_explorer.problem import add_intercept
-from rashomon_explorer.tuning import (
+from rashomon_explorer.mechanisms.penalties import (
     MARGINS,
     GeneralisedTarget,
     InnerProblem,
@@ -32,7 +31,8 @@ from rashomon_explorer.tuning import (
     pair_sensitivity,
     validation_rows,
 )
-from rashomon_explorer.tuning.tuning_plan import MECHANISMS
+from rashomon_explorer.mechanisms.penalties.plan import MECHANISMS
+from rashomon_explorer.problem.problem import add_intercept
 
 RESULTS = Path(__file__).parent / "results" / "tuning.json"
 BUDGETS = (0.1, 1.0, 10.0)

@@ -21,9 +21,9 @@ from benchmarks.declared import Declared, loaders
 from benchmarks.machine import machine
 from benchmarks.peers import PYTHON, ROOT
 from benchmarks.ways import WAYS, Made, Task, Way, run
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.losses import SoftmaxLoss
-from rashomon_explorer.problem import Problem
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.problem.losses import SoftmaxLoss
+from rashomon_explorer.problem.problem import Problem
 
 RESULTS = Path(__file__).parent / "results" / "utility.json"
 BUDGETS = (0.1, 1.0, 4.0)

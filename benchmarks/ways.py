@@ -12,14 +12,14 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from benchmarks import objective_perturbation
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.estimators.beforehand import is_tried
-from rashomon_explorer.estimators.parameters import ENCODED_NORM
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.estimators.feasibility import is_tried
+from rashomon_explorer.estimators.rashomon import ENCODED_NORM
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.planning import Plan
-from rashomon_explorer.planning.warn_weak import said_elsewhere
-from rashomon_explorer.samplers import traits_of
-from rashomon_explorer.samplers.preflight import preflight
+from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.samplers import traits_of
+from rashomon_explorer.mechanisms.samplers.feasibility import preflight
 
 _MOST_PARAMETERS = 150  # of exact draws: beyond, a trial by itself takes longer than all else
 _PATIENCE = 100_000

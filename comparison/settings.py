@@ -11,34 +11,33 @@ import numpy as np
 import pandas as pd
 
 from comparison.plain import digest, figure_parts, plain
-from rashomon_explorer import (
-    DPBilevelSearch,
-    DPClassifier,
-    DPRegressor,
-    Explorer,
-    Ledger,
-    PrivateSearch,
-    RashomonClassifier,
-    RashomonRegressor,
-    RashomonTreeClassifier,
-    load_dataset,
-    plan,
-)
-from rashomon_explorer.measures import (
-    exact_ambiguity,
-    exact_coefficient_ranges,
-    exact_score_ranges,
-    fairness_audit,
-    model_reliance,
-    multiplicity_table,
-    penalised_problem,
-    permutation_importance,
-)
-from rashomon_explorer.one_model import METHODS
-from rashomon_explorer.planning import Request, plan_options
-from rashomon_explorer.release import QUERIES, release
-from rashomon_explorer.report import curator_report, release_report
-from rashomon_explorer.samplers import SAMPLERS
+from rashomon_explorer import DPBilevelSearch
+from rashomon_explorer import DPClassifier
+from rashomon_explorer import DPRegressor
+from rashomon_explorer import Explorer
+from rashomon_explorer import Ledger
+from rashomon_explorer import PrivateSearch
+from rashomon_explorer import RashomonClassifier
+from rashomon_explorer import RashomonRegressor
+from rashomon_explorer import RashomonTreeClassifier
+from rashomon_explorer import load_dataset
+from rashomon_explorer import plan
+from rashomon_explorer.measures import exact_ambiguity
+from rashomon_explorer.measures import exact_coefficient_ranges
+from rashomon_explorer.measures import exact_score_ranges
+from rashomon_explorer.measures import fairness_audit
+from rashomon_explorer.measures import model_reliance
+from rashomon_explorer.measures import multiplicity_table
+from rashomon_explorer.measures import penalised_problem
+from rashomon_explorer.measures import permutation_importance
+from rashomon_explorer.mechanisms.one_model import METHODS
+from rashomon_explorer.mechanisms.planning import Request
+from rashomon_explorer.mechanisms.planning import plan_options
+from rashomon_explorer.release import QUERIES
+from rashomon_explorer.release import release
+from rashomon_explorer.report import curator_report
+from rashomon_explorer.report import release_report
+from rashomon_explorer.mechanisms.samplers import SAMPLERS
 
 Setting = tuple[str, Callable[[], Any]]
 

@@ -7,7 +7,7 @@ does not load the dashboard.
 from importlib import import_module
 from typing import Any
 
-from rashomon_explorer.memory_limits import spare_addresses
+from rashomon_explorer._utils.memory_limits import spare_addresses
 
 spare_addresses()  # before pandas is imported, and Arrow with it
 
@@ -23,17 +23,17 @@ _HOMES = {
     "PublicBoundsScaler": "estimators",
     "RashomonClassifier": "estimators",
     "RashomonRegressor": "estimators",
-    "RashomonSet": "rashomon_set",
+    "RashomonSet": "sets",
     "RashomonTreeClassifier": "estimators",
-    "TableEncoder": "schema",
-    "TableSchema": "schema",
-    "array_backend": "arrays",
-    "list_datasets": "datasets",
-    "load_csv": "datasets",
-    "load_dataset": "datasets",
-    "plan": "planning",
+    "TableEncoder": "data",
+    "TableSchema": "data",
+    "array_backend": "_utils.arrays",
+    "list_datasets": "data",
+    "load_csv": "data",
+    "load_dataset": "data",
+    "plan": "mechanisms.planning",
     "privacy_leaks": "estimators",
-    "propose_schema": "schema",
+    "propose_schema": "data",
 }
 
 __all__ = [

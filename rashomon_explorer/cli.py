@@ -197,8 +197,8 @@ def _ask_for_table(options: argparse.Namespace) -> None:
         if options.target or options.schema:
             raise DataError("--target and --schema are of a table: say --data, its file or folder")
         return
-    from rashomon_explorer.blocks import row_blocks
-    from rashomon_explorer.schema import TableSchema
+    from rashomon_explorer.data import TableSchema
+    from rashomon_explorer.rows import row_blocks
 
     schema = None if options.schema is None else options.schema.absolute()
     declared = None if schema is None else TableSchema.of(schema).target
@@ -221,15 +221,15 @@ def _is_free(ip: str, port: int) -> bool:
 
 
 def _list_datasets(options: argparse.Namespace) -> int:
-    from rashomon_explorer.datasets import list_datasets
+    from rashomon_explorer.data import list_datasets
 
     print(list_datasets().to_string(index=False, max_colwidth=60))
     return 0
 
 
 def _examine(options: argparse.Namespace) -> int:
-    from rashomon_explorer.blocks.doctor import cluster_findings
     from rashomon_explorer.exceptions import ClusterError
+    from rashomon_explorer.rows.dask import cluster_findings
 
     try:
         found = cluster_findings(options.scheduler)
@@ -276,7 +276,7 @@ def _export_ledger(ledger: "Ledger", options: argparse.Namespace) -> None:
 
 
 def _ledger_lines(ledger: "Ledger", delta: float | None) -> Iterator[str]:
-    from rashomon_explorer.rounding import left_text, rounded_up
+    from rashomon_explorer._utils.formatting import left_text, rounded_up
 
     budget, entries = ledger.budget, ledger.entries()
     if budget is None:
@@ -296,7 +296,7 @@ def _ledger_lines(ledger: "Ledger", delta: float | None) -> Iterator[str]:
 
 
 def _spent(ledger: "Ledger", delta: float | None) -> str:
-    from rashomon_explorer.rounding import rounded_up
+    from rashomon_explorer._utils.formatting import rounded_up
 
     spent = ledger.spent(delta)
     if delta is None:

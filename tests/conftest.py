@@ -23,7 +23,7 @@ import pytest
 from hypothesis import is_hypothesis_test, settings
 from xdist.scheduler import LoadFileScheduling
 
-from rashomon_explorer.planning.warn_weak import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
 from tests.patience import until
 from tests.scheduling import longest_first
 

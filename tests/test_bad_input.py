@@ -11,21 +11,26 @@ import pytest
 from numpy.typing import NDArray
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.constants import Constants
-from rashomon_explorer.domains import Ball
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError, LargeDeltaWarning, SamplerError
-from rashomon_explorer.losses import Loss, SoftmaxLoss
-from rashomon_explorer.planning import largest_beta, pareto_table, plan, plan_options
-from rashomon_explorer.planning.tilted import plan_tilted
-from rashomon_explorer.planning.trees import plan_trees
+from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_tilted
+from rashomon_explorer.mechanisms.penalties import PenaltyConstants, plan_stationary, plan_tuning
+from rashomon_explorer.mechanisms.planning import largest_beta, pareto_table, plan, plan_options
+from rashomon_explorer.mechanisms.planning.trees import plan_trees
+from rashomon_explorer.mechanisms.samplers import (
+    ExactSampler,
+    HitAndRunSampler,
+    MalaSampler,
+    Sampler,
+)
+from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Ledger
-from rashomon_explorer.problem import Problem
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses import Loss, SoftmaxLoss
+from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import plan_release, release
-from rashomon_explorer.samplers import ExactSampler, HitAndRunSampler, MalaSampler, Sampler
-from rashomon_explorer.samplers.collect import collect
-from rashomon_explorer.target import GibbsTarget
-from rashomon_explorer.tuning import PenaltyConstants, plan_stationary, plan_tuning
 from tests.crossing import crossed
 
 Estimator = RashomonClassifier | RashomonRegressor

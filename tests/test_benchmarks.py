@@ -32,8 +32,8 @@ from benchmarks import (
 )
 from benchmarks.adassp import adassp
 from benchmarks.problems import logistic_problem
+from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Ledger, adaptive_epsilon, bounded_range
-from rashomon_explorer.target import GibbsTarget
 
 RATIOS = ("xla_ratio", "blackjax_ratio", "mala_ratio")
 NO_DIFFERENCE = {"energy": 0.0, "gradient": 0.0, "projection": 0.0}

@@ -17,37 +17,14 @@ PACKAGE = ROOT / "rashomon_explorer"
 
 # Lowest floor first. A module imports from floors below its own and from its own folder.
 FLOORS = [
-    {"array_types", "feature_groups", "shown", "validation", "rounding", "search", "memory_limits"},
-    {
-        "exceptions",
-        "arrays",
-        "assets",
-        "figure_library",
-        "randomness",
-        "leaks",
-        "leak_memory",
-        "users_line",
-        "cores",
-        "progress",
-        "private_files",
-        "shapes",
-        "durable_files",
-        "traces",
-    },
-    {"clipping", "carries_leaks", "coefficients", "containers", "sklearn_compat"},
-    {"schema", "column_map"},
-    {"blocks"},
-    {"privacy", "losses", "domains", "datasets", "threshold"},
-    {"constants", "minimum", "envelopes"},
-    {"planning"},
-    {"diagnostics", "secure_noise", "problem_input", "held_rows"},
+    {"exceptions", "_utils"},
+    {"data"},
+    {"rows"},
+    {"privacy"},
     {"problem"},
-    {"block_problem"},
-    {"target", "network"},
-    {"samplers"},
-    {"tuning", "one_model", "selection"},
-    {"theory"},
-    {"rashomon_set"},
+    {"mechanisms"},
+    {"papers"},
+    {"sets"},
     {"trees"},
     {"measures", "estimators"},
     {"release"},
@@ -168,9 +145,9 @@ def test_nothing_of_the_product_imports_what_is_kept_to_compare_with() -> None:
         path.relative_to(PACKAGE).parts[0]
         for path in _modules()
         for module in _imported_modules(path.read_text(encoding="utf-8"), PACKAGE.name)
-        if _room(module) == "theory"
+        if _room(module) == "papers"
     }
-    assert asking == {"theory"}
+    assert asking == {"papers"}
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
@@ -207,14 +184,19 @@ def test_a_folders_own_file_closes_a_circle_too() -> None:
 @pytest.mark.parametrize(
     ("source", "room", "package", "expected"),
     [
-        ("from rashomon_explorer.plots.theme import BLUE", "losses", "", ["plots"]),
+        ("from rashomon_explorer.plots.theme import BLUE", "problem", "", ["plots"]),
         ("import rashomon_explorer.explorer", "privacy", "", ["explorer"]),
-        ("def f():\n    from rashomon_explorer import RashomonSet", "target", "", ["__init__"]),
-        ("from rashomon_explorer import samplers", "target", "", ["samplers"]),
-        ("from ..problem import Problem", "losses", "rashomon_explorer.losses", ["problem"]),
-        ("from .. import problem", "losses", "rashomon_explorer.losses", ["problem"]),
-        ("from .base import Loss", "losses", "rashomon_explorer.losses", []),
-        ("from rashomon_explorer.losses import Loss\nimport numpy", "problem", "", []),
+        ("def f():\n    from rashomon_explorer import RashomonSet", "mechanisms", "", ["__init__"]),
+        ("from rashomon_explorer import sets", "mechanisms", "", ["sets"]),
+        ("from ..problem import Problem", "rows", "rashomon_explorer.rows", ["problem"]),
+        ("from .. import problem", "rows", "rashomon_explorer.rows", ["problem"]),
+        ("from .base import Loss", "problem", "rashomon_explorer.problem.problem.losses", []),
+        (
+            "from rashomon_explorer.problem.problem.losses import Loss\nimport numpy",
+            "mechanisms",
+            "",
+            [],
+        ),
         ("from rashomon_explorer.measures import ambiguity", "estimators", "", ["measures"]),
     ],
 )

@@ -38,16 +38,16 @@ def test_text_that_is_gone_or_twice_is_refused():
 
 
 OWN = """
-tests = ["tests/test_rounding.py::test_edges"]
+tests = ["tests/_utils/test_rounding.py::test_edges"]
 
 [[mutation]]
-file = "rashomon_explorer/rounding.py"
+file = "rashomon_explorer/_utils/formatting.py"
 old = "_SOMETHING else 0.0"
 new = "_SOMETHING else 0.1"
 claim = "no test of the list looks at what is left"
 
 [[mutation]]
-file = "rashomon_explorer/rounding.py"
+file = "rashomon_explorer/_utils/formatting.py"
 old = "_rounded(value, ROUND_CEILING)"
 new = "_rounded(value, ROUND_FLOOR)"
 claim = "prices are rounded up"
@@ -57,7 +57,7 @@ claim = "prices are rounded up"
 @pytest.mark.law
 def test_a_list_of_ones_own_runs_on_a_copy(tmp_path, capsys):
     """One that is caught and one that is not, and the tree stays as it was."""
-    source = ROOT / "rashomon_explorer/rounding.py"
+    source = ROOT / "rashomon_explorer/_utils/formatting.py"
     kept = source.read_text(encoding="utf-8")
     own = tmp_path / "own.toml"
     own.write_text(OWN, encoding="utf-8")

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import rashomon_explorer.network as network_module
+import rashomon_explorer.problem.network as network_module
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.network import NetworkTarget
-from rashomon_explorer.samplers.drift import NetworkDrift
-from rashomon_explorer.samplers.langevin import LangevinSampler
+from rashomon_explorer.mechanisms.langevin.gradients import NetworkDrift
+from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
+from rashomon_explorer.problem.network import NetworkTarget
 
 
 def network(n=30, d=3, seed=0, **settings):

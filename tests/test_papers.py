@@ -59,7 +59,7 @@ def _check_row(row: list[str]) -> None:
 def test_a_name_that_is_gone_is_noticed() -> None:
     """Negative control of the test above."""
     with pytest.raises(AttributeError):
-        found("theory.packing.no_such_thing")
+        found("papers.instances.no_such_thing")
     assert "test_no_such_thing" not in named_in("test_papers.py")
 
 

@@ -1,283 +1,475 @@
-"""How the two estimators fit: plan, reserve, draw, commit."""
+"""Base of the private estimators."""
 
-import math
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import wraps
+from html import escape
+from types import FrameType
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Tags, check_random_state, estimator_html_repr
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.arrays import placed_on
-from rashomon_explorer.coefficients import EncodedCoefficients
-from rashomon_explorer.column_map import ColumnMap
-from rashomon_explorer.estimators.beforehand import hear_before
-from rashomon_explorer.estimators.block_table import BlockTable
-from rashomon_explorer.estimators.callbacks import DrawReporter
-from rashomon_explorer.estimators.enclosing import learnt_before
-from rashomon_explorer.estimators.over_blocks import a_number, over_blocks
-from rashomon_explorer.estimators.parameters import RashomonParameters, radius_of
-from rashomon_explorer.estimators.unread import UnreadTable
-from rashomon_explorer.estimators.warn import (
-    warn_if_shortened,
-    warn_if_uncharged,
-    warn_of_a_leak,
-    warn_of_sphere,
+from rashomon_explorer._utils.arrays import FloatArray, backend_for
+from rashomon_explorer._utils.containers import check_readable, values_of
+from rashomon_explorer._utils.formatting import hit_rate_text
+from rashomon_explorer._utils.randomness import generator, noise_assumptions
+from rashomon_explorer._utils.sklearn_compat import register_repr
+from rashomon_explorer._utils.taint import ONE_BY_ONE
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.data.clipping import ColumnMap, clip_rows, warn_if_clipped
+from rashomon_explorer.data.encoder import warn_of_unconfirmed
+from rashomon_explorer.estimators.pipelines import learns_bounds, privacy_leaks
+from rashomon_explorer.estimators.tables import BlockTable, DeclaredTable, UnreadTable
+from rashomon_explorer.exceptions import (
+    LedgerWarning,
+    PrivacyLeakWarning,
+    RadiusBindsWarning,
+    users_line,
 )
-from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.losses import Loss, get_loss
-from rashomon_explorer.planning import Plan
-from rashomon_explorer.planning.rule import AUTO
-from rashomon_explorer.privacy import Charge, Guarantee, no_guarantee
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.progress import tally
-from rashomon_explorer.rashomon_set import RashomonSet
-from rashomon_explorer.samplers import SAMPLERS, Sampler, traits_of
-from rashomon_explorer.samplers.collect import Draws, collect
-from rashomon_explorer.samplers.columns import released_map
-from rashomon_explorer.samplers.hit_and_run import reaches_sphere
-from rashomon_explorer.sklearn_compat import (
-    CallbackContext,
-    CallbackSupportMixin,
-    callback_context,
-    has_callbacks,
-)
-from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
+from rashomon_explorer.mechanisms.samplers.scaling import released_map
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
+from rashomon_explorer.privacy.guarantee import asked_for, numbers_of
+from rashomon_explorer.privacy.notions import computed_on
+from rashomon_explorer.problem.chunked_problem import BlockProblem
+from rashomon_explorer.problem.losses import Loss
+from rashomon_explorer.rows import Step
+from rashomon_explorer.rows.coercion import blocks_with, is_in_blocks
+from rashomon_explorer.rows.steps import Longer, Mapped
+from rashomon_explorer.sets.linear import sphere_in_words
 
 
-class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters):
-    """Draws a Rashomon set; subclasses say what targets and predictions are."""
+class ShowsFit(BaseEstimator):
+    """Adds a line to an estimator's repr and diagram once it is fitted.
 
-    def predict_each(self, X: ArrayLike) -> NDArray[Any]:
-        """Prediction of every drawn model.
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 2_500, [1, 1, 0, 0] * 2_500
+    >>> RashomonClassifier(n_draws=5).fit(X, y)
+    RashomonClassifier(n_draws=5)
+    # fitted: 5 draws on 10,000 rows, hit rate ≥ 91%, ε = 1 at δ = 1e-6
+    """
+
+    if TYPE_CHECKING:
+        guarantee_: Guarantee
+        plan_: Any
+        rashomon_set_: Any
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Like scikit-learn's, and a line more once fitted."""
+        settings = super().__repr__(N_CHAR_MAX)
+        fitted = self._fitted_line()
+        return f"{settings}\n# {fitted}" if fitted else settings
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """scikit-learn's diagram and the line below it, where diagrams are shown."""
+        if get_config()["display"] != "diagram":
+            raise AttributeError('_repr_html_ needs display="diagram" in scikit-learn\'s settings')
+        return self._diagram
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """Text, and the diagram where diagrams are shown."""
+        shown = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            shown["text/html"] = self._diagram()
+        return shown
+
+    def _diagram(self) -> str:
+        diagram = str(estimator_html_repr(self))
+        fitted = self._fitted_line()
+        return f"{diagram}<p>{escape(fitted)}</p>" if fitted else diagram
+
+    def _fitted_line(self) -> str:
+        what, *promised = self._made_words()
+        if not what:
+            return ""
+        paid = self.guarantee_
+        if not paid.holds:
+            return f"fitted: {what}, no guarantee"
+        said = [what, *promised, asked_for(paid) or numbers_of(paid)]
+        seed = ", drawn with a known seed: not private" if paid.seeded else ""
+        return f"fitted: {', '.join(said)}{seed}"
+
+    def _made_words(self) -> list[str]:
+        """Say what was made, and then what was promised of it; one empty word before a fit."""
+        if not hasattr(self, "rashomon_set_"):
+            return [""]
+        planned, draws = self.plan_, self.rashomon_set_.n_draws
+        many = f"{draws:,} draw{'' if draws == 1 else 's'} on {planned.n:,} rows"
+        hits = f"hit rate ≥ {hit_rate_text(planned.hit_rate_bound)}"
+        return [many, hits] if has_hit_rate(planned) else [many]
+
+
+register_repr(ShowsFit)
+
+
+class LooksThrough:
+    """An estimator whose rows can be looked through for nothing."""
+
+    def check_rows(self, X: Any, y: Any = None) -> None:
+        """Look through the rows for what would make ``fit`` fail; charges nothing (curator).
+
+        A ledger is charged before a value is read, so that rows which cannot be used cost the
+        price and give no model. What is found here depends on private rows: it is for who may see
+        them, and no part of a release.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or rows in blocks where ``fit`` takes them
+        y : array-like of shape (n_samples,)
+            Left out for rows in blocks.
 
-        Returns
-        -------
-        ndarray of shape (n_draws, n_samples)
-            Class labels, or predicted targets.
+        Raises
+        ------
+        ValueError, TypeError
+            For text, gaps, infinities, labels that are not declared, shapes that do not fit.
+
+        Warns
+        -----
+        UserWarning
+            If rows or targets would be clipped.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> RashomonClassifier(classes=[0, 1]).check_rows([[0.1], [0.2]], [0, 2])
+        Traceback (most recent call last):
+            ...
+        ValueError: y holds 2, which is not among the declared classes [0, 1]: ...
         """
-        return self._predictions(self._scores(X))
+        self._look_through(X, y)
 
-    @over_blocks(a_number)
-    def decision_spread(self, X: ArrayLike) -> FloatArray:
-        """How far the drawn models disagree about each row.
+    def _look_through(self, X: Any, y: Any) -> None:
+        raise TypeError(f"{type(self).__name__} must say what it reads")
 
-        The standard deviation over the draws of the predicted target or probability, that of
-        the class about which they disagree most; with two classes both have the same. With it
-        one decides or abstains (§1.2 of Ganesh et al. 2023).
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
+def warn_if_shortened(share: float, row_norm: float) -> None:
+    """Tell the curator that rows were shortened: the usual sign of unscaled features.
 
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            In units of the prediction; the population form (divided by n_draws), so that one
-            draw has spread 0.
-        """
-        spread = self._scores(X).std(axis=0)
-        return np.asarray(spread.max(axis=-1) if spread.ndim == 2 else spread)
+    >>> warn_if_shortened(0.01, 1.0)
+    """
+    warn_if_clipped(
+        share,
+        f"rows are longer than row_norm={row_norm:g}",
+        "Scale features by their public ranges first: make_pipeline(PublicBoundsScaler(bounds), "
+        "...); or declare a larger row_norm.",
+    )
 
-    def _scores(self, X: ArrayLike) -> FloatArray:
-        rows = self._checked(X)
-        return self.rashomon_set_.scores(rows)
 
-    def _predictions(self, scores: FloatArray) -> NDArray[Any]:
-        raise TypeError(f"{type(self).__name__} must say what a score means")
+def warn_if_uncharged(guarantee: Guarantee, leak: str) -> None:
+    """Tell who gave a ledger that nothing is charged, for nothing can be promised.
 
-    def _target_bounds(self) -> tuple[float, float]:
-        return (-1.0, 1.0)
+    >>> from rashomon_explorer.privacy import pure
+    >>> warn_if_uncharged(pure(1.0), "")
+    """
+    if guarantee.holds:
+        return
+    remedy = "Declare the bounds instead" if leak else "Take another sampler, or no ledger"
+    warnings.warn(
+        f"{guarantee.theorem}: these draws have no privacy guarantee and cannot be released, so "
+        f"that the ledger is not charged. {remedy}",
+        PrivacyLeakWarning if leak else LedgerWarning,
+        stacklevel=users_line(),
+    )
 
-    def _fit(self, table: UnreadTable | BlockTable, leak: str) -> None:
-        with placed_on(table.arrays):
-            self._fit_there(table, leak)
 
-    def _fit_there(self, table: UnreadTable | BlockTable, leak: str) -> None:
-        """Plan, reserve, start, and only then read; at the end set the fitted attributes.
+def warn_of_a_leak(leak: str) -> None:
+    """Tell what the numbers themselves told, after the price was charged."""
+    warnings.warn(
+        f"{leak}: the rows hold numbers that were made with it, which no container said and only a "
+        "look at them showed. These draws have no privacy guarantee and cannot be released; a "
+        "ledger that was given is charged already. Declare the bounds instead",
+        PrivacyLeakWarning,
+        stacklevel=users_line(),
+    )
 
-        ``leak`` says what the rows were made with that was learnt from them, if anything.
-        """
-        leak = leak or learnt_before(self) or table.unconfirmed
-        loss = self._posed(table)
-        planned = self._planned(*table.shape, loss)
-        if self.sampler != AUTO:  # which has tried already
-            hear_before(planned, self.sampler, self.patience)
-        sampler = self._sampler(planned, loss)
-        guarantee = no_guarantee(leak) if leak else self._guarantee(planned, sampler)
-        if guarantee.holds:
-            stated = (*guarantee.assumptions, *table.assumptions)
-            guarantee = replace(guarantee, assumptions=stated)
-        context = callback_context(self, planned.n_draws)
-        if self.ledger is not None:
-            warn_if_uncharged(guarantee, leak)
 
-        def draw() -> dict[str, Any]:
-            if charge is not None:
-                table.recognised(charge.path)
-            return self._drawn(table, loss, planned, sampler, guarantee, context)
+def warn_of_sphere(radius: float) -> None:
+    """Warn the curator that the Rashomon set goes on beyond the ball of models."""
+    warnings.warn(
+        f"{sphere_in_words(radius)}. (Curator: this was read from private rows.)",
+        RadiusBindsWarning,
+        stacklevel=users_line(),
+    )
 
-        charge = self._reserve(guarantee, planned)
-        fitted = draw() if charge is None else charge.run(draw)
-        self._hold(fitted)
 
-    def _posed(self, table: UnreadTable | BlockTable) -> Loss:
-        return get_loss(self._loss)
+Method = TypeVar("Method", bound=Callable[..., Any])
 
-    def _drawn(
-        self,
-        table: UnreadTable | BlockTable,
-        loss: Loss,
-        planned: Plan,
-        sampler: Sampler,
-        guarantee: Guarantee,
-        context: CallbackContext,
-    ) -> dict[str, Any]:
-        """Read the rows and draw; the fitted attributes."""
-        rng = self._generator()
-        if guarantee.holds and (leak := table.leak):
-            warn_of_a_leak(leak)
-            guarantee = no_guarantee(leak)
-        problem, scale, shortened = self._problem(table, loss, planned, rng)
+_WHY = (
+    "the price of a draw counts on every row having the weight 1/n, and one that weighs w times as "
+    "much moves the loss w times as far"
+)
+
+REFUSED: Mapping[str, str] = {
+    "sample_weight": f"sample_weight is not supported: {_WHY}, so that the largest weight would "
+    "multiply the price. Leave it out; groups can be compared with measures and weighted there",
+    "class_weight": f"class_weight is not supported: {_WHY}. Leave it out, and choose the "
+    "threshold on predict_proba instead, which needs no weights and costs nothing",
+}
+"""What is refused, and the words it is refused with."""
+
+
+def refuses_weights(method: Method) -> Method:
+    """Let a method answer a weight with the reason for refusing it; None is no weight.
+
+    Examples
+    --------
+    >>> @refuses_weights
+    ... def fit(X):
+    ...     return X
+    >>> fit([1.0], sample_weight=None)
+    [1.0]
+    >>> fit([1.0], sample_weight=[2.0])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    TypeError: sample_weight is not supported: the price of a draw counts on every row having ...
+    """
+
+    @wraps(method)
+    def refusing(*args: Any, **given: Any) -> Any:
+        for name, why in REFUSED.items():
+            if given.pop(name, None) is not None:
+                raise TypeError(why)
+        return method(*args, **given)
+
+    return refusing  # type: ignore[return-value]
+
+
+_BAGGING = "sklearn.ensemble._bagging"
+
+
+def learnt_before(estimator: Any) -> str:
+    """Read from the enclosing pipelines' settings what they learnt bounds with; reads no row.
+
+    Empty if no earlier step is a ``PublicBoundsScaler`` that learns.
+    """
+    earlier = (step for pipe in _enclosing(estimator) for _, step in pipe.steps[:-1])
+    return "bounds were learnt from the rows" if any(map(learns_bounds, earlier)) else ""
+
+
+def not_known_to_be_public(estimator: Any) -> list[str]:
+    """Ask :func:`privacy_leaks` about the enclosing pipelines, and look for resampling."""
+    resampler = _resampler(estimator)
+    resampled = [f"{resampler}, which may repeat a record"] if resampler else []
+    pipes = [Pipeline(pipe.steps[:-1]) for pipe in _enclosing(estimator) if len(pipe.steps) > 1]
+    return [*resampled, *(leak for pipe in pipes for leak in privacy_leaks(pipe))]
+
+
+def warn_of_repeated_records(estimator: Any) -> None:
+    """Warn if the fit that is to be charged is one of an ensemble that draws rows with repeats.
+
+    Read from the callers: whether rows repeat cannot be seen without a look at them.
+    """
+    if resampler := _resampler(estimator):
+        warnings.warn(
+            f"{resampler} may repeat a record within one fit: a record that occurs k times costs k "
+            "times the ε that is charged, and the ledger does not count that. Use bootstrap=False "
+            "with max_samples below 1, which takes each record once at most, or fit without the "
+            "ensemble",
+            LedgerWarning,
+            stacklevel=users_line(),
+        )
+
+
+def _resampler(estimator: Any) -> str:
+    """Name what is running that fits with repeated rows; "" if nothing known is."""
+    for pipe in _enclosing(estimator):
+        for _, step in pipe.steps[:-1]:
+            if hasattr(step, "fit_resample"):  # of imbalanced-learn
+                return type(step).__name__
+    for frame in _callers():
+        if frame.f_globals.get("__name__") == _BAGGING:
+            # In a worker process the ensemble's own method is not among the callers.
+            ensemble = frame.f_locals.get("ensemble", frame.f_locals.get("self"))
+            if getattr(ensemble, "bootstrap", False):
+                return type(ensemble).__name__
+    return ""
+
+
+def _callers() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _enclosing(estimator: Any) -> Iterator[Pipeline]:
+    # A pipeline tells its last step nothing of the others, and a transformer in between takes
+    # every mark off the rows. But its fit is running, so that it can be found among the callers,
+    # and so can a search or an ensemble that is a pipeline's last step and fits copies of it.
+    within = [estimator]
+    for frame in _callers():
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, BaseEstimator) and owner is not within[-1]:
+            last = owner.steps[-1][1] if isinstance(owner, Pipeline) else None
+            if any(last is one for one in within):
+                yield owner
+            within.append(owner)
+
+
+class PaysForRows(ShowsFit, LooksThrough):
+    """The parts of a fit that do not depend on what is drawn."""
+
+    _numeric: ClassVar[bool] = False  # whether targets must be numbers
+
+    if TYPE_CHECKING:
+        row_norm: Any
+        schema: Any
+        ledger: Any
+        random_state: Any
+
+    @property
+    def _row_norm(self) -> float:
+        """Declared bound of ‖x‖."""
+        return float(self.row_norm)
+
+    @property
+    def _declared(self) -> TableSchema | None:
+        return None if self.schema is None else TableSchema.of(self.schema)
+
+    def _n_encoded(self, n_features: int | None) -> int:
+        declared = self._declared
+        if declared is not None:
+            return len(declared.encoded_names)
+        if n_features is None:
+            raise ValueError("n_features must be given where there is no schema")
+        return n_features
+
+    def _table(self, X: Any, y: Any, *, numeric: bool) -> UnreadTable:
+        """Measure the table; no value is read."""
+        declared, charged = self._declared, self.ledger is not None
+        if declared is None:
+            return UnreadTable(self, X, y, numeric=numeric, charged=charged)
+        warn_of_unconfirmed(declared)
+        asked: dict[str, Any] = {"numeric": numeric, "charged": charged}
+        return DeclaredTable(self, X, y, **asked, schema=declared, row_norm=self._row_norm)
+
+    def _look_through(self, X: Any, y: Any) -> None:
+        if is_in_blocks(X):
+            self._look_through_blocks(self._any_table(X, y, numeric=self._numeric))
+            return
+        table = self._table(X, y, numeric=self._numeric)
+        self._posed(table)
+        self._targets(table)
         if table.may_be_long:
-            warn_if_shortened(shortened, self._row_norm)
-        public = {**self._public(table), "scale_": scale}
+            warn_if_shortened(clip_rows(table.values[0], self._row_norm)[1], self._row_norm)
 
-        target = GibbsTarget.of(problem, planned)
-        whole = traits_of(self._carrier(planned))
+    def _look_through_blocks(self, table: UnreadTable | BlockTable) -> None:
+        assert isinstance(table, BlockTable)
+        self._posed(table)
+        (longer,) = table.coded(self._target_step()).reduce(Longer(self._row_norm))
+        if table.may_be_long:
+            warn_if_shortened(float(longer[0]) / table.shape[0], self._row_norm)
 
-        def attributes(draws: Draws) -> dict[str, Any]:
-            kept = _of_some(guarantee, len(draws.losses), planned.n_draws)
-            models = self._rashomon_set(table, problem, planned, kept, draws, public, shortened)
-            if whole.curator_only and whole.stays_inside:
-                models = replace(models, reaches_sphere=reaches_sphere(target, draws.coef))
-            return {**public, **self._private(models)}
+    def _any_table(self, X: Any, y: Any, *, numeric: bool) -> UnreadTable | BlockTable:
+        """Measure the table, whole or in blocks; no value is read."""
+        if not is_in_blocks(X):
+            return self._table(X, y, numeric=numeric)
+        declared = self._declared
+        blocks = blocks_with(X, y)
+        if declared is not None:
+            warn_of_unconfirmed(declared)
+        return BlockTable(blocks, declared, self._row_norm, charged=self.ledger is not None)
 
-        reporter = DrawReporter(self, context, attributes)
-        watched = has_callbacks(self)  # which shows the work by itself
-        with tally(planned.n_draws, "drawing", shown=not watched) as done:
+    def __sklearn_tags__(self) -> Tags:
+        """With a schema, text and missing values are welcome."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.categorical = self.schema is not None
+        tags.input_tags.allow_nan = self.schema is not None
+        return tags
 
-            def report(draws: Draws) -> bool:
-                done(len(draws.losses))
-                return reporter(draws)
+    def _checked(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self)
+        if hasattr(self, "encoder_"):
+            return np.asarray(self.encoder_.transform(X))
+        check_readable("X", X)
+        return np.asarray(validate_data(self, values_of(X), dtype=np.float64, reset=False))
 
-            draws = collect(sampler, target, planned.n_draws, rng, report)
-        if reporter.reported == 0:
-            raise SamplerError("stopped before the first draw: there is no model to keep")
-        found = attributes(draws.first(reporter.reported))
-        if found["rashomon_set_"].reaches_sphere:
-            warn_of_sphere(radius_of(planned))
-        return found
+    def _target_step(self) -> Step:
+        """Make a block's targets what the loss takes."""
+        raise TypeError(f"{type(self).__name__} must say what its targets are")
 
-    def _problem(
-        self, table: UnreadTable | BlockTable, loss: Loss, planned: Plan, rng: np.random.Generator
-    ) -> tuple[Problem, ColumnMap | None, float]:
-        """Pose the problem of the rows as the models are to see them.
+    def _problem_of_blocks(
+        self,
+        table: BlockTable,
+        declared: dict[str, Any],
+        columns: ColumnsPlan | None,
+        rng: np.random.Generator,
+    ) -> tuple[BlockProblem, ColumnMap | None, float]:
+        """Pose the problem of rows in blocks as the models are to see them.
 
         With the released map of the columns, if one is paid for, and the share of the rows that
         were longer than declared before it.
         """
-        declared: dict[str, Any] = {
-            "loss": loss,
-            "radius": radius_of(planned),
-            "row_norm": self._row_norm,
-            "ridge": planned.ridge,
-        }
-        if isinstance(table, BlockTable):
-            return self._problem_of_blocks(table, declared, planned.columns, rng)
-        rows, scale = table.values[0], None
-        if planned.columns is not None:
-            scale = released_map(rows, planned.columns, rng)
-        problem = Problem(rows, self._targets(table), **declared, scale=scale)
-        return problem, scale, problem.clipped_share
+        coded = table.coded(self._target_step())
+        if columns is None:
+            problem = BlockProblem(coded, **declared)
+            self._say_beyond(problem.targets_beyond)
+            return problem, None, problem.clipped_share
+        scale = released_map(table.numeric, columns, rng)
+        problem = BlockProblem(coded.then(Mapped(scale)), **declared)
+        self._say_beyond(problem.targets_beyond)
+        (longer,) = table.numeric.reduce(Longer(self._row_norm))
+        return problem, scale, float(longer[0]) / problem.n
 
-    def _sampler(self, planned: Plan, loss: Loss) -> Sampler:
-        n_features = planned.p // loss.outputs - 1
-        steepest = self._constants(planned.n, n_features, loss).L
-        return SAMPLERS[self._carrier(planned)].for_plan(
-            planned, patience=self._patience, spread=steepest * 2 * radius_of(planned)
-        )
+    def _say_beyond(self, share: float) -> None:
+        """Warn if more than 1 % of the targets of a table in blocks are beyond their bounds."""
 
-    def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
-        drawn = replace(sampler.guarantee(planned), asked=(planned.epsilon, planned.delta))
-        return self._stated(drawn)
+    def _posed(self, table: UnreadTable | BlockTable) -> Loss:
+        """Loss of the problem that the table poses; reads no value where there is a ledger."""
+        raise TypeError(f"{type(self).__name__} must say what its loss is")
 
-    def _reserve(self, guarantee: Guarantee, planned: Plan) -> Charge | None:
-        return self._charged(
-            guarantee,
-            note=f"{type(self).__name__}, {planned.n_draws} draws, ψ={planned.psi:g}",
-            parameters={
-                "n": planned.n,
-                "p": planned.p,
-                # An ellipsoid has no temperature, and a path no pure price.
-                **({"beta": planned.beta} if math.isfinite(planned.beta) else {}),
-                **({"eta": planned.eta} if math.isfinite(planned.eta) else {}),
-                "loss": planned.loss,
-                **{k: getattr(self, k) for k in ("psi", "epsilon", "delta")},
-                "row_norm": self._row_norm,
-                "sampler": self._carrier(planned),
-                **{k: getattr(planned, k) for k in ("n_draws", "radius", "ridge")},
-                "patience": self._patience,
-                **({} if planned.columns is None else {"columns": planned.columns.price}),
-            },
-        )
+    def _targets(self, table: UnreadTable) -> FloatArray:
+        """Targets (n,) as the loss takes them."""
+        raise TypeError(f"{type(self).__name__} must say what its targets are")
 
-    def _rashomon_set(
-        self,
-        table: UnreadTable | BlockTable,
-        problem: Problem,
-        planned: Plan,
-        guarantee: Guarantee,
-        draws: Draws,
-        public: dict[str, Any],
-        shortened: float,
-    ) -> RashomonSet:
-        return RashomonSet(
-            coef=draws.coef,
-            feature_names=(*table.feature_names, "intercept"),
-            classes=tuple(np.asarray(public.get("classes_", ())).tolist()),
-            link=problem.loss.link,
-            row_norm=self._row_norm,
-            target_bounds=self._target_bounds(),
-            plan=planned,
-            guarantee=guarantee,
-            losses=draws.losses,
-            minimum=problem.minimum,
-            clipped_share=shortened,
-            acceptance=draws.acceptance,
-            sampler=self._carrier(planned),
-            feature_groups=table.feature_groups,
-            ellipsoid=draws.region,
-            scale=public["scale_"],
-            schema=table.schema,
-        )
+    def _public(self, table: UnreadTable | BlockTable) -> dict[str, Any]:
+        """Fitted attributes that say nothing of a row."""
+        return table.public()
 
-    def _private(self, models: RashomonSet) -> dict[str, Any]:
-        """Fitted attributes that follow from the draws."""
-        mean = models.coef.mean(axis=0).reshape(models.outputs, -1)
-        return {
-            "rashomon_set_": models,
-            "guarantee_": models.guarantee,
-            "plan_": models.plan,
-            **self._mean_model(mean if models.scale is None else models.scale.original(mean)),
-        }
+    def _stated(self, guarantee: Guarantee) -> Guarantee:
+        """State what the guarantee assumes of pipeline, fit, arithmetic and noise."""
+        guarantee = computed_on(guarantee, backend_for())
+        if guarantee.holds:
+            steps = not_known_to_be_public(self)
+            alone = f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE
+            returned = may_fail("fit", charged=self.ledger is not None)
+            guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, alone, returned))
+        if self.random_state is not None:
+            return guarantee.with_seed()
+        if not guarantee.holds:
+            return guarantee
+        return replace(guarantee, assumptions=(*guarantee.assumptions, *noise_assumptions()))
 
-    def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
-        """Coefficients and intercept of the mean model (outputs, n_features + 1)."""
-        raise TypeError(f"{type(self).__name__} must say what its mean model is")
+    def _charged(
+        self, guarantee: Guarantee, note: str, parameters: dict[str, Any]
+    ) -> Charge | None:
+        """Charge what may be released; the curator's own look has no price to write down."""
+        if self.ledger is None or not guarantee.holds:
+            return None
+        warn_of_repeated_records(self)
+        ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
+        return ledger.reserve(guarantee, note=note, parameters=parameters)
 
+    def _generator(self) -> np.random.Generator:
+        if self.random_state is None:
+            return generator()
+        return generator(check_random_state(self.random_state).randint(2**31, size=4).tolist())
 
-def _of_some(guarantee: Guarantee, kept: int, n_draws: int) -> Guarantee:
-    """Guarantee of the first draws alone: how many are kept must not tell what was private.
-
-    A callback may stop a fit by the draws' losses, which are computed from the rows, and no
-    program can see by what a person stops.
-    """
-    if kept == n_draws or not guarantee.holds:
-        return guarantee
-    stated = f"{kept} of {n_draws} draws were kept, a number chosen without regard to private rows"
-    return replace(guarantee, assumptions=(*guarantee.assumptions, stated))
+    def _hold(self, fitted: dict[str, Any]) -> None:
+        """Set the fitted attributes, and drop those of an earlier fit to another kind of table."""
+        for name in ("feature_names_in_", "encoder_"):
+            if name not in fitted and hasattr(self, name):
+                delattr(self, name)
+        for name, value in fitted.items():
+            setattr(self, name, value)

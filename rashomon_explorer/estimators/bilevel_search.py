@@ -8,34 +8,26 @@ from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import check_random_state
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.clipping import clip_rows
-from rashomon_explorer.estimators.classes import LABELS_ARE_PUBLIC, classes_found
-from rashomon_explorer.estimators.declared_table import DeclaredTable
-from rashomon_explorer.estimators.enclosing import (
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.randomness import generator, noise_assumptions
+from rashomon_explorer._utils.sklearn_compat import fit_context
+from rashomon_explorer._utils.taint import ONE_BY_ONE, leak_of
+from rashomon_explorer.data.clipping import clip_rows
+from rashomon_explorer.data.encoder import warn_of_unconfirmed
+from rashomon_explorer.estimators.base import (
     learnt_before,
     not_known_to_be_public,
-    warn_of_repeated_records,
-)
-from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.refitted_model import RefittedModel
-from rashomon_explorer.estimators.refitting import refitted
-from rashomon_explorer.estimators.unread import UnreadTable
-from rashomon_explorer.estimators.warn import (
+    refuses_weights,
     warn_if_shortened,
     warn_if_uncharged,
     warn_of_a_leak,
+    warn_of_repeated_records,
 )
-from rashomon_explorer.estimators.weights import refuses_weights
-from rashomon_explorer.leaks import ONE_BY_ONE, leak_of
-from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail, no_guarantee
-from rashomon_explorer.privacy.ledger.tables import recognise
-from rashomon_explorer.problem import add_intercept
-from rashomon_explorer.randomness import generator, noise_assumptions
-from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
-from rashomon_explorer.schema.encoder import warn_of_unconfirmed
-from rashomon_explorer.sklearn_compat import fit_context
-from rashomon_explorer.tuning import (
+from rashomon_explorer.estimators.bilevel_base import RefittedModel, refitted
+from rashomon_explorer.estimators.classes import LABELS_ARE_PUBLIC, classes_found
+from rashomon_explorer.estimators.pipelines import pays_for_rows
+from rashomon_explorer.estimators.tables import DeclaredTable, UnreadTable
+from rashomon_explorer.mechanisms.penalties import (
     LOWEST,
     MARGINS,
     MEAN,
@@ -53,7 +45,11 @@ from rashomon_explorer.tuning import (
     pair_sensitivity,
     validation_rows,
 )
-from rashomon_explorer.tuning.told import as_parameters, warn_if_nearly_uniform
+from rashomon_explorer.mechanisms.penalties.mechanisms import as_parameters, warn_if_nearly_uniform
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail, no_guarantee
+from rashomon_explorer.privacy.ledger.tables import recognise
+from rashomon_explorer.problem.problem import add_intercept
 
 
 @pays_for_rows

@@ -5,8 +5,8 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from sklearn.base import BaseEstimator
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.sklearn_compat import CallbackContext
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.sklearn_compat import CallbackContext
 
 
 class Drawn(Protocol):

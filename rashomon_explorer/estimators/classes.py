@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.schema import TableSchema
-from rashomon_explorer.schema.provenance import labels_unconfirmed
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.data.schema import labels_unconfirmed
 
 LABELS_ARE_PUBLIC = "the labels that occur in y are public"
 """Assumption of every guarantee behind classes that were found in the rows."""

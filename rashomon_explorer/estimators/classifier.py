@@ -1,26 +1,95 @@
-"""Private draws of linear classifiers from a Rashomon set."""
+"""RashomonClassifier."""
 
 import os
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_expit, log_softmax, logsumexp
+from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.blocks import RowBlocks
-from rashomon_explorer.constants import Constants
-from rashomon_explorer.estimators.base import BaseRashomon
-from rashomon_explorer.estimators.class_targets import ClassTargets
-from rashomon_explorer.estimators.mean_classifier import MeanClassifier
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.sklearn_compat import fit_context, with_callbacks
+from rashomon_explorer._utils.taint import leak_of
+from rashomon_explorer._utils.validation import accepts_table
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.estimators.base import refuses_weights
+from rashomon_explorer.estimators.chunked_prediction import a_label, chances, decisions, over_blocks
 from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.weights import refuses_weights
-from rashomon_explorer.leaks import leak_of
-from rashomon_explorer.planning import Plan
+from rashomon_explorer.estimators.rashomon import BaseRashomon
+from rashomon_explorer.estimators.targets import ClassTargets
+from rashomon_explorer.mechanisms.planning import Plan
 from rashomon_explorer.privacy import Ledger
-from rashomon_explorer.schema import TableSchema
-from rashomon_explorer.shapes import accepts_table
-from rashomon_explorer.sklearn_compat import fit_context, with_callbacks
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.sets import RashomonSet
+
+
+class MeanClassifier(ClassifierMixin):
+    """Predictions by the mean over a fitted estimator's draws."""
+
+    classes_: NDArray[Any]
+    rashomon_set_: RashomonSet
+
+    @over_blocks(a_label)
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Class whose mean probability over the draws is the largest.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels of the kind that ``fit`` was given.
+        """
+        return self._predictions(self._scores(X).mean(axis=0, keepdims=True))[0]
+
+    @over_blocks(chances)
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Mean over the draws of each class's probability.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        mean = np.asarray(self._scores(X).mean(axis=0))
+        return mean if mean.ndim == 2 else np.column_stack([1 - mean, mean])
+
+    @over_blocks(decisions)
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Log odds of the positive class's mean probability, or the log of each class's.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_classes) with three or more classes
+            Finite also where a probability rounds to 0 or 1.
+        """
+        rows = self._checked(X)
+        margins = self.rashomon_set_.margins(rows)
+        if margins.ndim == 3:
+            return np.asarray(_log_mean(log_softmax(margins, axis=-1)))
+        return np.asarray(_log_mean(log_expit(margins)) - _log_mean(log_expit(-margins)))
+
+    def _predictions(self, scores: FloatArray) -> NDArray[Any]:
+        codes = scores.argmax(axis=-1) if scores.ndim == 3 else (scores > 0.5).astype(int)
+        return np.asarray(self.classes_[codes])
+
+
+def _log_mean(logs: FloatArray) -> FloatArray:
+    """Log of the mean over the first axis of what ``logs`` are the logarithms of."""
+    return np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))
 
 
 @pays_for_rows
@@ -45,7 +114,8 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
     n_draws : int or "auto", default="auto"
         Number of models. ``"auto"`` settles what it stands for, here, for ``radius`` and for
         ``ridge``, from public numbers alone, by the rule of
-        :func:`rashomon_explorer.planning.rule.completed`; ``plan_`` has what was chosen. It is 5
+        :func:`rashomon_explorer.mechanisms.planning.options.completed`; ``plan_`` has what was
+        chosen. It is 5
         to 20 where as many are promised to show the Rashomon set, and otherwise one good model.
     sampler : str, default="auto"
         ``"auto"`` chooses from public numbers and says why in ``plan_`` (docs/choosing.md); a way
@@ -239,7 +309,8 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         Returns
         -------
         Constants
-            What the theorems in :mod:`rashomon_explorer.planning.bounds` ask for: L, M, m and osc.
+            What the theorems in :mod:`rashomon_explorer.mechanisms.bounds` ask for: L, M, m and
+            osc.
 
         Raises
         ------
@@ -258,7 +329,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Dask collection or RowBlocks
-            Rows in blocks (:func:`rashomon_explorer.blocks.row_blocks`) are never held whole, and
+            Rows in blocks (:func:`rashomon_explorer.rows.chunked`) are never held whole, and
             classes must be declared for them.
         y : array-like of shape (n_samples,)
             Labels of two or more classes; left out for rows in blocks, which have their own.

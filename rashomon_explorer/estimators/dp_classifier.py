@@ -11,21 +11,21 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.blocks import RowBlocks
-from rashomon_explorer.estimators.class_targets import ClassTargets
-from rashomon_explorer.estimators.one_model import OneModel
-from rashomon_explorer.estimators.over_blocks import a_label, chances, decisions, over_blocks
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.sklearn_compat import StrOptions, fit_context
+from rashomon_explorer._utils.taint import leak_of
+from rashomon_explorer._utils.validation import accepts_table
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.estimators.base import refuses_weights
+from rashomon_explorer.estimators.chunked_prediction import a_label, chances, decisions, over_blocks
+from rashomon_explorer.estimators.dp_base import OneModel
 from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.weights import refuses_weights
-from rashomon_explorer.leaks import leak_of
-from rashomon_explorer.losses import Loss, get_loss
-from rashomon_explorer.one_model import ModelPlan
-from rashomon_explorer.planning.rule import AUTO
+from rashomon_explorer.estimators.targets import ClassTargets
+from rashomon_explorer.mechanisms.one_model import ModelPlan
+from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.privacy import Ledger
-from rashomon_explorer.schema import TableSchema
-from rashomon_explorer.shapes import accepts_table
-from rashomon_explorer.sklearn_compat import StrOptions, fit_context
+from rashomon_explorer.problem.losses import Loss, get_loss
+from rashomon_explorer.rows import RowBlocks
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -47,7 +47,8 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         classes the cross-entropy, which is asked for by ``"logistic"``. The other two are for two
         classes and have no probabilities.
     method : str, default="auto"
-        A key of :data:`rashomon_explorer.one_model.METHODS`, whatever it promises, or ``"auto"``.
+        A key of :data:`rashomon_explorer.mechanisms.one_model.METHODS`, whatever it promises, or
+        ``"auto"``.
     epsilon : float, default=1.0
         Price of one fit.
     delta : float, default=1e-6
@@ -57,7 +58,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         the rows are taken to be independent.
     radius : float or "auto", default="auto"
         Radius of the ball that the promise is about, the intercept included; ``"auto"`` follows
-        from public numbers (:func:`rashomon_explorer.one_model.radius.settled_radius`).
+        from public numbers (:func:`rashomon_explorer.mechanisms.one_model.plan.settled_radius`).
     row_norm : float, default=1.0
         Declared bound of ‖x‖; longer rows are shortened, in ``fit`` and in ``predict``. Scale
         features first with :class:`PublicBoundsScaler`.
@@ -196,7 +197,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Dask collection or RowBlocks
-            Rows in blocks (:func:`rashomon_explorer.blocks.row_blocks`) are never held whole, and
+            Rows in blocks (:func:`rashomon_explorer.rows.chunked`) are never held whole, and
             classes must be declared for them.
         y : array-like of shape (n_samples,)
             Labels of two or more classes; left out for rows in blocks, which have their own.

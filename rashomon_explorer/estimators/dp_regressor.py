@@ -9,23 +9,22 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.blocks import RowBlocks
-from rashomon_explorer.estimators.block_table import BlockTable
-from rashomon_explorer.estimators.bounded_targets import UNSAID, BoundedTargets
-from rashomon_explorer.estimators.one_model import OneModel
-from rashomon_explorer.estimators.over_blocks import a_number, over_blocks
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.sklearn_compat import StrOptions, fit_context
+from rashomon_explorer._utils.taint import leak_of
+from rashomon_explorer._utils.validation import accepts_table
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.estimators.base import refuses_weights
+from rashomon_explorer.estimators.chunked_prediction import a_number, over_blocks
+from rashomon_explorer.estimators.dp_base import OneModel
 from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.unread import UnreadTable
-from rashomon_explorer.estimators.weights import refuses_weights
-from rashomon_explorer.leaks import leak_of
-from rashomon_explorer.losses import Loss, get_loss
-from rashomon_explorer.one_model import ModelPlan
-from rashomon_explorer.planning.rule import AUTO
+from rashomon_explorer.estimators.tables import BlockTable, UnreadTable
+from rashomon_explorer.estimators.targets import UNSAID, BoundedTargets
+from rashomon_explorer.mechanisms.one_model import ModelPlan
+from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.privacy import Ledger
-from rashomon_explorer.schema import TableSchema
-from rashomon_explorer.shapes import accepts_table
-from rashomon_explorer.sklearn_compat import StrOptions, fit_context
+from rashomon_explorer.problem.losses import Loss, get_loss
+from rashomon_explorer.rows import RowBlocks
 
 
 @pays_for_rows
@@ -178,7 +177,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Dask collection or RowBlocks
-            Rows in blocks (:func:`rashomon_explorer.blocks.row_blocks`) are never held whole.
+            Rows in blocks (:func:`rashomon_explorer.rows.chunked`) are never held whole.
         y : array-like of shape (n_samples,)
             Left out for rows in blocks, which have their own.
 

@@ -6,12 +6,12 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from rashomon_explorer._utils.sklearn_compat import search_base
+from rashomon_explorer.data import TableEncoder, TableSchema
 from rashomon_explorer.estimators.scaler import PublicBoundsScaler
-from rashomon_explorer.planning import MECHANISMS, Request
-from rashomon_explorer.planning.rule import AUTO
-from rashomon_explorer.samplers import SAMPLERS
-from rashomon_explorer.schema import TableEncoder, TableSchema
-from rashomon_explorer.sklearn_compat import search_base
+from rashomon_explorer.mechanisms.planning import MECHANISMS, Request
+from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.samplers import SAMPLERS
 
 Rule = Callable[[Any], str]  # why a step is not public, or ""
 Kind = TypeVar("Kind", bound=type)

@@ -1,18 +1,35 @@
-"""The best of several private models, chosen by rows that none of them saw, and paid for once."""
+"""PrivateSearch."""
 
 import os
-from dataclasses import replace
+import warnings
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 
-from rashomon_explorer.arrays import on_host
-from rashomon_explorer.estimators.candidates import Grid, at_price, candidates_of, settings_of
-from rashomon_explorer.estimators.chosen_model import ChosenModel
+from rashomon_explorer._utils.arrays import Mask, on_host
+from rashomon_explorer._utils.containers import is_frame, values_of
+from rashomon_explorer._utils.progress import progress
+from rashomon_explorer._utils.sklearn_compat import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    fit_context,
+    select_rows,
+)
+from rashomon_explorer._utils.taint import leak_of
+from rashomon_explorer._utils.validation import accepts_table
+from rashomon_explorer.estimators.base import (
+    learnt_before,
+    refuses_weights,
+    warn_if_uncharged,
+    warn_of_a_leak,
+)
+from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
 from rashomon_explorer.estimators.classes import (
     LABELS_ARE_PUBLIC,
     check_charged_classes,
@@ -21,31 +38,129 @@ from rashomon_explorer.estimators.classes import (
     found_classes,
     known_classes,
 )
-from rashomon_explorer.estimators.declared_budget import (
-    DELTA,
-    EPSILON,
-    check_budget,
-)
-from rashomon_explorer.estimators.enclosing import learnt_before
+from rashomon_explorer.estimators.feasibility import DELTA, EPSILON, check_budget
 from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.search_fits import Fits
-from rashomon_explorer.estimators.search_sides import (
-    Sides,
-    target_bounds_of,
-    warn_if_weak_search,
+from rashomon_explorer.estimators.search_candidates import (
+    Asked,
+    ChosenModel,
+    Grid,
+    as_parameters,
+    at_price,
+    candidates_of,
+    planned_search,
+    settings_of,
 )
-from rashomon_explorer.estimators.search_ways import Asked, as_parameters, planned_search
-from rashomon_explorer.estimators.unread import UnreadTable
-from rashomon_explorer.estimators.warn import warn_if_uncharged, warn_of_a_leak
-from rashomon_explorer.estimators.weights import refuses_weights
-from rashomon_explorer.leaks import leak_of
-from rashomon_explorer.planning.warn_weak import said_elsewhere, warn_of_large_delta
+from rashomon_explorer.estimators.tables import UnreadTable
+from rashomon_explorer.exceptions import WeakGuaranteeWarning, users_line
+from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere, warn_of_large_delta
+from rashomon_explorer.mechanisms.selection import WAYS, SearchPlan
 from rashomon_explorer.privacy import Guarantee, Ledger, may_fail, no_guarantee
 from rashomon_explorer.privacy.ledger.tables import recognise
-from rashomon_explorer.selection import WAYS, SearchPlan
-from rashomon_explorer.shapes import accepts_table
-from rashomon_explorer.sklearn_compat import HasMethods, Interval, StrOptions, fit_context
-from rashomon_explorer.tuning.split import validation_rows
+
+
+class Sides:
+    """Both sides of a table: what is fitted, and what scores.
+
+    ``scoring`` (n,) says which rows score, ``bounds`` what targets are cut to, None for labels.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        table: UnreadTable,
+        scoring: Mask,
+        bounds: tuple[float, float] | None,
+    ) -> None:
+        self.table = table
+        rows, targets = table.values
+        # A frame's names and text are the candidates' to read.
+        X, y = (values_of(X), values_of(y)) if is_frame(X) else (rows, targets)
+        self.fitted = tuple(select_rows(part, np.flatnonzero(~scoring)) for part in (X, y))
+        self._rows = select_rows(X, np.flatnonzero(scoring))
+        self._targets = targets[scoring]
+        self._bounds = bounds
+
+    def loss(self, model: Any) -> float:
+        """Mean over the scoring rows of what lies in [0, 1], whatever a row holds."""
+        said = model.predict(self._rows)
+        if self._bounds is None:
+            return float(np.mean(said != self._targets))
+        low, high = self._bounds
+        off = np.clip(said, low, high) - np.clip(self._targets, low, high)
+        return float(np.mean((off / (high - low)) ** 2))
+
+
+def warn_if_weak_search(planned: SearchPlan) -> None:
+    """Warn where even the candidate that promises most may be worth nothing.
+
+    >>> from rashomon_explorer import RashomonTreeClassifier
+    >>> from rashomon_explorer import PrivateSearch
+    >>> search = PrivateSearch(RashomonTreeClassifier(), {"psi": [0.01, 0.02]}, epsilon=4.0)
+    >>> warn_if_weak_search(search.plan(50_000, 10))
+    """
+    if planned.weakness:
+        told = f"this plan promises little: of its candidates the best, {planned.best.in_words}: "
+        warnings.warn(told + planned.weakness, WeakGuaranteeWarning, stacklevel=users_line())
+
+
+def target_bounds_of(candidates: list[Any]) -> tuple[float, float]:
+    """Return the declared range of the target, which all candidates share.
+
+    >>> from rashomon_explorer import DPRegressor
+    >>> target_bounds_of([DPRegressor(target_bounds=(0, 5))])
+    (0.0, 5.0)
+    """
+    knowing = [
+        one._labels_and_bounds() if isinstance(one, DPBilevelSearch) else one for one in candidates
+    ]
+    known = {one._target_bounds() for one in knowing}
+    if len(known) > 1:
+        raise ValueError(f"candidates must share target_bounds, got {sorted(known)}")
+    low, high = known.pop()
+    return float(low), float(high)
+
+
+@dataclass(frozen=True)
+class Fits:
+    """Fits of candidates at the plan's price each, scored by rows that none of them sees."""
+
+    sides: Sides
+    candidates: list[Any]
+    planned: SearchPlan
+    rng: np.random.Generator
+    seeded: bool  # whether the fits' own seeds are drawn from ``rng``
+
+    def chosen(self) -> tuple[int, Any, list[Any]]:
+        """Place and model of the choice, and all models that were paid for."""
+        return self._of_every() if self.planned.runs is None else self._of_some()
+
+    def _of_every(self) -> tuple[int, Any, list[Any]]:
+        models = [self._fitted(one) for one in progress(self.candidates, "candidates")]
+        assert self.planned.pick is not None  # of this way
+        place = self.planned.pick.draw([self.sides.loss(one) for one in models], self.rng)
+        return place, models[place], models
+
+    def _of_some(self) -> tuple[int, Any, list[Any]]:
+        planned, rng = self.planned, self.rng
+        assert planned.runs is not None  # of this way
+        least, kept = np.inf, (0, None)
+        scale = 1 / (planned.n_val * planned.each[0])
+        for _ in range(planned.runs.draw(rng)):
+            place = int(rng.integers(len(self.candidates)))
+            model = self._fitted(self.candidates[place])
+            noisy = self.sides.loss(model) + rng.laplace(scale=scale)
+            if noisy < least:
+                least, kept = noisy, (place, model)
+        place, best = kept
+        return place, best, [best]
+
+    def _fitted(self, one: Any) -> Any:
+        seed = int(self.rng.integers(2**31)) if self.seeded else None
+        epsilon, delta = self.planned.each
+        model = clone(one).set_params(epsilon=epsilon, delta=delta, random_state=seed)
+        return model.fit(*self.sides.fitted)
 
 
 @pays_for_rows

@@ -8,17 +8,17 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.blocks import RowBlocks
-from rashomon_explorer.estimators.base import BaseRashomon
-from rashomon_explorer.estimators.bounded_targets import UNSAID, BoundedTargets
-from rashomon_explorer.estimators.over_blocks import a_number, over_blocks
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.sklearn_compat import fit_context, with_callbacks
+from rashomon_explorer._utils.taint import leak_of
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.estimators.base import refuses_weights
+from rashomon_explorer.estimators.chunked_prediction import a_number, over_blocks
 from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.weights import refuses_weights
-from rashomon_explorer.leaks import leak_of
+from rashomon_explorer.estimators.rashomon import BaseRashomon
+from rashomon_explorer.estimators.targets import UNSAID, BoundedTargets
 from rashomon_explorer.privacy import Ledger
-from rashomon_explorer.schema import TableSchema
-from rashomon_explorer.sklearn_compat import fit_context, with_callbacks
+from rashomon_explorer.rows import RowBlocks
 
 
 @pays_for_rows
@@ -154,7 +154,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Dask collection or RowBlocks
-            Rows in blocks (:func:`rashomon_explorer.blocks.row_blocks`) are never held whole.
+            Rows in blocks (:func:`rashomon_explorer.rows.chunked`) are never held whole.
         y : array-like of shape (n_samples,)
             Left out for rows in blocks, which have their own.
 

@@ -10,12 +10,12 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.carries_leaks import CarriesLeaks
-from rashomon_explorer.clipping import warn_if_clipped
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.sklearn_compat import StrOptions, fit_context
+from rashomon_explorer._utils.taint import CarriesLeaks
+from rashomon_explorer.data.clipping import warn_if_clipped
 from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.privacy import compose, no_guarantee
-from rashomon_explorer.sklearn_compat import StrOptions, fit_context
 
 LEARN = "learn"
 _MOST_NAMED = 3

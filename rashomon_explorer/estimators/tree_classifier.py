@@ -8,36 +8,38 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
-from rashomon_explorer.array_types import IntArray
-from rashomon_explorer.blocks import RowBlocks
-from rashomon_explorer.blocks.opened import blocks_with, is_in_blocks
-from rashomon_explorer.estimators.callbacks import DrawReporter
-from rashomon_explorer.estimators.classes import (
-    CLASSES_OF_BLOCKS,
-    check_charged_classes,
-    found_classes,
-)
-from rashomon_explorer.estimators.enclosing import learnt_before
-from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.tree_table import TreeBlocks, TreeTable, answers_of
-from rashomon_explorer.estimators.tree_votes import TreeVotes
-from rashomon_explorer.estimators.unread import UnreadTable
-from rashomon_explorer.estimators.warn import warn_if_uncharged, warn_of_a_leak
-from rashomon_explorer.estimators.weights import refuses_weights
-from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.leaks import leak_of
-from rashomon_explorer.planning.trees import TreePlan
-from rashomon_explorer.privacy import Guarantee, no_guarantee
-from rashomon_explorer.rashomon_set import PredictorSet
-from rashomon_explorer.schema import TableSchema
-from rashomon_explorer.schema.encoder import warn_of_unconfirmed
-from rashomon_explorer.sklearn_compat import (
+from rashomon_explorer._utils.arrays import IntArray
+from rashomon_explorer._utils.sklearn_compat import (
     CallbackContext,
     CallbackSupportMixin,
     callback_context,
     fit_context,
     with_callbacks,
 )
+from rashomon_explorer._utils.taint import leak_of
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.data.encoder import warn_of_unconfirmed
+from rashomon_explorer.estimators.base import (
+    learnt_before,
+    refuses_weights,
+    warn_if_uncharged,
+    warn_of_a_leak,
+)
+from rashomon_explorer.estimators.callbacks import DrawReporter
+from rashomon_explorer.estimators.classes import (
+    CLASSES_OF_BLOCKS,
+    check_charged_classes,
+    found_classes,
+)
+from rashomon_explorer.estimators.pipelines import pays_for_rows
+from rashomon_explorer.estimators.tables import UnreadTable
+from rashomon_explorer.estimators.tree_base import TreeBlocks, TreeTable, TreeVotes, answers_of
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.privacy import Guarantee, no_guarantee
+from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows.coercion import blocks_with, is_in_blocks
+from rashomon_explorer.sets import PredictorSet
 from rashomon_explorer.trees import CountedTrees
 from rashomon_explorer.trees.private import DrawnTrees, gibbs_draws
 from rashomon_explorer.trees.questions import Questions
@@ -143,7 +145,7 @@ default=None
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Dask collection or RowBlocks
-            Rows in blocks (:func:`rashomon_explorer.blocks.row_blocks`) are never held whole, and
+            Rows in blocks (:func:`rashomon_explorer.rows.chunked`) are never held whole, and
             classes must be declared for them.
         y : array-like of shape (n_samples,)
             Labels of two or more classes; left out for rows in blocks, which have their own.

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.linear_model import RidgeCV
 
-from rashomon_explorer.array_types import FloatArray, Mask
-from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.data.clipping import clip_rows
 from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch, _target
-from rashomon_explorer.estimators.unread import UnreadTable
+from rashomon_explorer.estimators.tables import UnreadTable
 from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError
-from rashomon_explorer.problem import add_intercept
-from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
-from rashomon_explorer.tuning import PenaltyLandscape, TuningPlan
+from rashomon_explorer.mechanisms.penalties import PenaltyLandscape, TuningPlan
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
+from rashomon_explorer.problem.problem import add_intercept
 
 _VALIDATION_ROWS = 200
 _FITS = 20

@@ -1,4 +1,4 @@
-"""A ledger as the dashboard shows it: read once, then plain numbers."""
+"""The ledger of the page, and the cost of a draw."""
 
 import math
 import re
@@ -7,15 +7,19 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.exceptions import LedgerError
-from rashomon_explorer.planning import Plan
-from rashomon_explorer.planning.pricing import price
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.pricing import price
+from rashomon_explorer.mechanisms.planning.weakness import weakness
+from rashomon_explorer.plots.text import number, what_is_left
+from rashomon_explorer.plots.text import price as text_price
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, pure, zcdp
+from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.ledger import LedgerToBe
 from rashomon_explorer.privacy.ledger.totals import ROUNDING, Totals
 from rashomon_explorer.privacy.tradeoff import GaussianTilt
-from rashomon_explorer.privacy.zcdp import filter_order, zcdp_rho
-from rashomon_explorer.search import bisect
 
 _HALVINGS = 40
 
@@ -138,3 +142,69 @@ def read_account(path: Path, budget: tuple[float, float], *, known: bool = False
         set_once = ledger.budget or (math.inf, budget[1])
         charges = tuple(ledger.entries())
         return Account(path, True, *set_once, charges=charges, totals=ledger.totals)
+
+
+_LEAST = 1e-3  # an ε below which nothing is worth drawing
+
+
+@dataclass(frozen=True)
+class NextDraw:
+    """What the next draw costs and promises, as every part of the page says it.
+
+    Parameters
+    ----------
+    plan : Plan
+        What it promises.
+    account : Account
+        The ledger now, or what it would be.
+    """
+
+    plan: Plan
+    account: Account
+
+    @classmethod
+    def of(cls, state: ExplorerState) -> "NextDraw | None":
+        """Take it from a state; None without data, or where nothing is charged."""
+        if state.plan is None or state.account is None or state.data is None:
+            return None
+        return None if state.uncharged else cls(state.plan, state.account)
+
+    @property
+    def adds(self) -> float:
+        """What the draw adds to what is spent, by the ledger's rule: *the* price."""
+        return self.account.adds(self.plan.guarantee)
+
+    @property
+    def price(self) -> str:
+        """The price in words, rounded up."""
+        return text_price(self.adds)
+
+    @property
+    def affordable(self) -> bool:
+        """Whether the budget allows it."""
+        return self.account.affords(self.plan.guarantee)
+
+    @property
+    def remedy(self) -> str:
+        """What to set where the budget does not allow it."""
+        left = what_is_left(self.account.left)
+        most = self.account.affordable(self.plan)
+        told = f"This draw would add {self.price}, and ε = {left} is left."
+        if most < _LEAST:
+            return f"{told} The budget is spent."
+        return f"{told} Set ε to {number(most, rounding='down')} or less, or draw fewer models."
+
+    @property
+    def alone(self) -> str:
+        """What as many draws cost by themselves, where that is another number; empty otherwise."""
+        apart = self.plan.guarantee.epsilon(self.plan.delta)
+        return (
+            ""
+            if text_price(apart) == self.price
+            else f"{text_price(apart)} if it were the only charge"
+        )
+
+    @property
+    def doubt(self) -> str:
+        """Why the draw may buy nothing, from public numbers; empty where it promises enough."""
+        return weakness(self.plan)

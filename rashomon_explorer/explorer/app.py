@@ -1,33 +1,208 @@
-"""The dashboard as a Python object: the same in a notebook cell and under Voilà."""
+"""The page and its frame."""
 
 import asyncio
 import os
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rashomon_explorer.blocks import RowBlocks
+import ipywidgets
+import pandas as pd
+import traitlets
+from sklearn.utils import Bunch
+
+from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import panels
-from rashomon_explorer.explorer.asked_table import asked_table
-from rashomon_explorer.explorer.basket import Shop
-from rashomon_explorer.explorer.cards import CARDS, ExactCard, FigureCard
-from rashomon_explorer.explorer.family import trees_in
-from rashomon_explorer.explorer.gallery import Gallery
-from rashomon_explorer.explorer.guard import LEDGER_READ, guarded, log_failures_to, report
-from rashomon_explorer.explorer.on_screen import OnScreen
-from rashomon_explorer.explorer.opened import as_data, is_outside, opened
-from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND
+from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
+from rashomon_explorer.explorer.cards import CARDS
+from rashomon_explorer.explorer.cards.base import FigureCard
+from rashomon_explorer.explorer.cards.coefficients import ExactCard
+from rashomon_explorer.explorer.error_boundary import LEDGER_READ, guarded, log_failures_to, report
+from rashomon_explorer.explorer.export.purchases import Shop
+from rashomon_explorer.explorer.family import families_on_screen, trees_in
+from rashomon_explorer.explorer.inputs import as_data, asked_table, is_outside, opened
+from rashomon_explorer.explorer.paid_models import SingleModel, Tuner
+from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Gallery
+from rashomon_explorer.explorer.selection import Picked
 from rashomon_explorer.explorer.session import HOME_VARIABLE, Session, default_home
-from rashomon_explorer.explorer.shell import Shell
-from rashomon_explorer.explorer.single import SingleModel
 from rashomon_explorer.explorer.state import Alert, ExplorerState
-from rashomon_explorer.explorer.tuner import Tuner
 from rashomon_explorer.explorer.views import VIEWS, Part, View
-from rashomon_explorer.explorer.widgets import KernelWatch
-from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.explorer.widgets.controls import Tabs
+from rashomon_explorer.explorer.widgets.status import KernelWatch
+from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.privacy import Guarantee, Ledger
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.sets import RashomonSet
+
+_HERE = Path(__file__).parent
+_STYLE = "".join(
+    (_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "shell.css", "phone.css")
+)
+_SKIP = '<a class="rx-skip" href="#rx-draw">Skip to Draw</a>'
+
+
+class Shell:
+    """A bar, a rail and one view of several.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Its page is the view on screen.
+    views : sequence of View
+        In the order of their links.
+    bar, rail : ipywidgets.Widget
+        What stays in sight.
+    chip : ipywidgets.Widget
+        The selection, beside the links.
+    above : sequence of ipywidgets.Widget
+        What is said above every view.
+
+    Attributes
+    ----------
+    tabs : Tabs
+        The links.
+    widget : ipywidgets.Widget
+        The page.
+    """
+
+    def __init__(
+        self,
+        state: ExplorerState,
+        views: Sequence[View],
+        *,
+        bar: ipywidgets.Widget,
+        rail: ipywidgets.Widget,
+        chip: ipywidgets.Widget,
+        above: Sequence[ipywidgets.Widget],
+    ) -> None:
+        self.state = state
+        self.views = {view.plan.name: view for view in views}
+        self.tabs = Tabs([(view.plan.name, view.plan.title) for view in views], label="Views")
+        traitlets.link((state, "page"), (self.tabs, "value"))
+        state.observe(lambda _: self._turn(), "page")
+        self._turn()
+        self._offered: frozenset[str] = frozenset()
+        state.observe(lambda _: self._offer(), ["family", "rashomon_set", "outside"])
+        self._offer()
+        links = ipywidgets.HBox([self.tabs, chip])
+        links.add_class("rx-links")
+        main = ipywidgets.VBox([links, *above, *(view.widget for view in views)])
+        main.add_class("rx-main")
+        body = ipywidgets.Box([rail, main])
+        body.add_class("rx-body")
+        style = ipywidgets.HTML(f"<style>{_STYLE}</style>")
+        style.add_class("rx-style")
+        skip = ipywidgets.HTML(_SKIP)
+        skip.add_class("rx-skips")
+        self.widget = ipywidgets.VBox([style, skip, bar, body])
+        self.widget.add_class("rx-app")
+
+    def _turn(self) -> None:
+        for name, view in self.views.items():
+            view.show(seen=name == self.state.page)
+
+    def _offer(self) -> None:
+        families = families_on_screen(self.state)
+        if families != self._offered:
+            self._offered = families
+            for view in self.views.values():
+                view.offer(families)
+
+    def bring(self, name: str) -> None:
+        """Turn to the view in which a panel or figure stands, and put it into sight."""
+        for page, view in self.views.items():
+            if view.bring(name):
+                self.state.page = page
+                return
+        raise KeyError(f"no view has {name!r}")
+
+
+class OnScreen:
+    """The data set, its ledger, the settings' plan and the models that the page shows."""
+
+    state: ExplorerState
+    session: Session
+
+    @property
+    def estimator(self) -> Any:
+        """The fitted estimator whose set is on screen, or None."""
+        return self.session.estimator
+
+    @property
+    def rashomon_set(self) -> RashomonSet | None:
+        """The draws on screen, or None."""
+        return self.state.rashomon_set
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What the draws on screen reveal at most, or None."""
+        return self.session.guarantee
+
+    @property
+    def plan(self) -> Plan | None:
+        """What the sliders' settings buy, or None without data."""
+        return self.state.plan
+
+    @property
+    def constants(self) -> Constants | None:
+        """Public constants of the draws on screen, of the settings before there are any."""
+        return self.session.constants
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """The data set's ledger, or None before its first draw."""
+        return self.session.ledger
+
+    @property
+    def budget(self) -> tuple[float, float]:
+        """Budget (ε, δ) of the data set, which is fixed at its first draw."""
+        account = self.state.account
+        if account is None:
+            return self.state.budget_epsilon, self.state.budget_delta
+        return account.budget, account.delta
+
+    @property
+    def data(self) -> Bunch | None:
+        """The data set, or None."""
+        return self.state.data
+
+    @property
+    def rows(self) -> pd.DataFrame | None:
+        """The data set's features scaled to the unit ball by their public bounds, or None.
+
+        Of rows in blocks those of a fixed random sample; `blocks` are all of them.
+        """
+        return self.session.rows
+
+    @property
+    def blocks(self) -> RowBlocks | None:
+        """All rows as the models on screen see them, where they come in blocks; else None."""
+        return self.session.blocks
+
+    @property
+    def targets(self) -> Any:
+        """The data set's targets as the models on screen name them, or None."""
+        return self.session.targets
+
+    @property
+    def picked(self) -> Picked:
+        """What is selected: its ``models``, ``rows`` and ``targets``; all where nothing is."""
+        return self.session.picked
+
+    @property
+    def exact(self) -> ExactAnswers:
+        """What is proved of the whole set on screen (curator)."""
+        return self.session.exact
+
+    @property
+    def tree_answers(self) -> TreeAnswers:
+        """What is true of every sparse tree that the sliders allow (curator)."""
+        return self.session.tree_answers
+
 
 _LEDGER_SECONDS = 2.0
 
@@ -73,7 +248,7 @@ class Explorer(OnScreen):
 
     Examples
     --------
-    >>> from rashomon_explorer.datasets import load_dataset
+    >>> from rashomon_explorer.data import load_dataset
     >>> explorer = Explorer(data=load_dataset("breast_cancer"))
     >>> explorer.plan.n, explorer.plan.n_draws
     (569, 1)

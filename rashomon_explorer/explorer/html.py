@@ -1,12 +1,223 @@
-"""Small pieces of HTML; every word that came from outside is escaped here."""
+"""Definitions, marks and small pieces of HTML."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from html import escape
 
 import pandas as pd
 
-from rashomon_explorer.explorer.definitions import Definition, defined
+from rashomon_explorer.measures.glossary import MEASURES, TERMS
 from rashomon_explorer.plots.tables import rounded_bounds
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One number of the page.
+
+    Attributes
+    ----------
+    meaning : str
+        What it is, for whoever meets it first.
+    formula : str
+        The same as mathematicians write it; empty where words are all there is.
+    line : str
+        Python that gives it, ``explorer`` being the page; empty where no line alone does.
+    """
+
+    meaning: str
+    formula: str = ""
+    line: str = ""
+
+    @property
+    def told(self) -> str:
+        """All of it in a few lines.
+
+        >>> print(Definition("share of draws within ψ", "#{i : e_i ≤ ψ}/k", "s.hit_rate").told)
+        share of draws within ψ
+        #{i : e_i ≤ ψ}/k
+        s.hit_rate
+        """
+        return "\n".join(filter(None, (self.meaning, self.formula, self.line)))
+
+
+_SET = "explorer.rashomon_set"
+_TABLE = "multiplicity_table"
+
+
+def _of_measures() -> dict[str, Definition]:
+    line = f"{_TABLE}({_SET}.inside(), explorer.rows)  # from rashomon_explorer.measures"
+    return {
+        name.replace("_", " "): Definition(one.meaning, one.formula, line)
+        for name, one in MEASURES.items()
+    }
+
+
+DEFINITIONS: Mapping[str, Definition] = {
+    **_of_measures(),
+    "draws": Definition(
+        "models that were drawn from the set and paid for", "θ_1, …, θ_k", f"{_SET}.n_draws"
+    ),
+    "paid": Definition(
+        "what the draws cost by themselves: the most that they tell about any one record",
+        TERMS["(ε, δ)-DP"],
+        f"explorer.guarantee.epsilon({_SET}.plan.delta)",
+    ),
+    "price": Definition(
+        "what pressing the button adds to the ledger; later charges add less than the first, "
+        "because a ledger adds up squares",
+        "total after − total before, rounded up",
+        "explorer.ledger.epsilon_after(explorer.plan.guarantee) - explorer.ledger.spent()",
+    ),
+    "in total": Definition(
+        "what all charges so far tell about any one record at most, by the ledger's rule",
+        "Σ ε_i, or else the ε at δ of Σ ρ_i",
+        "explorer.ledger.spent()",
+    ),
+    "left": Definition(
+        "what of the budget was not spent",
+        "budget − total, rounded down",
+        "explorer.ledger.remaining",
+    ),
+    "guarantee": Definition("what is proved that the models tell about one record at most"),
+    "psi": Definition(
+        "how much worse than the best a model may be and still count as good",
+        TERMS["Rashomon set"],
+        f"{_SET}.psi",
+    ),
+    "hit rate": Definition(
+        "share of the draws that lie within ψ of the best model, measured on the rows",
+        "#{i : L(θ_i) ≤ min L + ψ}/k",
+        f"{_SET}.hit_rate",
+    ),
+    "guaranteed hit rate": Definition(
+        "share of draws within ψ that is promised before a row is read, whatever the rows say",
+        "P(L(θ) ≤ min L + ψ) ≥ this",
+        "explorer.plan.hit_rate_bound",
+    ),
+    "excess loss": Definition(
+        "how much worse than the best model one is",
+        "e(θ) = L(θ) − min L, with the certified minimum",
+        f"{_SET}.excess",
+    ),
+    "best loss": Definition(
+        "mean loss of the best model of the declared set, certified",
+        "min over C of L(θ) = (1/n) Σ_i ℓ(θ; x_i, y_i) + ½ ridge‖θ‖²",
+        f"{_SET}.minimum.value, {_SET}.minimum.gap",
+    ),
+    "worst draw": Definition(
+        "largest excess loss of a draw", "max_i e(θ_i)", f"{_SET}.excess.max()"
+    ),
+    "rows shortened": Definition(
+        "share of rows longer than the declared norm, which were shortened to it",
+        "#{i : ‖x_i‖ > row_norm}/n",
+        f"{_SET}.clipped_share",
+    ),
+    "inverse temperature": Definition(
+        "how strongly low losses are preferred: what the price buys",
+        TERMS["Draw"],
+        "explorer.plan.beta",
+    ),
+    "expected excess loss": Definition(
+        "excess loss of a draw, on average over the noise, is at most this",
+        "E[L(θ)] − min L ≤ this",
+        "explorer.plan.excess_bound",
+    ),
+    "what ε risks": Definition(
+        "how often somebody who knows every other record would find out that one person's is in "
+        "the table, if 5 % of those who are not may be taken for members; no attack does better",
+        "1 − f(5 %), with the trade-off f of the draw's guarantee",
+        "best_attack(explorer.plan.guarantee, 0.05)  # from rashomon_explorer.privacy",
+    ),
+    "trade-off": Definition(
+        "how well the best test can tell whether one record was in the table: of all who attack "
+        "with so many false alarms, no one misses less",
+        TERMS["Trade-off"],
+        "explorer.guarantee.tradeoff(0.05)",
+    ),
+    "noise": Definition(
+        "standard deviation of the noise that is added to a number before it leaves",
+        "σ = Δ₂/μ (Gaussian), √2·Δ₁/ε (Laplace)",
+        "plan_release(models, n_rows, queries=[…], epsilon=…).table()",
+    ),
+    "share of the price": Definition(
+        "part of the whole price that one aggregate takes: ε of Laplace noise and μ² of Gaussian "
+        "noise add up"
+    ),
+    "importance": Definition(
+        TERMS["Permutation importance"],
+        "L(θ; x_j shuffled) − L(θ)",
+        f"importance_table({_SET}, explorer.rows, explorer.targets)",
+    ),
+    "exact range": Definition(
+        TERMS["Exact range"],
+        "[min θ_j, max θ_j] over L(θ) ≤ min L + ψ",
+        "exact_coefficient_ranges(problem, psi)",
+    ),
+    "coefficient": Definition(
+        "what one unit of a scaled feature adds to the score", "θ_j", f"{_SET}.coef"
+    ),
+    "distribution": Definition(
+        "how many rows lie where within the declared bounds; values beyond them count at the end",
+        "#{i : x_ij in a bin}",
+        "explorer.data.frame[column]",
+    ),
+}
+"""By name, in small letters."""
+
+_ALSO: Mapping[str, str] = {
+    "excess": "excess loss",
+    "loss": "best loss",
+    "within ψ": "hit rate",
+    "β": "inverse temperature",
+    "ψ": "psi",
+    "inverse temperature β": "inverse temperature",
+    "left after this draw": "left",
+    "ε in total": "in total",
+    "ε added": "price",
+    "price_share": "share of the price",
+    "standard_error": "noise",
+    "misses at least": "trade-off",
+}
+
+FIGURES: Mapping[str, tuple[str, ...]] = {
+    "losses": ("excess loss", "psi", "hit rate"),
+    "coefficients": ("coefficient", "excess loss"),
+    "importance": ("importance", "coefficient"),
+    "people": ("ambiguity", "discrepancy", "disagreement", "range width"),
+    "bounds": ("guaranteed hit rate", "expected excess loss", "hit rate"),
+    "promise": ("guaranteed hit rate", "expected excess loss"),
+    "plan": ("guaranteed hit rate", "price"),
+    "budget": ("price", "left"),
+    "exact": ("exact range",),
+    "ranges": ("exact range", "coefficient"),
+    "aggregates": ("noise", "share of the price"),
+    "tradeoff": ("trade-off",),
+    "columns": ("distribution",),
+}
+"""The numbers that a figure shows, by the figure's name."""
+
+
+def defined(word: str) -> Definition | None:
+    """Find what a word of the page means.
+
+    >>> defined("Hit rate").line
+    'explorer.rashomon_set.hit_rate'
+    >>> defined("the moon") is None
+    True
+    """
+    key = word.strip().lower()
+    return DEFINITIONS.get(_ALSO.get(key, key))
+
+
+def of_figure(name: str, words: Iterable[str] = ()) -> dict[str, Definition]:
+    """Definitions of the numbers of a figure, by their names.
+
+    >>> list(of_figure("budget"))
+    ['price', 'left']
+    """
+    found = {word: defined(word) for word in (*FIGURES.get(name, ()), *words)}
+    return {word: one for word, one in found.items() if one is not None}
+
 
 _MOST_ROWS = 200
 
@@ -89,4 +300,59 @@ def fact(name: str, value: str, note: str = "", *, kind: str = "") -> str:
     return (
         f'<div class="rx-fact {escape(kind)}"><dt>{term(name, focusable=True)}</dt>'
         f"<dd>{escape(value)}</dd>{small}</div>"
+    )
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What kind of number stands beside it.
+
+    Attributes
+    ----------
+    sign, name : str
+        What is written, never one without the other.
+    meaning : str
+        What a number of this kind says, in a sentence.
+    """
+
+    sign: str
+    name: str
+    meaning: str
+
+    def __str__(self) -> str:
+        """Write sign and name."""
+        return f"{self.sign} {self.name}"
+
+
+EXACT = Mark(
+    "▬",
+    "exact",
+    "Proved of every model within ψ, drawn or not: found by optimising over the whole set. "
+    "It reads private rows: for the curator.",
+)
+SAMPLED = Mark(
+    "∙∙∙",
+    "sampled",
+    "Of the models that were drawn: the whole set reaches at least as far, and perhaps further.",
+)
+PAID = Mark(
+    "✓ε",
+    "paid",
+    "Made of nothing but what was paid for: at its price it may be shown to others.",
+)
+MARKS = (EXACT, SAMPLED, PAID)
+
+
+def marks_html(*marks: Mark) -> str:
+    """Return marks as words of the page, each with its meaning as a tooltip.
+
+    >>> marks_html(PAID).split(">")[1].split("<")[0]
+    '✓ε paid'
+    >>> marks_html()
+    ''
+    """
+    return " ".join(
+        f'<abbr class="rx-kind rx-kind-{mark.name}" title="{escape(mark.meaning)}">'
+        f"{escape(str(mark))}</abbr>"
+        for mark in marks
     )

@@ -11,33 +11,31 @@ import pandas as pd
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
-from rashomon_explorer.blocks import RowBlocks, Step
-from rashomon_explorer.constants import Constants
 from rashomon_explorer.exceptions import LedgerError, SamplerError
-from rashomon_explorer.explorer.accepted import fitted_estimator
-from rashomon_explorer.explorer.chosen import constants_of
-from rashomon_explorer.explorer.encoded import (
+from rashomon_explorer.explorer.background import shown_together
+from rashomon_explorer.explorer.dataset import charged_elsewhere, constants_of, note_table
+from rashomon_explorer.explorer.engine import DrawJob, Foreteller
+from rashomon_explorer.explorer.error_boundary import LEDGER_READ, report
+from rashomon_explorer.explorer.external_model import OutsideModel, fitted_estimator
+from rashomon_explorer.explorer.family import of_trees, tree_rows
+from rashomon_explorer.explorer.messages import progress, receipt, refuse_past_budget, same_rows
+from rashomon_explorer.explorer.set_store import SetsShownAgain
+from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES, ExplorerState, Favourites
+from rashomon_explorer.explorer.streamed_table import (
+    WholeTable,
     encoder_as_fitted,
     refuse_other_columns,
     rows_as_fitted,
+    shape_of,
+    whole_of,
 )
-from rashomon_explorer.explorer.engine import DrawJob
-from rashomon_explorer.explorer.family import of_trees, tree_rows
-from rashomon_explorer.explorer.favourites import Favourites
-from rashomon_explorer.explorer.foreteller import Foreteller
-from rashomon_explorer.explorer.guard import LEDGER_READ, report
-from rashomon_explorer.explorer.known_tables import charged_elsewhere, note_table
-from rashomon_explorer.explorer.outside import OutsideModel
-from rashomon_explorer.explorer.sentences import progress, receipt, refuse_past_budget, same_rows
-from rashomon_explorer.explorer.shown_again import SetsShownAgain
-from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES, ExplorerState
-from rashomon_explorer.explorer.together import shown_together
-from rashomon_explorer.explorer.whole import WholeTable, shape_of, whole_of
-from rashomon_explorer.planning.public_law import PublicLaw
-from rashomon_explorer.planning.warn_weak import said_elsewhere
+from rashomon_explorer.mechanisms.planning.plan import PublicLaw
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee, no_guarantee
-from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.rows import RowBlocks, Step
+from rashomon_explorer.sets import RashomonSet
 
 HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
 """Environment variable that names the folder of the ledgers."""

@@ -6,63 +6,60 @@ registries and results.
 """
 
 from rashomon_explorer.measures.confidence_sequence import ConfidenceSequence
-from rashomon_explorer.measures.decomposition import (
-    noise_against_price,
+from rashomon_explorer.measures.decomposition.decomposition import (
     width_or_noise,
     width_or_noise_by_person,
 )
-from rashomon_explorer.measures.fairness import (
-    fairness_audit,
-    fairness_frame,
+from rashomon_explorer.measures.decomposition.price import noise_against_price
+from rashomon_explorer.measures.fairness.audit import fairness_audit
+from rashomon_explorer.measures.fairness.burden import who_bears
+from rashomon_explorer.measures.fairness.frames import fairness_frame
+from rashomon_explorer.measures.fairness.gaps import (
     fairness_gaps,
     frontier,
     group_rates,
     score_gaps,
-    who_bears,
 )
 from rashomon_explorer.measures.features import feature_groups
-from rashomon_explorer.measures.importance import (
-    coefficient_spread,
+from rashomon_explorer.measures.importance.conditional import (
     conditional_reliance,
     importance_cloud,
-    importance_distribution,
-    importance_spread,
     importance_tradeoffs,
-    linear_shap,
-    partial_dependence_band,
-    permutation_importance,
     reliance_within,
-    rid,
-    shap_importance,
-    tree_shap,
 )
-from rashomon_explorer.measures.multiplicity import (
+from rashomon_explorer.measures.importance.distribution import importance_distribution, rid
+from rashomon_explorer.measures.importance.permutation import permutation_importance
+from rashomon_explorer.measures.importance.profiles import (
+    coefficient_spread,
+    importance_spread,
+    partial_dependence_band,
+)
+from rashomon_explorer.measures.importance.shap import linear_shap, shap_importance
+from rashomon_explorer.measures.importance.tree_shap import tree_shap
+from rashomon_explorer.measures.multiplicity.by_group import by_group, multiplicity_curve
+from rashomon_explorer.measures.multiplicity.capacity import rashomon_capacity
+from rashomon_explorer.measures.multiplicity.labels import (
     ambiguity,
-    by_group,
-    decide_or_abstain,
     disagreement,
     discrepancy,
-    linear_rashomon_ratio,
-    multiplicity_curve,
-    multiplicity_table,
-    rashomon_capacity,
-    rashomon_ratio,
     viable_prediction_range,
 )
-from rashomon_explorer.measures.ranges import (
-    declared_problem,
-    draws_in_range,
-    exact_ambiguity,
+from rashomon_explorer.measures.multiplicity.ratio import linear_rashomon_ratio, rashomon_ratio
+from rashomon_explorer.measures.multiplicity.spread import decide_or_abstain
+from rashomon_explorer.measures.multiplicity.table import multiplicity_table
+from rashomon_explorer.measures.ranges.declared import declared_problem
+from rashomon_explorer.measures.ranges.exact import (
     exact_coefficient_ranges,
-    exact_flips,
     exact_group_gap,
     exact_ranges,
     exact_score_ranges,
-    flip_psi,
-    penalised_problem,
     relative_psi,
 )
-from rashomon_explorer.measures.reliance import model_class_reliance, model_reliance
+from rashomon_explorer.measures.ranges.flips import exact_ambiguity, exact_flips, flip_psi
+from rashomon_explorer.measures.ranges.penalised import penalised_problem
+from rashomon_explorer.measures.ranges.people import draws_in_range
+from rashomon_explorer.measures.reliance.class_reliance import model_class_reliance
+from rashomon_explorer.measures.reliance.model_reliance import model_reliance
 from rashomon_explorer.measures.stopping import enough_draws
 
 _ROOMS = ("decomposition", "fairness", "importance", "multiplicity", "ranges", "reliance")

@@ -5,8 +5,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.validation import check_inner_share
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.validation import check_inner_share
 
 _CELLS = 2000  # of the unit interval: ends are rounded outwards to one of these
 _AT_ONCE = 32  # terms of one array: cells that they rule out cost nothing afterwards

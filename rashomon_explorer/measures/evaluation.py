@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.problem import add_intercept
-from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet, ReleasedTrees
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.problem.problem import add_intercept
+from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 
 _LOSS_OF_LINK = {
     "logistic": "logistic",

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from rashomon_explorer.data import Numeric
+from rashomon_explorer.data.cells import as_text, is_missing, read_numbers
+from rashomon_explorer.data.column import Column
+from rashomon_explorer.data.columns import Levelled
 from rashomon_explorer.plots.text import number, plural, short_names
 from rashomon_explorer.plots.theme import BLUE, GREY, curator_band, new_figure
-from rashomon_explorer.schema import Numeric
-from rashomon_explorer.schema.cells import as_text, is_missing, read_numbers
-from rashomon_explorer.schema.column import Column
-from rashomon_explorer.schema.levels import Levelled
 
 _BINS = 30
 _MOST_LEVELS = 30

@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.measures import importance_cloud, importance_spread
 from rashomon_explorer.measures.features import Features
 from rashomon_explorer.measures.reliance.tree_reliance import trees_of
-from rashomon_explorer.plots._checks import need_curator
-from rashomon_explorer.plots.bands import models_band
-from rashomon_explorer.plots.counted import counted, nobody_inside
-from rashomon_explorer.plots.range_bars import range_bars, ring
+from rashomon_explorer.plots.annotations import models_band, need_curator
+from rashomon_explorer.plots.bars import range_bars, ring
+from rashomon_explorer.plots.inside_filter import counted, nobody_inside
 from rashomon_explorer.plots.text import percent, short_name
-from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.sets import RashomonSet
 
 MOST_ROWS = 2_000
 """Rows that permutation importance reads at most; the figure says how many it read."""

@@ -5,13 +5,18 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from rashomon_explorer.array_types import Mask
-from rashomon_explorer.plots._checks import need_curator, shown_points
-from rashomon_explorer.plots.bands import models_band
-from rashomon_explorer.plots.fading import chosen_of, faded_words, opacities
+from rashomon_explorer._utils.arrays import Mask
+from rashomon_explorer.plots.annotations import (
+    chosen_of,
+    faded_words,
+    models_band,
+    need_curator,
+    opacities,
+    shown_points,
+)
 from rashomon_explorer.plots.text import guaranteed, number, percent, plural
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, VERMILLION, new_figure
-from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.sets import RashomonSet
 
 _GOLDEN = 0.618033988749895
 _HEADROOM = 1.08

@@ -10,17 +10,17 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.planning import MECHANISMS, Plan, Request
-from rashomon_explorer.planning.pricing import price as priced
-from rashomon_explorer.planning.public_law import PublicLaw
-from rashomon_explorer.planning.tree_words import at_another_price
-from rashomon_explorer.planning.trees import TreePlan
-from rashomon_explorer.planning.warn_weak import said_elsewhere
-from rashomon_explorer.planning.weakness import has_hit_rate
+from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer.mechanisms.planning import MECHANISMS, Plan, Request
+from rashomon_explorer.mechanisms.planning.advice import at_another_price
+from rashomon_explorer.mechanisms.planning.plan import PublicLaw
+from rashomon_explorer.mechanisms.planning.pricing import price as priced
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
+from rashomon_explorer.mechanisms.samplers import traits_of
 from rashomon_explorer.plots.text import at_least, at_most, plural, price
 from rashomon_explorer.plots.theme import BLUE, CATEGORIES, new_figure
-from rashomon_explorer.samplers import traits_of
-from rashomon_explorer.search import bisect
 
 DRAWS = (1, 5, 20, 100)
 LEAST_PRICE, MOST_PRICE = 0.05, 100.0
@@ -48,7 +48,7 @@ def promise_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd
 
     Examples
     --------
-    >>> from rashomon_explorer.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning import plan
     >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0, n_draws=20)
     >>> curves = promise_curves(bought, (1, 20))
     >>> cheap = curves[curves.epsilon < 4.01]
@@ -82,7 +82,7 @@ def promise_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> float:
 
     Examples
     --------
-    >>> from rashomon_explorer.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning import plan
     >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0, n_draws=20)
     >>> [round(promise_at(bought, 4.0, count), 2) for count in (1, 20)]
     [0.97, 0.41]
@@ -118,7 +118,7 @@ def draws_at(planned: Plan | TreePlan, epsilon: float, promise: float) -> int:
 
     Examples
     --------
-    >>> from rashomon_explorer.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning import plan
     >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0, n_draws=20)
     >>> draws_at(bought, 4.0, 0.5)
     16

@@ -9,12 +9,11 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.importance import partial_dependence
 from rashomon_explorer.measures.importance.profiles import band_of
-from rashomon_explorer.plots._checks import need_curator
-from rashomon_explorer.plots.bands import models_band
-from rashomon_explorer.plots.counted import counted, nobody_inside
+from rashomon_explorer.plots.annotations import models_band, need_curator
+from rashomon_explorer.plots.inside_filter import counted, nobody_inside
 from rashomon_explorer.plots.text import percent, short_name, short_names
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, new_figure
 

@@ -11,9 +11,8 @@ import plotly.graph_objects as go
 from rashomon_explorer.plots.text import number, plural
 from rashomon_explorer.plots.theme import BLUE, GREY, LOSS_SCALE, ORANGE, new_figure
 from rashomon_explorer.plots.trees import need_trees, trees_band
-from rashomon_explorer.rashomon_set import PredictorSet, ReleasedTrees
-from rashomon_explorer.rashomon_set.models.timbertrek import rules_of
-from rashomon_explorer.rashomon_set.models.written import as_question
+from rashomon_explorer.sets import PredictorSet, ReleasedTrees
+from rashomon_explorer.sets.models.written import as_question, rules_of
 
 _TITLE = "Rules of the trees"
 _ALWAYS = "no question"

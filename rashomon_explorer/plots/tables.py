@@ -8,23 +8,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.array_types import Mask
+from rashomon_explorer._utils.arrays import Mask
+from rashomon_explorer._utils.formatting import rounded_down, rounded_up
 from rashomon_explorer.measures import coefficient_spread
 from rashomon_explorer.measures.features import Features
-from rashomon_explorer.planning import Offer, Plan, options_of
-from rashomon_explorer.planning.trees import TreePlan
-from rashomon_explorer.planning.weakness import has_hit_rate
-from rashomon_explorer.plots._checks import need_as_drawn
-from rashomon_explorer.plots.bounds import promised_law
+from rashomon_explorer.mechanisms.planning import Offer, Plan, options_of
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
+from rashomon_explorer.plots.annotations import need_as_drawn
 from rashomon_explorer.plots.budget import price_curve
-from rashomon_explorer.plots.counted import counted, need_inside
-from rashomon_explorer.plots.disagreement import Multiplicity, members, multiplicity
+from rashomon_explorer.plots.guarantees import promised_law
 from rashomon_explorer.plots.importances import MOST_ROWS, importance_ranges, importances
+from rashomon_explorer.plots.inside_filter import counted, need_inside
+from rashomon_explorer.plots.people import Multiplicity, members, multiplicity
 from rashomon_explorer.plots.prices import DRAWS, promise_curves
 from rashomon_explorer.plots.text import at_least, price
 from rashomon_explorer.privacy import LedgerEntry, running_epsilon
-from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
-from rashomon_explorer.rounding import rounded_down, rounded_up
+from rashomon_explorer.sets import RashomonSet, ReleasedSet
 
 _ROUNDED: dict[str, Callable[[float], float]] = {
     "up": lambda value: float(rounded_up(value)),
@@ -171,7 +171,7 @@ def prices_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.D
 def options_table(planned: Plan) -> pd.DataFrame:
     """List every way to spend a plan's budget, the best first; no row where that is not known.
 
-    >>> from rashomon_explorer.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning import plan
     >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
     >>> options_table(bought)["within ψ"].head(3).to_dict()
     {'exact, this plan': '≥ 86%', 'unthresholded': '≥ 99.9%', 'objective perturbation': '≥ 67%'}

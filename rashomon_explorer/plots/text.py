@@ -5,8 +5,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from html import escape
 from typing import Literal
 
-from rashomon_explorer.planning.weakness import Promise, has_hit_rate
-from rashomon_explorer.rounding import as_written, epsilon_text, hit_rate_text, left_text
+from rashomon_explorer._utils.formatting import as_written, epsilon_text, hit_rate_text, left_text
+from rashomon_explorer.mechanisms.planning.weakness import Promise, has_hit_rate
 
 Rounding = Literal["nearest", "up", "down"]
 
@@ -63,7 +63,7 @@ def promised_hits(planned: Promise) -> str:
 
     Examples
     --------
-    >>> from rashomon_explorer.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning import plan
     >>> promised_hits(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0))
     '≥ 86%'
     """
@@ -74,7 +74,7 @@ def promised_hits(planned: Promise) -> str:
 def guaranteed(planned: Promise) -> str:
     """Write what is guaranteed of draws: a hit rate, or an excess where no hit rate is.
 
-    >>> from rashomon_explorer.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning import plan
     >>> guaranteed(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0))
     'guaranteed ≥ 86%'
     """

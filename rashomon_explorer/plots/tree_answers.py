@@ -1,13 +1,26 @@
-"""What is true of all sparse trees: how many, whose label can flip, and which questions matter."""
+"""Exact answers about trees."""
 
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rashomon_explorer.plots.text import number, percent, plural
-from rashomon_explorer.plots.theme import BLUE, CATEGORIES, GREY, ORANGE, curator_band, new_figure
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
+from rashomon_explorer.plots.text import at_most, number, percent, plural, promised_hits
+from rashomon_explorer.plots.theme import (
+    BEST_MODEL,
+    BLUE,
+    CATEGORIES,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    curator_band,
+    new_figure,
+)
 
 _MOST = 18
 
@@ -164,3 +177,193 @@ def plot_tree_questions(table: pd.DataFrame, psi: float) -> go.Figure:
     figure.add_vline(x=psi, line={"color": GREY, "dash": "dot"})
     figure.update_layout(xaxis={"title": "loss beyond the best tree"}, margin={"l": 170})
     return curator_band(figure)
+
+
+def plot_tree_parity(
+    front: pd.DataFrame,
+    psi: float,
+    *,
+    label: str = "1",
+    column: str = "groups",
+    exact: bool = True,
+    drawn: pd.DataFrame | None = None,
+    highlight: Sequence[int] = (),
+) -> go.Figure:
+    """Plot the least gap between groups that trees of every loss reach.
+
+    Parameters
+    ----------
+    front : pandas.DataFrame
+        Columns ``beyond``, loss beyond that of the best tree, and ``gap``; the best tree first.
+    psi : float
+        Threshold up to which trees count.
+    label, column : str
+        Whose rate is compared, and what the groups are of.
+    exact : bool, default=True
+        Whether no tree lies below the line; otherwise it is of uniform draws.
+    drawn : pandas.DataFrame, optional
+        The same columns for drawn trees, a dot each; the index names them.
+    highlight : sequence of int
+        Drawn trees to ring.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Curator only.
+
+    Examples
+    --------
+    >>> front = pd.DataFrame({"beyond": [0.0, 0.01], "gap": [0.2, 0.05]})
+    >>> plot_tree_parity(front, 0.02).layout.title.text.split("<br>")[0]
+    'Within ψ = 0.02 the gap falls from 0.2 to 0.05, for 0.01 of loss'
+    """
+    how = "exact: no tree does better" if exact else "of 2,000 uniform draws: some trees do better"
+    figure = new_figure(
+        _finding(front, psi), f"gap of the rate of {escape(label)}, by {escape(column)} · {how}"
+    )
+    if drawn is not None and len(drawn):
+        figure.add_trace(_dots(drawn, highlight))
+    figure.add_scatter(
+        x=front["gap"].to_numpy(),
+        y=front["beyond"].to_numpy(),
+        mode="lines+markers",
+        # From each tree on a smaller gap needs the loss of the next one.
+        line={"shape": "vh", "color": BLUE},
+        marker={"size": 7},
+        name="least loss" if exact else "least loss of the draws",
+        hovertemplate="gap %{x:.3g}: %{y:.3g} beyond the best<extra></extra>",
+    )
+    for place, name, symbol, colour in (
+        (0, "best tree", "x", BEST_MODEL),
+        (-1, "least gap", "diamond", GREEN),
+    ):
+        figure.add_scatter(
+            x=[front["gap"].iloc[place]],
+            y=[front["beyond"].iloc[place]],
+            mode="markers",
+            name=name,
+            marker={"size": 12, "symbol": symbol, "color": colour},
+            hovertemplate=f"{name}: gap %{{x:.3g}}, %{{y:.3g}} beyond the best<extra></extra>",
+        )
+    figure.add_hline(y=psi, line={"color": GREY, "dash": "dot"})
+    figure.update_layout(
+        xaxis={"title": "gap between groups (0 is equal)", "rangemode": "tozero"},
+        yaxis={"title": "loss beyond the best tree", "range": [-0.06 * psi, 1.08 * psi or 1e-6]},
+        dragmode="select",
+        showlegend=True,
+    )
+    return curator_band(figure)
+
+
+def _finding(front: pd.DataFrame, psi: float) -> str:
+    first, last = front.iloc[0], front.iloc[-1]
+    if len(front) < 2:
+        return (
+            f"Within ψ = {number(psi)} no tree has a smaller gap than the best one's, "
+            f"{number(float(first['gap']), 2)}"
+        )
+    ends = f"from {number(float(first['gap']), 2)} to {number(float(last['gap']), 2)}"
+    return (
+        f"Within ψ = {number(psi)} the gap falls {ends}, for {number(float(last['beyond']), 2)} "
+        "of loss"
+    )
+
+
+def _dots(drawn: pd.DataFrame, highlight: Sequence[int]) -> go.Scatter:
+    ringed = np.isin(drawn.index.to_numpy(), list(highlight))
+    return go.Scatter(
+        x=drawn["gap"].to_numpy(),
+        y=drawn["beyond"].to_numpy(),
+        mode="markers",
+        name="drawn trees",
+        customdata=drawn.index.to_numpy(),
+        marker={
+            "size": np.where(ringed, 10, 6),
+            "color": np.where(ringed, PURPLE, GREY),
+            "opacity": np.where(ringed, 1.0, 0.6),
+        },
+        hovertemplate="draw %{customdata}: gap %{x:.3g}, %{y:.3g} beyond the best<extra></extra>",
+    )
+
+
+_POINTS = 121
+_SURE = 0.9995
+
+
+def tree_promise_table(planned: TreePlan) -> pd.DataFrame:
+    """List the share of draws that is promised within every ψ.
+
+    Parameters
+    ----------
+    planned : TreePlan
+
+    Returns
+    -------
+    pandas.DataFrame
+        Column ``at least``, rounded down where it is shown; a row a ψ.
+    """
+    end = max(2 * planned.psi, planned.law_psi, 1e-4)
+    while planned.hit_rate(end) < _SURE and end < 1:
+        end *= 1.5
+    psis = np.unique([*np.linspace(0.0, min(end, 1.0), _POINTS), planned.psi, planned.law_psi])
+    found = [planned.hit_rate(float(psi)) for psi in psis]
+    table = pd.DataFrame({"at least": found}, index=pd.Index(psis, name="within ψ"))
+    table.attrs["rounding"] = {"at least": "down"}
+    return table
+
+
+def plot_tree_promise(planned: TreePlan) -> go.Figure:
+    """Plot the share of drawn trees that is promised within every ψ of the best.
+
+    Parameters
+    ----------
+    planned : TreePlan
+        Known before a row is read.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        P(within ψ) ≥ 1/(1 + (T − 1)·e^(−β(ψ − s))) for T trees, with s where the law is flat.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.planning.trees import plan_trees
+    >>> planned = plan_trees(6907, log_size=14.6, most_leaves=5, psi=0.02, epsilon=0.25)
+    >>> plot_tree_promise(planned).layout.title.text.split("<br>")[0]
+    'A drawn tree lies within ψ = 0.02 with probability ≥ 89%'
+    """
+    table = tree_promise_table(planned)
+    psis, shares = table.index.to_numpy(), table["at least"].to_numpy()
+    finding = f"A drawn tree lies within ψ = {number(planned.psi)} with probability "
+    finding += promised_hits(planned)
+    if not has_hit_rate(planned):
+        finding = f"Within ψ = {number(planned.psi)} nothing can be promised of a drawn tree"
+    figure = new_figure(
+        finding,
+        f"of e^{planned.log_size:.1f} trees · mean excess {at_most(planned.excess_bound)} · "
+        "no row is read",
+    )
+    figure.add_scatter(
+        x=psis,
+        y=shares,
+        mode="lines",
+        name="promised, at least",
+        line={"color": GREEN},
+        hovertemplate="within ψ = %{x:.4g}: at least %{y:.1%}<extra></extra>",
+    )
+    figure.add_scatter(
+        x=[planned.psi],
+        y=[planned.hit_rate_bound],
+        mode="markers",
+        name=f"ψ = {number(planned.psi)}",
+        marker={"size": 11, "color": GREEN, "symbol": "diamond"},
+        hovertemplate="within ψ = %{x:.4g}: at least %{y:.1%}<extra></extra>",
+    )
+    figure.add_vline(x=planned.psi, line={"color": GREY, "dash": "dot"})
+    figure.update_layout(
+        xaxis={"title": "ψ: loss beyond the best tree", "range": [0, float(psis[-1])]},
+        yaxis={"title": "share of draws", "range": [-0.03, 1.03], "tickformat": ".0%"},
+        showlegend=False,
+        meta={"view": "plan"},
+    )
+    return figure

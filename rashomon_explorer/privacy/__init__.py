@@ -7,7 +7,6 @@ from rashomon_explorer.exceptions import (
     PrivacyLeakWarning,
     SameTableWarning,
 )
-from rashomon_explorer.privacy import audit
 from rashomon_explorer.privacy.adaptive import adaptive_epsilon, running_epsilon
 from rashomon_explorer.privacy.attack import best_attack
 from rashomon_explorer.privacy.composition import (
@@ -19,8 +18,8 @@ from rashomon_explorer.privacy.composition import (
     repeated_bounded_range,
 )
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.ledger import Ledger
-from rashomon_explorer.privacy.ledger.charge import Charge, LedgerEntry
+from rashomon_explorer.privacy.ledger.charge import Charge, LedgerEntry, may_fail, withheld
+from rashomon_explorer.privacy.ledger.ledger import Ledger
 from rashomon_explorer.privacy.notions import (
     approximate,
     bounded_range,
@@ -29,7 +28,6 @@ from rashomon_explorer.privacy.notions import (
     pure,
     zcdp,
 )
-from rashomon_explorer.privacy.withheld import may_fail, withheld
 
 _ROOMS = ("composition", "ledger", "tradeoff")
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from itertools import accumulate
 
+from rashomon_explorer.privacy.conversions import filter_order
 from rashomon_explorer.privacy.divergence import Divergence
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.ledger.totals import ROUNDING, Totals, takes_delta
-from rashomon_explorer.privacy.zcdp import filter_order
 
 __all__ = ["ROUNDING", "adaptive_epsilon", "running_epsilon", "settled", "takes_delta"]
 
@@ -33,7 +33,8 @@ def adaptive_epsilon(
     delta : float
         δ in [0, 1).
     order : float, optional
-        The one order, that of :func:`~rashomon_explorer.privacy.zcdp.filter_order` for the budget.
+        The one order, that of :func:`~rashomon_explorer.privacy.conversions.filter_order` for the
+        budget.
 
     Returns
     -------

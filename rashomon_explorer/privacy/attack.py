@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rashomon_explorer.privacy.tradeoff import BoundedRange, envelope
-from rashomon_explorer.validation import check_share
+from rashomon_explorer._utils.validation import check_share
+from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange
+from rashomon_explorer.privacy.tradeoff.curves import envelope
 
 if TYPE_CHECKING:
     from rashomon_explorer.privacy.guarantee import Guarantee

@@ -6,8 +6,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from rashomon_explorer.privacy.renyi import bounded_range_renyi, pure_renyi
-from rashomon_explorer.privacy.tradeoff import RepeatedBoundedRange, TradeOff
+from rashomon_explorer.privacy.conversions import bounded_range_renyi, pure_renyi
+from rashomon_explorer.privacy.tradeoff.bounded_range import RepeatedBoundedRange
+from rashomon_explorer.privacy.tradeoff.curves import TradeOff
 
 
 class Proved(Protocol):

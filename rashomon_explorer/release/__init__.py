@@ -1,15 +1,19 @@
 """Aggregates of private rows as differentially private queries, charged to the ledger."""
 
 from rashomon_explorer.release.budget import Budget
-from rashomon_explorer.release.catalogue import QUERIES, get_query
-from rashomon_explorer.release.clipping import ClippedShare
-from rashomon_explorer.release.excess import Excess, SoftHits
+from rashomon_explorer.release.catalogue import QUERIES, REFUSED, get_query
 from rashomon_explorer.release.groups import BaseRates, GroupGaps, GroupSizes
-from rashomon_explorer.release.losses import Accuracies, LossDifferences, Losses
+from rashomon_explorer.release.losses import (
+    Accuracies,
+    ClippedShare,
+    Excess,
+    LossDifferences,
+    Losses,
+    SoftHits,
+)
 from rashomon_explorer.release.multiplicity import Discrepancies, MultiplicityQuery
 from rashomon_explorer.release.plan import ReleasePlan, plan_release
 from rashomon_explorer.release.query import Query, Sensitivity
-from rashomon_explorer.release.refusals import REFUSED
 from rashomon_explorer.release.released import Answer, Released
 from rashomon_explorer.release.reliance import Reliance
 from rashomon_explorer.release.run import release

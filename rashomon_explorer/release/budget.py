@@ -4,17 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from rashomon_explorer._utils.validation import check_delta, check_epsilon, check_positive
 from rashomon_explorer.privacy import Guarantee, gdp, pure
-from rashomon_explorer.privacy.gaussian import gdp_mu
-from rashomon_explorer.privacy.zcdp import zcdp_rho
-from rashomon_explorer.release.noise import (
-    GaussianNoise,
-    LaplaceNoise,
-    Noise,
-    noise_scale,
-)
+from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
+from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, Noise, noise_scale
 from rashomon_explorer.release.query import Query, Sensitivity
-from rashomon_explorer.validation import check_delta, check_epsilon, check_positive
 
 _MODELS_ARE_PUBLIC = "the models are a release of their own, charged apart"
 _GAUSSIAN = "Gaussian mechanism (Theorem 2.7 of Dong, Roth and Su 2022)"

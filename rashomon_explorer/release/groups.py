@@ -8,11 +8,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.release.noise import Noise
-from rashomon_explorer.release.query import Query, Sensitivity, check_task, measured
+from rashomon_explorer.release.query import Public, Query, Rows, Sensitivity, check_task, measured
 from rashomon_explorer.release.statistic import Gap, Rate, Statistic
-from rashomon_explorer.release.table import Public, Rows
 
 Of = Literal["selection", "true_positive", "false_positive", "accuracy", "base"]
 

@@ -7,19 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.multiplicity.by_group import measure_rows
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, refuse_options
 from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.release.query import (
+    Baseline,
+    Public,
     Query,
+    Rows,
     Sensitivity,
     check_draws,
     check_task,
     measured,
+    one_model,
 )
 from rashomon_explorer.release.statistic import Statistic
-from rashomon_explorer.release.table import Baseline, Public, Rows, one_model
 
 Range = Callable[[Public], tuple[float, float]]
 

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import ndtri
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 
 _GRID_PER_SCALE = 1024
 _HAIR = 1 + 1e-9  # sensitivities are computed in doubles: their rounding is paid for

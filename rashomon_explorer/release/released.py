@@ -1,15 +1,18 @@
-"""Aggregates that may leave the building: noisy numbers, error bars, price and definitions."""
+"""Released aggregates, and their files."""
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
+from rashomon_explorer._utils.formatting import rounded_down, rounded_up
+from rashomon_explorer._utils.validation import check_inner_share
+from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.privacy.label import numbers_of
-from rashomon_explorer.release.statistic import Statistic
-from rashomon_explorer.rounding import rounded_down, rounded_up
-from rashomon_explorer.validation import check_inner_share
+from rashomon_explorer.privacy.guarantee import numbers_of
+from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise
+from rashomon_explorer.release.statistic import Gap, Measured, Rate, Statistic
+from rashomon_explorer.sets.files import number, number_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,3 +188,86 @@ def _known(values: dict[str, Any]) -> dict[str, Any]:
     """JSON has no NaN."""
     unknown = {key for key, x in values.items() if isinstance(x, float) and not math.isfinite(x)}
     return {key: None if key in unknown else value for key, value in values.items()}
+
+
+_KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (Released, Answer, Measured, Rate, Gap, GaussianNoise, LaplaceNoise)
+}
+_KIND, _NUMBER, _GUARANTEE = "kind", "number", "guarantee"
+
+
+def released_values(released: Released) -> dict[str, Any]:
+    """Plain values of released aggregates, for a file; nothing in them is unpaid.
+
+    Parameters
+    ----------
+    released : Released
+
+    Returns
+    -------
+    dict
+        From which `released_of` makes the same again; `Released.to_dict` is for readers.
+    """
+    plain: dict[str, Any] = _files_plain(released)
+    return plain
+
+
+def released_of(values: dict[str, Any]) -> Released:
+    """Inverse of `released_values`.
+
+    Parameters
+    ----------
+    values : dict
+
+    Returns
+    -------
+    Released
+        As it was written.
+
+    Raises
+    ------
+    DataError
+        If the values are of something else.
+
+    Examples
+    --------
+    >>> released_of({"kind": "Moon"})
+    Traceback (most recent call last):
+        ...
+    rashomon_explorer.exceptions.DataError: these are no released aggregates
+    """
+    try:
+        found = _restored(values)
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError("these are no released aggregates") from error
+    if not isinstance(found, Released):
+        raise DataError("these are no released aggregates")
+    return found
+
+
+def _files_plain(value: Any) -> Any:
+    if isinstance(value, Guarantee):
+        return {_KIND: _GUARANTEE, **value.to_dict()}
+    if is_dataclass(value):
+        told = {field.name: _files_plain(getattr(value, field.name)) for field in fields(value)}
+        return {_KIND: type(value).__name__, **told}
+    if isinstance(value, tuple | list):
+        return [_files_plain(one) for one in value]
+    if isinstance(value, float):
+        written = number(value)
+        return {_KIND: _NUMBER, "value": written} if isinstance(written, str) else written
+    return value
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(map(_restored, value))
+    if not isinstance(value, dict):
+        return value
+    kind, told = value[_KIND], {name: one for name, one in value.items() if name != _KIND}
+    if kind == _GUARANTEE:
+        return Guarantee.from_dict(told)
+    if kind == _NUMBER:
+        return number_of(told["value"])
+    return _KINDS[kind](**{name: _restored(one) for name, one in told.items()})

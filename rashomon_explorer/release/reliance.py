@@ -5,17 +5,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.features import Columns, feature_groups
 from rashomon_explorer.measures.reliance.model_reliance import reliance_table
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
 from rashomon_explorer.measures.reliance.tree_reliance import tree_reliance
-from rashomon_explorer.rashomon_set import ReleasedTrees
 from rashomon_explorer.release.losses import UNIT
 from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.release.query import (
     Over,
+    Public,
     Query,
+    Rows,
     Sensitivity,
     check_over,
     measured,
@@ -23,7 +24,7 @@ from rashomon_explorer.release.query import (
     overall_widths,
 )
 from rashomon_explorer.release.statistic import Statistic
-from rashomon_explorer.release.table import Public, Rows
+from rashomon_explorer.sets import ReleasedTrees
 
 
 @dataclass(frozen=True)

@@ -10,29 +10,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.blocks.mapped import read_mapped
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.progress import progress
+from rashomon_explorer._utils.randomness import generator, noise_assumptions
+from rashomon_explorer._utils.taint import ONE_BY_ONE, leak_of, recall
+from rashomon_explorer._utils.validation import public_shape
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.leak_memory import recall
-from rashomon_explorer.leaks import ONE_BY_ONE, leak_of
 from rashomon_explorer.measures.reliance.tree_reliance import trees_of
-from rashomon_explorer.planning import Plan
-from rashomon_explorer.planning.warn_weak import said_elsewhere, warn_if_weak, warn_of_large_delta
-from rashomon_explorer.planning.weakness import weakness
+from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.suggestions import (
+    said_elsewhere,
+    warn_if_weak,
+    warn_of_large_delta,
+)
+from rashomon_explorer.mechanisms.planning.weakness import weakness
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
 from rashomon_explorer.privacy.ledger.tables import recognise
-from rashomon_explorer.progress import progress
-from rashomon_explorer.randomness import generator, noise_assumptions
-from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet, ReleasedSet
 from rashomon_explorer.release.budget import Budget, Priced, price
 from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.noise import on_grid
-from rashomon_explorer.release.query import Query
+from rashomon_explorer.release.plan import sensitivities_of
+from rashomon_explorer.release.query import Paid, Public, Query, Rows
 from rashomon_explorer.release.released import Answer, Released
-from rashomon_explorer.release.rounding import sensitivities_of
 from rashomon_explorer.release.secure import add_exactly, check_secure, secure_guarantee
-from rashomon_explorer.release.table import Paid, Public, Rows
-from rashomon_explorer.shapes import public_shape
+from rashomon_explorer.rows.source import read_mapped
+from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet
 
 _USUAL_DELTA = 1e-6
 

@@ -1,22 +1,274 @@
-"""The same release with noise that is exact: what changes in its price and in its numbers."""
+"""Exact noise for a release."""
 
-from dataclasses import replace
+import importlib
+import math
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.privacy import Guarantee, zcdp
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.validation import check_count, check_positive
+from rashomon_explorer.privacy.guarantee import ADJACENCY, Guarantee
+from rashomon_explorer.privacy.notions import pure, zcdp
 from rashomon_explorer.release.budget import Budget
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, Noise
 from rashomon_explorer.release.query import Sensitivity
-from rashomon_explorer.secure_noise import (
-    GAUSSIAN,
-    LAPLACE,
-    ROUNDED_BEFORE,
-    SecureGaussian,
-    SecureLaplace,
-    SecureNoise,
-)
+
+GAUSSIAN = "discrete Gaussian noise (Canonne, Kamath and Steinke 2020, Theorem 4)"
+LAPLACE = "discrete Laplace noise (Ghosh, Roughgarden and Sundararajan 2012)"
+ROUNDED_BEFORE = "the values under it are computed in double precision"
+"""What exact noise does not mend, for assumptions."""
+
+_FINER = 2.0**-20  # of the sensitivity: what rounding to the default grid may add to it
+_FINEST = -1000  # exponent of a grid: doubles end at 2^-1074
+_ULPS = 1 + 2.0**-48  # a few roundings
+_LOCK = threading.Lock()
+
+
+@dataclass(frozen=True)
+class SecureNoise(ABC):
+    """Independent noise on every coordinate of a vector, exact on the multiples of a grid.
+
+    The vector is rounded to the grid, coordinate by coordinate, and integer noise, drawn from
+    random bits without floating point (Canonne, Kamath and Steinke 2020, §5), is added to the
+    multiple. Rounding moves no coordinate by more than half the grid, so that two vectors that
+    were Δ apart are Δ + r apart on the grid, r as in the subclass. The noise is as much wider as
+    keeps the price at what Δ and ``scale`` say: OpenDP's own privacy map, which rounds outward
+    and is of the mechanism that runs, is at most ``price``. All of this is public, and known
+    before a row is read.
+
+    Parameters
+    ----------
+    size : int
+        Number of coordinates.
+    sensitivity : float
+        Δ > 0, by which one record moves the vector, in the subclass's norm.
+    scale : float
+        Scale of the noise that is asked for.
+    grid : float, optional
+        A power of 2. By default the largest that adds at most 2⁻²⁰Δ to the sensitivity.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+    ImportError
+        If OpenDP is not installed; raised when its noise is asked for.
+    """
+
+    size: int
+    sensitivity: float
+    scale: float
+    grid: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse numbers for which nothing is proved."""
+        check_count(size=self.size)
+        check_positive(sensitivity=self.sensitivity)
+        check_positive(scale=self.scale)
+        if self.grid is not None:
+            check_positive(grid=self.grid)
+            if math.frexp(self.grid)[0] != 0.5:
+                raise ValueError(f"grid must be a power of 2, such as 2**-20, got {self.grid!r}")
+        if not (self.exponent >= _FINEST and math.isfinite(self.price) and self.price > 0):
+            raise ValueError(
+                f"sensitivity {self.sensitivity!r}, scale {self.scale!r} and grid {self.grid!r} "
+                "are too far apart, or too small, for doubles: measure in another unit"
+            )
+
+    @property
+    @abstractmethod
+    def price(self) -> float:
+        """What the noise may cost: the formula, of ``sensitivity`` and ``scale``."""
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """What one release costs."""
+
+    @property
+    @abstractmethod
+    def rounding(self) -> float:
+        """r/grid: how many grids further apart rounding can put two vectors."""
+
+    @property
+    def exponent(self) -> int:
+        """Exponent k of the grid 2ᵏ."""
+        widest = self.sensitivity * _FINER / self.rounding if self.grid is None else self.grid
+        return math.frexp(widest)[1] - 1
+
+    @property
+    def cell(self) -> float:
+        """2ᵏ, the grid that is used."""
+        return math.ldexp(1.0, self.exponent)
+
+    @property
+    def drawn_scale(self) -> float:
+        """Scale of the noise that is drawn, a little above ``scale``."""
+        return self._mechanism[0]
+
+    @property
+    def measured(self) -> float:
+        """OpenDP's privacy map of the mechanism that runs, at most ``price``."""
+        return float(self._mechanism[1].map(float(self.sensitivity)))
+
+    def release(self, values: ArrayLike) -> FloatArray:
+        """Values with fresh noise.
+
+        Parameters
+        ----------
+        values : array-like of shape (size,)
+            Finite numbers.
+
+        Returns
+        -------
+        ndarray of shape (size,)
+            Multiples of ``cell``; those beyond 2⁵³ cells are the nearest doubles.
+
+        Raises
+        ------
+        ValueError
+            If ``values`` has another shape, or is not finite.
+        """
+        exact = np.asarray(values, dtype=float)
+        if exact.shape != (self.size,):
+            raise ValueError(f"values must have shape ({self.size},), got {exact.shape}")
+        # OpenDP would take NaN for 0 and infinity for the largest double.
+        if not np.isfinite(exact).all():
+            raise ValueError("values must be finite: the statistic overflowed, or had no rows")
+        return np.array(self._mechanism[1](exact.tolist()))
+
+    @cached_property
+    def _mechanism(self) -> tuple[float, Any]:
+        drawn = self.scale * (1 + self.rounding * self.cell / self.sensitivity) * _ULPS
+        while (made := self._made(drawn)).map(float(self.sensitivity)) > self.price:
+            drawn *= _ULPS
+        return drawn, made
+
+    def _made(self, scale: float) -> Any:
+        domains, metrics = (_opendp(name) for name in ("domains", "metrics"))
+        numbers = domains.atom_domain(T=float, nan=False)
+        return self._maker(domains.vector_domain(numbers, size=int(self.size)), metrics, scale)
+
+    @abstractmethod
+    def _maker(self, domain: Any, metrics: Any, scale: float) -> Any: ...
+
+    def _sold_as(self, guarantee: Guarantee, theorem: str) -> Guarantee:
+        exact = (
+            f"noise is exact on the multiples of 2^{self.exponent} (OpenDP "
+            f"{_opendp('mod').__version__}); {ROUNDED_BEFORE}"
+        )
+        return replace(guarantee, theorem=theorem, assumptions=(ADJACENCY, exact))
+
+
+@dataclass(frozen=True)
+class SecureGaussian(SecureNoise):
+    """Discrete Gaussian noise: Δ²/(2σ²)-zCDP for a vector of ℓ₂ sensitivity Δ.
+
+    P(z) ∝ exp(−z²/(2σ²)) on the grid. For a shift of s by multiples of the grid the Rényi
+    divergence of order α is at most αs²/(2σ²) (Canonne, Kamath and Steinke 2020, Theorem 4), and
+    independent coordinates add up. r = √size·grid. It is not Δ/σ-Gaussian DP: the discrete law
+    has places at which a test does better than against the normal law.
+
+    Examples
+    --------
+    >>> noise = SecureGaussian(size=2, sensitivity=0.01, scale=0.02)
+    >>> round(noise.price, 6), noise.measured <= noise.price, noise.exponent
+    (0.125, True, -28)
+    >>> released = noise.release([0.25, 0.5])
+    >>> bool((released % noise.cell == 0).all())
+    True
+    """
+
+    @property
+    def price(self) -> float:
+        """ρ = Δ²/(2σ²)."""
+        return (self.sensitivity / self.scale) ** 2 / 2
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """ρ-zCDP, ρ as measured."""
+        return self._sold_as(zcdp(self.measured), GAUSSIAN)
+
+    @property
+    def rounding(self) -> float:
+        """√size."""
+        return math.sqrt(self.size)
+
+    def _maker(self, domain: Any, metrics: Any, scale: float) -> Any:
+        with _contributed():
+            return _opendp("measurements").make_gaussian(
+                domain, metrics.l2_distance(T=float), scale, k=self.exponent
+            )
+
+
+@dataclass(frozen=True)
+class SecureLaplace(SecureNoise):
+    """Discrete Laplace noise: Δ/b-DP for a vector of ℓ₁ sensitivity Δ.
+
+    P(z) ∝ exp(−|z|/b) on the grid (Ghosh, Roughgarden and Sundararajan 2012): a shift changes
+    no probability by more than e^{|shift|/b}. r = size·grid.
+
+    Examples
+    --------
+    >>> noise = SecureLaplace(size=1, sensitivity=1.0, scale=2.0)
+    >>> noise.price, noise.measured <= 0.5, noise.drawn_scale < 2.00001
+    (0.5, True, True)
+    """
+
+    @property
+    def price(self) -> float:
+        """ε = Δ/b."""
+        return self.sensitivity / self.scale
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """ε-DP, ε as measured."""
+        return self._sold_as(pure(self.measured), LAPLACE)
+
+    @property
+    def rounding(self) -> float:
+        """The size."""
+        return float(self.size)
+
+    def _maker(self, domain: Any, metrics: Any, scale: float) -> Any:
+        with _contributed():
+            return _opendp("measurements").make_laplace(
+                domain, metrics.l1_distance(T=float), scale, k=self.exponent
+            )
+
+
+def _opendp(name: str) -> Any:
+    # Not at the top: a library of 260 MB, for those who ask for it.
+    try:
+        return importlib.import_module(f"opendp.{name}")
+    except ImportError as error:
+        raise ImportError(
+            "secure noise needs OpenDP, which is not installed: "
+            "pip install 'rashomon-explorer[secure]'"
+        ) from error
+
+
+@contextmanager
+def _contributed() -> Iterator[None]:
+    """Consent to OpenDP's ``contrib`` part, which its noise is in, for here and not for others."""
+    mod = _opendp("mod")
+    with _LOCK:
+        before = "contrib" in mod.GLOBAL_FEATURES
+        mod.enable_features("contrib")
+        try:
+            yield
+        finally:
+            if not before:
+                mod.disable_features("contrib")
+
 
 # Of the sensitivity, for its rounding: half of what noise_scale has put on the scale for it.
 _HAIR = 1 + 5e-10

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 from scipy.special import ndtri
 
+from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.release.noise import LaplaceNoise, Noise
-from rashomon_explorer.validation import check_inner_share
 
 Interval = tuple[float, float]
 

@@ -1,18 +1,98 @@
-"""What a section is made of; each block writes itself as HTML with its template."""
+"""Blocks of a report."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, Protocol
 
 import pandas as pd
 import plotly.graph_objects as go
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from rashomon_explorer.plots.tables import rounded_bounds
 from rashomon_explorer.plots.text import number
-from rashomon_explorer.report import templating
-from rashomon_explorer.report.figures import figure_json
+from rashomon_explorer.plots.theme import CATEGORIES, VERMILLION, curator_band, new_figure
+
+# WebGL traces compile code, which the page's own security policy forbids.
+_DRAWN_AS = {"scattergl": "scatter"}
+
+
+def figure_json(figure: go.Figure) -> str:
+    """Write a figure as JSON that may stand inside a script element.
+
+    Without any ``<``, so that no text in it can end the element; without the template, which the
+    page has once for all figures.
+
+    >>> "<" in figure_json(new_figure("</script><b>"))
+    False
+    """
+    plain: dict[str, Any] = json.loads(figure.to_json())
+    plain["layout"].pop("template", None)
+    for trace in plain["data"]:
+        trace["type"] = _DRAWN_AS.get(trace.get("type", "scatter"), trace.get("type", "scatter"))
+    return json_for_script(plain)
+
+
+def json_for_script(values: Any) -> str:
+    """Write plain values as JSON without any ``<``.
+
+    Examples
+    --------
+    >>> len(json_for_script({"a": "</b>"})), "<" in json_for_script({"a": "</b>"})
+    (17, False)
+    """
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def plot_curves(table: pd.DataFrame, psi: float, *, guaranteed: bool) -> go.Figure:
+    """Plot measures over the Rashomon threshold (curator only)."""
+    figure = new_figure(
+        "Multiplicity over the threshold", "nested sets, from the same draws: no further sampling"
+    )
+    for name, colour in zip(table.columns, CATEGORIES, strict=False):
+        figure.add_scatter(
+            x=table.index.to_numpy(),
+            y=table[name].to_numpy(),
+            mode="lines+markers",
+            name=str(name),
+            line={"color": colour, "width": 2},
+            marker={"size": 5},
+            hovertemplate=f"{name} at ψ = %{{x:.3g}}: %{{y:.3g}}<extra></extra>",
+        )
+    figure.add_vline(x=psi, line={"color": VERMILLION, "dash": "dash", "width": 2})
+    figure.update_layout(
+        xaxis={"title": "ψ", "rangemode": "tozero"},
+        yaxis={"title": "measure", "rangemode": "tozero"},
+        margin={"b": 96},
+    )
+    return curator_band(figure, guaranteed=guaranteed)
+
+
+def render_block(kind: str, *values: Any) -> Markup:
+    """Write a block with the macro of that name."""
+    return Markup(getattr(_environment().get_template("blocks.html").module, kind)(*values))
+
+
+def render_page(**values: Any) -> str:
+    """Write the whole file."""
+    return _environment().get_template("page.html").render(**values)
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,  # a name that was mistyped is an error and no gap
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
 
 MOST_ROWS = 40
 """Longer tables are cut, and say so: a report is read, not computed with."""
@@ -45,7 +125,7 @@ class Words:
 
     def html(self, sheet: Sheet) -> Markup:
         """See `Block.html`."""
-        return templating.block("words", self)
+        return render_block("words", self)
 
 
 @dataclass(frozen=True)
@@ -56,7 +136,7 @@ class Facts:
 
     def html(self, sheet: Sheet) -> Markup:
         """See `Block.html`."""
-        return templating.block("facts", self)
+        return render_block("facts", self)
 
 
 @dataclass(frozen=True)
@@ -67,7 +147,7 @@ class Items:
 
     def html(self, sheet: Sheet) -> Markup:
         """See `Block.html`."""
-        return templating.block("items", self)
+        return render_block("items", self)
 
 
 @dataclass(frozen=True)
@@ -78,7 +158,7 @@ class Code:
 
     def html(self, sheet: Sheet) -> Markup:
         """See `Block.html`."""
-        return templating.block("code", self)
+        return render_block("code", self)
 
 
 @dataclass(frozen=True)
@@ -91,7 +171,7 @@ class Table:
 
     def html(self, sheet: Sheet) -> Markup:
         """See `Block.html`."""
-        return templating.block("table", self)
+        return render_block("table", self)
 
     @property
     def whole_caption(self) -> str:
@@ -136,8 +216,8 @@ class Plot:
     def html(self, sheet: Sheet) -> Markup:
         """See `Block.html`."""
         if not sheet.interactive:
-            return templating.block("plot_as_table", self)
-        return templating.block("plot", self, sheet.next_id())
+            return render_block("plot_as_table", self)
+        return render_block("plot", self, sheet.next_id())
 
     @property
     def height(self) -> int:

@@ -1,4 +1,4 @@
-"""The two editions: what each takes, and that neither takes more."""
+"""The two editions of a report."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -7,24 +7,36 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.constants import Constants
-from rashomon_explorer.domains import Domain
-from rashomon_explorer.planning import Plan
-from rashomon_explorer.planning.trees import TreePlan
-from rashomon_explorer.planning.warn_weak import warn_if_weak
+from rashomon_explorer._utils.files import replace_file
+from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.privacy import Ledger
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.rashomon_set import (
-    PredictorSet,
-    RashomonSet,
-    ReleasedSet,
-    ReleasedTrees,
-)
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Domain
+from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import Released
-from rashomon_explorer.report.files import refuse_existing, write_text
 from rashomon_explorer.report.material import Bounds, curator_material, release_material
 from rashomon_explorer.report.page import Page
 from rashomon_explorer.report.sections import CURATOR, RELEASE
+from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet, ReleasedTrees
+
+
+def refuse_existing(path: str | PathLike[str], overwrite: bool) -> Path:
+    """Return where to write, before hours are spent on what would not be written."""
+    target = Path(path)
+    if target.exists() and not overwrite:
+        raise FileExistsError(f"{target} is there already: choose another name or overwrite=True")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target.parent} is no folder: make it first")
+    return target
+
+
+def write_text(target: Path, text: str, *, public: bool) -> None:
+    """Write a report; one that is not public can be read by its owner only."""
+    content = text.encode()
+    replace_file(target, lambda file: file.write(content), mode=0o644 if public else 0o600)
+
 
 _TITLE = "Rashomon set: "
 

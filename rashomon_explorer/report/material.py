@@ -10,24 +10,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.blocks import RowBlocks
-from rashomon_explorer.blocks.columns import column_of, targets_of
-from rashomon_explorer.blocks.opened import as_blocks, is_in_blocks
-from rashomon_explorer.blocks.picked import Picked
-from rashomon_explorer.constants import Constants
-from rashomon_explorer.domains import Domain
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.planning import Plan
+from rashomon_explorer.mechanisms.planning import Plan
 from rashomon_explorer.privacy import Ledger
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.rashomon_set import (
-    PredictorSet,
-    RashomonSet,
-    ReleasedSet,
-    ReleasedTrees,
-)
-from rashomon_explorer.rashomon_set.models import StoredPredictions
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Domain
+from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import Released
+from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows.coercion import as_blocks, is_in_blocks
+from rashomon_explorer.rows.columns import column_of, targets_of
+from rashomon_explorer.rows.wrappers import Picked
+from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet, ReleasedTrees
+from rashomon_explorer.sets.models import StoredPredictions
 
 PEOPLE = 5_000
 """Rows in blocks of which single people are shown, picked by their places alone."""

@@ -11,12 +11,10 @@ from typing import Any
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.plots.theme import templates
-from rashomon_explorer.progress import progress
-from rashomon_explorer.report import templating
-from rashomon_explorer.report.blocks import Block, Plot
-from rashomon_explorer.report.figures import json_for_script
-from rashomon_explorer.report.sections.base import Section, Skip
+from rashomon_explorer.report.blocks import Block, Plot, json_for_script, render_page
+from rashomon_explorer.report.sections.document import Section, Skip
 
 BADGES = {
     "curator": "Curator: computed from private rows, not private",
@@ -80,7 +78,7 @@ class Page:
         self, made: Sequence[tuple[Section, list[Markup]]], left_out: dict[str, str]
     ) -> str:
         scripts = [get_plotlyjs(), _shipped("report.js")] if self.interactive else []
-        return templating.page(
+        return render_page(
             title=self.title,
             edition=self.edition,
             banner=BANNERS[self.edition],

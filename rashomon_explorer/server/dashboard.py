@@ -27,11 +27,10 @@ from voila.request_info_handler import RequestInfoSocketHandler
 from voila.static_file_handler import TemplateStaticFileHandler
 from voila.tornado.handler import TornadoVoilaHandler
 
-from rashomon_explorer.assets import asset_path
+from rashomon_explorer._utils.assets import asset_path
 from rashomon_explorer.server.masked_log import mask_tokens
-from rashomon_explorer.server.packed_files import Packed, PackedFile, packed_files
+from rashomon_explorer.server.pages import Packed, PackedFile, TemplateFile, packed_files
 from rashomon_explorer.server.serving import LOOPBACK, Serving
-from rashomon_explorer.server.template_files import TemplateFile
 from rashomon_explorer.server.visitors import LimitedPages, Visitors, in_words
 
 HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"

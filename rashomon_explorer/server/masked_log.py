@@ -4,7 +4,7 @@ import logging
 import re
 from urllib.parse import quote, quote_plus
 
-from rashomon_explorer.traces import without_messages
+from rashomon_explorer.exceptions import without_messages
 
 LOGGERS = ("tornado.access", "tornado.application", "tornado.general", "asyncio", "Dashboard")
 """What writes addresses or errors of requests: tornado, the event loop, and the dashboard."""

@@ -4,14 +4,13 @@ from rashomon_explorer.trees.answers import (
     best_avoiding,
     best_saying,
     best_using,
+    feature_table,
     flip_psi,
+    label_shares,
     least_losses,
 )
 from rashomon_explorer.trees.counted import CountedTrees
-from rashomon_explorer.trees.features import feature_table
-from rashomon_explorer.trees.parity import ParityAnswer, best_with_parity
-from rashomon_explorer.trees.parity_front import ParityFront, parity_front
-from rashomon_explorer.trees.shares import label_shares
+from rashomon_explorer.trees.parity import ParityAnswer, ParityFront, best_with_parity, parity_front
 from rashomon_explorer.trees.tree_class import TreeClass
 
 __all__ = [

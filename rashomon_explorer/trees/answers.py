@@ -1,27 +1,31 @@
-"""Exact answers about the whole set of sparse trees.  Curator: computed from private rows."""
+"""Exact answers about a counted set."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.progress import progress
+from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.rashomon_set.models.trees import Leaf, Node
-from rashomon_explorer.trees.best import avoiding, best_tree
+from rashomon_explorer.sets.models.trees import Leaf, Node
 from rashomon_explorer.trees.counted import CountedTrees
-from rashomon_explorer.trees.law import losses_of
-from rashomon_explorer.trees.least import (
+from rashomon_explorer.trees.counting import count
+from rashomon_explorer.trees.lattice import (
     NEVER,
+    TwoBest,
     allowances,
     label_errors,
     leaf_errors,
     leaf_label,
     least_errors,
 )
-from rashomon_explorer.trees.rows import as_masks
-from rashomon_explorer.trees.saying import Saying
-from rashomon_explorer.trees.using import Using
+from rashomon_explorer.trees.law import losses_of
+from rashomon_explorer.trees.rows import as_masks, yes_or_no
+from rashomon_explorer.trees.witnesses import Saying, Using, avoiding, best_tree
 
 
 def least_losses(counted: CountedTrees) -> FloatArray:
@@ -271,3 +275,105 @@ def _checked(counted: CountedTrees, feature: int) -> int:
     if not 0 <= feature < counted.trees.n_features:
         raise DataError(f"feature must be below {counted.trees.n_features}, got {feature!r}")
     return int(feature)
+
+
+def feature_table(counted: CountedTrees, psi: float | None = None) -> pd.DataFrame:
+    """Say what each feature is to the set, exactly.  Curator: not private.
+
+    Parameters
+    ----------
+    counted : CountedTrees
+    psi : float, optional
+        For the share of the trees within ψ that ask for the feature.
+
+    Returns
+    -------
+    DataFrame
+        A row a feature: ``psi_using`` and ``psi_avoiding``, the least ψ at which the set has a tree
+        that asks for it, and one that does not (above 0, all better trees do); and
+        ``share_using`` with ``psi``.
+
+    Examples
+    --------
+    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 0, 0], max_leaves=2)
+    >>> feature_table(counted, psi=0.34).round(3)
+        psi_using  psi_avoiding  share_using
+    x0      0.333         0.000        0.333
+    x1      0.000         0.333        0.333
+    """
+    rows = []
+    whole = None if psi is None else counted.size(psi)
+    best = [TwoBest.of(level) for level in counted.levels]
+    for feature in progress(range(counted.trees.n_features), "features"):
+        levels, trees = avoiding(counted.levels, counted.trees, feature)
+        stumps = [two.without(feature) for two in best]
+        least = least_errors(levels, trees, stumps)
+        using = Using(counted.levels, counted.trees, counted.least_errors, feature)
+        without = float(losses_by_leaves(counted, least.whole).min())
+        found = {
+            "psi_using": above_best(least_of_some(counted, using.whole), counted),
+            "psi_avoiding": above_best(without, counted),
+        }
+        if psi is not None and whole is not None:
+            limit = counted.limits(psi)[: len(least.whole)]
+            with one_blas_thread():
+                histograms = count(levels, trees, least, limit).by_leaves()
+            left = sum(sum(map(int, one[1].tolist())) for one in histograms if one is not None)
+            found["share_using"] = float(1 - Fraction(left, whole))
+        rows.append(found)
+    return pd.DataFrame(rows, index=list(counted.feature_names))
+
+
+def label_shares(counted: CountedTrees, psi: float, X: ArrayLike | None = None) -> FloatArray:
+    """Share of the trees within ψ that give each row each label.  Curator: not private.
+
+    Exact, of all trees and not of draws: the counts are taken back down from the whole trees to
+    their leaves, which are as many as trees times leaves and are never listed.
+
+    Parameters
+    ----------
+    counted : CountedTrees
+    psi : float
+        Rashomon threshold, in units of the loss.
+    X : array-like of shape (k, m) or DataFrame, optional
+        Some of the table's rows, as its trees take them; by default all.
+
+    Returns
+    -------
+    ndarray of shape (n, n_labels)
+        By the place of the class. Two trees drawn at random differ on a row with the chance
+        1 − Σ share².
+
+    Raises
+    ------
+    DataError
+        If a row of X is none of the table's: of other rows shares are not counted.
+
+    Examples
+    --------
+    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 0, 0], max_leaves=2)
+    >>> label_shares(counted, psi=0.4).round(3).tolist()
+    [[0.333, 0.667], [0.667, 0.333], [1.0, 0.0]]
+    """
+    times = counted.labelled(psi)
+    shares = times / times.sum(axis=1, keepdims=True)
+    return np.asarray(shares[counted.rows.place if X is None else _places(counted, X)])
+
+
+def _places(counted: CountedTrees, X: ArrayLike) -> NDArray[np.int64]:
+    """Find the combination of each row."""
+    asked = X if counted.questions is None else counted.questions.answers(np.asarray(X))
+    answers, patterns = yes_or_no(asked), counted.rows.patterns
+    if answers.shape[1] != patterns.shape[1]:
+        raise DataError(
+            f"X must have the table's columns, {patterns.shape[1]} answers a row, got "
+            f"{answers.shape[1]}"
+        )
+    known = {row.tobytes(): place for place, row in enumerate(patterns)}
+    found = [known.get(row.tobytes(), -1) for row in answers]
+    if -1 in found:
+        raise DataError(
+            f"row {found.index(-1)} of X answers as no row of the counted table does: shares are "
+            "counted for the table's own rows; of others, draw: counted.draw(2000, psi).labels(X)"
+        )
+    return np.array(found, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The whole Rashomon set of sparse trees, counted.  Curator: computed from private rows."""
+"""Counted sets of trees."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -6,27 +6,85 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer._utils.randomness import generator
+from rashomon_explorer._utils.validation import check_count, check_nonnegative
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.randomness import generator
-from rashomon_explorer.rashomon_set.models import DecisionTrees
-from rashomon_explorer.rashomon_set.models.fitted import class_codes
-from rashomon_explorer.rashomon_set.models.trees import Node
-from rashomon_explorer.rashomon_set.predictor import PredictorSet
-from rashomon_explorer.schema import TableSchema
-from rashomon_explorer.schema.units import UnitEncoder
-from rashomon_explorer.shown import Fact, Shown
-from rashomon_explorer.trees.costs import Costs, check_dear, cost_matrix
-from rashomon_explorer.trees.given import labels_of, names_of, numbers_of
+from rashomon_explorer.sets.models import DecisionTrees
+from rashomon_explorer.sets.models.fitted import class_codes
+from rashomon_explorer.sets.models.trees import Node
+from rashomon_explorer.sets.predictor import PredictorSet
 from rashomon_explorer.trees.law import losses_of, uniform
 from rashomon_explorer.trees.questions import Questions, of_array, of_schema
 from rashomon_explorer.trees.rows import MergedRows
+from rashomon_explorer.trees.sampling import draw_cells
 from rashomon_explorer.trees.tally import Tally
-from rashomon_explorer.trees.tree_class import TreeClass
-from rashomon_explorer.trees.walk import draw_cells
-from rashomon_explorer.validation import check_count, check_nonnegative
+from rashomon_explorer.trees.tree_class import Costs, TreeClass, check_dear, cost_matrix
+
+
+def labels_of(y: ArrayLike, n: int) -> NDArray[Any]:
+    """Labels that can be told apart and sorted: not missing, not of mixed kinds, no numbers.
+
+    >>> labels_of(["no", "yes"], 2).tolist()
+    ['no', 'yes']
+    """
+    labels = np.asarray(y)
+    if labels.shape != (n,):
+        raise DataError(f"{n} rows need as many labels, got shape {labels.shape}")
+    missing = np.array([one is None or one != one for one in labels.tolist()])
+    if missing.any():
+        raise DataError(f"y holds no label in row {int(missing.argmax())}: leave such rows out")
+    if labels.dtype.kind == "f" and (labels != np.rint(labels)).any():
+        row = int((labels != np.rint(labels)).argmax())
+        raise DataError(
+            f"y holds {labels[row].item()!r} in row {row}, and trees say labels: cut the numbers "
+            "into classes first"
+        )
+    kinds = {type(one) for one in labels.tolist()}
+    if len({float if kind in (bool, int) else kind for kind in kinds}) > 1:
+        raise DataError("y holds labels of several kinds: make all of them text, or all numbers")
+    return labels
+
+
+def numbers_of(rows: NDArray[Any]) -> FloatArray:
+    """Finite numbers, or what to do with what is none.
+
+    >>> numbers_of(np.array([["1", "2.5"]])).tolist()
+    [[1.0, 2.5]]
+    """
+    try:
+        numbers = rows.astype(float)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"X holds what is no number ({error}): declare the columns, schema=..., which "
+            "propose_schema(table) drafts"
+        ) from None
+    if not np.isfinite(numbers).all():
+        raise DataError(
+            "X holds NaN or infinity: impute such rows, or declare the columns, schema=..., which "
+            "says what a gap means"
+        )
+    return numbers
+
+
+def names_of(X: Any, width: int, given: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of columns: the given ones, a table's own, or x0, x1, ….
+
+    >>> names_of(np.eye(2), 2, None)
+    ('x0', 'x1')
+    """
+    if given is None:
+        own = getattr(X, "columns", None)
+        return tuple(f"x{j}" for j in range(width)) if own is None else tuple(map(str, own))
+    if len(given) != width:
+        raise DataError(f"feature_names must name {width} columns, got {len(given)}")
+    return tuple(map(str, given))
+
 
 CONVENTIONS = ("all", "treefarms")
 

@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray, IntArray
-from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
-from rashomon_explorer.trees.best import first_tree
+from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer.sets.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees.counted import CountedTrees
-from rashomon_explorer.trees.least import allowances, label_errors, pairs
+from rashomon_explorer.trees.lattice import allowances, label_errors, pairs
 from rashomon_explorer.trees.rows import BITS, as_masks
+from rashomon_explorer.trees.witnesses import first_tree
 
 Front = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Different weights of the rows that are given the label, and the least errors with each."""

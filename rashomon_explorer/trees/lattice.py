@@ -1,13 +1,14 @@
-"""The sets of rows that paths of questions lead to, level by level."""
+"""Subsets of rows that questions lead to, and their least loss."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray, IntArray, Mask
-from rashomon_explorer.trees.rows import MergedRows, as_masks
+from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
+from rashomon_explorer.trees.rows import MergedRows, as_masks, wrong
 from rashomon_explorer.trees.tree_class import TreeClass
 
 
@@ -122,3 +123,194 @@ class _Branching:
         if place == len(self.counted):
             self.counted.append(counted.copy())  # a view would hold the whole product
         return place
+
+
+NEVER = np.int64(2**40)  # more errors than there are rows
+_AT_ONCE = 2**20  # numbers of a level that are worked on together
+
+
+@dataclass(frozen=True, eq=False)
+class Least:
+    """Least errors (N, leaves) of a subtree below each set of each level, by leaves 1, 2, …."""
+
+    levels: list[IntArray]
+
+    @property
+    def whole(self) -> IntArray:
+        """Least errors of a tree of 1, 2, … leaves."""
+        return np.asarray(self.levels[0][0])
+
+
+def least_errors(
+    levels: list[Level], trees: TreeClass, stumps: list[IntArray] | None = None
+) -> Least:
+    """Least errors by leaves, from the deepest level up.
+
+    e(l) = min over questions and a of e_yes(a) + e_no(l − a). Those of two leaves by a question
+    that cuts, (N,) of each level, need not be found again where they are known: ``stumps``.
+    """
+    found: list[IntArray] = []
+    for asked in range(len(levels) - 1, -1, -1):
+        below = found[0] if found else None
+        known = None if stumps is None else stumps[asked]
+        found.insert(0, _of_level(levels[asked], trees.table, asked, below, known))
+    return Least(found)
+
+
+def leaf_errors(level: Level) -> tuple[IntArray, IntArray]:
+    """Errors (N, m, C) of each label on the rows with a feature, and on those without."""
+    having = level.with_feature
+    return label_errors(level, having), label_errors(level, level.totals[:, None] - having)
+
+
+def leaf_errors_of(level: Level, having: IntArray, lacking: IntArray) -> tuple[IntArray, IntArray]:
+    """Errors (…, C) of each label on some rows with a feature, and on those without."""
+    return label_errors(level, having), label_errors(level, lacking)
+
+
+def branch_errors(
+    level: Level, place: int, features: IntArray
+) -> tuple[list[list[int]], list[list[int]]]:
+    """Errors of each label below one set, on the rows with each feature and on those without."""
+    having = level.with_feature[place, features]
+    lacking = level.totals[place] - having
+    return label_errors(level, having).tolist(), label_errors(level, lacking).tolist()
+
+
+def label_errors(level: Level, rows: IntArray) -> IntArray:
+    """Errors (…, C) of leaves with each label, by the rows of each label; ``NEVER`` for none."""
+    errors = wrong(rows, level.costs)
+    if not level.by_majority:
+        return errors
+    labels = rows.shape[-1]
+    said = labels - 1 - errors[..., ::-1].argmin(axis=-1)  # of labels as good, the last
+    return np.where(np.arange(labels) == said[..., None], errors, NEVER)
+
+
+def leaf_label(level: Level, place: int) -> int:
+    """Label of least errors of a set, of several the first that its leaves may say."""
+    return int(np.argmin(label_errors(level, level.totals[place])))
+
+
+def _of_level(
+    level: Level,
+    table: tuple[tuple[int, ...], ...],
+    asked: int,
+    below: IntArray | None,
+    stumps: IntArray | None,
+) -> IntArray:
+    most = len(table[asked])
+    least = np.full((len(level.sets), most), NEVER)
+    least[:, 0] = wrong(level.totals, level.costs).min(axis=1)
+    if most >= 2:
+        stumps = _least_stumps(level) if stumps is None else stumps
+        least[:, 1] = np.where(level.spare > 0, np.minimum(stumps, least[:, 0]), stumps)
+    if below is None:
+        return least
+    deeper = np.vstack([below, np.full(below.shape[1], NEVER)])  # place −1 is nowhere
+    for leaves in range(3, most + 1):
+        for a, b in pairs(leaves, below.shape[1]):
+            both = (deeper[level.yes, a - 1] + deeper[level.no, b - 1]).min(axis=1)
+            beside_nothing = deeper[level.same, b - 1]
+            least[:, leaves - 1] = np.minimum.reduce([least[:, leaves - 1], both, beside_nothing])
+    return np.minimum(least, NEVER)
+
+
+def pairs(leaves: int, most: int) -> list[tuple[int, int]]:
+    """Ways to share leaves between two branches that have at most ``most`` each.
+
+    >>> pairs(4, 2), pairs(3, 5)
+    ([(2, 2)], [(1, 2), (2, 1)])
+    """
+    return [(a, leaves - a) for a in range(max(1, leaves - most), min(most, leaves - 1) + 1)]
+
+
+def _least_stumps(level: Level) -> IntArray:
+    """Least errors (N,) of a question that cuts, with two leaves of different labels."""
+    found = np.empty(len(level.sets), dtype=np.int64)
+    for some, errors in _stumps(level):
+        found[some] = errors.min(axis=1, initial=NEVER)
+    return found
+
+
+def _stumps(level: Level) -> Iterator[tuple[slice, IntArray]]:
+    """Least errors (k, m) of two leaves below some sets, by question; a few sets at a time."""
+    features, labels = level.with_feature.shape[1:]
+    step = max(1, _AT_ONCE // (features * labels))
+    for start in range(0, len(level.sets), step):
+        some = slice(start, start + step)
+        having = level.with_feature[some].astype(np.int64)
+        lacking = level.totals[some][:, None] - having
+        yield some, np.where(level.cuts[some], _two_leaves(level, having, lacking), NEVER)
+
+
+def stumps_of(level: Level, feature: int) -> IntArray:
+    """Least errors (N,) of two leaves of different labels below each set, by one question.
+
+    ``NEVER`` where it does not cut.
+    """
+    having = level.with_feature[:, feature].astype(np.int64)
+    errors = _two_leaves(level, having, level.totals - having)
+    return np.where(level.cuts[:, feature], errors, NEVER)
+
+
+def _two_leaves(level: Level, having: IntArray, lacking: IntArray) -> IntArray:
+    yes, no = leaf_errors_of(level, having, lacking)
+    labels = range(yes.shape[-1])
+    return np.minimum.reduce([yes[..., a] + no[..., b] for a in labels for b in labels if a != b])
+
+
+@dataclass(frozen=True, eq=False)
+class TwoBest:
+    """Least errors (N,) of two leaves by a question that cuts, by which, and by all others."""
+
+    least: IntArray
+    feature: IntArray
+    second: IntArray
+
+    @classmethod
+    def of(cls, level: Level) -> "TwoBest":
+        """Look at every question once."""
+        count = len(level.sets)
+        found = cls(*(np.empty(count, dtype=np.int64) for _ in range(3)))
+        for some, errors in _stumps(level):
+            each, best = np.arange(len(errors)), errors.argmin(axis=1)
+            found.feature[some], found.least[some] = best, errors[each, best]
+            errors[each, best] = NEVER
+            found.second[some] = errors.min(axis=1, initial=NEVER)
+        return found
+
+    def without(self, feature: int) -> IntArray:
+        """Least errors (N,) by questions other than one."""
+        return np.where(self.feature == feature, self.second, self.least)
+
+
+def allowances(levels: list[Level], least: Least, limits: NDArray[Any]) -> list[NDArray[Any]]:
+    """Most errors (N, leaves) below each set in any tree of l leaves with at most limits[l − 1].
+
+    −1 where no such tree has so many leaves below the set: nothing need be counted there.
+    """
+    given = [np.full(one.shape, -1, dtype=limits.dtype) for one in least.levels]
+    given[0][0] = np.where(least.whole <= limits, limits, -1)
+    for asked, level in enumerate(levels[:-1]):
+        below = least.levels[asked + 1]
+        next_given = given[asked + 1]
+        for leaves in range(3, given[asked].shape[1] + 1):
+            room = given[asked][:, leaves - 1]
+            for a, b in pairs(leaves, below.shape[1]):
+                _hand_down(next_given[:, a - 1], room, level.yes, level.no, below[:, b - 1])
+                _hand_down(next_given[:, a - 1], room, level.no, level.yes, below[:, b - 1])
+                kept = (level.same >= 0) & (room >= 0)
+                np.maximum.at(next_given[:, b - 1], level.same[kept], room[kept])
+        next_given[next_given < below] = -1
+    return given
+
+
+def _hand_down(
+    given: NDArray[Any], room: NDArray[Any], to: IntArray, beside: IntArray, least_beside: IntArray
+) -> None:
+    """Raise what a branch may err to what its set may, less the least beside it."""
+    node, feature = np.nonzero((to >= 0) & (room >= 0)[:, None])
+    left = room[node] - least_beside[beside[node, feature]]
+    kept = left >= 0
+    np.maximum.at(given, to[node, feature][kept], left[kept])

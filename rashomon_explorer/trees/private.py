@@ -4,13 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.planning.trees import TreePlan
-from rashomon_explorer.rashomon_set.models.trees import Leaf, Node
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.sets.models.trees import Leaf, Node
 from rashomon_explorer.trees.counted import CountedTrees
-from rashomon_explorer.trees.law import CappedEnergy, gibbs
-from rashomon_explorer.trees.uniform import any_tree
-from rashomon_explorer.trees.walk import draw_cells
+from rashomon_explorer.trees.law import CappedEnergy, any_tree, gibbs
+from rashomon_explorer.trees.sampling import draw_cells
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class DrawnTrees:
 def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generator) -> DrawnTrees:
     """Draw as many trees as were planned from exp(−β·max{L, L* + s}), capped.
 
-    >>> from rashomon_explorer.planning.trees import plan_trees
+    >>> from rashomon_explorer.mechanisms.planning.trees import plan_trees
     >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 1, 0], max_leaves=2)
     >>> public = {"log_size": counted.trees.log_size, "most_leaves": 2}
     >>> planned = plan_trees(3, **public, psi=0.0, epsilon=300.0, n_draws=5)

@@ -1,4 +1,4 @@
-"""Yes-or-no questions about the columns of a table.  Public: declared, never learnt."""
+"""Questions over declared thresholds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from rashomon_explorer.array_types import FloatArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.validation import is_finite
+from rashomon_explorer.data import Numeric, TableSchema
+from rashomon_explorer.data.column import Column
+from rashomon_explorer.data.columns import Levelled, Ordered
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.rashomon_set.models.trees import Leaf, Node, Split
-from rashomon_explorer.rashomon_set.models.written import as_question
-from rashomon_explorer.schema import Numeric, TableSchema
-from rashomon_explorer.schema.column import Column
-from rashomon_explorer.schema.levels import Levelled
-from rashomon_explorer.schema.ordered import Ordered
-from rashomon_explorer.trees.rows import yes_or_no
-from rashomon_explorer.validation import is_finite
+from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.sets.models.trees import Leaf, Node, Split
+from rashomon_explorer.sets.models.written import as_question
+from rashomon_explorer.trees.rows import MergedRows, merged, yes_or_no
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def of_schema(schema: TableSchema, thresholds: Any) -> Questions:
     with three evenly spaced ones in its typical range; levels in an order with each but the last,
     and each other level is asked for.
 
-    >>> from rashomon_explorer.schema import Categorical, Ordered
+    >>> from rashomon_explorer.data import Categorical, Ordered
     >>> columns = [Numeric("age", (20, 80)), Categorical("home", ["own", "rent"])]
     >>> schema = TableSchema([*columns, Ordered("grade", ["a", "b", "c"])])
     >>> of_schema(schema, {"age": [30]}).in_words
@@ -179,3 +179,49 @@ def _place(key: Any, names: Sequence[str]) -> int:
     if key in names:
         return list(names).index(key)
     raise DataError(f"thresholds name the column {key!r}, which is not in {list(names)}")
+
+
+def merged_blocks(table: RowBlocks, questions: Questions, n_labels: int) -> MergedRows:
+    """Which answers occur, and how many rows of each label have them: eight bytes a row are held.
+
+    Parameters
+    ----------
+    table : RowBlocks
+        Rows as questions ask them, and labels as 0, 1, ….
+    questions : Questions
+    n_labels : int
+
+    Raises
+    ------
+    DataError
+        If a row cannot be used; the message says where it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rashomon_explorer.rows import row_blocks
+    >>> from rashomon_explorer.trees.questions import of_array
+    >>> table = row_blocks(np.array([[25.0], [70.0], [80.0]]), np.array([0, 1, 1]))
+    >>> merged_blocks(table, of_array(["age"], {"age": [30]}), 2).counts.tolist()
+    [[1, 0], [0, 2]]
+    """
+    found: MergedRows = table.then(_Answered(questions)).reduce(_Merge(n_labels), merge=merged)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Answered:
+    """A step, so that a row without an answer is named with its place."""
+
+    questions: Questions
+
+    def __call__(self, rows: Any, labels: Any) -> tuple[Mask, Any]:
+        return self.questions.answers(rows), labels
+
+
+@dataclass(frozen=True)
+class _Merge:
+    n_labels: int
+
+    def __call__(self, rows: Any, labels: Any) -> MergedRows:
+        return MergedRows.of(rows, labels, self.n_labels)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import FloatArray, IntArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
 from rashomon_explorer.exceptions import DataError
 
 BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(float)

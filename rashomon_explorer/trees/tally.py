@@ -1,4 +1,4 @@
-"""How many sparse trees are how good.  Curator: computed from private rows."""
+"""Tallies over all trees."""
 
 from functools import cached_property
 from typing import Any
@@ -6,19 +6,237 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import FloatArray, IntArray
-from rashomon_explorer.cores import one_blas_thread
-from rashomon_explorer.rashomon_set.models import DecisionTrees
-from rashomon_explorer.rashomon_set.models.trees import Node
-from rashomon_explorer.trees.best import best_tree
-from rashomon_explorer.trees.counting import Counts, Histogram, count
-from rashomon_explorer.trees.lattice import Level, lattice
+from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer._utils.threads import one_blas_thread
+from rashomon_explorer._utils.validation import check_nonnegative
+from rashomon_explorer.sets.models import DecisionTrees
+from rashomon_explorer.sets.models.trees import Node
+from rashomon_explorer.trees.counting import Counts, Histogram, count, stump_errors
+from rashomon_explorer.trees.lattice import (
+    Least,
+    Level,
+    branch_errors,
+    label_errors,
+    lattice,
+    least_errors,
+    pairs,
+)
 from rashomon_explorer.trees.law import limits, losses_of
-from rashomon_explorer.trees.least import Least, least_errors
-from rashomon_explorer.trees.reached import Reached
-from rashomon_explorer.trees.rows import MergedRows
+from rashomon_explorer.trees.rows import BITS, MergedRows, as_masks
 from rashomon_explorer.trees.tree_class import TreeClass
-from rashomon_explorer.validation import check_nonnegative
+from rashomon_explorer.trees.witnesses import best_tree
+
+_AT_ONCE = 4096  # sets whose stumps are looked at together
+
+
+class Reached:
+    """Counts taken back down: for every set and label, the trees that have such a leaf there.
+
+    A subtree below a set stands in R(e) trees within the limits, e its errors: as many as there
+    are ways to go on around it. Above all, R is 1 within the limit of its leaves; below a question
+    R_yes(e) = Σ over e' of R(e + e')·N_no(e'), and so down to the leaves (the adjoint of the sums
+    and products that :func:`count` makes). Every number counts trees, whence sums are as exact as
+    the counts themselves: nothing is ever subtracted.
+
+    Parameters
+    ----------
+    counts : Counts
+    rows : MergedRows
+        What was counted.
+    """
+
+    def __init__(self, counts: Counts, rows: MergedRows) -> None:
+        self._counts, self._rows = counts, rows
+        self._answers = rows.packed
+        self._times = np.zeros(rows.counts.shape)
+
+    def labels(self, limit: IntArray) -> FloatArray:
+        """Trees (U, C) with at most limit[l − 1] errors that say each label of each combination."""
+        counts, self._times = self._counts, np.zeros(self._rows.counts.shape)
+        first = counts.levels[0]
+        alone = label_errors(first, first.totals[0]) <= limit[0]
+        self._times += alone  # one leaf: every row is there
+        around = self._nowhere(0)
+        for leaves, found in enumerate(counts.by_leaves()[1:], start=2):
+            if found is not None:
+                errors = found[0] + np.arange(len(found[1]))
+                around[leaves - 2][0] = (errors <= limit[leaves - 1]).astype(float)
+        for asked in range(len(counts.levels)):
+            around = self._down(asked, around)
+        return self._times
+
+    def _nowhere(self, asked: int) -> list[list[FloatArray | None]]:
+        if asked == len(self._counts.levels):
+            return []
+        return [[None] * len(of_leaves) for of_leaves in self._counts.found[asked]]
+
+    def _down(
+        self, asked: int, around: list[list[FloatArray | None]]
+    ) -> list[list[FloatArray | None]]:
+        """Take one level's counts to its leaves, and to the next level."""
+        level, below = self._counts.levels[asked], self._nowhere(asked + 1)
+        said = _Said(level)
+        for leaves, of_sets in enumerate(around, start=2):
+            places = [place for place, one in enumerate(of_sets) if one is not None]
+            if leaves == 2:
+                for start in range(0, len(places), _AT_ONCE):
+                    self._stumps(asked, places[start : start + _AT_ONCE], of_sets, said)
+                continue
+            for place in places:
+                one = of_sets[place]
+                assert one is not None
+                self._cut(asked, place, leaves, one, below, said)
+                self._uncut(asked, place, leaves, one, below, said)
+        said.add_to(self._times, self._answers)
+        return below
+
+    def _stumps(
+        self, asked: int, places: list[int], around: list[FloatArray | None], said: "_Said"
+    ) -> None:
+        level, found = self._counts.levels[asked], self._counts.found[asked][0]
+        errors, ways = stump_errors(level, np.array(places))
+        labels = level.totals.shape[1]
+        apart = [(a, b) for a in range(labels) for b in range(labels) if a != b]
+        for at, place in enumerate(places):
+            of_set, here = found[place], around[place]
+            assert of_set is not None and here is not None
+            times = ways[at] * _read(here, errors[at] - of_set[0])
+            cut = times[: len(times) - labels].reshape(-1, len(apart))
+            yes, no = said.of(place)
+            for column, (a, b) in enumerate(apart):
+                yes[:, a] += cut[:, column]
+                no[:, b] += cut[:, column]
+            said.whole(place)[:] += times[len(times) - labels :]
+
+    def _cut(
+        self,
+        asked: int,
+        place: int,
+        leaves: int,
+        around: FloatArray,
+        below: list[list[FloatArray | None]],
+        said: "_Said",
+    ) -> None:
+        level, found = self._counts.levels[asked], self._counts.found[asked + 1]
+        low = self._low(asked, place, leaves)
+        features = np.flatnonzero(level.cuts[place])
+        to_yes = level.yes[place, features].tolist()
+        to_no = level.no[place, features].tolist()
+        shared = pairs(leaves, len(found) + 1)
+        if (1, leaves - 1) in shared:
+            sides = branch_errors(level, place, features)
+            leaf_on, deep, back = said.of(place), found[leaves - 3], below[leaves - 3]
+            for errors, others, leaf in zip(sides, (to_no, to_yes), leaf_on, strict=True):
+                for at, feature in enumerate(features.tolist()):
+                    other = deep[others[at]]
+                    if other is None:
+                        continue
+                    for label, wrong in enumerate(errors[at]):
+                        part = _shifted(around, other[0] + wrong - low, len(other[1]))
+                        if part is not None:
+                            leaf[feature, label] += part @ other[1]
+                            _add(back, others[at], part)
+        for a, b in shared:
+            if a == 1 or b == 1:
+                continue
+            for yes, no in zip(to_yes, to_no, strict=True):
+                one, other = found[a - 2][yes], found[b - 2][no]
+                if one is not None and other is not None:
+                    length = len(one[1]) + len(other[1]) - 1
+                    part = _shifted(around, one[0] + other[0] - low, length)
+                    if part is not None:
+                        _add(below[a - 2], yes, np.correlate(part, other[1], "valid"))
+                        _add(below[b - 2], no, np.correlate(part, one[1], "valid"))
+
+    def _uncut(
+        self,
+        asked: int,
+        place: int,
+        leaves: int,
+        around: FloatArray,
+        below: list[list[FloatArray | None]],
+        said: "_Said",
+    ) -> None:
+        """All rows on one side, and any subtree at all on the other, where it says nothing."""
+        level, spare = self._counts.levels[asked], int(self._counts.levels[asked].spare[place])
+        if spare == 0:
+            return
+        low, empty = self._low(asked, place, leaves), self._counts.trees.table[asked + 1]
+        for a, b in pairs(leaves, len(empty)):
+            times = float(spare * empty[a - 1])
+            if b == 1:
+                errors = label_errors(level, level.totals[place])
+                said.whole(place)[:] += times * _read(around, errors - low)
+                continue
+            same = int(level.same[place])
+            one = self._counts.found[asked + 1][b - 2][same]
+            if one is not None:
+                part = _shifted(around, one[0] - low, len(one[1]))
+                if part is not None:
+                    _add(below[b - 2], same, times * part)
+
+    def _low(self, asked: int, place: int, leaves: int) -> int:
+        found: Histogram | None = self._counts.found[asked][leaves - 2][place]
+        assert found is not None
+        return found[0]
+
+
+class _Said:
+    """Trees with a leaf below each set of a level: by question, answer and label, and idle ones."""
+
+    def __init__(self, level: Level) -> None:
+        self._level = level
+        self._of: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._whole: dict[int, FloatArray] = {}
+
+    def of(self, place: int) -> tuple[FloatArray, FloatArray]:
+        """Trees (m, C) with a leaf of each label on the rows that have each feature, and not."""
+        features, labels = self._level.with_feature.shape[1:]
+        if place not in self._of:
+            eights = -(-features // 8), 8, labels
+            self._of[place] = np.zeros(eights), np.zeros(eights)
+        yes, no = (one.reshape(-1, labels)[:features] for one in self._of[place])
+        return yes, no
+
+    def whole(self, place: int) -> FloatArray:
+        """Trees (C,) with a leaf of each label on all of the set's rows."""
+        return self._whole.setdefault(place, np.zeros(self._level.totals.shape[1]))
+
+    def add_to(self, times: FloatArray, answers: NDArray[np.uint8]) -> None:
+        """Add to the trees (U, C) of each combination, whose answers are packed by eights."""
+        for place in self._of.keys() | self._whole.keys():
+            inside = as_masks([self._level.sets[place]], len(times))[0]
+            members = np.flatnonzero(inside.view(bool))
+            found = np.take(times, members, axis=0) + self.whole(place)
+            if place in self._of:
+                of_eights = _by_eights(*self._of[place])
+                for here, of_answers in zip(answers, of_eights, strict=True):
+                    found += np.take(of_answers, np.take(here, members), axis=0)
+            times[members] = found
+
+
+def _by_eights(yes: FloatArray, no: FloatArray) -> FloatArray:
+    """Sum (m/8, 256, C) over eight questions at a time, by their answers as a byte."""
+    return np.asarray(BITS @ yes + (1 - BITS) @ no)
+
+
+def _read(values: FloatArray, at: IntArray) -> FloatArray:
+    """Values at places, 0 beyond both ends."""
+    inside = (at >= 0) & (at < len(values))
+    return np.where(inside, values[np.where(inside, at, 0)], 0.0)
+
+
+def _shifted(values: FloatArray, first: int, length: int) -> FloatArray | None:
+    """So many values from a place on, 0 beyond the end; None if all are."""
+    part = values[first : first + length]
+    if not part.any():
+        return None
+    return part if len(part) == length else np.concatenate([part, np.zeros(length - len(part))])
+
+
+def _add(sums: list[FloatArray | None], place: int, values: FloatArray) -> None:
+    held = sums[place]
+    sums[place] = values.copy() if held is None else held + values
 
 
 class Tally:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rashomon_explorer.figure_library import plotly_module
+from rashomon_explorer._utils.assets import plotly_module
 
 pytestmark = pytest.mark.browser
 

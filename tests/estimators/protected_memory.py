@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 
 from rashomon_explorer import Ledger
-from rashomon_explorer.blocks import row_blocks
 from rashomon_explorer.exceptions import BudgetExceededError
 from rashomon_explorer.privacy import Charge, pure
+from rashomon_explorer.rows import row_blocks
 from tests.estimators.charged import CHARGED, IN_CHUNKS, public_rows
 
 PROT_NONE, PROT_READ = 0, 1

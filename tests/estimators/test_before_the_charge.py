@@ -17,9 +17,9 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import DPClassifier, Ledger
-from rashomon_explorer.blocks import row_blocks
 from rashomon_explorer.exceptions import BudgetExceededError, DataError, FitError
 from rashomon_explorer.privacy import Charge, pure
+from rashomon_explorer.rows import row_blocks
 from tests.estimators.charged import CHARGED, IN_CHUNKS, N, public_rows
 
 pytestmark = pytest.mark.filterwarnings(
@@ -176,7 +176,7 @@ CHUNKED: dict[str, Callable[[Path], tuple[Any, Any]]] = {
 
 
 def _blocks_of(source: Any) -> Any:
-    from rashomon_explorer.blocks import RowBlocks
+    from rashomon_explorer.rows import RowBlocks
 
     return RowBlocks(source)
 

@@ -21,11 +21,11 @@ from rashomon_explorer.exceptions import (
     SamplerError,
     WeakGuaranteeWarning,
 )
-from rashomon_explorer.planning.pricing import price
+from rashomon_explorer.mechanisms.penalties import validation_rows
+from rashomon_explorer.mechanisms.planning.pricing import price
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.privacy import compose, pure
 from rashomon_explorer.privacy.audit import discrete
-from rashomon_explorer.samplers.finite_grid import FiniteGridSampler
-from rashomon_explorer.tuning import validation_rows
 from tests.estimators.test_order import every_trap, good_X, good_y
 from tests.estimators.traps import LOOKS
 
@@ -331,7 +331,7 @@ def test_targets_come_back_in_their_units() -> None:
 def test_a_schema_declares_columns_labels_and_bounds() -> None:
     import pandas as pd
 
-    from rashomon_explorer.schema import Categorical, Numeric, TableSchema
+    from rashomon_explorer.data import Categorical, Numeric, TableSchema
 
     schema = TableSchema(
         [

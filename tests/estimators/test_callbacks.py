@@ -10,9 +10,9 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import FitError
-from rashomon_explorer.samplers import SAMPLERS, Batch, ExactSampler
+from rashomon_explorer.mechanisms.samplers import SAMPLERS, Batch, ExactSampler
 
 Estimator = RashomonClassifier | RashomonRegressor
 

@@ -14,10 +14,10 @@ from rashomon_explorer import (
     RashomonClassifier,
     RashomonRegressor,
 )
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.clipping import clip_rows
-from rashomon_explorer.rashomon_set.sklearn_models import DrawnLogisticRegression, DrawnRidge
-from rashomon_explorer.schema import Numeric, TableSchema, YesNo
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.data import Numeric, TableSchema, YesNo
+from rashomon_explorer.data.clipping import clip_rows
+from rashomon_explorer.sets.sklearn_models import DrawnLogisticRegression, DrawnRidge
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.uniform(-1, 1, (300, 3)) * 0.5

@@ -16,10 +16,10 @@ from rashomon_explorer import (
     RashomonRegressor,
     RashomonTreeClassifier,
 )
-from rashomon_explorer.estimators.declared_budget import LEAST_EPSILON
+from rashomon_explorer._utils.validation import MOST_EPSILON
+from rashomon_explorer.estimators.feasibility import LEAST_EPSILON
 from rashomon_explorer.exceptions import LargeDeltaWarning
-from rashomon_explorer.planning.warn_weak import said_elsewhere
-from rashomon_explorer.validation import MOST_EPSILON
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
 
 X = np.random.default_rng(0).uniform(-0.5, 0.5, (300, 3))
 Y = (X[:, 0] > 0).astype(int)

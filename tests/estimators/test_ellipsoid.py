@@ -15,10 +15,10 @@ from rashomon_explorer.measures.ranges import (
     released_flips,
     released_score_ranges,
 )
-from rashomon_explorer.planning.ellipsoid import EllipsoidPlan
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
+from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.report import curator_report, release_report
+from rashomon_explorer.sets import RashomonSet, ReleasedSet
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (6_000, 3))

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.estimators.parameters import chosen
+from rashomon_explorer.estimators.rashomon import chosen
 from rashomon_explorer.measures.ranges import released_coefficient_ranges
-from rashomon_explorer.planning.ellipsoid_exact import EllipsoidExactPlan
-from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
+from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
 from rashomon_explorer.report import curator_report, release_report
+from rashomon_explorer.sets import RashomonSet, ReleasedSet
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (6_000, 3))

@@ -12,8 +12,8 @@ from rashomon_explorer import (
     RashomonClassifier,
     RashomonTreeClassifier,
 )
+from rashomon_explorer.data import Categorical, Numeric, TableSchema
 from rashomon_explorer.exceptions import FitError
-from rashomon_explorer.schema import Categorical, Numeric, TableSchema
 
 ASSUMED = "the labels that occur in y are public"
 N = 400

@@ -13,11 +13,11 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import Normalizer, StandardScaler
 
-from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier, leak_memory
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier
+from rashomon_explorer._utils import taint as leak_memory
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.taint import ONE_BY_ONE, recall, remember
 from rashomon_explorer.exceptions import PrivacyLeakWarning
-from rashomon_explorer.leak_memory import recall, remember
-from rashomon_explorer.leaks import ONE_BY_ONE
 
 LEARNT = "bounds were learnt from the rows"
 pytestmark = pytest.mark.filterwarnings(

@@ -37,10 +37,10 @@ from rashomon_explorer import (
     load_csv,
     privacy_leaks,
 )
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.taint import leak_of, mark
 from rashomon_explorer.exceptions import CuratorOnlyError, LedgerWarning, PrivacyLeakWarning
-from rashomon_explorer.leaks import leak_of, mark
-from rashomon_explorer.problem import Problem
+from rashomon_explorer.problem.problem import Problem
 
 LEARNT = "bounds were learnt from the rows"
 learns = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.PrivacyLeakWarning")

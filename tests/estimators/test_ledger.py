@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.estimators import base
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.estimators import rashomon as base
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
     FitError,
@@ -18,7 +18,7 @@ from rashomon_explorer.exceptions import (
     LedgerWarning,
     SamplerError,
 )
-from rashomon_explorer.samplers import SAMPLERS, Batch, ExactSampler
+from rashomon_explorer.mechanisms.samplers import SAMPLERS, Batch, ExactSampler
 
 Estimator = RashomonClassifier | RashomonRegressor
 

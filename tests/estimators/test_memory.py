@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.losses import get_loss
-from rashomon_explorer.problem import Problem
+from rashomon_explorer.problem.losses import get_loss
+from rashomon_explorer.problem.problem import Problem
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -12,11 +12,11 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import cross_val_predict
 
 from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import FitError
-from rashomon_explorer.losses import SoftmaxLoss
-from rashomon_explorer.planning import plan
-from rashomon_explorer.problem import Problem
+from rashomon_explorer.mechanisms.planning import plan
+from rashomon_explorer.problem.losses import SoftmaxLoss
+from rashomon_explorer.problem.problem import Problem
 
 NAMES = np.array(["low", "mid", "top"])
 EASY: dict[str, Any] = {"epsilon": 60.0, "n_draws": 6, "random_state": 0}

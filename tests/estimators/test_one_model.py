@@ -19,6 +19,7 @@ from rashomon_explorer import (
     TableSchema,
     privacy_leaks,
 )
+from rashomon_explorer.data import Categorical, Numeric
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
     FitError,
@@ -26,9 +27,8 @@ from rashomon_explorer.exceptions import (
     SamplerError,
     WeakGuaranteeWarning,
 )
-from rashomon_explorer.one_model import METHODS
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.schema import Categorical, Numeric
+from rashomon_explorer.mechanisms.one_model import METHODS
+from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 from tests.estimators.traps import LOOKS, TrapArray
 

@@ -19,7 +19,7 @@ from rashomon_explorer import (
     RashomonRegressor,
     RashomonTreeClassifier,
 )
-from rashomon_explorer.estimators.unread import UnreadTable
+from rashomon_explorer.estimators.tables import UnreadTable
 from rashomon_explorer.exceptions import BudgetExceededError, FitError
 from rashomon_explorer.privacy import pure
 from tests.estimators.traps import LOOKS, SubArray, TrapArray, TrapFrame, TrapList, TrapSeries
@@ -234,7 +234,7 @@ def test_memory_that_runs_out_is_not_the_rows(
     def full(*args: object, **options: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("rashomon_explorer.estimators.base.Problem", full)
+    monkeypatch.setattr("rashomon_explorer.estimators.rashomon.Problem", full)
     with pytest.raises(MemoryError):
         RashomonRegressor(epsilon=0.5, ledger=ledger).fit(good_X(), good_y())
     assert [entry.state for entry in ledger.entries()] == ["started"]

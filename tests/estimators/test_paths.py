@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.planning import PathPlan
-from rashomon_explorer.samplers import PlannedPath
+from rashomon_explorer.mechanisms.planning import PathPlan
+from rashomon_explorer.mechanisms.samplers import PlannedPath
 
 
 def rows(n=3000, seed=0):

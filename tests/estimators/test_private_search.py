@@ -23,11 +23,11 @@ from rashomon_explorer import (
     TableSchema,
     privacy_leaks,
 )
-from rashomon_explorer.arrays import array_backend
-from rashomon_explorer.estimators.search_fits import Fits
-from rashomon_explorer.estimators.search_sides import Sides
-from rashomon_explorer.estimators.search_ways import Asked, planned_search
-from rashomon_explorer.estimators.unread import UnreadTable
+from rashomon_explorer._utils.arrays import array_backend
+from rashomon_explorer.data import Categorical, Numeric
+from rashomon_explorer.estimators.private_search import Fits, Sides
+from rashomon_explorer.estimators.search_candidates import Asked, planned_search
+from rashomon_explorer.estimators.tables import UnreadTable
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
     FitError,
@@ -35,11 +35,10 @@ from rashomon_explorer.exceptions import (
     SamplerError,
     WeakGuaranteeWarning,
 )
+from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
+from rashomon_explorer.mechanisms.selection import Candidate
 from rashomon_explorer.privacy import approximate, gdp, pure
-from rashomon_explorer.privacy.zcdp import zcdp_rho
-from rashomon_explorer.schema import Categorical, Numeric
-from rashomon_explorer.selection import Candidate
-from rashomon_explorer.tuning.split import validation_rows
+from rashomon_explorer.privacy.conversions import zcdp_rho
 from tests.estimators.traps import LOOKS, TrapArray
 
 pytestmark = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.optimize import minimize
 
-from rashomon_explorer.constants import row_bound
-from rashomon_explorer.estimators.refitting import refit_plan, refitted
-from rashomon_explorer.tuning import PenaltyConstants
+from rashomon_explorer.estimators.bilevel_base import refit_plan, refitted
+from rashomon_explorer.mechanisms.penalties import PenaltyConstants
+from rashomon_explorer.problem.constants import row_bound
 
 
 def test_with_a_budget_without_end_it_is_the_penalised_minimum():

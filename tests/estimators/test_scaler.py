@@ -12,8 +12,8 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from sklearn.pipeline import make_pipeline
 
 from rashomon_explorer import PublicBoundsScaler, RashomonClassifier
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.clipping import clip_rows
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.data.clipping import clip_rows
 from rashomon_explorer.exceptions import RowsClippedWarning
 from rashomon_explorer.measures import declared_problem, exact_coefficient_ranges
 

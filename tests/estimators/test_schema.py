@@ -24,6 +24,7 @@ from rashomon_explorer import (
     privacy_leaks,
     propose_schema,
 )
+from rashomon_explorer.data import Anything, Categorical, Numeric, YesNo
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
     DataError,
@@ -33,7 +34,6 @@ from rashomon_explorer.exceptions import (
 )
 from rashomon_explorer.measures import declared_problem
 from rashomon_explorer.privacy import pure
-from rashomon_explorer.schema import Anything, Categorical, Numeric, YesNo
 from tests.estimators.traps import LOOKS, TrapArray, TrapFrame, TrapSeries
 
 FEATURES = [

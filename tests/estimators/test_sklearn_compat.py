@@ -101,7 +101,7 @@ _FIT = """
 import pickle, warnings
 from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonTreeClassifier
 from rashomon_explorer import sklearn_compat
-assert sklearn_compat.CallbackContext.__module__ == "rashomon_explorer.sklearn_compat"
+assert sklearn_compat.CallbackContext.__module__ == "rashomon_explorer._utils.sklearn_compat"
 
 class Watcher:
     def __init__(self, stop_at=None):

@@ -11,10 +11,10 @@ from sklearn.base import clone
 from rashomon_explorer import DPClassifier, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import RowsClippedWarning
 from rashomon_explorer.measures.ranges import declared_problem
-from rashomon_explorer.planning.columns import STATED, ColumnsPlan, both_together
+from rashomon_explorer.mechanisms.planning.scaling import STATED, ColumnsPlan, both_together
+from rashomon_explorer.mechanisms.samplers import SAMPLERS
 from rashomon_explorer.privacy import Ledger, compose
-from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
-from rashomon_explorer.samplers import SAMPLERS
+from rashomon_explorer.sets import RashomonSet, ReleasedSet
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

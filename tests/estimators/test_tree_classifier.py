@@ -18,6 +18,7 @@ from rashomon_explorer import (
     TableSchema,
     privacy_leaks,
 )
+from rashomon_explorer.data import Categorical, Numeric, Ordered, YesNo
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
     CuratorOnlyError,
@@ -26,9 +27,8 @@ from rashomon_explorer.exceptions import (
     WeakGuaranteeWarning,
 )
 from rashomon_explorer.measures import multiplicity_table
-from rashomon_explorer.planning.trees import coldest, energy_cap, plan_trees
-from rashomon_explorer.rashomon_set import ReleasedTrees
-from rashomon_explorer.schema import Categorical, Numeric, Ordered, YesNo
+from rashomon_explorer.mechanisms.planning.trees import coldest, energy_cap, plan_trees
+from rashomon_explorer.sets import ReleasedTrees
 from rashomon_explorer.trees import CountedTrees, TreeClass
 from rashomon_explorer.trees.private import gibbs_draws
 from tests.estimators.traps import TrapArray

@@ -7,9 +7,9 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from rashomon_explorer import PublicBoundsScaler, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import RowsClippedWarning, WeakGuaranteeWarning
-from rashomon_explorer.planning.warn_weak import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
 
 Estimator = RashomonClassifier | RashomonRegressor
 

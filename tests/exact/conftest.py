@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from rashomon_explorer.constants import Constants
-from rashomon_explorer.domains import Ball
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
 
 RADIUS, RIDGE = 1.5, 0.5
 

@@ -8,28 +8,28 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
-from rashomon_explorer.constants import Constants
-from rashomon_explorer.domains import Ball
-from rashomon_explorer.planning.certificates.gibbs_laws import (
+from rashomon_explorer.mechanisms.certificates.gibbs_laws import (
     GibbsLaw,
     convex_body,
     gaussian_gibbs,
     isoperimetry,
     oscillation,
 )
-from rashomon_explorer.planning.certificates.localised import (
+from rashomon_explorer.mechanisms.certificates.localised import (
     _draws,
     excess_quantile,
     localised,
     mean_above,
 )
-from rashomon_explorer.planning.certificates.paths import (
+from rashomon_explorer.mechanisms.certificates.paths import (
     PathRun,
     diffusion_guarantee,
     last_iterate,
     path,
 )
-from rashomon_explorer.threshold import SmoothThreshold
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.thresholds import SmoothThreshold
 from tests.exact.conftest import exactly
 
 DELTA, BETA = 0.025, 400.0  # 2L₀/n of the fixtures

@@ -7,10 +7,9 @@ import pytest
 
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError
 from rashomon_explorer.privacy import Ledger, approximate, bounded_range, gdp, pure, zcdp
-from rashomon_explorer.privacy.ledger.charge import LedgerEntry
-from rashomon_explorer.privacy.ledger.extending import rest_of
+from rashomon_explorer.privacy.conversions import zcdp_epsilon
+from rashomon_explorer.privacy.ledger.charge import LedgerEntry, rest_of
 from rashomon_explorer.privacy.ledger.totals import ExactSum, Totals
-from rashomon_explorer.privacy.zcdp import zcdp_epsilon
 from tests.exact.conftest import exactly
 
 RHO = {"bounded_range": 0.25 / 8, "gdp": 0.16 / 2, "zcdp": 0.1}

@@ -8,7 +8,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from rashomon_explorer.planning.bounds.hit_rate import (
+from rashomon_explorer.mechanisms.bounds.hit_rate import (
     beta_for_hit_rate,
     expected_excess_bound,
     guaranteed_hit_rate,
@@ -20,18 +20,19 @@ from rashomon_explorer.privacy.composition import (
     rdp,
     repeated_bounded_range,
 )
-from rashomon_explorer.privacy.gaussian import (
+from rashomon_explorer.privacy.conversions import (
     bounded_range_mu,
+    bounded_range_renyi,
     gdp_delta,
     gdp_epsilon,
     gdp_mu,
     pure_mu,
-)
-from rashomon_explorer.privacy.renyi import (
-    bounded_range_renyi,
     pure_renyi,
     renyi_delta,
     renyi_epsilon,
+    zcdp_delta,
+    zcdp_epsilon,
+    zcdp_rho,
 )
 from rashomon_explorer.privacy.tradeoff import (
     Approximate,
@@ -43,7 +44,6 @@ from rashomon_explorer.privacy.tradeoff import (
     Subsampled,
     compose_tradeoffs,
 )
-from rashomon_explorer.privacy.zcdp import zcdp_delta, zcdp_epsilon, zcdp_rho
 from tests.exact.conftest import exactly
 
 

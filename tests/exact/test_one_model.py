@@ -6,11 +6,14 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from rashomon_explorer.constants import Constants
-from rashomon_explorer.domains import Ball
-from rashomon_explorer.planning.objective import perturbed_delta, plan_perturbed_objective
-from rashomon_explorer.planning.perturbing import plan_noisy_minimiser
-from rashomon_explorer.privacy.gaussian import gdp_mu
+from rashomon_explorer.mechanisms.localisation.output_plan import plan_noisy_minimiser
+from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
+    perturbed_delta,
+    plan_perturbed_objective,
+)
+from rashomon_explorer.privacy.conversions import gdp_mu
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
 from tests.exact.conftest import exactly
 
 

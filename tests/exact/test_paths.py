@@ -5,23 +5,31 @@ import math
 import numpy as np
 import pytest
 
-from rashomon_explorer.constants import Constants
-from rashomon_explorer.domains import Ball
-from rashomon_explorer.network import NetworkTarget
-from rashomon_explorer.planning.path import (
+from rashomon_explorer.mechanisms.langevin.accounting import (
     affordable_time,
     last_iterate_guarantee,
     path_guarantee,
 )
-from rashomon_explorer.planning.path_planner import plan_path
-from rashomon_explorer.planning.sensitivity import batch_sensitivity, gradient_sensitivity
-from rashomon_explorer.privacy.gaussian import gdp_epsilon, gdp_mu
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers.drift import BatchDrift, FullDrift, GaussianDrift, NetworkDrift
-from rashomon_explorer.samplers.drift.rounding import SinglePrecision
-from rashomon_explorer.samplers.langevin import LangevinSampler
-from rashomon_explorer.target import GibbsTarget
-from rashomon_explorer.threshold import GaussianThreshold, SmoothThreshold
+from rashomon_explorer.mechanisms.langevin.gradients import (
+    BatchDrift,
+    FullDrift,
+    GaussianDrift,
+    NetworkDrift,
+)
+from rashomon_explorer.mechanisms.langevin.gradients.full import SinglePrecision
+from rashomon_explorer.mechanisms.langevin.plan import plan_path
+from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
+from rashomon_explorer.mechanisms.planning.sensitivity import (
+    batch_sensitivity,
+    gradient_sensitivity,
+)
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.network import NetworkTarget
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.problem.thresholds import GaussianThreshold, SmoothThreshold
 from tests.exact.conftest import exactly
 
 OMEGA = 0.03 + 6e-8  # priced oscillation of the fixture

@@ -6,16 +6,23 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import gamma
 
-from rashomon_explorer.constants import Constants
-from rashomon_explorer.domains import Ball
-from rashomon_explorer.planning.bounds.hit_rate import guaranteed_hit_rate
-from rashomon_explorer.planning.local_constants import local_constants
-from rashomon_explorer.planning.localisation import plan_iterated, plan_perturbed, solver_distance
-from rashomon_explorer.planning.planner import plan
-from rashomon_explorer.planning.pricing import affordable_draws, affordable_eta, price
-from rashomon_explorer.planning.regularising import plan_regularised, with_ridge
-from rashomon_explorer.planning.sensitivity import data_lipschitz, data_slope
-from rashomon_explorer.privacy.zcdp import zcdp_epsilon
+from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
+from rashomon_explorer.mechanisms.localisation.output_plan import plan_regularised, with_ridge
+from rashomon_explorer.mechanisms.localisation.plan import (
+    plan_iterated,
+    plan_perturbed,
+    solver_distance,
+)
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.planning.pricing import affordable_draws, affordable_eta, price
+from rashomon_explorer.mechanisms.planning.sensitivity import (
+    data_lipschitz,
+    data_slope,
+    local_constants,
+)
+from rashomon_explorer.privacy.conversions import zcdp_epsilon
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
 from tests.exact.conftest import exactly
 
 

@@ -6,20 +6,17 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from rashomon_explorer.constants import Constants, row_bound
-from rashomon_explorer.domains import Ball
-from rashomon_explorer.privacy.gaussian import gdp_mu
-from rashomon_explorer.privacy.zcdp import zcdp_rho
+from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
+from rashomon_explorer.problem.constants import Constants, row_bound
+from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.release import get_query
 from rashomon_explorer.release.budget import Budget, price
-from rashomon_explorer.release.excess import Excess, SoftHits
 from rashomon_explorer.release.groups import GroupGaps
-from rashomon_explorer.release.losses import Accuracies, LossDifferences, Losses
+from rashomon_explorer.release.losses import Accuracies, Excess, LossDifferences, Losses, SoftHits
 from rashomon_explorer.release.multiplicity import MultiplicityQuery, largest_disagreement
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, on_grid
-from rashomon_explorer.release.query import Sensitivity
+from rashomon_explorer.release.query import Public, Sensitivity
 from rashomon_explorer.release.reliance import Reliance
-from rashomon_explorer.release.table import Public
 from tests.exact.conftest import exactly
 from tests.release.cases import B, models_of
 

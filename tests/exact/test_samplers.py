@@ -5,16 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from rashomon_explorer.planning import plan
-from rashomon_explorer.planning.localisation import solver_distance
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers import ExactSampler, FiniteGridSampler
-from rashomon_explorer.samplers.integer_law import IntegerLaw
-from rashomon_explorer.samplers.langevin import LangevinSampler
-from rashomon_explorer.samplers.localisation.output_perturbation import OutputPerturbationSampler
-from rashomon_explorer.target import GibbsTarget
-from rashomon_explorer.theory.cube_walk import CubeWalk, Mixing
-from rashomon_explorer.theory.grid_walk import GridWalkSampler
+from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
+from rashomon_explorer.mechanisms.localisation.plan import solver_distance
+from rashomon_explorer.mechanisms.localisation.sampler import OutputPerturbationSampler
+from rashomon_explorer.mechanisms.planning import plan
+from rashomon_explorer.mechanisms.samplers import ExactSampler, FiniteGridSampler
+from rashomon_explorer.mechanisms.samplers.finite_grid import IntegerLaw
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers.grid_walk import CubeWalk, GridWalkSampler, Mixing
+from rashomon_explorer.problem.problem import Problem
 from tests.exact.conftest import exactly
 
 BOUGHT = plan(1000, 2, 0.02, radius=2.0, row_norm=1.0, epsilon=1.2, n_draws=4)

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer.datasets import load_csv, load_dataset
-from rashomon_explorer.explorer import Explorer, app, opening
+from rashomon_explorer.data import load_csv, load_dataset
+from rashomon_explorer.explorer import Explorer, app
+from rashomon_explorer.explorer import default_settings as opening
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -113,4 +114,4 @@ def opens_with_exact_draws(request, monkeypatch):
         many = opening._MANY[task]
         return {**many, "sampler": "exact"}
 
-    monkeypatch.setattr("rashomon_explorer.explorer.chosen.opening", exactly)
+    monkeypatch.setattr("rashomon_explorer.explorer.dataset.opening", exactly)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rashomon_explorer.explorer.basket.purchase import Purchases
-from rashomon_explorer.explorer.kept import KeptSets
-from rashomon_explorer.explorer.seller import _files, _keep
+from rashomon_explorer.explorer.export.purchases import Purchases
+from rashomon_explorer.explorer.paid_models import _files, _keep
+from rashomon_explorer.explorer.set_store import KeptSets
 from tests.explorer.paid_results import OneText, drawn, purchase
 from tests.failing_disk import Gate, killed
 

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer.blocks import row_blocks
+from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.table import TableEditor
-from rashomon_explorer.schema import Categorical, Numeric, TableSchema, YesNo
+from rashomon_explorer.rows import row_blocks
 
 N, PEOPLE, BLOCK = 3_000, 400, 256
 SCHEMA = TableSchema(

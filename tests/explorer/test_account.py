@@ -5,7 +5,7 @@ import math
 import pytest
 
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account
-from rashomon_explorer.planning.tilted import plan_tilted
+from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_tilted
 from rashomon_explorer.plots.budget import plot_budget
 from rashomon_explorer.plots.tables import charges_table
 from rashomon_explorer.privacy import (
@@ -19,9 +19,9 @@ from rashomon_explorer.privacy import (
     pure,
     zcdp,
 )
+from rashomon_explorer.privacy.conversions import filter_order
 from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.privacy.tradeoff import GaussianTilt
-from rashomon_explorer.privacy.zcdp import filter_order
 
 DELTA = 1e-6
 TILT = Guarantee("tradeoff", "a tilt", curve=GaussianTilt(0.1, 0.01, monotone=True))

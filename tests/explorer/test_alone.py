@@ -10,12 +10,11 @@ from ipywidgets.widgets.widget import _remove_buffers
 from jupyter_client.jsonutil import json_default
 
 from rashomon_explorer.explorer import Explorer, panels
-from rashomon_explorer.explorer.basket import Shop
 from rashomon_explorer.explorer.cards import CARDS, ExactCard
+from rashomon_explorer.explorer.export import Shop
+from rashomon_explorer.explorer.paid_models import SingleModel, Tuner
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.single import SingleModel
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.tuner import Tuner
 from rashomon_explorer.plots.theme import new_figure
 
 PANELS = [getattr(panels, name) for name in panels.__all__]

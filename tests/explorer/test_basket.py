@@ -13,11 +13,11 @@ import pytest
 
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.basket import AGGREGATES, Purchases, bundle, score
+from rashomon_explorer.explorer.export import AGGREGATES, Purchases, bundle, score
 from rashomon_explorer.explorer.table import TableEditor
 from rashomon_explorer.plots.text import price
-from rashomon_explorer.rashomon_set import ReleasedSet
-from rashomon_explorer.release.files import released_of, released_values
+from rashomon_explorer.release.released import released_of, released_values
+from rashomon_explorer.sets import ReleasedSet
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +195,7 @@ def _no_space(*_args, **_named):
 def test_what_cannot_be_kept_is_shown_reported_and_written_later(page, cancer, monkeypatch):
     before, charges = page.state.paid, len(page.ledger.entries())
     with monkeypatch.context() as patch:
-        patch.setattr("rashomon_explorer.explorer.kept_files.write_new_file", _no_space)
+        patch.setattr("rashomon_explorer.explorer.set_store.write_new_file", _no_space)
         _ticked(page, "mean_loss").yes.click()
         bought = page.state.paid[-1]
         alert = page.state.alert

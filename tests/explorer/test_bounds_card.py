@@ -7,7 +7,7 @@ import pytest
 
 from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.planning.bounds import convex_law, population_risk
+from rashomon_explorer.mechanisms.bounds import convex_law, population_risk
 from rashomon_explorer.plots import promises
 from rashomon_explorer.plots.text import at_least, at_most, number, percent
 

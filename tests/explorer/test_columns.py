@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.datasets import load_csv
-from rashomon_explorer.explorer.basket import bundle, score
-from rashomon_explorer.explorer.opening import BY_THE_RULE
+from rashomon_explorer.data import load_csv
+from rashomon_explorer.explorer.default_settings import BY_THE_RULE
+from rashomon_explorer.explorer.export import bundle, score
 
 
 @pytest.fixture

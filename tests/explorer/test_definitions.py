@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from rashomon_explorer.explorer.definitions import DEFINITIONS, FIGURES, defined
-from rashomon_explorer.explorer.html import table_html
+from rashomon_explorer.explorer.html import DEFINITIONS, FIGURES, defined, table_html
 from rashomon_explorer.explorer.widgets import Download, Made
 
 

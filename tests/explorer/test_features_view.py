@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from rashomon_explorer.explorer.cards import distribution
+from rashomon_explorer.explorer.cards import importance as distribution
 from rashomon_explorer.measures import (
     importance_cloud,
     model_class_reliance,

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 import pytest
 
 from rashomon_explorer.exceptions import BudgetExceededError, SamplerError
-from rashomon_explorer.explorer import Explorer, foreteller
-from rashomon_explorer.samplers import preflight
+from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer import engine as foreteller
+from rashomon_explorer.mechanisms.samplers import feasibility as preflight
 from tests.explorer.pressing import press_draw
 
 _BEATS = 5

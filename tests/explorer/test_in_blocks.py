@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer.explorer import Explorer, whole
+from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer import streamed_table as whole
 from rashomon_explorer.explorer.cards import CARDS
-from rashomon_explorer.explorer.group_columns import grouping_of
+from rashomon_explorer.explorer.model_inputs import grouping_of
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.measures import exact_coefficient_ranges, fairness_audit, who_bears
 from rashomon_explorer.measures.ranges import set_problem

@@ -14,18 +14,19 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import RashomonClassifier, cli
-from rashomon_explorer.blocks import row_blocks
-from rashomon_explorer.blocks.source import ArrayRows
-from rashomon_explorer.blocks.workers import Threads
+from rashomon_explorer.data import Numeric, TableSchema, YesNo
 from rashomon_explorer.exceptions import DataError, RowsChangedError
-from rashomon_explorer.explorer import Explorer, asked_table, whole
-from rashomon_explorer.explorer.encoded import encoded
+from rashomon_explorer.explorer import Explorer
+from rashomon_explorer.explorer import inputs as asked_table
+from rashomon_explorer.explorer import streamed_table as whole
+from rashomon_explorer.explorer.streamed_table import encoded, shape_of
 from rashomon_explorer.explorer.table import TableEditor
-from rashomon_explorer.explorer.table.in_blocks import data_in_blocks
-from rashomon_explorer.explorer.whole import shape_of
+from rashomon_explorer.explorer.table.files import data_in_blocks
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.release import release
-from rashomon_explorer.schema import Numeric, TableSchema, YesNo
+from rashomon_explorer.rows import row_blocks
+from rashomon_explorer.rows.source import ArrayRows
+from rashomon_explorer.rows.workers import Threads
 from tests.explorer.loans_in_blocks import (
     BLOCK,
     PEOPLE,
@@ -346,7 +347,7 @@ class Counted:
 
 
 def test_the_page_never_holds_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rashomon_explorer.blocks.kept.KEPT_BYTES", 2**16)
+    monkeypatch.setattr("rashomon_explorer.rows.cache.KEPT_BYTES", 2**16)
     numbers = [Numeric(name, (-1, 1)) for name in ("a", "b")]
     schema = TableSchema([*numbers, YesNo("target", (0, 1), role="target")])
     rows = replace(row_blocks(np.eye(2), [0, 1]), source=Counted(), rows=400)

@@ -9,7 +9,7 @@ import pytest
 
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.kept import KeptSets
+from rashomon_explorer.explorer.set_store import KeptSets
 from rashomon_explorer.privacy import Ledger
 
 
@@ -153,7 +153,7 @@ def test_sets_that_cannot_be_read_now_are_told_and_shown_when_they_can(
     drawn = _drawn(tmp_path, cancer)
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_bytes", _away)
-        patch.setattr("rashomon_explorer.explorer.kept.load", _away)
+        patch.setattr("rashomon_explorer.explorer.set_store.load", _away)
         again = Explorer(data=cancer, home=tmp_path)
         assert again.rashomon_set is None and "Too many open files" in again.state.alert.reason
         told = again._look(None)
@@ -168,7 +168,7 @@ def test_an_error_that_passes_takes_no_set_off_the_page(tmp_path, cancer, monkey
     other.draw()
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_bytes", _away)
-        patch.setattr("rashomon_explorer.explorer.kept.load", _away)
+        patch.setattr("rashomon_explorer.explorer.set_store.load", _away)
         assert page._look(None) is not None
         assert page.state.in_view == 1 and [one.number for one in page.state.kept] == [1]
         page.draw()  # its note cannot be read, and it is offered

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
 
-from rashomon_explorer.assets import asset_path
+from rashomon_explorer._utils.assets import asset_path
 from rashomon_explorer.server.kernels import PatientKernels
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)

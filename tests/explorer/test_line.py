@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rashomon_explorer.assets import asset_path
+from rashomon_explorer._utils.assets import asset_path
 
 
 def configured() -> dict[str, Any]:

@@ -6,9 +6,9 @@ import stat
 
 import pytest
 
-from rashomon_explorer.explorer.guard import LOGGER, guarded, log_failures_to
+from rashomon_explorer.exceptions import places
+from rashomon_explorer.explorer.error_boundary import LOGGER, guarded, log_failures_to
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.traces import places
 
 CELL = "HIV positive: patient 4711"
 

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from rashomon_explorer.explorer.marks import EXACT, MARKS, marks_html
-from rashomon_explorer.explorer.panels.chip import SelectionChip
+from rashomon_explorer.explorer.html import EXACT, MARKS, marks_html
+from rashomon_explorer.explorer.panels.card import SelectionChip
 from rashomon_explorer.explorer.state import ExplorerState
 
 

@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 import rashomon_explorer
-from rashomon_explorer.explorer.basket import Purchases
-from rashomon_explorer.explorer.kept import KeptSets
-from rashomon_explorer.explorer.kept_files import NumberedFiles, read_file
-from rashomon_explorer.explorer.seller import _keep
+from rashomon_explorer.explorer.export import Purchases
+from rashomon_explorer.explorer.paid_models import _keep
+from rashomon_explorer.explorer.set_store import KeptSets, NumberedFiles, read_file
 from tests.explorer.paid_results import OneText, drawn, purchase
 from tests.failing_disk import Gate, full
 from tests.patience import LONG
@@ -138,7 +137,7 @@ def test_where_the_note_cannot_be_written_the_set_is_kept(sets, models, monkeypa
     def refused(*_args, **_named):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("rashomon_explorer.explorer.kept.replace_file", refused)
+    monkeypatch.setattr("rashomon_explorer.explorer.set_store.replace_file", refused)
     assert sets.keep(models, {"psi": 0.1}).settings == {"psi": 0.1}
     assert [one.number for one in sets.all()] == [1]
 
@@ -237,7 +236,7 @@ def test_a_set_that_cannot_be_read_now_is_told_and_there_again(sets, models, mon
         raise OSError(errno.EIO, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr("rashomon_explorer.explorer.kept.load", away)
+        patch.setattr("rashomon_explorer.explorer.set_store.load", away)
         assert sets.all(errors.append) == () and len(errors) == 1
     assert len(sets.all()) == 1
 
@@ -271,7 +270,7 @@ def test_what_cannot_be_put_aside_stays(tmp_path, monkeypatch, caplog):
     def refused(_path):
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr("rashomon_explorer.explorer.kept_files.put_aside", refused)
+    monkeypatch.setattr("rashomon_explorer.explorer.set_store.put_aside", refused)
     assert read_file(place, json.loads) is None and place.exists()
     assert "could not be put aside" in caplog.text
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rashomon_explorer.datasets import load_dataset
+from rashomon_explorer.data import load_dataset
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.basket import score
-from rashomon_explorer.explorer.single import _made
+from rashomon_explorer.explorer.export import score
+from rashomon_explorer.explorer.paid_models import _made
 from rashomon_explorer.plots.text import at_most, price
 
 
@@ -86,7 +86,7 @@ def test_a_model_that_cannot_be_kept_is_shown_and_reported(page, monkeypatch):
     def full(*_args, **_named):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("rashomon_explorer.explorer.kept_files.write_new_file", full)
+    monkeypatch.setattr("rashomon_explorer.explorer.set_store.write_new_file", full)
     page.goal_panel.make.click()
     made = page.state.one_model
     assert made is not None and made.why in page.one_panel.told.value

@@ -11,11 +11,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.datasets import load_dataset
+from rashomon_explorer.data import load_dataset
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.measures import exact_ambiguity, exact_coefficient_ranges, penalised_problem
-from rashomon_explorer.rashomon_set import from_estimators, from_predictions
+from rashomon_explorer.sets import from_estimators, from_predictions
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer.datasets import load_csv
+from rashomon_explorer.data import load_csv
 from rashomon_explorer.explorer import Explorer, app
 from rashomon_explorer.explorer.engine import DrawJob
-from rashomon_explorer.explorer.guard import LOGGER
-from rashomon_explorer.explorer.kept import KeptSets
+from rashomon_explorer.explorer.error_boundary import LOGGER
+from rashomon_explorer.explorer.set_store import KeptSets
 from rashomon_explorer.privacy import Ledger
 from tests.explorer.orders import ACTS, ORDERS, Visit
 from tests.patience import LONG

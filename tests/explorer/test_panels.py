@@ -8,10 +8,10 @@ import traitlets
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.panels import BudgetGauge, ModelPanel, PlanPanel
-from rashomon_explorer.explorer.panels.model import losses_for
+from rashomon_explorer.explorer.panels.settings import losses_for
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets import Dial
-from rashomon_explorer.planning import options_of
+from rashomon_explorer.mechanisms.planning import options_of
 from tests.explorer.pressing import press_draw
 
 
@@ -239,7 +239,7 @@ def test_draws_that_are_not_to_be_expected_are_refused_once_before_the_charge(
     tmp_path, cancer, monkeypatch
 ):
     monkeypatch.setattr(
-        "rashomon_explorer.explorer.foreteller.foretold", lambda planned: "No draw would come."
+        "rashomon_explorer.explorer.engine.foretold", lambda planned: "No draw would come."
     )
     explorer = Explorer(data=cancer, home=tmp_path)
     press_draw(explorer.draw_panel)

@@ -8,17 +8,11 @@ import plotly.graph_objects as go
 import pytest
 
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.group_columns import group_labels
-from rashomon_explorer.explorer.later import Later
-from rashomon_explorer.explorer.panels import people_headline
+from rashomon_explorer.explorer.background import Later
+from rashomon_explorer.explorer.model_inputs import group_labels
+from rashomon_explorer.explorer.panels import people as people_headline
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.measures import (
-    exact_flips,
-    fairness_audit,
-    flip_psi,
-    linear_shap,
-    who_bears,
-)
+from rashomon_explorer.measures import exact_flips, fairness_audit, flip_psi, linear_shap, who_bears
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.plots.person import contributions
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rashomon_explorer.explorer.exact_answers import ExactAnswers
-from rashomon_explorer.explorer.group_columns import group_columns, group_labels
+from rashomon_explorer.explorer.answers import ExactAnswers
+from rashomon_explorer.explorer.model_inputs import group_columns, group_labels
 from rashomon_explorer.measures import declared_problem, exact_coefficient_ranges
 
 

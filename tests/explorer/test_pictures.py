@@ -12,11 +12,11 @@ import pytest
 
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.basket import bundle
+from rashomon_explorer.explorer.export import bundle
 from rashomon_explorer.explorer.widgets import Download, Made, ToPicture
 from rashomon_explorer.plots import plot_losses
-from rashomon_explorer.rashomon_set import ReleasedSet
-from rashomon_explorer.release.files import released_of, released_values
+from rashomon_explorer.release.released import released_of, released_values
+from rashomon_explorer.sets import ReleasedSet
 
 PNG, SVG = b"\x89PNG\r\n\x1a\n...", b"<svg class='main-svg'></svg>"
 
@@ -130,8 +130,8 @@ def test_the_browser_draws_before_the_file_is_made(monkeypatch):
 
 
 def test_without_an_answer_the_file_goes_without_pictures(monkeypatch):
-    monkeypatch.setattr("rashomon_explorer.explorer.widgets.download._BEGUN", 0.01)
-    monkeypatch.setattr("rashomon_explorer.explorer.widgets.download._BETWEEN", 0.01)
+    monkeypatch.setattr("rashomon_explorer.explorer.widgets.files._BEGUN", 0.01)
+    monkeypatch.setattr("rashomon_explorer.explorer.widgets.files._BETWEEN", 0.01)
     _, handed = _pressed([], lambda drawn: Made("a", str(dict(drawn)).encode()), monkeypatch)
     assert handed[1] == [b"{}"]
     _, handed = _pressed([("one.png", PNG)], lambda drawn: Made("a", drawn["one.png"]), monkeypatch)

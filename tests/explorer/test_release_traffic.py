@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError, FitError
 from rashomon_explorer.explorer import Explorer, app
-from rashomon_explorer.explorer.basket.bundle import bundle
-from rashomon_explorer.explorer.guard import report
+from rashomon_explorer.explorer.error_boundary import report
+from rashomon_explorer.explorer.export.bundle import bundle
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.explorer.table import TableEditor
 from rashomon_explorer.plots.text import number
-from rashomon_explorer.schema import TableSchema
 
 SENTINEL = 61.728394
 WORD = "quetzal-in-a-cell"

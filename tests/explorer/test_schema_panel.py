@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer.datasets import load_csv
+from rashomon_explorer.data import TableSchema, load_csv
 from rashomon_explorer.exceptions import DataError, LedgerError
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.explorer.table import TableEditor, read_table, remarks
-from rashomon_explorer.schema import TableSchema
 
 
 @pytest.fixture

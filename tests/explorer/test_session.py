@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
-from rashomon_explorer.datasets import load_csv, load_dataset
+from rashomon_explorer.data import Numeric, TableSchema, load_csv, load_dataset
 from rashomon_explorer.estimators import PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
@@ -18,7 +18,6 @@ from rashomon_explorer.exceptions import (
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.session import HOME_VARIABLE, default_home
 from rashomon_explorer.privacy import Ledger, bounded_range
-from rashomon_explorer.schema import Numeric, TableSchema
 from tests.explorer.pressing import press_draw
 
 PAGE = {"radius": 4.0, "ridge": 0.0, "n_draws": 20, "sampler": "exact"}

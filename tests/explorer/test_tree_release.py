@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import load_dataset
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.basket import AGGREGATES, score_trees
+from rashomon_explorer.explorer.export import AGGREGATES, score_trees
 from rashomon_explorer.plots.text import price
-from rashomon_explorer.rashomon_set import ReleasedTrees
-from rashomon_explorer.schema import TableSchema
-from rashomon_explorer.schema.units import UnitEncoder
+from rashomon_explorer.sets import ReleasedTrees
 
 
 @pytest.fixture(scope="module")

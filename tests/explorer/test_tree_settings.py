@@ -5,7 +5,7 @@ import math
 import pytest
 
 from rashomon_explorer import Explorer, RashomonTreeClassifier, load_dataset
-from rashomon_explorer.schema import TableSchema
+from rashomon_explorer.data import TableSchema
 from rashomon_explorer.trees import TreeClass
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import Explorer, load_dataset
+from rashomon_explorer.data import TableSchema, YesNo
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.definitions import of_figure
 from rashomon_explorer.explorer.family import names_in_words, tree_rows
+from rashomon_explorer.explorer.html import of_figure
 from rashomon_explorer.plots import plot_tree_promise, tree_promise_table
-from rashomon_explorer.schema import TableSchema, YesNo
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,7 @@ def test_what_equal_rates_cost_is_exact_and_chosen_as_the_rest_is(page):
 
 def test_a_front_of_draws_does_not_pass_for_exact(page, monkeypatch):
     page.tree_answers._known.clear()
-    monkeypatch.setattr("rashomon_explorer.explorer.tree_answers._MOST_KEPT", 1)
+    monkeypatch.setattr("rashomon_explorer.explorer.answers._MOST_KEPT", 1)
     for name in ("tree_parity", "witness"):
         card = page.cards[name]
         card.redraw()

@@ -3,8 +3,8 @@
 import pytest
 
 from rashomon_explorer import Explorer, RashomonTreeClassifier, load_dataset
-from rashomon_explorer.planning.trees import TreePlan
-from rashomon_explorer.rashomon_set import PredictorSet
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.sets import PredictorSet
 
 
 @pytest.fixture(scope="module")

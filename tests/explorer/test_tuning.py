@@ -8,7 +8,7 @@ import pytest
 from rashomon_explorer.estimators import audit_tuning
 from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.tuner import Tuned
+from rashomon_explorer.explorer.paid_models import Tuned
 from rashomon_explorer.plots.text import price
 from rashomon_explorer.privacy import pure
 
@@ -68,7 +68,7 @@ def test_the_release_shows_what_was_paid_for_and_no_loss(page):
 
 
 def test_several_classes_are_told_why_not(explorer):
-    from rashomon_explorer.datasets import load_dataset
+    from rashomon_explorer.data import load_dataset
 
     explorer.session.choose(load_dataset("wine"))
     assert "two classes" in explorer.tuning_panel.words.value

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from rashomon_explorer.datasets import load_csv
+from rashomon_explorer.data import load_csv
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.account import read_account
-from rashomon_explorer.explorer.panels.way import WAYS
-from rashomon_explorer.planning.path_planner import plan_path
-from rashomon_explorer.planning.rule import AUTO
+from rashomon_explorer.explorer.panels.settings import WAYS
+from rashomon_explorer.mechanisms.langevin.plan import plan_path
+from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.samplers import SAMPLERS
 from rashomon_explorer.privacy import Ledger, bounded_range
-from rashomon_explorer.samplers import SAMPLERS
 
 RULE = {"radius": AUTO, "ridge": AUTO, "n_draws": AUTO}
 

@@ -6,8 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rashomon_explorer.explorer.widgets import PlotlyView, plotly_view
-from rashomon_explorer.explorer.widgets.pieces import KEPT, NEW, size
-from rashomon_explorer.explorer.widgets.plotly_bundle import shared_bundle
+from rashomon_explorer.explorer.widgets.plotly_view import KEPT, NEW, shared_bundle, size
 
 EVERYTHING_IS_SENT = True
 

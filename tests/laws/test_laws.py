@@ -7,12 +7,12 @@ import pytest
 from scipy.stats import kstest
 
 from rashomon_explorer import RashomonClassifier, load_dataset
-from rashomon_explorer.planning import guaranteed_hit_rate
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers import ExactSampler, HitAndRunSampler
-from rashomon_explorer.samplers.collect import collect
-from rashomon_explorer.target import GibbsTarget
-from tests.samplers.laws import small_problem
+from rashomon_explorer.mechanisms.planning import guaranteed_hit_rate
+from rashomon_explorer.mechanisms.samplers import ExactSampler, HitAndRunSampler
+from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.problem import Problem
+from tests.mechanisms.samplers.laws import small_problem
 
 pytestmark = pytest.mark.law
 

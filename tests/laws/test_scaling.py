@@ -12,18 +12,20 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import gamma
 
-from rashomon_explorer.constants import Constants
-from rashomon_explorer.domains import Ball
-from rashomon_explorer.losses import SmoothedHingeLoss
-from rashomon_explorer.planning import plan
-from rashomon_explorer.planning.localisation import plan_iterated, plan_perturbed
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers import ExactSampler, LangevinSampler
-from rashomon_explorer.samplers.collect import collect
-from rashomon_explorer.samplers.localisation.iterated import IteratedSampler
-from rashomon_explorer.samplers.localisation.output_perturbation import OutputPerturbationSampler
-from rashomon_explorer.samplers.localisation.regularised import RegularisedSampler
-from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.mechanisms.localisation.plan import plan_iterated, plan_perturbed
+from rashomon_explorer.mechanisms.localisation.sampler import (
+    IteratedSampler,
+    OutputPerturbationSampler,
+    RegularisedSampler,
+)
+from rashomon_explorer.mechanisms.planning import plan
+from rashomon_explorer.mechanisms.samplers import ExactSampler, LangevinSampler
+from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses import SmoothedHingeLoss
+from rashomon_explorer.problem.problem import Problem
 
 pytestmark = pytest.mark.law
 

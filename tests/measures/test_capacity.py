@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import rashomon_capacity
 from rashomon_explorer.measures.multiplicity import capacity_bounds
-from rashomon_explorer.measures.multiplicity.channel import channel_capacity
+from rashomon_explorer.measures.multiplicity.capacity import channel_capacity
 
 PROBABILITY = st.floats(0, 1)
 

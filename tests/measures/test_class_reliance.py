@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.domains import Box
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.measures import (
     declared_problem,
@@ -17,27 +16,30 @@ from rashomon_explorer.measures import (
     penalised_problem,
 )
 from rashomon_explorer.measures.reliance import switching_loss
-from rashomon_explorer.measures.reliance.ellipsoid import (
+from rashomon_explorer.measures.reliance.level_set import (
+    Quadratic,
     least_on_ellipsoid,
     least_on_intersection,
+    pulled_inside,
 )
-from rashomon_explorer.measures.reliance.inside import pulled_inside
-from rashomon_explorer.measures.reliance.logistic_class import LogisticClass
-from rashomon_explorer.measures.reliance.outer import outer_ellipsoid
-from rashomon_explorer.measures.reliance.pair_losses import ROW_LOSSES
-from rashomon_explorer.measures.reliance.quadratic import Quadratic
-from rashomon_explorer.measures.reliance.softplus_kernel import (
+from rashomon_explorer.measures.reliance.logistic import (
+    LogisticClass,
+    SwitchedLogistic,
+    outer_ellipsoid,
+)
+from rashomon_explorer.measures.reliance.pair_losses import (
+    ROW_LOSSES,
     SoftplusKernel,
     majorant,
     slope,
     softplus,
 )
-from rashomon_explorer.measures.reliance.square_class import SquareClass
-from rashomon_explorer.measures.reliance.switched_logistic import SwitchedLogistic
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers import HitAndRunSampler
-from rashomon_explorer.samplers.collect import collect
-from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.measures.reliance.squared import SquareClass
+from rashomon_explorer.mechanisms.samplers import HitAndRunSampler
+from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.domains import Box
+from rashomon_explorer.problem.problem import Problem
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.7, 0.7, (40, 2))

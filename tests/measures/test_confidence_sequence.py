@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import ConfidenceSequence, disagreement, enough_draws
 from rashomon_explorer.measures.confidence_sequence import capital
 from rashomon_explorer.measures.multiplicity import obscurity, score_variance

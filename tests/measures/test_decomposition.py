@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
-from rashomon_explorer.column_map import ColumnMap
+from rashomon_explorer.data.clipping import ColumnMap
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import (
     disagreement,
@@ -19,18 +19,16 @@ from rashomon_explorer.measures import (
     width_or_noise,
     width_or_noise_by_person,
 )
-from rashomon_explorer.measures.decomposition.estimate import hit_interval, variance
-from rashomon_explorer.measures.decomposition.kernels import get_pair_measure
-from rashomon_explorer.measures.decomposition.mixture import Mixture
-from rashomon_explorer.measures.decomposition.same_set import check_same_set
-from rashomon_explorer.measures.decomposition.units import Layout, Units
+from rashomon_explorer.measures.decomposition.estimates import Mixture, hit_interval, variance
+from rashomon_explorer.measures.decomposition.inputs import check_same_set
+from rashomon_explorer.measures.decomposition.kernels import Layout, Units, get_pair_measure
 from rashomon_explorer.measures.multiplicity import score_variance
-from rashomon_explorer.planning import affordable_eta
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.rashomon_set import from_predictions
-from rashomon_explorer.samplers import ExactSampler, HitAndRunSampler
-from rashomon_explorer.samplers.collect import collect
-from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.mechanisms.planning import affordable_eta
+from rashomon_explorer.mechanisms.samplers import ExactSampler, HitAndRunSampler
+from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.sets import from_predictions
 
 CUTS = np.linspace(-1.5, 1.5, 61)  # rows: a model θ labels row j by θ > cut j
 

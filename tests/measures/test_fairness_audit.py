@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
-from rashomon_explorer.domains import Ball
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import (
     by_group,
@@ -16,8 +15,9 @@ from rashomon_explorer.measures import (
     score_gaps,
     who_bears,
 )
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.rashomon_set import from_draws, from_predictions
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.sets import from_draws, from_predictions
 
 RNG = np.random.default_rng(0)
 N, PSI = 200, 0.03
@@ -64,7 +64,7 @@ def test_only_models_inside_are_judged_and_by_the_gaps_of_their_labels(models, a
 
 
 def test_few_models_at_a_time_are_the_same_models(models, audit, monkeypatch):
-    monkeypatch.setattr("rashomon_explorer.measures.fairness.blocks._CELLS", 3 * N)
+    monkeypatch.setattr("rashomon_explorer.measures.fairness.chunked._BLOCKS_CELLS", 3 * N)
     pd.testing.assert_frame_equal(fairness_audit(models, X, Y, HOME).table, audit.table)
 
 

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rashomon_explorer import RashomonClassifier, RashomonSet, load_csv, plots
-from rashomon_explorer.feature_groups import checked_groups, groups_by_name
 from rashomon_explorer.measures import (
     conditional_reliance,
     feature_groups,
@@ -25,9 +24,10 @@ from rashomon_explorer.measures import (
 )
 from rashomon_explorer.measures.reliance import switching_loss
 from rashomon_explorer.plots import tables
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.rashomon_set import ReleasedSet
+from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import Reliance
+from rashomon_explorer.sets import ReleasedSet
+from rashomon_explorer.sets.feature_groups import checked_groups, groups_by_name
 from tests.release.cases import largest_changes, models_of
 
 NAMES = ["age", "home=own", "home=rent", "home=none"]

@@ -6,7 +6,7 @@ import pytest
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.measures import declared_problem, exact_flips, flip_psi
 from rashomon_explorer.measures.ranges import set_problem
-from rashomon_explorer.problem import Problem
+from rashomon_explorer.problem.problem import Problem
 
 
 @pytest.fixture(scope="module")

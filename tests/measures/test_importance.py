@@ -8,12 +8,8 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonSet
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.measures import (
-    coefficient_spread,
-    importance_spread,
-    permutation_importance,
-)
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.measures import coefficient_spread, importance_spread, permutation_importance
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (60, 3))

@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonSet
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import (
     conditional_reliance,
     feature_groups,
@@ -29,13 +29,14 @@ from rashomon_explorer.measures import (
     shap_importance,
 )
 from rashomon_explorer.measures.reliance import divided_loss, switching_loss
-from rashomon_explorer.measures.reliance.pair_losses import ROW_LOSSES, switched_mean
-from rashomon_explorer.measures.reliance.softplus_kernel import (
+from rashomon_explorer.measures.reliance.pair_losses import (
+    ROW_LOSSES,
     SoftplusKernel,
     curvature,
     majorant,
     slope,
     softplus,
+    switched_mean,
 )
 
 RNG = np.random.default_rng(0)
@@ -173,7 +174,7 @@ def test_sums_over_pairs_are_exact_whichever_side_is_wider(left: int, right: int
 
 def test_a_third_of_the_nodes_is_not_enough() -> None:
     """Negative control: the degree is needed, not generous by accident."""
-    from rashomon_explorer.measures.reliance import softplus_kernel
+    from rashomon_explorer.measures.reliance import pair_losses as softplus_kernel
 
     b, a = np.linspace(-9, 9, 300), np.zeros(300)
     degree = softplus_kernel._degree

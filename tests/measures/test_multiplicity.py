@@ -31,7 +31,7 @@ from rashomon_explorer.measures.multiplicity import (
     row_disagreement,
     self_consistency,
 )
-from rashomon_explorer.rashomon_set import from_predictions
+from rashomon_explorer.sets import from_predictions
 
 Labels = NDArray[np.int_]
 

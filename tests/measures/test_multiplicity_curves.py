@@ -21,7 +21,7 @@ from rashomon_explorer.measures import (
     rashomon_capacity,
 )
 from rashomon_explorer.measures.multiplicity import MEASURES, cohen_kappa, range_width
-from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.sets import RashomonSet
 
 RNG = np.random.default_rng(0)
 SCORES = RNG.random((40, 60))

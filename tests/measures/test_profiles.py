@@ -7,10 +7,10 @@ from sklearn.inspection import partial_dependence as of_sklearn
 from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import RashomonRegressor
+from rashomon_explorer.data import Categorical, Numeric, TableEncoder, TableSchema
 from rashomon_explorer.measures import partial_dependence_band
 from rashomon_explorer.measures.importance import partial_dependence
-from rashomon_explorer.rashomon_set import from_estimators
-from rashomon_explorer.schema import Categorical, Numeric, TableEncoder, TableSchema
+from rashomon_explorer.sets import from_estimators
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from joblib import parallel_config
 from rashomon_explorer.exceptions import ClusterError
 from rashomon_explorer.measures import exact_ambiguity, exact_flips, exact_score_ranges
 from rashomon_explorer.measures.ranges.brackets import brackets
-from rashomon_explorer.measures.ranges.directions import score_directions
-from rashomon_explorer.problem import Problem
+from rashomon_explorer.measures.ranges.exact import score_directions
+from rashomon_explorer.problem.problem import Problem
 
 PSI, PEOPLE = 0.02, 700  # more directions than one part has
 

@@ -7,14 +7,6 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.domains import Ball, Box, Intersection, L1Ball, Simplex
-from rashomon_explorer.losses import (
-    LOSSES,
-    SmoothedHingeLoss,
-    SoftmaxLoss,
-    SquaredLoss,
-    get_loss,
-)
 from rashomon_explorer.measures import (
     ambiguity,
     declared_problem,
@@ -27,12 +19,19 @@ from rashomon_explorer.measures import (
     exact_score_ranges,
     relative_psi,
 )
-from rashomon_explorer.measures.ranges.model_step import furthest_of_model
-from rashomon_explorer.measures.ranges.reach import least_tilted_norm
-from rashomon_explorer.measures.ranges.search import _axes
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers import HitAndRunSampler
-from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.measures.ranges.level_set import least_tilted_norm
+from rashomon_explorer.measures.ranges.search import _axes, furthest_of_model
+from rashomon_explorer.mechanisms.samplers import HitAndRunSampler
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.domains import Ball, Box, Intersection, L1Ball, Simplex
+from rashomon_explorer.problem.losses import (
+    LOSSES,
+    SmoothedHingeLoss,
+    SoftmaxLoss,
+    SquaredLoss,
+    get_loss,
+)
+from rashomon_explorer.problem.problem import Problem
 
 DOMAINS = {
     "small ball": Ball(1.2),

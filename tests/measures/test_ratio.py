@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rashomon_explorer.domains import Ball, Box
-from rashomon_explorer.domains.intersection import Intersection
 from rashomon_explorer.measures import linear_rashomon_ratio, rashomon_ratio
-from rashomon_explorer.problem import Problem
+from rashomon_explorer.problem.domains import Ball, Box
+from rashomon_explorer.problem.domains.ball import Intersection
+from rashomon_explorer.problem.problem import Problem
 
 RNG = np.random.default_rng(0)
 

@@ -8,13 +8,9 @@ import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonTreeClassifier
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures import (
-    noise_against_price,
-    width_or_noise,
-    width_or_noise_by_person,
-)
-from rashomon_explorer.planning.trees import energy_cap
-from rashomon_explorer.rashomon_set import CuratorSet
+from rashomon_explorer.measures import noise_against_price, width_or_noise, width_or_noise_by_person
+from rashomon_explorer.mechanisms.planning.trees import energy_cap
+from rashomon_explorer.sets import CuratorSet
 from tests.trees.listed import errors_of, leaves_of, whole_class
 
 N, PENALTY, PSI = 90, 0.01, 0.205

@@ -3,9 +3,9 @@
 import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonSet, plots
-from rashomon_explorer.planning import plan
-from rashomon_explorer.planning.warn_weak import said_elsewhere
-from rashomon_explorer.plots.bands import doubt_of
+from rashomon_explorer.mechanisms.planning import plan
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.plots.annotations import doubt_of
 from rashomon_explorer.plots.theme import empty_figure
 
 _MOST_LETTERS = 42  # of the band's size, in the narrowest figure of a window of 1280 pixels

@@ -10,7 +10,7 @@ import pytest
 from rashomon_explorer import plots
 from rashomon_explorer.measures import ambiguity
 from rashomon_explorer.plots import tables
-from rashomon_explorer.rashomon_set import from_predictions
+from rashomon_explorer.sets import from_predictions
 
 SET_FIGURES = {
     "people": lambda m, rows: plots.plot_people(m, rows.X, rows.groups),

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import gamma
 
-from rashomon_explorer.constants import Constants
-from rashomon_explorer.domains import Ball
 from rashomon_explorer.measures.decomposition import noise_against_price
-from rashomon_explorer.planning import MECHANISMS, Plan, Request, plan
+from rashomon_explorer.mechanisms.planning import MECHANISMS, Plan, Request, plan
 from rashomon_explorer.plots import plot_bounds, plot_plan, plot_promise, promises
 from rashomon_explorer.plots.tables import excess_table
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
 
 ROWS = {"n": 50_000, "p": 11, "loss": "logistic", "ridge": 0.1}
 BUDGET = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6, "n_draws": 5}

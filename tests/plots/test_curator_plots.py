@@ -12,10 +12,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import plots
 from rashomon_explorer.measures import ambiguity, coefficient_spread, viable_prediction_range
-from rashomon_explorer.plots import _checks
-from rashomon_explorer.plots.disagreement import multiplicity
+from rashomon_explorer.plots import annotations as _checks
+from rashomon_explorer.plots.people import multiplicity
 from rashomon_explorer.privacy import no_guarantee
-from rashomon_explorer.rashomon_set import from_estimators
+from rashomon_explorer.sets import from_estimators
 
 
 def _trace(figure, name):
@@ -139,9 +139,9 @@ def test_multiplicity_agrees_with_the_measures(models, rows):
 
 def test_a_long_table_is_read_in_part_and_the_figure_says_so(models, rows, monkeypatch):
     monkeypatch.setattr(
-        "rashomon_explorer.plots.disagreement._MOST_PREDICTIONS", 100 * len(models.inside().coef)
+        "rashomon_explorer.plots.people._MOST_PREDICTIONS", 100 * len(models.inside().coef)
     )
-    monkeypatch.setattr("rashomon_explorer.plots.disagreement._FEWEST_ROWS", 50)
+    monkeypatch.setattr("rashomon_explorer.plots.people._FEWEST_ROWS", 50)
     figure = plots.plot_people(models, rows.X, rows.groups)
     assert figure.layout.xaxis.title.text == "100 of 300 people, sorted"
     for name in ("group a", "group b"):

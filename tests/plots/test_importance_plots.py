@@ -14,7 +14,7 @@ from rashomon_explorer.measures import (
 )
 from rashomon_explorer.plots import importance
 from rashomon_explorer.privacy import no_guarantee
-from rashomon_explorer.problem import Problem
+from rashomon_explorer.problem.problem import Problem
 
 
 def _trace(figure, name):

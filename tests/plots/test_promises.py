@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.estimators import RashomonClassifier
-from rashomon_explorer.planning.bounds import (
+from rashomon_explorer.mechanisms.bounds import (
     expected_excess,
     hit_probability_from_excess,
     uniform_stability,

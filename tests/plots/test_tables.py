@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rashomon_explorer import plots
 from rashomon_explorer.explorer.html import table_html
-from rashomon_explorer.planning import MECHANISMS, options_of, plan, plan_path
+from rashomon_explorer.mechanisms.planning import MECHANISMS, options_of, plan, plan_path
 from rashomon_explorer.plots import tables
 from rashomon_explorer.privacy import Ledger, bounded_range
 

@@ -21,9 +21,8 @@ from rashomon_explorer.privacy import (
     pure,
     zcdp,
 )
-from rashomon_explorer.privacy.gaussian import gdp_epsilon
+from rashomon_explorer.privacy.conversions import gdp_epsilon, zcdp_rho
 from rashomon_explorer.privacy.tradeoff import BoundedRange
-from rashomon_explorer.privacy.zcdp import zcdp_rho
 
 Rule = Callable[[list[Guarantee]], float]
 

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.privacy import bounded_range, compose
 
 ETAS = [0.05, 0.5, 2.0, 6.0]

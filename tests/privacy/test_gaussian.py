@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from rashomon_explorer.privacy import compose, gdp, pure, zcdp
 from rashomon_explorer.privacy.adaptive import adaptive_epsilon
-from rashomon_explorer.privacy.gaussian import gdp_delta, gdp_epsilon, gdp_mu
+from rashomon_explorer.privacy.conversions import gdp_delta, gdp_epsilon, gdp_mu
 
 MU = st.floats(1e-3, 20.0)
 DELTAS = st.floats(-14, -0.4).map(lambda power: 10.0**power)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rashomon_explorer.planning import plan
+from rashomon_explorer.mechanisms.planning import plan
 from rashomon_explorer.privacy import (
     Guarantee,
     approximate,
@@ -21,7 +21,7 @@ from rashomon_explorer.privacy import (
     pure,
     zcdp,
 )
-from rashomon_explorer.privacy.gaussian import gdp_mu
+from rashomon_explorer.privacy.conversions import gdp_mu
 
 SMALL = st.floats(1e-6, 3.0)
 HAIR = 1e-11  # a double may lie a hair above the decimal it is printed as

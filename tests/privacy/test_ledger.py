@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.planning import affordable_eta
+from rashomon_explorer.mechanisms.planning import affordable_eta
 from rashomon_explorer.privacy import (
     BudgetExceededError,
     Guarantee,

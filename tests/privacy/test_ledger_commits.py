@@ -11,13 +11,13 @@ import pytest
 
 from rashomon_explorer import DPClassifier, RashomonClassifier
 from rashomon_explorer.exceptions import FitError, LedgerWarning
+from rashomon_explorer.mechanisms.samplers import LangevinSampler, MeteredLangevin
+from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Ledger, LedgerError, pure
 from rashomon_explorer.privacy.ledger import file as ledger_file
 from rashomon_explorer.privacy.ledger.file import create_file, reading, writing
-from rashomon_explorer.problem import Problem
+from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import release
-from rashomon_explorer.samplers import LangevinSampler, MeteredLangevin
-from rashomon_explorer.target import GibbsTarget
 
 X, Y = [[0.4], [0.3], [-0.4], [-0.2]] * 50, [1, 1, 0, 0] * 50
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from rashomon_explorer import DPClassifier, RashomonClassifier
-from rashomon_explorer.planning.sampled_descent import sampled_price
+from rashomon_explorer.mechanisms.langevin.sampled_plan import sampled_price
+from rashomon_explorer.papers import sgd_composition
 from rashomon_explorer.privacy import (
     BudgetExceededError,
     Guarantee,
@@ -23,9 +24,8 @@ from rashomon_explorer.privacy import (
     repeated_bounded_range,
     zcdp,
 )
+from rashomon_explorer.privacy.conversions import conversion, filter_order, zcdp_rho
 from rashomon_explorer.privacy.tradeoff import GaussianTilt
-from rashomon_explorer.privacy.zcdp import conversion, filter_order, zcdp_rho
-from rashomon_explorer.theory import sgd_composition
 
 pytest.importorskip("dp_accounting")
 

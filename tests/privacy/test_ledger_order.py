@@ -23,11 +23,11 @@ from rashomon_explorer.privacy import (
     rdp,
     zcdp,
 )
+from rashomon_explorer.privacy.conversions import conversion, filter_order, zcdp_epsilon
 from rashomon_explorer.privacy.divergence import Divergence, divergence
-from rashomon_explorer.privacy.ledger.extending import rest_told
+from rashomon_explorer.privacy.ledger.charge import rest_told
 from rashomon_explorer.privacy.ledger.totals import Totals, entered_at
 from rashomon_explorer.privacy.tradeoff import GaussianTilt
-from rashomon_explorer.privacy.zcdp import conversion, filter_order, zcdp_epsilon
 
 TILT = Guarantee("tradeoff", "a tilt", curve=GaussianTilt(0.2, 0.01, monotone=True))
 ORDER = filter_order(4.0, 1e-6)

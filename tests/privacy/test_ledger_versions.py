@@ -8,17 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rashomon_explorer.privacy import (
-    BudgetExceededError,
-    Guarantee,
-    Ledger,
-    LedgerError,
-    gdp,
-    pure,
-)
+from rashomon_explorer.privacy import BudgetExceededError, Guarantee, Ledger, LedgerError, gdp, pure
+from rashomon_explorer.privacy.conversions import filter_order
 from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.privacy.tradeoff import GaussianTilt
-from rashomon_explorer.privacy.zcdp import filter_order
 
 VERSION_1 = Path(__file__).with_name("ledger-version-1.sqlite")
 VERSION_2 = Path(__file__).with_name("ledger-version-2.sqlite")

@@ -20,10 +20,16 @@ from rashomon_explorer.privacy import (
     rdp,
     zcdp,
 )
+from rashomon_explorer.privacy.conversions import (
+    bounded_range_renyi,
+    conversion,
+    filter_order,
+    pure_renyi,
+    zcdp_epsilon,
+    zcdp_rho,
+)
 from rashomon_explorer.privacy.divergence import divergence
-from rashomon_explorer.privacy.renyi import bounded_range_renyi, pure_renyi
 from rashomon_explorer.privacy.tradeoff import GaussianTilt
-from rashomon_explorer.privacy.zcdp import conversion, filter_order, zcdp_epsilon, zcdp_rho
 
 Shape = tuple[tuple[float, int], ...]  # probability and privacy loss, in steps, of each outcome
 Menu = list[list[Shape]]

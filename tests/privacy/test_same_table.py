@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.privacy import Ledger, LedgerWarning, SameTableWarning
-from rashomon_explorer.privacy.ledger.fingerprint import fingerprint
-from rashomon_explorer.privacy.ledger.tables import NAME, TableRegistry, recognise
+from rashomon_explorer.privacy.ledger.tables import NAME, TableRegistry, fingerprint, recognise
 from rashomon_explorer.release import release
 
 KEY = b"k" * 32

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import log_ndtr
 
-from rashomon_explorer.privacy.zcdp import zcdp_delta, zcdp_epsilon
+from rashomon_explorer.privacy.conversions import zcdp_delta, zcdp_epsilon
 
 Conversion = Callable[[float, float], float]
 

@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rashomon_explorer.planning import plan
+from rashomon_explorer.mechanisms.planning import plan
 from rashomon_explorer.privacy import pure
-from rashomon_explorer.rashomon_set import ReleasedSet
-from rashomon_explorer.release.query import Query
-from rashomon_explorer.release.table import Public, Rows
+from rashomon_explorer.release.query import Public, Query, Rows
+from rashomon_explorer.sets import ReleasedSet
 
 B = 1.5
 CATEGORIES = ("a", "b")

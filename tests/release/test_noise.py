@@ -145,7 +145,7 @@ def test_laplace_prices_add_up_to_the_budget():
 
 def test_a_ledger_counts_zcdp_and_is_paid_in_it():
     _, guarantee = _price(Budget(epsilon=1.0, delta=1e-6), ledger=True)
-    from rashomon_explorer.privacy.zcdp import zcdp_epsilon
+    from rashomon_explorer.privacy.conversions import zcdp_epsilon
 
     assert zcdp_epsilon(guarantee.rho, 1e-6) == pytest.approx(1.0)
 

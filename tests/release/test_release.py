@@ -9,17 +9,16 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier
+from rashomon_explorer._utils.taint import ONE_BY_ONE, mark
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
     CuratorOnlyError,
     FitError,
     PrivacyLeakWarning,
 )
-from rashomon_explorer.leaks import ONE_BY_ONE, mark
 from rashomon_explorer.measures import ambiguity
 from rashomon_explorer.measures.multiplicity import score_std
 from rashomon_explorer.plots import plot_released
-from rashomon_explorer.rashomon_set import from_predictions
 from rashomon_explorer.release import (
     REFUSED,
     Excess,
@@ -31,7 +30,8 @@ from rashomon_explorer.release import (
     plan_release,
     release,
 )
-from rashomon_explorer.release.table import Public, Rows
+from rashomon_explorer.release.query import Public, Rows
+from rashomon_explorer.sets import from_predictions
 from tests.release.cases import models_of, records_of, table_of
 
 MODELS = models_of()

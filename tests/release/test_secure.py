@@ -10,8 +10,8 @@ from scipy import stats
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.release import LossDifferences, Losses, Sensitivity, release
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, noise_scale
+from rashomon_explorer.release.query import Public, Rows
 from rashomon_explorer.release.secure import add_exactly, exact_noise
-from rashomon_explorer.release.table import Public, Rows
 
 from .cases import models_of, records_of, table_of
 

@@ -15,8 +15,7 @@ from rashomon_explorer.release import (
     get_query,
 )
 from rashomon_explorer.release.multiplicity import score_width
-from rashomon_explorer.release.query import Sensitivity
-from rashomon_explorer.release.table import Public, Rows
+from rashomon_explorer.release.query import Public, Rows, Sensitivity
 from tests.release.cases import B, largest_changes, models_of
 
 REGRESSION = (

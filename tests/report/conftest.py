@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.domains import Ball
 from rashomon_explorer.measures import declared_problem
+from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.report import report
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}

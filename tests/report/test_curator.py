@@ -11,16 +11,16 @@ from scipy.stats import binom, binomtest
 from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
+from rashomon_explorer._utils.formatting import hit_rate_text
 from rashomon_explorer.measures import exact_ambiguity, multiplicity_table
 from rashomon_explorer.measures.glossary import MEASURES as DEFINED
 from rashomon_explorer.measures.multiplicity import MEASURES
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy import no_guarantee
-from rashomon_explorer.rashomon_set import from_estimators, from_predictions
 from rashomon_explorer.report import report
 from rashomon_explorer.report.sections import CURATOR
-from rashomon_explorer.report.sections.the_set import hit_rate_interval
-from rashomon_explorer.rounding import hit_rate_text
+from rashomon_explorer.report.sections.models import hit_rate_interval
+from rashomon_explorer.sets import from_estimators, from_predictions
 
 from .conftest import figures_of, read, words_of
 

@@ -11,20 +11,19 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier
-from rashomon_explorer.domains import Ball
+from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.planning import options_of
+from rashomon_explorer.mechanisms.planning import options_of
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy import adaptive_epsilon, approximate, no_guarantee, pure, zcdp
+from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.release import Released, release
 from rashomon_explorer.report import curator_report, release_report, report
-from rashomon_explorer.report.blocks import Plot, Table
-from rashomon_explorer.report.figures import plot_curves
+from rashomon_explorer.report.blocks import Plot, Table, plot_curves
 from rashomon_explorer.report.material import Release
 from rashomon_explorer.report.page import Page
 from rashomon_explorer.report.sections import RELEASE
-from rashomon_explorer.report.sections.base import Section
-from rashomon_explorer.rounding import rounded_up
+from rashomon_explorer.report.sections.document import Section
 
 from .conftest import figures_of, numbers_of, read, words_of
 

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from rashomon_explorer.rashomon_set.models import Leaf, Split
+from rashomon_explorer.sets.models import Leaf, Split
 
 
 def listed(features, leaves, depth, n_labels=2):

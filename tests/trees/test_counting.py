@@ -7,11 +7,16 @@ import pytest
 
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.trees import CountedTrees, TreeClass
-from rashomon_explorer.trees.law import CappedEnergy, CellLaw, gibbs, limits, whole_weights
+from rashomon_explorer.trees.law import (
+    CappedEnergy,
+    CellLaw,
+    any_tree,
+    gibbs,
+    limits,
+    whole_weights,
+)
 from rashomon_explorer.trees.rows import MergedRows
-from rashomon_explorer.trees.uniform import any_tree
-from rashomon_explorer.trees.walk import Walker
-from rashomon_explorer.trees.walks import Walks
+from rashomon_explorer.trees.sampling import Walker, Walks
 from tests.trees.listed import errors_of, leaves_of, listed, says, some_rows, whole_class
 
 # Features, most leaves, most depth, labels; whether a column is constant and one repeated.
@@ -125,8 +130,8 @@ def every_draw(run, monkeypatch):
     """
     from fractions import Fraction
 
-    import rashomon_explorer.trees.uniform as uniform
-    import rashomon_explorer.trees.walk as walk
+    import rashomon_explorer.trees.law as uniform
+    import rashomon_explorer.trees.sampling as walk
 
     law = Counter()
     waiting = [()]
@@ -202,7 +207,7 @@ def test_any_tree_of_the_class_is_exactly_uniform(monkeypatch):
 
 def test_leaves_are_shared_as_many_trees_share_them(monkeypatch):
     """Of four leaves three on one side, or two on both: every outcome of that one choice."""
-    import rashomon_explorer.trees.uniform as uniform
+    import rashomon_explorer.trees.law as uniform
 
     found, total = Counter(), 1
     while sum(found.values()) < total:

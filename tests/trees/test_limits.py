@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rashomon_explorer import RashomonTreeClassifier, memory_limits
+from rashomon_explorer import RashomonTreeClassifier
+from rashomon_explorer._utils import memory_limits
+from rashomon_explorer._utils.memory_limits import MemoryLimit
+from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
+from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.memory_limits import MemoryLimit
-from rashomon_explorer.schema import Categorical, Numeric, TableSchema, YesNo
-from rashomon_explorer.schema.units import UnitEncoder
 from rashomon_explorer.trees import CountedTrees, TreeClass, feature_table, tree_class
 from rashomon_explorer.trees.lattice import lattice
 from rashomon_explorer.trees.rows import MergedRows

@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.trees import (
-    CountedTrees,
-    best_with_parity,
-    parity_front,
-)
+from rashomon_explorer.trees import CountedTrees, best_with_parity, parity_front
 from rashomon_explorer.trees.fronts import Fronts
 from tests.trees.listed import errors_of, leaves_of, says, some_rows, whole_class
 

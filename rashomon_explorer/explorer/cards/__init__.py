@@ -1,30 +1,33 @@
 """The figures of the dashboard, each with its table and its Python line."""
 
 from rashomon_explorer.explorer.cards.base import FigureCard
-from rashomon_explorer.explorer.cards.bounds import BoundsCard, PromiseCard
-from rashomon_explorer.explorer.cards.budget import BudgetCard, PlanCard
-from rashomon_explorer.explorer.cards.cloud import CloudCard
-from rashomon_explorer.explorer.cards.coefficient_ranges import CoefficientRangesCard, SetRangesCard
-from rashomon_explorer.explorer.cards.columns import ColumnsCard
-from rashomon_explorer.explorer.cards.compare import PairCard, SetsCard
-from rashomon_explorer.explorer.cards.distribution import DistributionCard
-from rashomon_explorer.explorer.cards.exact import ExactCard
+from rashomon_explorer.explorer.cards.budget import BoundsCard, BudgetCard, PlanCard, PromiseCard
+from rashomon_explorer.explorer.cards.coefficients import (
+    CoefficientRangesCard,
+    ExactCard,
+    SetRangesCard,
+    SpreadCard,
+)
+from rashomon_explorer.explorer.cards.data import (
+    AggregatesCard,
+    ColumnsCard,
+    PenaltiesCard,
+    TradeoffCard,
+)
 from rashomon_explorer.explorer.cards.groups import (
     BurdenCard,
     FrontierCard,
     GapsCard,
     WidthOrNoiseCard,
 )
-from rashomon_explorer.explorer.cards.importance_pair import ImportancePairCard
-from rashomon_explorer.explorer.cards.losses import LossesCard
-from rashomon_explorer.explorer.cards.penalties import PenaltiesCard
-from rashomon_explorer.explorer.cards.people import PeopleCard
-from rashomon_explorer.explorer.cards.people_ranges import PeopleRangesCard
-from rashomon_explorer.explorer.cards.person import PersonCard
-from rashomon_explorer.explorer.cards.profile import ProfileCard
-from rashomon_explorer.explorer.cards.release import AggregatesCard, TradeoffCard
-from rashomon_explorer.explorer.cards.reliance import ClassRelianceCard
-from rashomon_explorer.explorer.cards.spread import SpreadCard
+from rashomon_explorer.explorer.cards.importance import (
+    ClassRelianceCard,
+    DistributionCard,
+    ImportancePairCard,
+    ProfileCard,
+)
+from rashomon_explorer.explorer.cards.models import CloudCard, LossesCard, PairCard, SetsCard
+from rashomon_explorer.explorer.cards.people import PeopleCard, PeopleRangesCard, PersonCard
 from rashomon_explorer.explorer.cards.tree_answers import (
     TreeFlipsCard,
     TreeParityCard,

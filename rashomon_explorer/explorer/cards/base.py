@@ -1,33 +1,54 @@
-"""A figure with its table, its Python line and its controls."""
+"""Base of the figure cards."""
 
 import asyncio
 import re
 import textwrap
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from html import escape, unescape
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import ipywidgets
 import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
-from rashomon_explorer.explorer.aside import aside
-from rashomon_explorer.explorer.cards.said import also_said
-from rashomon_explorer.explorer.definitions import of_figure
-from rashomon_explorer.explorer.guard import LOGGER
-from rashomon_explorer.explorer.html import code_block, definitions_html, table_html
-from rashomon_explorer.explorer.marks import Mark, marks_html
+from rashomon_explorer.explorer.background import aside
+from rashomon_explorer.explorer.error_boundary import LOGGER
+from rashomon_explorer.explorer.html import (
+    SAMPLED,
+    Mark,
+    code_block,
+    definitions_html,
+    marks_html,
+    of_figure,
+    table_html,
+)
+from rashomon_explorer.explorer.messages import drawn_with
 from rashomon_explorer.explorer.panels.card import hide_when_empty
-from rashomon_explorer.explorer.sentences import drawn_with
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES
-from rashomon_explorer.explorer.widgets import PlotlyView
+from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 from rashomon_explorer.plots import empty_figure
-from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet
-from rashomon_explorer.rashomon_set.models import DecisionTrees
+from rashomon_explorer.plots.inside_filter import counted, nobody_inside
+from rashomon_explorer.sets import PredictorSet, RashomonSet
+from rashomon_explorer.sets.models import DecisionTrees
+
+
+def also_said(figure: go.Figure, words: str, finding: str = "") -> go.Figure:
+    """Add words below a figure's title, or give it another one.
+
+    >>> from rashomon_explorer.plots.theme import new_figure
+    >>> also_said(new_figure("Losses", "20 draws"), "of 3").layout.title.text.split("<br>")[1]
+    '<span style="font-size:11.5px">20 draws · of 3</span>'
+    """
+    head, _, below = (figure.layout.title.text or "").partition("<br>")
+    if words:
+        below = below.replace("</span>", f" · {words}</span>") if below else words
+    figure.layout.title.text = f"{finding or head}<br>{below}" if below else finding or head
+    return figure
+
 
 _PRESS_DRAW = "No models yet.<br>Press <b>Draw</b>."
 _LATER = "Measured once the draws are made."
@@ -322,3 +343,157 @@ def _failed(title: str, error: Exception) -> Recipe:
         return empty(title, words)
     LOGGER.error("%s could not be drawn", title, exc_info=error)
     return empty(title, f"This figure could not be drawn:<br>{words}")
+
+
+def picks(card: "FigureCard") -> None:
+    """Let clicks and box selections in a card's figure choose draws.
+
+    Its points carry the draw's number as ``customdata``.
+    """
+
+    def clicked(change: dict[str, Any]) -> None:
+        draw = _draw_of(change["new"], card)
+        if draw is None:
+            return
+        chosen = card.state.selection
+        card.state.selection = (
+            tuple(d for d in chosen if d != draw) if draw in chosen else (*chosen, draw)
+        )
+
+    def selected(change: dict[str, Any]) -> None:
+        draws = {_draw_of(point, card) for point in change["new"]} - {None}
+        card.state.selection = tuple(sorted(draw for draw in draws if draw is not None))
+
+    card.view.observe(clicked, "clicked")
+    card.view.observe(selected, "selected")
+
+
+def picks_people(card: "FigureCard") -> None:
+    """Let clicks and box selections in a card's figure choose people.
+
+    Its points carry the person's place among the rows as ``customdata``.
+    """
+
+    def clicked(change: dict[str, Any]) -> None:
+        person, chosen = _person_of(change["new"], card), card.state.people
+        if person is not None:
+            card.state.people = () if chosen == (person,) else (person,)
+
+    def selected(change: dict[str, Any]) -> None:
+        people = {_person_of(point, card) for point in change["new"]} - {None}
+        card.state.people = tuple(sorted(one for one in people if one is not None))
+
+    card.view.observe(clicked, "clicked")
+    card.view.observe(selected, "selected")
+
+
+def _person_of(point: dict[str, Any], card: "FigureCard") -> int | None:
+    person, rows = point.get("id"), card.session.rows
+    known = rows is not None and isinstance(person, int) and 0 <= person < len(rows)
+    return person if known else None
+
+
+def _draw_of(point: dict[str, Any], card: "FigureCard") -> int | None:
+    models = card.state.rashomon_set
+    draw = point.get("id")
+    if models is None or not isinstance(draw, int) or not 0 <= draw < models.n_draws:
+        return None
+    return draw
+
+
+NO_ROWS = "Needs the rows: <b>Explorer(models, data=data)</b>."
+NO_TARGETS = "Needs the rows and their targets: <b>Explorer(models, data=data)</b>."
+NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
+NO_CLASSES = "These models predict numbers, which have no labels that could flip."
+
+
+class StudyCard(FigureCard):
+    """A figure of the models on screen and of the people that are read.
+
+    A subclass says what it needs, and `study` how it is drawn once that is there.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = (
+        "rashomon_set",
+        "outside",
+        "view",
+        "phase",
+        "data",
+        "selection",
+        "groups",
+        "people",
+    )
+    slow: ClassVar[bool] = True
+    asked: ClassVar[bool] = True
+    of_rows: ClassVar[bool] = True
+    of_people: ClassVar[bool] = True
+    """Whether of rows in blocks it shows a fixed random sample, and not sums over all."""
+    of_targets: ClassVar[bool] = False
+    of_table: ClassVar[bool] = False
+    of_classes: ClassVar[bool] = False
+    of_inside: ClassVar[bool] = False
+    """Whether it is made of the models inside alone, and says so in words where there are none."""
+    of_outside: ClassVar[bool] = False
+    """Whether it also shows a model that was fitted elsewhere, of which nothing is drawn."""
+
+    def recipe(self) -> Recipe | None:
+        """See `FigureCard.recipe`."""
+        state = self.state
+        models = state.rashomon_set
+        outside = self.of_outside and state.outside is not None
+        if (models is None or not models.n_draws) and not outside:
+            return self.waiting()
+        if state.view == "release":
+            return empty(self.title, CURATOR_FIGURE)
+        if state.busy:
+            return self.later()
+        lacks = self._lacks()
+        if lacks:
+            return empty(self.title, lacks)
+        if self.of_inside and models is not None and counted(models).nobody:
+            return Recipe(partial(nobody_inside, self.title, models))
+        made = self.study()
+        return replace(made, of_people=made.of_people or self.of_people)
+
+    def study(self) -> Recipe:
+        """Say how it is drawn, now that what it needs is there."""
+        raise TypeError(f"{type(self).__name__} must say how it is drawn")
+
+    def _lacks(self) -> str:
+        if self.of_rows and self.session.rows is None:
+            return NO_ROWS
+        if self.of_targets and self.session.targets is None:
+            return NO_TARGETS
+        if self.of_table and self.state.data is None:
+            return NO_TABLE
+        models = self.state.rashomon_set
+        if self.of_classes and models is not None and models.task != "classification":
+            return NO_CLASSES
+        return ""
+
+    def sampled(
+        self,
+        figure: Callable[[], go.Figure],
+        table: Callable[[], pd.DataFrame] | None,
+        lines: Sequence[str],
+        marks: tuple[Mark, ...] = (SAMPLED,),
+    ) -> Recipe:
+        """Make the recipe of a figure of the picked models and people, which it counts."""
+        words = self.session.picked.words
+        return Recipe(lambda: also_said(figure(), words), table, tuple(lines), marks)
+
+
+def keep_choice(picker: object, options: Sequence[str], default: str | None = None) -> None:
+    """Offer other options in a dropdown, keeping what was chosen where it still is there."""
+    known = tuple(options)
+    if tuple(picker.options) == known:  # type: ignore[attr-defined]
+        return
+    chosen = picker.value  # type: ignore[attr-defined]
+    picker.options = known  # type: ignore[attr-defined]
+    fallback = default if default in known else (known[0] if known else None)
+    picker.value = chosen if chosen in known else fallback  # type: ignore[attr-defined]
+
+
+def ringed(selection: Sequence[int]) -> str:
+    """Write the argument that rings the picked models in a figure; nothing where none are."""
+    return ", highlight=explorer.state.selection" if selection else ""

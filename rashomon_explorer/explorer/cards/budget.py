@@ -1,22 +1,186 @@
-"""Cards that cost nothing to look at: the price of a hit rate, and what was spent."""
+"""Guarantees and budget."""
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from html import escape
+from typing import Any, ClassVar
+
+import ipywidgets
 
 from rashomon_explorer.explorer.cards.base import (
     NO_DATA,
     NO_PLAN,
+    NOT_EXACT,
     FigureCard,
     Recipe,
     empty,
 )
-from rashomon_explorer.explorer.guard import guarded
+from rashomon_explorer.explorer.error_boundary import guarded
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.plots import budget_bar, draws_at, plot_prices
+from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.mechanisms.samplers import traits_of
+from rashomon_explorer.plots import (
+    GTU,
+    Promise,
+    budget_bar,
+    draws_at,
+    plot_bounds,
+    plot_prices,
+    plot_promise,
+    plot_tree_promise,
+    promises,
+    tree_promise_table,
+)
 from rashomon_explorer.plots.budget import HEIGHT
 from rashomon_explorer.plots.prices import LEAST_PRICE, MOST_PRICE
-from rashomon_explorer.plots.tables import charges_table, prices_table
+from rashomon_explorer.plots.tables import charges_table, excess_table, prices_table
 from rashomon_explorer.plots.text import number
+from rashomon_explorer.sets import RashomonSet
+
+_GTU = GTU.removeprefix("GTU: ")
+
+
+class BoundsCard(FigureCard):
+    """Each promise with its theorem; before a draw and in the release without the draws.
+
+    Attributes
+    ----------
+    facts : ipywidgets.HTML
+        The numbers.
+    """
+
+    name = "bounds"
+    title = "What was measured, beside what is promised"
+    label = "Share of the draws below every excess loss, and the share that is promised"
+    linear = True
+    needs: ClassVar[tuple[str, ...]] = (
+        "plan",
+        "constants",
+        "rashomon_set",
+        "view",
+        "phase",
+        "data",
+    )
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.facts = ipywidgets.HTML()
+        self.facts.add_class("rx-promises")
+        self.widget.children = (self.view, self.facts, *self.widget.children[1:])
+
+    def recipe(self) -> Recipe:
+        """See `FigureCard.recipe`."""
+        state = self.state
+        models = self._measured()
+        planned = state.plan if models is None else getattr(models, "plan", state.plan)
+        if planned is None:
+            self.facts.value = ""
+            return empty(self.title, NO_DATA if state.data is None else NO_PLAN)
+        if isinstance(planned, TreePlan):
+            self.facts.value = ""
+            return Recipe(
+                partial(plot_tree_promise, planned),
+                partial(tree_promise_table, planned),
+                (
+                    "from rashomon_explorer.plots import plot_tree_promise",
+                    "plot_tree_promise(explorer.plan)",
+                ),
+            )
+        if not planned.of_exact_draws:
+            self.facts.value = ""
+            return empty(self.title, NOT_EXACT)
+        if models is None or state.view == "release":
+            self._tell(planned)
+            where = "explorer.plan" if models is None else "explorer.rashomon_set.plan"
+            return Recipe(
+                partial(plot_promise, planned),
+                partial(excess_table, planned),
+                (
+                    "from rashomon_explorer.plots import plot_promise, promises",
+                    f"promises({where}, explorer.constants)",
+                    f"plot_promise({where})",
+                ),
+            )
+        self._tell(models)
+        return Recipe(
+            partial(plot_bounds, models),
+            partial(excess_table, models),
+            (
+                "from rashomon_explorer.plots import plot_bounds, promises",
+                "promises(explorer.rashomon_set, explorer.constants)",
+                "plot_bounds(explorer.rashomon_set)",
+            ),
+        )
+
+    def _measured(self) -> RashomonSet | None:
+        models: RashomonSet | None = self.state.rashomon_set
+        return models if models is not None and models.n_draws else None
+
+    def _tell(self, given: Plan | RashomonSet) -> None:
+        told = _promises_html(
+            promises(given, self.session.constants), measured=isinstance(given, RashomonSet)
+        )
+        head = "<summary>Each promise, with its theorem</summary>"
+        self.facts.value = f"<details>{head}{told}{_remark(given)}</details>"
+
+
+class PromiseCard(BoundsCard):
+    """What the settings promise, beside which nothing is measured: it reads no row."""
+
+    name = "promise"
+    title = "What is promised"
+    label = "Share of the draws that is promised to be below every excess loss"
+    linear = False
+    needs = ("plan", "constants", "data")
+
+    def _measured(self) -> RashomonSet | None:
+        return None
+
+
+def _promises_html(rows: Sequence[Promise], *, measured: bool) -> str:
+    head = '<th scope="col">promised</th>'
+    if measured:
+        head += (
+            '<th scope="col">measured<br><span class="rx-amber">curator: not private</span></th>'
+        )
+    own = [row for row in rows if not row.of_a_paper]
+    papers = [row for row in rows if row.of_a_paper]
+    first = sorted(own, key=lambda row: bool(row.missing))
+    caption = "Bounds of exact draws, known before a row is read; the strongest first"
+    weaker = (
+        f"<details><summary>Weaker bounds of the same, as the papers print them ({len(papers)})"
+        f"</summary>{_table(papers, head, 'GTU is short for ' + _GTU, measured=measured)}</details>"
+    )
+    return _table(first, head, caption, measured=measured) + weaker * bool(papers)
+
+
+def _table(rows: Sequence[Promise], head: str, caption: str, *, measured: bool) -> str:
+    body = "".join(_row(row, measured=measured) for row in rows)
+    return (
+        f'<table class="rx-promise-table"><caption>{escape(caption)}</caption>'
+        f'<thead><tr><th scope="col">what</th>{head}</tr></thead><tbody>{body}</tbody></table>'
+    )
+
+
+def _row(row: Promise, *, measured: bool) -> str:
+    kind = ' class="rx-note"' if row.missing else ""
+    cells = f"<td{kind}>{escape(row.promised)}</td>"
+    if measured:
+        cells += f'<td class="rx-curator">{escape(row.found)}</td>'
+    name = f'{escape(row.name)}<br><span class="rx-note">{escape(row.theorem)}</span>'
+    return f'<tr><th scope="row">{name}</th>{cells}</tr>'
+
+
+def _remark(given: Plan | RashomonSet) -> str:
+    said = [f"{GTU}."]
+    if isinstance(given, RashomonSet):
+        said.append(
+            "A mean over few draws may pass its bound by chance. –: one table cannot show it."
+        )
+        if not traits_of(given.sampler).planned_law:
+            said.append(f"These are draws of {given.sampler}, of which nothing is promised.")
+    return f'<p class="rx-note">{escape(" ".join(said))}</p>'
 
 
 class PlanCard(FigureCard):

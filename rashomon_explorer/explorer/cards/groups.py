@@ -1,20 +1,24 @@
-"""Cards of groups of people: gaps, what fairness costs, who bears the multiplicity, noise."""
+"""Groups."""
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import ipywidgets
 import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.cards.base import Recipe, empty
-from rashomon_explorer.explorer.cards.by_column import ByColumn
-from rashomon_explorer.explorer.cards.picking import picks
-from rashomon_explorer.explorer.cards.said import also_said
-from rashomon_explorer.explorer.cards.study import StudyCard, keep_choice, ringed
+from rashomon_explorer.explorer.background import Remembered
+from rashomon_explorer.explorer.cards.base import (
+    Recipe,
+    StudyCard,
+    also_said,
+    empty,
+    keep_choice,
+    picks,
+    ringed,
+)
 from rashomon_explorer.explorer.family import trees_in
-from rashomon_explorer.explorer.marks import EXACT, SAMPLED
-from rashomon_explorer.explorer.remembered import Remembered
+from rashomon_explorer.explorer.html import EXACT, SAMPLED
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.measures import fairness_audit, who_bears, width_or_noise
 from rashomon_explorer.plots import (
@@ -23,9 +27,47 @@ from rashomon_explorer.plots import (
     plot_frontier,
     plot_width_or_noise,
 )
+from rashomon_explorer.plots.decomposition import told
 from rashomon_explorer.plots.text import number
-from rashomon_explorer.plots.width_or_noise import told
-from rashomon_explorer.rashomon_set import PredictorSet
+from rashomon_explorer.sets import PredictorSet
+
+if TYPE_CHECKING:
+    from rashomon_explorer.explorer.state import ExplorerState
+
+
+class ByColumn:
+    """Adds a list of columns to a card, of which one is chosen for the whole view."""
+
+    session: Session
+    state: "ExplorerState"
+
+    def pick_column(self) -> ipywidgets.Dropdown:
+        """Make the list; it follows the choice that is made elsewhere."""
+        self._offering = False
+        self._by = ipywidgets.Dropdown(description="by", options=[])
+        self._by.observe(self._by_chosen, "value")
+        self.state.observe(lambda _: self._offer_columns(), ["data", "group_column", "view"])
+        self._offer_columns()
+        return self._by
+
+    @property
+    def column(self) -> str:
+        """The chosen column; the first one that there is before anyone chose."""
+        columns = self.session.picked.columns
+        chosen = self.state.group_column
+        return chosen if chosen in columns else columns[0] if columns else ""
+
+    def _by_chosen(self, _: object) -> None:
+        if not self._offering:
+            self.state.group_column = self._by.value or ""
+
+    def _offer_columns(self) -> None:
+        """Offer every column by which people can be told apart, the chosen one chosen."""
+        self._offering = True
+        self._by.options = self.session.picked.columns
+        self._by.value = self.column or None
+        self._offering = False
+
 
 NO_GROUPS = "No column of this table tells people apart."
 _PEOPLE = "explorer.picked.everyone"

@@ -1,19 +1,31 @@
-"""Card of who is affected."""
+"""People."""
 
 from functools import partial
+from typing import Any, ClassVar
 
 import ipywidgets
+import pandas as pd
+import plotly.graph_objects as go
 
 from rashomon_explorer.explorer.cards.base import (
     CURATOR_FIGURE,
     FigureCard,
     Recipe,
+    StudyCard,
     empty,
     of_the_set,
+    picks,
+    picks_people,
+    ringed,
 )
-from rashomon_explorer.explorer.marks import SAMPLED
-from rashomon_explorer.plots import plot_people
+from rashomon_explorer.explorer.html import EXACT, SAMPLED
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.plots import plot_people, plot_people_ranges, plot_person
+from rashomon_explorer.plots.inside_filter import counted
+from rashomon_explorer.plots.person import contributions
 from rashomon_explorer.plots.tables import people_table
+from rashomon_explorer.plots.text import plural
+from rashomon_explorer.sets import RashomonSet
 
 _EVERYONE = "everyone"
 
@@ -72,4 +84,124 @@ class PeopleCard(FigureCard):
             ("from rashomon_explorer.plots import plot_people", call),
             (SAMPLED,),
             of_people=True,
+        )
+
+
+class PeopleRangesCard(StudyCard):
+    """One dot a person: the best model's answer, what draws show of the range, what is proved."""
+
+    name = "people_ranges"
+    title = "Whose label can a good model flip?"
+    short = "Everyone's range"
+    label = "Scatter plot of people: the best model's answer and the range over the set"
+    selectable = True
+    of_outside: ClassVar[bool] = True
+    needs: ClassVar[tuple[str, ...]] = (
+        *(need for need in StudyCard.needs if need != "selection"),
+        "psi",
+    )
+    definition = (
+        "∙∙∙ <b>sampled</b>: least and largest answer of the draws within ψ. ▬ <b>exact</b>: least "
+        "and largest over all models within ψ (two convex programmes a person). A label flips if "
+        "some model within ψ says another class than the best model; their share is the "
+        "<b>ambiguity</b> (Marx, Calmon and Ustun 2020), of which draws show a lower bound."
+    )
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        picks_people(self)
+
+    def study(self) -> Recipe:
+        """See `StudyCard.study`."""
+        exact, models = self.session.exact, self.state.rashomon_set
+        drawn = () if models is None else (SAMPLED,)
+        proved = () if exact.why_not else (EXACT,)
+        return Recipe(
+            self._figure,
+            self._numbers,
+            (
+                "from rashomon_explorer.plots import plot_people_ranges",
+                "plot_people_ranges(explorer.exact.people(explorer.picked.few), "
+                "answer=explorer.picked.answer)",
+            ),
+            (*proved, *drawn),
+        )
+
+    def _numbers(self) -> pd.DataFrame:
+        return self.session.exact.people(self.session.picked.few)
+
+    def _figure(self) -> go.Figure:
+        picked, models, exact = self.session.picked, self.state.rashomon_set, self.session.exact
+        table = self._numbers()
+        if self.session.sample_words:
+            words = f"of {self.session.sample_words}"
+        elif len(table) == len(self.session.rows):
+            words = ""
+        else:
+            words = f"of {plural(len(self.session.rows), 'row')}, at random"
+        unproved = exact.why_not and "nothing is proved of these models"
+        return plot_people_ranges(
+            table,
+            answer=picked.answer,
+            highlight=self.state.people,
+            guaranteed=models is None or models.guarantee.holds,
+            note=" · ".join(filter(None, [words, unproved])),
+        )
+
+
+_NOBODY = "Click on somebody in the table<br>or in the figure of everyone."
+
+
+class PersonCard(StudyCard):
+    """Every good model's answer to the person who was picked last."""
+
+    name = "person"
+    title = "One person"
+    label = "Answers of the models to one person, and the spread of each feature's contribution"
+    selectable = True
+    definition = (
+        "Left: a dot a model within ψ; the bar is the exact range over all of them. Right: what "
+        "each feature adds to the score, θ<sub>j</sub>(x<sub>j</sub> − mean), over the draws: the "
+        "widest drives the disagreement. <b>Abstain</b>: the lead of the first class is under two "
+        "standard deviations over the draws (Ganesh, Thakurta and Upadhyay 2023). <b>Flips from "
+        "ψ</b>: least excess loss at which some model says another class, proved to 1 %."
+    )
+    needs: ClassVar[tuple[str, ...]] = StudyCard.needs
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        picks(self)
+
+    def study(self) -> Recipe:
+        """See `StudyCard.study`."""
+        if not self.state.people:
+            return empty(self.title, _NOBODY)
+        models, person = self.state.rashomon_set, int(self.state.people[-1])
+        proved = not self.session.exact.why_not
+        told = ", **explorer.exact.person({person})" if proved else ""
+        linear = isinstance(models, RashomonSet) and models.hit_rate > 0
+        return Recipe(
+            lambda: self._figure(models, person),
+            (lambda: self._numbers(models, person)) if linear else None,
+            (
+                "from rashomon_explorer.plots import plot_person",
+                f"plot_person(explorer.rashomon_set, explorer.rows, {person}"
+                f"{told.format(person=person)}, answer=explorer.picked.answer"
+                f"{ringed(self.state.selection)})",
+            ),
+            (EXACT, SAMPLED) if proved else (SAMPLED,),
+        )
+
+    def _numbers(self, models: Any, person: int) -> pd.DataFrame:
+        return contributions(counted(models).models, self.session.rows, person)
+
+    def _figure(self, models: Any, person: int) -> go.Figure:
+        exact = self.session.exact
+        return plot_person(
+            models,
+            self.session.rows,
+            person,
+            answer=self.session.picked.answer,
+            highlight=self.state.selection,
+            **({} if exact.why_not else exact.person(person)),
         )

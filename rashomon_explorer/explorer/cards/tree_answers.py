@@ -9,16 +9,20 @@ import ipywidgets
 import pandas as pd
 import plotly.graph_objects as go
 
-from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, FigureCard, Recipe, empty
-from rashomon_explorer.explorer.cards.by_column import ByColumn
-from rashomon_explorer.explorer.cards.groups import NO_GROUPS
-from rashomon_explorer.explorer.cards.picking import picks
-from rashomon_explorer.explorer.cards.said import also_said
-from rashomon_explorer.explorer.cards.study import keep_choice
+from rashomon_explorer.explorer.answers import TreeAnswers
+from rashomon_explorer.explorer.cards.base import (
+    CURATOR_FIGURE,
+    FigureCard,
+    Recipe,
+    also_said,
+    empty,
+    keep_choice,
+    picks,
+)
+from rashomon_explorer.explorer.cards.groups import NO_GROUPS, ByColumn
 from rashomon_explorer.explorer.family import reads_well, trees_in
-from rashomon_explorer.explorer.marks import EXACT, SAMPLED
+from rashomon_explorer.explorer.html import EXACT, SAMPLED
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.tree_answers import TreeAnswers
 from rashomon_explorer.plots import (
     plot_tree_flips,
     plot_tree_parity,

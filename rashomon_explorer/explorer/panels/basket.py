@@ -7,11 +7,11 @@ from typing import Any
 import ipywidgets
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
-from rashomon_explorer.explorer.basket import AGGREGATES, Basket, Shop
-from rashomon_explorer.explorer.guard import guarded
-from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
-from rashomon_explorer.explorer.panels.paying import Paying
-from rashomon_explorer.explorer.widgets import ChoiceTable, Dial
+from rashomon_explorer.explorer.error_boundary import guarded
+from rashomon_explorer.explorer.export.basket import AGGREGATES, Basket
+from rashomon_explorer.explorer.export.purchases import Shop
+from rashomon_explorer.explorer.panels.card import CodeToggle, Paying, card, hide_when_empty
+from rashomon_explorer.explorer.widgets.controls import ChoiceTable, Dial
 from rashomon_explorer.plots.text import number, percent, plural, price, what_is_left
 
 _ALL, _SELECTED = "all", "selected"

@@ -1,4 +1,4 @@
-"""Budget: how much of the data set's privacy budget is spent, planned and left."""
+"""Budget, sets and the bar above the page."""
 
 import math
 from html import escape
@@ -6,11 +6,15 @@ from html import escape
 import ipywidgets
 import traitlets
 
+from rashomon_explorer._utils.formatting import epsilon_text
+from rashomon_explorer.explorer.error_boundary import guarded
+from rashomon_explorer.explorer.family import paid_delta
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.widgets import Dial
-from rashomon_explorer.plots.text import number, price, what_is_left
-from rashomon_explorer.rounding import epsilon_text
+from rashomon_explorer.explorer.widgets.controls import Dial, Fold, ThemeSwitch
+from rashomon_explorer.plots.text import number, plural, price, what_is_left
+from rashomon_explorer.sets import RashomonSet
 
 
 class BudgetGauge:
@@ -131,3 +135,148 @@ def _gauge(spent: float, after: float, budget: float, delta: float, *, short: bo
 def _where(name: str, fixed: bool) -> str:
     told = "ledger" if fixed else "will be created at the first draw:"
     return f'<p class="rx-note">{told} <code>{escape(name)}</code></p>'
+
+
+_OTHER = 0
+
+
+class SetPicker:
+    """Which set is on screen; another one is opened without a charge.
+
+    Parameters
+    ----------
+    session : Session
+        Opens and deletes sets.
+
+    Attributes
+    ----------
+    choice : ipywidgets.Dropdown
+        The kept sets, newest first.
+    delete, sure : ipywidgets.Button
+        The first asks, the second deletes the set in view.
+    widget : ipywidgets.Widget
+        The picker.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.state = session.state
+        self.choice = ipywidgets.Dropdown(description="Set in view", options=[("", _OTHER)])
+        self.choice.add_class("rx-unlabelled")
+        self.delete = ipywidgets.Button(
+            description="✕", tooltip="Delete the set in view from this machine: asks first"
+        )
+        self.sure = ipywidgets.Button(
+            description="Delete it for good", tooltip="What it cost stays spent"
+        )
+        for button in (self.delete, self.sure):
+            button.add_class("rx-quiet")
+        self._telling = False
+        self.choice.observe(guarded(self.state, "Opening the set", self._chosen), "value")
+        self.delete.on_click(lambda _: self._ask(not self._asking))
+        self.sure.on_click(guarded(self.state, "Deleting the set", self._delete))
+        self.state.observe(lambda _: self.refresh(), ["kept", "in_view", "rashomon_set", "phase"])
+        self.widget = ipywidgets.HBox([self.choice, self.delete, self.sure])
+        self.widget.add_class("rx-sets")
+        self.refresh()
+
+    @property
+    def _asking(self) -> bool:
+        return self.sure.layout.display is None
+
+    def _ask(self, asking: bool) -> None:
+        self.sure.layout.display = None if asking else "none"
+
+    def refresh(self) -> None:
+        """Offer the sets again."""
+        state = self.state
+        kept = [(one.label, one.number) for one in reversed(state.kept)]
+        in_view = state.in_view if state.in_view in dict(kept).values() else _OTHER
+        others = [] if in_view else [(_words(state.rashomon_set), _OTHER)]
+        self._telling = True
+        self.choice.options = [*others, *kept]
+        self.choice.value = in_view
+        self._telling = False
+        self.choice.disabled = state.busy or len(self.choice.options) < 2
+        self.delete.layout.display = "none" if state.busy or not state.in_view else None
+        self._ask(False)
+
+    def _chosen(self, _change: object) -> None:
+        if not self._telling and self.choice.value != _OTHER:
+            try:
+                self.session.open_kept(self.choice.value)
+            finally:
+                self.refresh()
+
+    def _delete(self, _click: object) -> None:
+        self.session.delete_kept(self.state.in_view)
+
+
+def _words(models: RashomonSet | None) -> str:
+    if models is None or not models.n_draws:
+        return "no models yet"
+    held = models.guarantee.holds
+    paid = price(models.guarantee.epsilon(paid_delta(models.guarantee))) if held else "no guarantee"
+    return f"{plural(models.n_draws, 'model')} · {paid}"
+
+
+_BRAND = """
+<svg viewBox="0 0 40 40" width="28" height="28" aria-hidden="true">
+  <ellipse cx="20" cy="20" rx="17" ry="11" transform="rotate(-28 20 20)" class="rx-mark-set"/>
+  <circle cx="13" cy="23" r="2.4"/><circle cx="22" cy="13.5" r="2.4"/>
+  <circle cx="28" cy="17" r="2.4"/><circle cx="19" cy="26" r="2.4"/>
+  <path d="M17.5 17.5l5 5m0-5l-5 5" class="rx-mark-best"/>
+</svg><h1>Rashomon Explorer</h1>
+"""
+
+
+class TopBar:
+    """Where one is and what is left, in every view.
+
+    Parameters
+    ----------
+    session : Session
+        Its data set, account and sets are told.
+    who : ipywidgets.Widget
+        The switch between curator and release.
+    saver : ipywidgets.Widget
+        Saves what may leave.
+
+    Attributes
+    ----------
+    data : ipywidgets.Button
+        Name of the data set; leads to its view.
+    gauge : ipywidgets.HTML
+        Spent, what the next draw adds, left.
+    sets : SetPicker
+        The set in view.
+    theme : ThemeSwitch
+        Light or dark.
+    widget : ipywidgets.Widget
+        The bar.
+    """
+
+    def __init__(self, session: Session, who: ipywidgets.Widget, saver: ipywidgets.Widget) -> None:
+        self.state = state = session.state
+        brand = ipywidgets.HTML(_BRAND)
+        brand.add_class("rx-brand")
+        self.data = ipywidgets.Button(tooltip="Choose or describe the data set")
+        self.data.on_click(lambda _: setattr(state, "page", "data"))
+        self.gauge = ipywidgets.HTML()
+        self.gauge.add_class("rx-bar-gauge")
+        self.sets = SetPicker(session)
+        self.theme = ThemeSwitch()
+        self.data.add_class("rx-bar-data")
+        menu = Fold(label="Sets, theme and Save", of=".rx-topbar", marks=["☰", "✕"])
+        self.widget = ipywidgets.HBox(
+            [brand, self.data, self.gauge, menu, self.sets.widget, who, self.theme, saver]
+        )
+        self.widget.add_class("rx-topbar")
+        state.observe(lambda _: self.refresh(), ["data", "account", "plan", "phase", "sampler"])
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Write the data set's name and the gauge again."""
+        data = self.state.data
+        self.data.description = "Choose data" if data is None else str(data.name)
+        self.gauge.value = gauge_html(self.state, short=True)

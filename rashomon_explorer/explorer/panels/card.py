@@ -1,11 +1,18 @@
-"""The frame of a panel: a heading, its content, and the Python behind it."""
+"""Small parts of panels."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from typing import TypeVar
 
 import ipywidgets
 
+from rashomon_explorer.explorer.error_boundary import LEDGER_READ, guarded, report
 from rashomon_explorer.explorer.html import code_block
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.widgets.status import LiveText
+from rashomon_explorer.plots.text import plural
 
 
 def hide_when_empty(region: ipywidgets.HTML) -> None:
@@ -51,3 +58,225 @@ def card(
     box = ipywidgets.VBox([head, *children, *([code.code] if code else [])])
     box.add_class("rx-card")
     return box
+
+
+class Question:
+    """Words, a button that goes on and one that does not; hidden while nothing is asked.
+
+    Parameters
+    ----------
+    words : str
+        Of the button that goes on.
+    go_on : callable
+        What it does.
+
+    Attributes
+    ----------
+    said : LiveText
+        The question, which a screen reader announces.
+    yes, no : ipywidgets.Button
+        The two answers.
+    widget : ipywidgets.Widget
+        All of it.
+
+    Examples
+    --------
+    >>> done = []
+    >>> question = Question("Delete it", lambda: done.append(True))
+    >>> question.ask("For good?")
+    >>> question.open, question.yes.click(), question.open, done
+    (True, None, False, [True])
+    """
+
+    def __init__(self, words: str, go_on: Callable[[], object]) -> None:
+        self._go_on = go_on
+        self.said = LiveText(role="alert", kind="rx-question-words")
+        self.yes = ipywidgets.Button(description=words)
+        self.no = ipywidgets.Button(description="Not now")
+        for button in (self.yes, self.no):
+            button.add_class("rx-quiet")
+        self.yes.on_click(lambda _: self._answered())
+        self.no.on_click(lambda _: self.close())
+        self.widget = ipywidgets.VBox([self.said, ipywidgets.HBox([self.yes, self.no])])
+        self.widget.add_class("rx-ask")
+        self.close()
+
+    @property
+    def open(self) -> bool:
+        """Whether it is being asked."""
+        return self.widget.layout.display is None
+
+    def ask(self, words: str) -> None:
+        """Show the question."""
+        self.said.html = escape(words)
+        self.widget.layout.display = None
+
+    def close(self) -> None:
+        """Take it away."""
+        self.said.html = ""
+        self.widget.layout.display = "none"
+
+    def _answered(self) -> None:
+        self.close()
+        self._go_on()
+
+
+class AlertPanel:
+    """The last failure in words, until it is dismissed or something succeeds.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Its alert is shown.
+
+    Attributes
+    ----------
+    text : LiveText
+        Empty when nothing failed.
+    dismiss : ipywidgets.Button
+        Takes the alert away.
+    widget : ipywidgets.Widget
+        The panel.
+    """
+
+    def __init__(self, state: ExplorerState) -> None:
+        self.state = state
+        self.text = LiveText(role="alert", kind="rx-alert-text")
+        self.dismiss = ipywidgets.Button(description="Dismiss", tooltip="Hide this message")
+        self.dismiss.add_class("rx-quiet")
+        self.dismiss.on_click(lambda _: setattr(state, "alert", None))
+        state.observe(lambda _: self.refresh(), ["alert", "view"])
+        self.widget = ipywidgets.HBox([self.text, self.dismiss])
+        self.widget.add_class("rx-alert")
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the state's alert."""
+        alert = self.state.alert
+        self.widget.layout.display = "none" if alert is None else None
+        if alert is None:
+            self.text.html = ""
+            return
+        told = (self.state.view == "release" and alert.public) or alert.reason
+        reason = escape(told).replace("\n", "<br>")
+        self.text.html = (
+            f"<b>{escape(alert.failed)} did not work.</b> {reason} "
+            f'<span class="rx-note">{escape(alert.kept)}</span>'
+        )
+
+
+class SelectionChip:
+    """Which models, groups and people are picked, in every view; hidden while none are.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Its selection is told.
+
+    Attributes
+    ----------
+    words : LiveText
+        "3 of 20 models · sex = f · 2 people".
+    clear : ipywidgets.Button
+        Empties the selection.
+    widget : ipywidgets.Widget
+        The chip.
+    """
+
+    def __init__(self, state: ExplorerState) -> None:
+        self.state = state
+        self.words = LiveText(role="status", kind="rx-chip-words")
+        self.clear = ipywidgets.Button(description="clear ✕", tooltip="Clear the selection")
+        self.clear.add_class("rx-quiet")
+        self.clear.on_click(lambda _: state.pick_nothing())
+        self.widget = ipywidgets.HBox([self.words, self.clear])
+        self.widget.add_class("rx-chip")
+        picked = ["selection", "people", "groups", "rashomon_set", "view"]
+        state.observe(lambda _: self.refresh(), picked)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Write the words again."""
+        words = " · ".join(picked_in_words(self.state))
+        self.widget.layout.display = None if words else "none"
+        self.words.html = escape(words)
+
+
+def picked_in_words(state: ExplorerState) -> list[str]:
+    """Say which models, groups and people are picked; nothing where none are.
+
+    >>> picked_in_words(ExplorerState(groups=(("sex", "f"),), people=(3, 7)))
+    ['sex = f', '2 people']
+    """
+    chosen, models = state.selection, state.rashomon_set
+    parts = [f"{len(chosen):,} of {plural(models.n_draws, 'model')}"] if chosen and models else []
+    if state.view == "release":  # who is looked at is the curator's
+        return parts
+    columns = dict.fromkeys(column for column, _ in state.groups)
+    for column in columns:
+        levels = [level for own, level in state.groups if own == column]
+        parts.append(f"{column} = {' or '.join(levels)}")
+    if state.people:
+        parts.append("1 person" if len(state.people) == 1 else f"{len(state.people):,} people")
+    return parts
+
+
+T = TypeVar("T")
+
+
+class Paying:
+    """Carries out orders: in a loop aside, in a script at once.
+
+    Parameters
+    ----------
+    session : Session
+        Its ledger is read again after each, also after one that failed.
+    what : str
+        For the sentence "... did not work".
+    changed : callable
+        Called when an order begins and when it ends.
+
+    Attributes
+    ----------
+    under_way : bool
+        Whether an order is being carried out.
+    task : asyncio.Task or None
+        The last one of a loop.
+    """
+
+    def __init__(self, session: Session, what: str, changed: Callable[[], object]) -> None:
+        self._session = session
+        self._what = what
+        self._changed = changed
+        self.under_way = False
+        self.task: asyncio.Task[None] | None = None
+
+    def start(self, pay: Callable[[], T], received: Callable[[T], object]) -> None:
+        """Pay, and hand over what was bought."""
+        self._session.state.alert = None
+        self._set(True)
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            try:
+                received(pay())
+            finally:
+                self._end()
+        else:
+            self.task = loop.create_task(self._aside(pay, received))
+
+    async def _aside(self, pay: Callable[[], T], received: Callable[[T], object]) -> None:
+        try:
+            received(await asyncio.to_thread(pay))
+        except Exception as error:
+            report(self._session.state, self._what, error)
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        self._set(False)
+        guarded(self._session.state, LEDGER_READ, self._session.refresh_account)()
+
+    def _set(self, under_way: bool) -> None:
+        self.under_way = under_way
+        self._changed()

@@ -1,18 +1,77 @@
-"""Data: a data set that comes with the package, or a table of one's own."""
+"""The data set."""
 
+import asyncio
+from collections.abc import Callable
 from html import escape
 
 import ipywidgets
 import pandas as pd
 
-from rashomon_explorer.datasets import list_datasets, load_dataset
-from rashomon_explorer.explorer.guard import guarded
+from rashomon_explorer.data import list_datasets, load_dataset
+from rashomon_explorer.data.catalog import fetch_table
+from rashomon_explorer.explorer.error_boundary import guarded, report
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
-from rashomon_explorer.explorer.panels.openml import OpenMLPicker
 from rashomon_explorer.explorer.panels.schema import SchemaPanel
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.table import TableEditor
-from rashomon_explorer.explorer.whole import shape_of, whole_of
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.streamed_table import shape_of, whole_of
+from rashomon_explorer.explorer.table.editor import TableEditor
+
+_FETCHING = "Fetching from OpenML"
+
+
+class OpenMLPicker:
+    """Fetches a table and hands it over; needs the network, and says so where there is none.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Told of failures.
+    found : callable
+        Given the table's name and its rows, the target last.
+
+    Attributes
+    ----------
+    which : ipywidgets.Text
+        Name or number of the table.
+    fetch : ipywidgets.Button
+        Fetches it.
+    widget : ipywidgets.Widget
+        Both.
+    """
+
+    def __init__(self, state: ExplorerState, found: Callable[[str, pd.DataFrame], None]) -> None:
+        self.state = state
+        self._found = found
+        self._task: asyncio.Task[None] | None = None
+        self.which = ipywidgets.Text(
+            description="Name or number on OpenML", placeholder="credit-g, or 31"
+        )
+        self.fetch = ipywidgets.Button(description="Fetch the table", button_style="primary")
+        self.fetch.on_click(guarded(state, _FETCHING, lambda _: self._pressed()))
+        self.widget = ipywidgets.VBox([self.which, self.fetch])
+        self.widget.add_class("rx-schema")
+
+    def _pressed(self) -> None:
+        asked = self.which.value.strip()
+        self.state.message = f"Fetching {asked} from OpenML…"
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._found(*fetch_table(asked))
+        else:
+            self.fetch.disabled = True
+            self._task = loop.create_task(self._fetch(asked))
+
+    async def _fetch(self, asked: str) -> None:
+        try:
+            self._found(*await asyncio.to_thread(fetch_table, asked))
+        except Exception as error:
+            self.state.message = "Nothing was fetched."
+            report(self.state, _FETCHING, error)
+        finally:
+            self.fetch.disabled = False
+
 
 OWN_FILE = "your own table…"
 OPENML = "a table of OpenML…"
@@ -80,11 +139,11 @@ class DataPanel:
         """Python that loads the same rows."""
         data = self.state.data
         if data is None:
-            return ("from rashomon_explorer.datasets import list_datasets", "list_datasets()")
+            return ("from rashomon_explorer.data import list_datasets", "list_datasets()")
         if (whole := whole_of(data)) is not None:
             return (
                 "from rashomon_explorer import Explorer",
-                "from rashomon_explorer.blocks import row_blocks",
+                "from rashomon_explorer.rows import row_blocks",
                 f"rows = row_blocks({data.name!r}, target={whole.came.target!r})",
                 f"explorer = Explorer(rows, schema={data.name + '.toml'!r})",
                 "explorer.data.frame, explorer.blocks",

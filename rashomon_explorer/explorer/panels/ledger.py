@@ -8,12 +8,11 @@ import pandas as pd
 
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.explorer.account import Account
-from rashomon_explorer.explorer.guard import report
+from rashomon_explorer.explorer.error_boundary import report
 from rashomon_explorer.explorer.html import table_html
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.widgets import Download, Made
-from rashomon_explorer.explorer.widgets.download import Making
+from rashomon_explorer.explorer.widgets.files import Download, Made, Making
 from rashomon_explorer.plots.tables import charges_table
 from rashomon_explorer.plots.text import plural, price, what_is_left
 

@@ -1,4 +1,4 @@
-"""Every drawn model in a table: searched, sorted, starred, noted, and picked for every figure."""
+"""Models, threshold and selection."""
 
 import math
 import time
@@ -8,16 +8,18 @@ from typing import Any
 
 import ipywidgets
 import numpy as np
+import pandas as pd
 import traitlets
 from numpy.typing import NDArray
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer.background import Newest
+from rashomon_explorer.explorer.error_boundary import guarded
 from rashomon_explorer.explorer.family import trees_in
-from rashomon_explorer.explorer.favourites import Favourites
-from rashomon_explorer.explorer.guard import guarded
-from rashomon_explorer.explorer.marks import PAID, SAMPLED, marks_html
-from rashomon_explorer.explorer.model_numbers import (
+from rashomon_explorer.explorer.html import PAID, SAMPLED, marks_html, table_html
+from rashomon_explorer.explorer.panels.card import CodeToggle, card
+from rashomon_explorer.explorer.selection import (
     accuracies,
     accuracies_in_blocks,
     answers,
@@ -27,14 +29,101 @@ from rashomon_explorer.explorer.model_numbers import (
     nearest,
     simplest,
 )
-from rashomon_explorer.explorer.newest import Newest
-from rashomon_explorer.explorer.panels.card import CodeToggle, card
-from rashomon_explorer.explorer.panels.threshold import inside_only
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.state import UNPAID
-from rashomon_explorer.explorer.widgets import LiveText, ModelTable, table_column
+from rashomon_explorer.explorer.state import UNPAID, ExplorerState, Favourites
+from rashomon_explorer.explorer.widgets.controls import Dial
+from rashomon_explorer.explorer.widgets.status import LiveText
+from rashomon_explorer.explorer.widgets.tables import ModelTable, table_column
+from rashomon_explorer.plots.tables import coefficients_table, losses_table
 from rashomon_explorer.plots.text import plural
-from rashomon_explorer.rashomon_set import RashomonSet
+from rashomon_explorer.sets import CuratorSet, RashomonSet
+
+_STEPS = 400
+_ROOM = 1.25
+
+
+class ThresholdControl:
+    """A slider of ψ over the stored draws.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Its set is held against another ψ; everything that says "the set" follows.
+
+    Attributes
+    ----------
+    dial : Dial
+        The threshold.
+    widget : ipywidgets.Widget
+        It; hidden in the release, where nobody may tell which draws lie inside.
+    """
+
+    def __init__(self, state: ExplorerState) -> None:
+        self.state = state
+        self.dial = Dial(label="ψ")
+        self.dial.add_class("rx-dial-line")
+        self._telling = False
+        self.dial.observe(guarded(state, "Moving ψ", self._moved), "value")
+        self.widget = ipywidgets.HBox([self.dial])
+        self.widget.add_class("rx-threshold")
+        state.observe(lambda _: self.tell(), ["rashomon_set", "view", "phase"])
+        self.tell()
+
+    def tell(self) -> None:
+        """Show the ψ that the set in view is held against."""
+        state, models = self.state, self.state.rashomon_set
+        usable = isinstance(models, CuratorSet) and models.n_draws and math.isfinite(models.least)
+        hidden = state.view == "release" or not usable
+        self.widget.layout.display = "none" if hidden else None
+        if hidden and state.view != "release":
+            return
+        psi = models.psi if usable else 0.0
+        # Hidden or not, the browser gets the scale: its end is a draw's loss but in the release.
+        end = 1.0 if hidden else _end(models)
+        self._telling = True
+        with self.dial.hold_trait_notifications():
+            self.dial.high = max(end, psi)
+            self.dial.step = self.dial.high / _STEPS
+            self.dial.value = psi
+        self._telling = False
+        self.dial.disabled = state.busy
+
+    def _moved(self, _change: object) -> None:
+        models = self.state.rashomon_set
+        if not self._telling and models is not None and self.dial.value != models.psi:
+            self.state.rashomon_set = models.rethreshold(self.dial.value)
+
+
+def inside_only(state: ExplorerState) -> ipywidgets.Checkbox:
+    """Make a tick that leaves out the draws outside ψ where single models are shown."""
+    tick = ipywidgets.Checkbox(
+        description="Inside ψ only",
+        indent=False,
+        tooltip="Leave out the draws outside ψ where single models are shown",
+    )
+    tick.add_class("rx-tick")
+    traitlets.link((state, "inside_only"), (tick, "value"))
+
+    def match(_change: object = None) -> None:
+        tick.layout.display = "none" if state.view == "release" else None
+
+    state.observe(match, "view")
+    match()
+    return tick
+
+
+def _end(models: CuratorSet) -> float:
+    """Where the slider ends: beyond the worst draw, in two digits, the same wherever ψ is.
+
+    A complete set ends at the ψ that it was made for.
+    """
+    planned = getattr(getattr(models, "plan", None), "psi", models.psi)
+    if getattr(models, "complete", False):
+        return float(models.excess.max(initial=planned))
+    far = _ROOM * max(float(models.excess.max(initial=0.0)), planned, 1e-6)
+    power = 10.0 ** (math.floor(math.log10(far)) - 1)
+    return math.ceil(far / power) * power
+
 
 _OFTEN = 1.0  # seconds between two tables of a draw under way
 _LARGE = "coefficients of at least a tenth of the model's largest, intercepts aside"
@@ -318,3 +407,83 @@ def _of_the_models(models: Any, *, curator: bool) -> list[dict[str, Any]]:
         table_column("large", "large", large, kind="count", meaning=told),
         table_column("away", "distance", away, meaning=length, curator=curator),
     ]
+
+
+_MOST = 12
+_OTHERS = "These models have no coefficients of one kind that could stand side by side."
+_NOTHING = "Nothing is picked: tick models in the table, click a dot, or drag a box around some."
+
+
+class SelectionPanel:
+    """Side by side, the models that were clicked or boxed.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Its selection is shown.
+
+    Attributes
+    ----------
+    table : ipywidgets.HTML
+        One column a model.
+    clear : ipywidgets.Button
+        Empties the selection.
+    widget : ipywidgets.Widget
+        The panel.
+    """
+
+    linear = True  # it lists coefficients
+    title = "Picked models, coefficient by coefficient"
+
+    def __init__(self, state: ExplorerState) -> None:
+        self.state = state
+        self.table = ipywidgets.HTML()
+        self.clear = ipywidgets.Button(description="Clear the selection")
+        self.clear.add_class("rx-quiet")
+        self.clear.on_click(lambda _: setattr(state, "selection", ()))
+        self._code = CodeToggle(self.lines, "Selected models")
+        self.widget = card("", "Selected models", [self.table, self.clear], self._code)
+        self.widget.add_class("rx-selection")
+        state.observe(lambda _: self.refresh(), ["selection", "rashomon_set", "view"])
+        self.refresh()
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that shows the same numbers."""
+        chosen = f"[{', '.join(map(str, self.state.selection))}]"
+        public = f"explorer.rashomon_set.coef[{chosen}]"
+        if self.state.view == "release":
+            return (public,)
+        return (public, f"explorer.rashomon_set.excess[{chosen}]")
+
+    def refresh(self) -> None:
+        """Write the table again."""
+        chosen = self.state.selection[:_MOST]
+        models = self.state.rashomon_set
+        linear = isinstance(models, RashomonSet)
+        if self.state.unpaid:
+            self.table.value = f'<p class="rx-note">{UNPAID}</p>'
+            self.clear.disabled = not chosen
+            return
+        if not chosen or not linear or max(chosen) >= models.n_draws:
+            self.table.value = f'<p class="rx-note">{_NOTHING if linear else _OTHERS}</p>'
+            self.clear.disabled = True
+            return
+        self.clear.disabled = False
+        frame = coefficients_table(models).iloc[list(chosen)].T
+        names = [f"draw {draw}" for draw in chosen]
+        if self.state.view == "curator":
+            known = losses_table(models).iloc[list(chosen)]
+            frame.loc["excess loss (curator)"] = known["excess"]
+            names = [
+                name if inside else f"{name}, outside ψ"
+                for name, inside in zip(names, known["within ψ"], strict=True)
+            ]
+            frame.insert(0, "best (curator)", [*models.best, 0.0])
+            names = ["best (curator)", *names]
+        frame.index.name, frame.columns = "coefficient", pd.Index(names)
+        n_selected = len(self.state.selection)
+        caption = plural(n_selected, "selected model")
+        if n_selected > _MOST:
+            caption = f"{_MOST} of {caption} shown"
+        self.table.value = table_html(frame, caption)
+        self._code.refresh()

@@ -7,12 +7,12 @@ import ipywidgets
 
 from rashomon_explorer.explorer.family import paid_delta
 from rashomon_explorer.explorer.html import fact
+from rashomon_explorer.explorer.messages import stale
 from rashomon_explorer.explorer.panels.card import CodeToggle, hide_when_empty
-from rashomon_explorer.explorer.sentences import stale
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
-from rashomon_explorer.planning.weakness import has_hit_rate
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.plots.text import guaranteed, number, percent, price, promised_hits
-from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet
+from rashomon_explorer.sets import PredictorSet, RashomonSet
 
 _VIEWS = [("Curator", "curator"), ("Release", "release")]
 

@@ -1,22 +1,105 @@
-"""Plan: what the settings buy, before anything is read."""
+"""The plan and its alternatives."""
 
 import math
+from collections.abc import Callable
 from html import escape
 
 import ipywidgets
+import pandas as pd
 
+from rashomon_explorer.explorer.account import NextDraw
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
-from rashomon_explorer.explorer.panels.risk import risk_fact
-from rashomon_explorer.explorer.panels.ways import OtherWays
-from rashomon_explorer.explorer.price import NextDraw
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.planning import Plan, explain
-from rashomon_explorer.planning.trees import TreePlan
-from rashomon_explorer.planning.weakness import has_hit_rate, weakness
-from rashomon_explorer.planning.wishes import wishes
-from rashomon_explorer.plots.text import at_most, number, price, promised_hits, what_is_left
-from rashomon_explorer.samplers.preflight import preflight, remedies
+from rashomon_explorer.mechanisms.planning import Plan, explain
+from rashomon_explorer.mechanisms.planning.suggestions import wishes
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weakness
+from rashomon_explorer.mechanisms.samplers.feasibility import preflight, remedies
+from rashomon_explorer.plots.tables import options_table
+from rashomon_explorer.plots.text import (
+    at_most,
+    number,
+    percent,
+    price,
+    promised_hits,
+    what_is_left,
+)
+from rashomon_explorer.privacy import approximate, best_attack
+
+FALSE_ALARMS = 0.05
+"""Share of people who are no members and are taken for some by the attacker of the page."""
+
+_NOTHING = 0.99
+
+
+def risk_fact(state: ExplorerState) -> str:
+    """Say what the planned draw leaves to the best attacker; empty where nothing is guaranteed.
+
+    >>> risk_fact(ExplorerState())
+    ''
+    """
+    plan = state.plan
+    if plan is None or state.uncharged or not plan.guarantee.holds:
+        return ""
+    alone = percent(best_attack(plan.guarantee, FALSE_ALARMS), "up")
+    accepted = percent(FALSE_ALARMS)
+    told = (
+        f"the best attacker who accepts {accepted} false alarms finds a member at most {alone} of "
+        f"the time; guessing finds {accepted}{_with_the_rest(state)}"
+    )
+    return fact("What ε risks", f"≤ {alone}", told)
+
+
+def _with_the_rest(state: ExplorerState) -> str:
+    offer = NextDraw.of(state)
+    if offer is None or state.spent or not offer.account.spent > 0:
+        return ""
+    after = offer.account.after(offer.plan.guarantee)
+    together = best_attack(approximate(after, offer.account.delta), FALSE_ALARMS)
+    if together > _NOTHING:
+        return f"; with all that was charged before, nothing below {percent(_NOTHING)} is proved"
+    return f"; with all that was charged before, at most {percent(together, 'up')}"
+
+
+class OtherWays:
+    """A button that lists the planner's offers for the plan on the page, the best first."""
+
+    def __init__(self, plan: Callable[[], Plan | None]) -> None:
+        self.plan = plan
+        self.button = ipywidgets.ToggleButton(
+            description="Other ways",
+            tooltip="What the same budget buys from every mechanism, or why it does not apply",
+        )
+        self.button.add_class("rx-quiet")
+        self.offers = ipywidgets.HTML()
+        self.offers.add_class("rx-ways")
+        hide_when_empty(self.offers)
+        self.button.observe(lambda _: self.refresh(), "value")
+
+    def refresh(self) -> None:
+        """Write the offers again if they are shown."""
+        plan = self.plan() if self.button.value else None
+        if isinstance(plan, TreePlan):
+            self.offers.value = f'<p class="rx-note">{_TREES}</p>'
+            return
+        self.offers.value = "" if plan is None else _listed(options_table(plan))
+
+
+def _listed(offers: pd.DataFrame) -> str:
+    if offers.empty:
+        return '<p class="rx-note">This plan does not say what it was made from.</p>'
+    rows = [fact(str(way), offer["within ψ"], _small(offer)) for way, offer in offers.iterrows()]
+    return f'<p class="rx-note">{_WHAT}</p><dl class="rx-facts">{"".join(rows)}</dl>'
+
+
+def _small(offer: "pd.Series[str]") -> str:
+    bought = [offer[name] for name in ("those within", "price") if offer["price"] != "–"]
+    return "; ".join([offer["a draw is"], *bought, offer["why, or why not"]])
+
+
+_TREES = "Trees are counted and drawn exactly: there is no other way to weigh it against."
+_WHAT = "Promised share of draws within ψ for this budget, and how those within lie."
 
 
 class PlanPanel:

@@ -10,17 +10,19 @@ import ipywidgets
 import pandas as pd
 from sklearn.utils import Bunch
 
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.data.schema import data_dependent, labels_unconfirmed, public_part
+from rashomon_explorer.data.schema_files import json_values, toml_values
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.guard import guarded
+from rashomon_explorer.explorer.error_boundary import guarded
 from rashomon_explorer.explorer.html import table_html
 from rashomon_explorer.explorer.panels.card import hide_when_empty
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.table import TableEditor, confirmations, read_table, remarks
-from rashomon_explorer.explorer.table.rows import form_rows, release_rows
-from rashomon_explorer.explorer.widgets import FilePicker, Saver, TableForm
-from rashomon_explorer.schema import TableSchema
-from rashomon_explorer.schema.files import json_values, toml_values
-from rashomon_explorer.schema.provenance import data_dependent, labels_unconfirmed, public_part
+from rashomon_explorer.explorer.table.editor import TableEditor, form_rows, release_rows
+from rashomon_explorer.explorer.table.files import read_table
+from rashomon_explorer.explorer.table.remarks import confirmations, remarks
+from rashomon_explorer.explorer.widgets.files import FilePicker, Saver
+from rashomon_explorer.explorer.widgets.tables import TableForm
 
 _ALL = "all of them"
 _PREVIEWED = 8
@@ -135,7 +137,7 @@ class SchemaPanel:
         """Python that loads the same table."""
         name = self.file.name or "table.csv"
         return (
-            "from rashomon_explorer.datasets import load_csv",
+            "from rashomon_explorer.data import load_csv",
             f"load_csv({name!r}, schema={self.saver.name!r})",
         )
 

@@ -12,24 +12,23 @@ import ipywidgets
 import pandas as pd
 import traitlets
 
+from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.account import Account
-from rashomon_explorer.explorer.basket import score
-from rashomon_explorer.explorer.guard import guarded, report
+from rashomon_explorer.explorer.error_boundary import guarded, report
+from rashomon_explorer.explorer.export import score
 from rashomon_explorer.explorer.html import fact, table_html
-from rashomon_explorer.explorer.panels.card import CodeToggle, card
-from rashomon_explorer.explorer.panels.paying import Paying
-from rashomon_explorer.explorer.single import OneModel, SingleModel
+from rashomon_explorer.explorer.paid_models import OneModel, SingleModel
+from rashomon_explorer.explorer.panels.card import CodeToggle, Paying, card
 from rashomon_explorer.explorer.state import LINEAR
-from rashomon_explorer.explorer.widgets import Download, Fold, Made
-from rashomon_explorer.explorer.widgets.download import Making
-from rashomon_explorer.one_model import ModelPlan
+from rashomon_explorer.explorer.widgets.controls import Fold
+from rashomon_explorer.explorer.widgets.files import Download, Made, Making
+from rashomon_explorer.mechanisms.one_model import ModelPlan
 from rashomon_explorer.plots.text import at_most, price, what_is_left
 from rashomon_explorer.privacy import pure, zcdp
+from rashomon_explorer.privacy.conversions import zcdp_rho
 from rashomon_explorer.privacy.tradeoff import GaussianTilt
-from rashomon_explorer.privacy.zcdp import zcdp_rho
-from rashomon_explorer.schema.provenance import public_part
-from rashomon_explorer.search import bisect
 
 _MAKING = "Making one model"
 _GOALS = [("The set", "set"), ("One model", "one")]

@@ -5,11 +5,10 @@ from html import escape
 
 import ipywidgets
 
-from rashomon_explorer.explorer.guard import guarded
+from rashomon_explorer.explorer.error_boundary import guarded
 from rashomon_explorer.explorer.html import fact
-from rashomon_explorer.explorer.panels.card import CodeToggle, card
-from rashomon_explorer.explorer.panels.paying import Paying
-from rashomon_explorer.explorer.tuner import BOUNDS, MANY, Tuned, Tuner, TuningOffer, promised
+from rashomon_explorer.explorer.paid_models import BOUNDS, MANY, Tuned, Tuner, TuningOffer, promised
+from rashomon_explorer.explorer.panels.card import CodeToggle, Paying, card
 from rashomon_explorer.plots.text import number, price
 
 _DRAWING = "Drawing a penalty"

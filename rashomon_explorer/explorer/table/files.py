@@ -1,13 +1,21 @@
-"""What a person uploads, as a table: CSV or Parquet, by the ending of the name."""
+"""Tables from files and chunks."""
 
 import io
+import os
 from collections.abc import Callable, Mapping
-from pathlib import PurePath
+from pathlib import Path, PurePath
+from typing import Any
 
 import pandas as pd
+from sklearn.utils import Bunch
 
-from rashomon_explorer.datasets.table import parse_csv
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.data.csv import parse_csv
 from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer.streamed_table import Came
+from rashomon_explorer.explorer.table.editor import TableEditor
+from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows.parquet import ParquetRows
 
 _LEAST_COLUMNS = 2
 
@@ -60,3 +68,55 @@ def read_table(name: str, content: bytes) -> pd.DataFrame:
         )
     frame.columns = [str(label) for label in frame.columns]
     return frame
+
+
+def data_in_blocks(
+    rows: RowBlocks,
+    schema: TableSchema | str | os.PathLike[str] | None = None,
+    name: str | None = None,
+) -> Bunch:
+    """Make the page's data set of rows in blocks; holds a fixed random sample of them alone.
+
+    Parameters
+    ----------
+    rows : RowBlocks
+        With targets, as they came.
+    schema : TableSchema, str or path, optional
+        What is public about them, or its file. Without one it is proposed from the sample, and
+        nothing has a guarantee before somebody has confirmed it.
+    name : str, optional
+        Of the table and its ledger; by default that of the folder or file.
+
+    Raises
+    ------
+    DataError, TypeError
+        If rows or declaration cannot be used, saying what to do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rashomon_explorer.rows import row_blocks
+    >>> X = np.random.default_rng(0).uniform(size=(6_000, 2))
+    >>> data = data_in_blocks(row_blocks(X, (X[:, 0] > 0.5).astype(int)))
+    >>> data.whole.words, len(data.X), data.bounds_learnt
+    ('a fixed random sample of 5,000 of 6,000 people', 5000, True)
+    """
+    came = Came.of(rows)
+    called = name or _name(rows.source)
+    frame = came.people
+    if schema is None:
+        table = TableEditor.proposed(called, frame, target=came.target)
+    else:
+        table = TableEditor(called, frame, TableSchema.of(schema))
+    return table.behind(came).data()
+
+
+def _name(source: Any) -> str:
+    """Call a table as its file or folder is called."""
+    if not isinstance(source, ParquetRows):
+        return "table"
+    paths = {Path(group.path) for group in source.groups}
+    first = min(paths)
+    if len(paths) == 1:
+        return first.stem
+    return next(folder.name for folder in first.parents if "=" not in folder.name)

@@ -6,14 +6,13 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.data import Anything, Numeric, TableSchema
+from rashomon_explorer.data.cells import as_text, looks_like_dates, read_numbers
+from rashomon_explorer.data.column import Column
+from rashomon_explorer.data.messages import quoted
+from rashomon_explorer.data.schema import data_dependent
 from rashomon_explorer.explorer.table.editor import TableEditor
-from rashomon_explorer.schema import Anything, Numeric, TableSchema
-from rashomon_explorer.schema.cells import as_text, read_numbers
-from rashomon_explorer.schema.column import Column
-from rashomon_explorer.schema.dates import looks_like_dates
-from rashomon_explorer.schema.provenance import data_dependent
-from rashomon_explorer.schema.words import quoted
 
 _MOST_ROWS = 20_000
 _BINS = 32
@@ -36,7 +35,7 @@ not, leave it out.
 def confirmations(schema: TableSchema) -> list[str]:
     """Say what is to be confirmed, and what depends on it.
 
-    >>> from rashomon_explorer.schema import YesNo
+    >>> from rashomon_explorer.data import YesNo
     >>> confirmations(TableSchema([YesNo("sex", role="sensitive")]))
     []
     """

@@ -1,10 +1,12 @@
 """How much of what draws disagree about is the set's own, and how much the mechanism's."""
 
-from rashomon_explorer.measures.decomposition.estimate import Estimate
-from rashomon_explorer.measures.decomposition.people import width_or_noise_by_person
+from rashomon_explorer.measures.decomposition.decomposition import (
+    width_or_noise,
+    width_or_noise_by_person,
+)
+from rashomon_explorer.measures.decomposition.estimates import Estimate
 from rashomon_explorer.measures.decomposition.price import noise_against_price
 from rashomon_explorer.measures.decomposition.result import WidthOrNoise
-from rashomon_explorer.measures.decomposition.width_or_noise import width_or_noise
 
 __all__ = [
     "Estimate",

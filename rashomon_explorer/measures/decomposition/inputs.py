@@ -1,23 +1,250 @@
-"""What may be split, and what is proved of it: sets of draws, or arrays with a word about them."""
+"""Inputs of the decomposition."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import FloatArray, Mask
-from rashomon_explorer.blocks.opened import as_blocks
+from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures.decomposition.counted import counted_width
-from rashomon_explorer.measures.decomposition.in_blocks import PairMeans, pair_means
-from rashomon_explorer.measures.decomposition.kernels import PairMeasure
-from rashomon_explorer.measures.decomposition.laws import TREES, Law, law_of
-from rashomon_explorer.measures.decomposition.same_set import check_same_set
-from rashomon_explorer.rashomon_set import CuratorSet, PredictorSet, ReleasedSet, ReleasedTrees
-from rashomon_explorer.samplers import SAMPLERS
-from rashomon_explorer.trees import CountedTrees
+from rashomon_explorer.measures.decomposition.kernels import TREES, Law, PairMeasure, law_of
+from rashomon_explorer.mechanisms.samplers import SAMPLERS
+from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows.coercion import as_blocks
+from rashomon_explorer.rows.columns import column_of
+from rashomon_explorer.sets import CuratorSet, PredictorSet, RashomonSet, ReleasedSet, ReleasedTrees
+from rashomon_explorer.sets.models import DecisionTrees
+from rashomon_explorer.trees import CountedTrees, label_shares
+from rashomon_explorer.trees.reconstruction import planned_class
+
+_SAME = 1e-9  # of a number: a minimum that other threads added up
+_SETTABLE = ("psi", "radius", "ridge", "row_norm", "loss", "target_bounds", "classes")
+
+
+def check_same_set(drawn: Any, reference: Any) -> None:
+    """Refuse a reference of another Rashomon set than the draws'.
+
+    Parameters
+    ----------
+    drawn, reference : RashomonSet or PredictorSet
+
+    Raises
+    ------
+    ValueError
+        Naming each setting that differs, both values, and how to fit the reference.
+    """
+    apart = {
+        name: (own, other)
+        for name, own, other in _settings(drawn, reference)
+        if own is not None and other is not None and not _same(own, other)
+    }
+    if not apart:
+        return
+    told = "; ".join(
+        f"its {name} {_is(name)} {_text(other)}, the draws' {_text(own)}"
+        for name, (own, other) in apart.items()
+    )
+    raise ValueError(f"reference must describe the same Rashomon set: {told}. {_remedy(apart)}")
+
+
+def _settings(drawn: Any, reference: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Name each setting of a set, with the draws' value and the reference's."""
+    for name in ("task", "psi"):
+        yield name, getattr(drawn, name), getattr(reference, name)
+    if isinstance(drawn, RashomonSet) and isinstance(reference, RashomonSet):
+        for name in ("radius", "ridge", "loss", "n", "p"):
+            yield name, getattr(drawn.plan, name), getattr(reference.plan, name)
+        for name in ("row_norm", "target_bounds"):
+            yield name, getattr(drawn, name), getattr(reference, name)
+        yield "classes", drawn.classes or None, reference.classes or None
+        yield "columns", _named(drawn.feature_names), _named(reference.feature_names)
+        yield "scale", _map(drawn.scale), _map(reference.scale)
+    yield "least", drawn.least, reference.least
+
+
+def _named(names: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the names of columns; None where they stand for missing ones."""
+    columns = names[:-1]
+    return None if columns == tuple(f"x{j}" for j in range(len(columns))) else columns
+
+
+def _map(scale: Any) -> str:
+    """Say by which released centres and spreads columns were mapped."""
+    if scale is None:
+        return "none"
+    return f"released centres and spreads {np.stack([scale.centre, scale.spread]).tolist()}"
+
+
+def _same(own: Any, other: Any) -> bool:
+    if isinstance(own, float) and isinstance(other, float):
+        return own == other or abs(own - other) <= _SAME * abs(own)
+    return bool(own == other)
+
+
+def _is(name: str) -> str:
+    return "are" if name in ("target_bounds", "classes", "columns") else "is"
+
+
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else repr(value)
+
+
+def _remedy(apart: dict[str, tuple[Any, Any]]) -> str:
+    if "scale" in apart:
+        return "Draw both with standardize=None: released centres and spreads are not drawn twice"
+    named = [f"{name}={own!r}" for name, (own, _) in apart.items() if name in _SETTABLE]
+    if named:
+        return f"Fit the reference with {', '.join(named)}"
+    alone = "No setting differs: " if set(apart) == {"least"} else ""
+    return f"{alone}Fit the reference to the rows and targets of the draws"
+
+
+def counted_width(
+    counted: CountedTrees, drawn: Any, X: ArrayLike, measure: PairMeasure
+) -> FloatArray:
+    """Measure of two trees drawn at random from all within ψ, row by row.
+
+    1 − Σ over labels of the squared share of all trees that say it, which is what two independent
+    uniform trees differ by; half of it for the variance of one score of 0 and 1.
+
+    Parameters
+    ----------
+    counted : CountedTrees
+    drawn : PredictorSet
+        Drawn trees of that class on that table.
+    X : array-like of shape (n_rows, n_features)
+        Some of the table's rows.
+    measure : PairMeasure
+
+    Raises
+    ------
+    ValueError
+        If the draws are of another class or table, or a row is none of the table's.
+    """
+    if not isinstance(drawn, PredictorSet) or not isinstance(drawn.models, DecisionTrees):
+        raise ValueError(
+            "reference must be uniform on the set of the draws, and counted trees are for drawn "
+            "trees"
+        )
+    _refuse_others(counted, drawn)
+    rows = np.asarray(drawn.models.rows(X))
+    shares = label_shares(counted, float(drawn.psi), rows)
+    apart = 1 - (shares**2).sum(axis=1)
+    one_score = measure.of == "scores" and shares.shape[1] == 2
+    return np.asarray(apart / 2 if one_score else apart)
+
+
+def _refuse_others(counted: CountedTrees, drawn: PredictorSet) -> None:
+    planned: Any = drawn.planned
+    apart: list[str] = []
+    if planned is None or not planned.questions:
+        if drawn.complexity().max(initial=0) > counted.trees.most_leaves:
+            apart.append(f"it has at most {counted.trees.most_leaves} leaves, and some draws more")
+    else:
+        if planned_class(planned).sizes != counted.trees.sizes:
+            apart.append("it has other leaves, depth or questions")
+        if planned.leaf_penalty != counted.leaf_penalty:
+            own, other = planned.leaf_penalty, counted.leaf_penalty
+            apart.append(f"its leaf_penalty is {other:g}, the draws' {own:g}")
+        if _costs(planned.costs) != _costs(counted.rows.costs):
+            apart.append("it has other costs")
+    if abs(drawn.least - counted.least) > _SAME:
+        apart.append(f"its least is {counted.least!r}, the draws' {drawn.least!r}")
+    if apart:
+        raise ValueError(
+            f"reference must describe the same Rashomon set: {'; '.join(apart)}. "
+            "RashomonTreeClassifier(...).counted(X, y) with the settings, rows and targets of the "
+            "draws is of the same"
+        )
+
+
+def _costs(given: ArrayLike | None) -> list[Any]:
+    return [] if given is None else np.asarray(given).tolist()
+
+
+@dataclass(frozen=True, eq=False)
+class PairMeans:
+    """Mean differences of every pair of models, of all rows and of each group.
+
+    Parameters
+    ----------
+    whole : ndarray of shape (n_models, n_models)
+    groups : dict of (int, ndarray of shape (n_models, n_models))
+        Number of rows and means of each group, by name.
+    """
+
+    whole: FloatArray
+    groups: dict[Any, tuple[int, FloatArray]]
+
+
+def pair_means(
+    sets: list[Any], table: RowBlocks, measure: PairMeasure, groups: Any = None
+) -> PairMeans:
+    """Find them in one pass; no row is held.
+
+    Parameters
+    ----------
+    sets : list of sets of models
+        All of them, one after the other.
+    table : RowBlocks
+    measure : PairMeasure
+    groups : array-like of shape (n,), or str, optional
+        Group of each row, or the column that says it.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.rows import row_blocks
+    >>> from rashomon_explorer.measures.decomposition.kernels import Disagreement
+    >>> class Signs:
+    ...     def labels(self, X):
+    ...         return np.array([X[:, 0] > 0, X[:, 0] > 1], dtype=int)
+    >>> rows = row_blocks(np.array([[-1.0], [0.5], [2.0], [3.0]]), labelled=False)
+    >>> pair_means([Signs()], rows, Disagreement()).whole.tolist()
+    [[0.0, 0.25], [0.25, 0.0]]
+    """
+    if isinstance(groups, str):
+        groups = column_of(table, groups)
+    if groups is None:
+        codes, names = np.zeros(table.n, dtype=np.intp), pd.Index([])
+    else:
+        codes, names = pd.factorize(pd.Series(groups), sort=True)
+        if codes.shape != (table.n,) or (codes < 0).any():
+            raise ValueError(
+                f"groups must hold one for each of {table.n} rows, and none may be missing"
+            )
+    counts = np.bincount(codes)
+    (sums,) = table.beside(group=codes).reduce(_PairSums(sets, measure, len(counts)))
+    own = {
+        name: (int(count), total / count)
+        for name, count, total in zip(names, counts, sums, strict=False)  # no name: no group
+    }
+    return PairMeans(sums.sum(axis=0) / table.n, own)
+
+
+@dataclass(frozen=True, eq=False)
+class _PairSums:
+    """Sums (n_groups, n_models, n_models) over a block's rows."""
+
+    sets: list[Any]
+    measure: PairMeasure
+    n_groups: int
+
+    def __call__(self, rows: FloatArray, beside: Any) -> tuple[FloatArray]:
+        code = beside["group"]
+        labels = self.measure.of == "labels"
+        said = [one.labels(rows) if labels else one.scores(rows) for one in self.sets]
+        values = np.concatenate([np.asarray(part) for part in said])
+        sums = np.zeros((self.n_groups, len(values), len(values)))
+        for group in np.unique(code):
+            here = code == group
+            some = self.measure.prepare(values[:, here])
+            sums[group] = here.sum() * self.measure.matrix(some)
+        return (sums,)
+
 
 ASSUMED = "the draws are taken to be independent and those inside uniform on the set"
 """Arrays do not say how they were drawn."""

@@ -1,13 +1,17 @@
-"""What two models' difference on a row is: the measures that are means over pairs of models."""
+"""Kernels, laws and units of disagreement."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.measures.checks import as_scores
-from rashomon_explorer.measures.encoding import Labels
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.measures.inputs import Labels, as_scores
+from rashomon_explorer.mechanisms.samplers import traits_of
+from rashomon_explorer.sets import CuratorSet, PredictorSet, RashomonSet
+from rashomon_explorer.sets.models import DecisionTrees
 
 _ROWS = 2**16  # of one product: sums of ±1 in single precision are exact up to 2²⁴
 
@@ -126,3 +130,215 @@ def get_pair_measure(name: str) -> PairMeasure:
             f"split without a rest; got {name!r}"
         )
     return PAIR_MEASURES[name]
+
+
+TREES = "trees"
+
+
+@dataclass(frozen=True)
+class Law:
+    """The law of draws.
+
+    Parameters
+    ----------
+    name : str
+        Of the sampler, or what the models are.
+    independent : bool
+        Whether they are independent draws of one law.
+    uniform_on : str
+        Models of which those inside the Rashomon set are equally likely; "" where that is not so.
+    stays_inside : bool
+        Whether no draw lies outside.
+    least_hit_rate : float
+        Proved before the rows were read; 0 if nothing is.
+    n_chains : int
+        Chains that they came from; 0 where each is by itself.
+    remedy : str
+        What to do where draws inside do not tell the set's own width.
+    """
+
+    name: str
+    independent: bool = False
+    uniform_on: str = ""
+    stays_inside: bool = False
+    least_hit_rate: float = 0.0
+    n_chains: int = 0
+    remedy: str = "pass reference=, models uniform on the same set, or raise epsilon or psi"
+    why: str = "draws of this sampler are not proved to be uniform inside"
+
+
+def law_of(models: object) -> Law:
+    """Law of a set's draws; of anything else nothing is known.
+
+    >>> law_of("models").independent
+    False
+    """
+    for kind, tell in _LAWS.items():
+        if isinstance(models, kind):
+            return tell(models)
+    return Law(getattr(models, "sampler", type(models).__name__))
+
+
+def _linear(models: RashomonSet) -> Law:
+    known = traits_of(models.sampler)
+    return Law(
+        name=models.sampler,
+        independent=known.independent,
+        uniform_on=known.uniform_on,
+        stays_inside=known.stays_inside,
+        least_hit_rate=models.plan.hit_rate_bound if known.planned_law else 0.0,
+        n_chains=known.n_chains,
+        remedy=_remedy(models),
+    )
+
+
+def _remedy(models: RashomonSet) -> str:
+    """Say which reference is of the set of the draws: one of the same ball and ridge."""
+    return (
+        f"pass reference=, draws with sampler='hit_and_run', radius={models.plan.radius!r} and "
+        f"ridge={models.plan.ridge!r} of the same rows, row_norm and psi, draw with "
+        "sampler='exact', or raise epsilon or psi"
+    )
+
+
+def _others(models: PredictorSet) -> Law:
+    if not isinstance(models.models, DecisionTrees) or not models.independent:
+        return Law(models.models.kind)
+    if models.uniform:
+        return Law("uniform trees", True, TREES, stays_inside=True, least_hit_rate=1.0)
+    planned: Any = models.planned
+    if planned is None:
+        return Law("trees of an unknown law", True, why=_UNKNOWN, remedy=_REFERENCE)
+    # At or below its threshold the law is flat; beyond it a better tree is likelier.
+    flat = models.psi <= planned.law_psi
+    why = (
+        f"drawn trees are equally likely up to s = {planned.law_psi:.4g} above the least loss, and "
+        f"the set goes to ψ = {models.psi:.4g}"
+    )
+    return Law(
+        name="private trees",
+        independent=True,
+        uniform_on=TREES if flat else "",
+        least_hit_rate=planned.hit_rate(models.psi),
+        why=why,
+        remedy=f"{_REFERENCE}; or ask about the trees up to s, models.rethreshold("
+        f"{planned.law_psi!r})",
+    )
+
+
+_UNKNOWN = "nothing says which law these trees were drawn from"
+_REFERENCE = (
+    "pass reference=, all trees of the same rows and class, "
+    "RashomonTreeClassifier(...).counted(X, y), or uniform draws of them, counted.draw(2000, psi)"
+)
+_LAWS: dict[type[CuratorSet], Callable[[Any], Law]] = {
+    RashomonSet: _linear,
+    PredictorSet: _others,
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which models are one unit: each draw, each reference model, or each chain of them."""
+
+    unit: NDArray[np.int_]  # (n_models,): unit of each model: draws are the first
+    sizes: FloatArray  # (n_units,): models of each unit
+    # hit, missed: (n_units,): draws inside and outside the Rashomon set; the others are reference
+    # models
+    hit: Mask
+    missed: Mask
+    # (n_units,): of draws outside, in [0, 1]: their density at a lower temperature over that of the
+    # draws; 1 for all others
+    weights: FloatArray
+
+    @classmethod
+    def of(cls, inside: Mask, chains: NDArray[np.int_]) -> "Layout":
+        """Draws, and the chain 0, 1, … of each reference model."""
+        unit = np.concatenate([np.arange(len(inside)), len(inside) + chains])
+        sizes = np.bincount(unit).astype(float)
+        hit = np.pad(inside, (0, len(sizes) - len(inside)))
+        missed = np.pad(~inside, (0, len(sizes) - len(inside)))
+        return cls(unit, sizes, hit, missed, np.ones(len(sizes)))
+
+    @property
+    def drawn(self) -> Mask:
+        """Units that are draws."""
+        return self.hit | self.missed
+
+    def pairs(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Count the ordered pairs of models of different units, (1 + n_units,).
+
+        Of all units, and then without each; the arguments weigh the units, (n_units,), that the
+        two models come from.
+        """
+        return without_each(np.outer(self.sizes, self.sizes), first, second)
+
+
+class PairSums(Protocol):
+    """Sums over pairs of models, as :class:`Units` has them."""
+
+    @property
+    def layout(self) -> Layout:
+        """Return which models are one unit."""
+        ...
+
+    def pairs(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Count the pairs, of all units and without each."""
+        ...
+
+    def total(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Add up k over the pairs."""
+        ...
+
+
+@dataclass(frozen=True)
+class Units:
+    """Pair sums of a mean over rows."""
+
+    # (n_units, n_units): Σ k(f, f') over the models of two units. Within a unit nothing counts:
+    # models of one chain are not independent.
+    sums: FloatArray
+    layout: Layout
+
+    @classmethod
+    def of(cls, matrix: FloatArray, layout: Layout) -> "Units":
+        """Pair sums from differences k of every two models, (n_models, n_models)."""
+        member = np.zeros((len(layout.sizes), len(matrix)))
+        member[layout.unit, np.arange(len(matrix))] = 1
+        single = len(layout.sizes) == len(matrix)
+        return cls(matrix if single else member @ matrix @ member.T, layout)
+
+    def only(self, of: Mask) -> "Units":
+        """Keep some units; their models' numbers go."""
+        old, unit = self.layout, np.arange(int(of.sum()))
+        layout = Layout(unit, old.sizes[of], old.hit[of], old.missed[of], old.weights[of])
+        return Units(self.sums[np.ix_(of, of)], layout)
+
+    def reweighted(self, weights: FloatArray) -> "Units":
+        """Give the draws outside other weights, (n_units,)."""
+        old = self.layout
+        new = np.where(old.missed, weights, 1.0)
+        return replace(self, layout=replace(old, weights=new))
+
+    def pairs(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Count the pairs, (1 + n_units,)."""
+        return self.layout.pairs(first, second)
+
+    def total(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Σ of k over pairs, of all units and then without each unit, (1 + n_units,)."""
+        return without_each(self.sums, first, second)
+
+
+def without_each(matrix: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
+    """Σ_{u≠v} first_u matrix_uv second_v of all units, and then without each, (1 + n_units,).
+
+    Examples
+    --------
+    >>> ones = np.ones(3)
+    >>> without_each(np.array([[9.0, 1, 2], [1, 9, 4], [2, 4, 9]]), ones, ones).tolist()
+    [14.0, 8.0, 4.0, 2.0]
+    """
+    own = np.diag(matrix)
+    to_first, to_second = matrix @ first - own * first, matrix @ second - own * second
+    whole = first @ to_second
+    return np.concatenate([[whole], whole - first * to_second - second * to_first])

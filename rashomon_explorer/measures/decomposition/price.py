@@ -7,20 +7,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.array_types import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.formatting import rounded_up
+from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.measures.decomposition.decomposition import estimates, flat, units_of
+from rashomon_explorer.measures.decomposition.estimates import Mixture
 from rashomon_explorer.measures.decomposition.inputs import given
-from rashomon_explorer.measures.decomposition.kernels import get_pair_measure
-from rashomon_explorer.measures.decomposition.mixture import Mixture
+from rashomon_explorer.measures.decomposition.kernels import Layout, get_pair_measure
 from rashomon_explorer.measures.decomposition.result import CURATOR
-from rashomon_explorer.measures.decomposition.units import Layout
-from rashomon_explorer.measures.decomposition.width_or_noise import estimates, flat, units_of
 from rashomon_explorer.measures.reliance.tree_reliance import trees_of
-from rashomon_explorer.planning import Plan, affordable_eta
-from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet, ReleasedTrees
-from rashomon_explorer.rounding import rounded_up
-from rashomon_explorer.samplers import traits_of
-from rashomon_explorer.validation import check_inner_share
+from rashomon_explorer.mechanisms.planning import Plan, affordable_eta
+from rashomon_explorer.mechanisms.samplers import traits_of
+from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 
 _SAME = 1 - 1e-9  # of the price paid: the same number, found again by bisection
 

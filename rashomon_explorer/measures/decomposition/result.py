@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pandas as pd
 
-from rashomon_explorer.measures.decomposition.estimate import Estimate
+from rashomon_explorer.measures.decomposition.estimates import Estimate
 from rashomon_explorer.measures.decomposition.kernels import PAIR_MEASURES
 
 CURATOR = "Curator: computed from private rows, not private"

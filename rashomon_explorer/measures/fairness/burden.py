@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.measures.fairness.groups import Groups, GroupsLike
+from rashomon_explorer.measures.fairness.rates import Groups, GroupsLike
 from rashomon_explorer.measures.fairness.task import need_curator
 from rashomon_explorer.measures.multiplicity.table import multiplicity_table
 
@@ -73,7 +73,7 @@ def who_bears(
 
     Examples
     --------
-    >>> from rashomon_explorer.rashomon_set import from_predictions
+    >>> from rashomon_explorer.sets import from_predictions
     >>> chances = [[0.9, 0.4, 0.6, 0.1], [0.8, 0.6, 0.7, 0.2], [0.9, 0.7, 0.8, 0.1]]
     >>> models = from_predictions(chances, [1, 0, 1, 0], psi=1.0)
     >>> table = who_bears(models, None, ["a", "b", "a", "b"], measures=["ambiguity"])

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.measures.fairness.groups import Groups, GroupsLike
-from rashomon_explorer.measures.fairness.label_rates import LABEL_RATES, Judged
+from rashomon_explorer.measures.fairness.rates import LABEL_RATES, Groups, GroupsLike, Judged
 
 if TYPE_CHECKING:
     from fairlearn.metrics import MetricFrame

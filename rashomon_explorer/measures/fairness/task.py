@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import FloatArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.fairness.gaps import (
     LABEL_GAPS,
@@ -18,11 +18,16 @@ from rashomon_explorer.measures.fairness.gaps import (
     label_table,
     score_table,
 )
-from rashomon_explorer.measures.fairness.groups import Groups, GroupsLike
-from rashomon_explorer.measures.fairness.label_rates import LABEL_RATES, Judged
-from rashomon_explorer.measures.fairness.score_rates import SCORE_RATES, Scored
-from rashomon_explorer.rashomon_set import CuratorSet, ReleasedSet
-from rashomon_explorer.rashomon_set.models.fitted import class_codes
+from rashomon_explorer.measures.fairness.rates import (
+    LABEL_RATES,
+    SCORE_RATES,
+    Groups,
+    GroupsLike,
+    Judged,
+    Scored,
+)
+from rashomon_explorer.sets import CuratorSet, ReleasedSet
+from rashomon_explorer.sets.models.fitted import class_codes
 
 _USUAL = {
     "classification": (

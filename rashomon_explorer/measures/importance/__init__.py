@@ -3,25 +3,27 @@
 Whatever is evaluated on private rows is the curator's: computed from private rows, not private.
 """
 
-from rashomon_explorer.measures.importance.cloud import (
+from rashomon_explorer.measures.importance.conditional import (
     IMPORTANCES,
+    conditional_reliance,
     importance_cloud,
     importance_tradeoffs,
+    reliance_within,
 )
-from rashomon_explorer.measures.importance.coefficients import coefficient_spread, importance_spread
-from rashomon_explorer.measures.importance.conditional import conditional_reliance, reliance_within
 from rashomon_explorer.measures.importance.distribution import (
     ImportanceDistribution,
     importance_distribution,
+    rid,
 )
 from rashomon_explorer.measures.importance.permutation import permutation_importance
 from rashomon_explorer.measures.importance.profiles import (
+    coefficient_spread,
+    importance_spread,
     partial_dependence,
     partial_dependence_band,
 )
-from rashomon_explorer.measures.importance.resampling import rid
 from rashomon_explorer.measures.importance.shap import linear_shap, shap_importance
-from rashomon_explorer.measures.importance.tree_shapley import tree_shap
+from rashomon_explorer.measures.importance.tree_shap import tree_shap
 
 __all__ = [
     "IMPORTANCES",

@@ -7,16 +7,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.blocks import RowBlocks
-from rashomon_explorer.blocks.opened import as_blocks, is_in_blocks
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.evaluation import need_linear
 from rashomon_explorer.measures.features import Features, feature_groups
-from rashomon_explorer.measures.importance.tree_shapley import players, values_of
+from rashomon_explorer.measures.importance.tree_shap import players, values_of
 from rashomon_explorer.measures.reliance.tree_reliance import column_names, trees_of
-from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
-from rashomon_explorer.rashomon_set.models import DecisionTrees
-from rashomon_explorer.rashomon_set.models.trees import Node
+from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows.coercion import as_blocks, is_in_blocks
+from rashomon_explorer.sets import RashomonSet, ReleasedSet
+from rashomon_explorer.sets.models import DecisionTrees
+from rashomon_explorer.sets.models.trees import Node
 
 _MOST_VALUES = 200_000_000
 

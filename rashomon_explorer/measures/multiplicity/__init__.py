@@ -1,20 +1,21 @@
 """Predictive multiplicity: by definition, as curves over ψ, in one table."""
 
-from rashomon_explorer.measures.multiplicity.by_group import by_group
+from rashomon_explorer.measures.multiplicity.by_group import by_group, multiplicity_curve
 from rashomon_explorer.measures.multiplicity.capacity import capacity_bounds, rashomon_capacity
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, Measure
-from rashomon_explorer.measures.multiplicity.consistency import abstention, self_consistency
-from rashomon_explorer.measures.multiplicity.curves import multiplicity_curve
 from rashomon_explorer.measures.multiplicity.labels import (
     ambiguity,
+    delta_ambiguity,
+    delta_discrepancy,
+    delta_obscurity,
     disagreement,
     discrepancy,
     obscurity,
     row_disagreement,
     viable_prediction_range,
 )
-from rashomon_explorer.measures.multiplicity.pairs import cohen_kappa
-from rashomon_explorer.measures.multiplicity.patterns import (
+from rashomon_explorer.measures.multiplicity.pairs import (
+    cohen_kappa,
     linear_pattern_count,
     pattern_count,
     pattern_diversity,
@@ -26,17 +27,14 @@ from rashomon_explorer.measures.multiplicity.ratio import (
     rashomon_ratio,
 )
 from rashomon_explorer.measures.multiplicity.spread import (
+    abstention,
     decide_or_abstain,
     range_width,
     score_std,
     score_variance,
+    self_consistency,
 )
 from rashomon_explorer.measures.multiplicity.table import multiplicity_table
-from rashomon_explorer.measures.multiplicity.tolerance import (
-    delta_ambiguity,
-    delta_discrepancy,
-    delta_obscurity,
-)
 
 __all__ = [
     "MEASURES",

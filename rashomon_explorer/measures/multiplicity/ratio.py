@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv, gammaln
 from sklearn.utils import check_random_state
 
+from rashomon_explorer._utils.validation import check_inner_share, check_nonnegative
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers.rejection.envelope import Envelope
-from rashomon_explorer.target import GibbsTarget
-from rashomon_explorer.validation import check_inner_share, check_nonnegative
+from rashomon_explorer.mechanisms.rejection.envelope import Envelope
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.problem import Problem
 
 _AT_ONCE = 2**22  # rows × models whose loss is looked at between two draws of points
 

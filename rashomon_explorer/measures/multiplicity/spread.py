@@ -1,14 +1,22 @@
-"""How far the scores of almost equally good models spread, row by row."""
+"""Multiplicity of scores."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.measures.checks import as_probabilities, as_scores
-from rashomon_explorer.measures.nested import blocks, evaluate_nested
-from rashomon_explorer.validation import check_nonnegative
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.validation import check_nonnegative, check_share
+from rashomon_explorer.measures.inputs import (
+    Bytes,
+    Labels,
+    as_probabilities,
+    as_scores,
+    blocks,
+    evaluate_nested,
+)
 
 
 def range_width(scores: ArrayLike) -> float:
@@ -229,3 +237,201 @@ class Deviations(Moments):
 
 
 variance_tally = partial(Moments, 1)
+
+
+Differs = Callable[[NDArray[Any]], Mask]
+
+
+class AnyDiffers:
+    """Share of rows on which some model differs from the baseline.
+
+    ``differs`` takes a block of models (k, n_rows, …) and gives booleans (k, n_rows).
+    """
+
+    def __init__(self, differs: Differs) -> None:
+        self.differs = differs
+        self.ever: Mask | None = None
+
+    def add(self, block: NDArray[Any]) -> None:
+        """See more models."""
+        now = np.asarray(self.differs(block).any(axis=0))
+        self.ever = now if self.ever is None else self.ever | now
+
+    def value(self) -> float:
+        """Share of rows."""
+        return float("nan") if self.ever is None else float(self.ever.mean())
+
+
+class MostDiffer:
+    """Largest share of rows on which one model differs from the baseline."""
+
+    def __init__(self, differs: Differs) -> None:
+        self.differs = differs
+        self.share = 0.0
+
+    def add(self, block: NDArray[Any]) -> None:
+        """See more models."""
+        self.share = max(self.share, float(self.differs(block).mean(axis=1).max()))
+
+    def value(self) -> float:
+        """Share of rows."""
+        return self.share
+
+
+class MeanDiffers:
+    """Mean share of rows on which a model differs from the baseline."""
+
+    def __init__(self, differs: Differs) -> None:
+        self.differs = differs
+        self.cells = self.different = 0
+
+    def add(self, block: NDArray[Any]) -> None:
+        """See more models."""
+        differs = self.differs(block)
+        self.different += int(np.count_nonzero(differs))
+        self.cells += differs.size
+
+    def value(self) -> float:
+        """Share of rows and models."""
+        return self.different / self.cells
+
+
+class Votes:
+    """How many models give each row each class."""
+
+    def __init__(self, n_classes: int, n_rows: int) -> None:
+        self.models = 0
+        self.counts = np.zeros((n_classes, n_rows), dtype=np.int64)
+
+    @classmethod
+    def over(cls, labels: Labels) -> "Votes":
+        """Count all models at once."""
+        votes = cls(labels.n_classes, labels.codes.shape[1])
+        for block in blocks(labels.codes):
+            votes.add(block)
+        return votes
+
+    def add(self, block: Bytes) -> None:
+        """See more models, at most 255 at once."""
+        self.models += len(block)
+        rest = np.full(block.shape[1], len(block))
+        for code in range(1, len(self.counts)):
+            # Codes of two classes are their own votes; sums of at most 255 stay in a byte.
+            votes = block if len(self.counts) == 2 else (block == code).view(np.uint8)
+            count = votes.sum(axis=0, dtype=np.uint8)
+            self.counts[code] += count
+            rest -= count
+        self.counts[0] += rest
+
+    def row_agreement(self) -> FloatArray:
+        """Chance (n_rows,) that two different models give a row one class; NaN for one model."""
+        if self.models < 2:
+            return np.full(self.counts.shape[1], np.nan)
+        agreeing = (self.counts * (self.counts - 1)).sum(axis=0)
+        return np.asarray(agreeing / (self.models * (self.models - 1)))
+
+    def row_disagreement(self) -> FloatArray:
+        """Chance (n_rows,) that two different models give a row two classes."""
+        return np.asarray(1 - self.row_agreement())
+
+    def value(self) -> float:
+        """Mean disagreement."""
+        return float(self.row_disagreement().mean())
+
+
+def self_consistency(labels: ArrayLike) -> FloatArray:
+    """Chance, row by row, that two different models give the same label.
+
+    SC(x) = 1 − 2·B₀B₁/(B(B − 1)) with B₀ and B₁ of B models for the two classes (Cooper et al.,
+    AAAI 2024, Definition 3); for several classes Σ_c B_c(B_c − 1)/(B(B − 1)), which is the same for
+    two. One less :func:`row_disagreement`.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_models, n_rows)
+        Class labels of any type.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Between (1 − 1/(B − 1))/2 for two classes, even models split in halves, and 1; NaN for one
+        model.
+
+    Raises
+    ------
+    ValueError
+        If a shape is wrong, a label is missing, or there are more than 255 classes.
+
+    Examples
+    --------
+    >>> self_consistency([[0, 0], [0, 1], [0, 1]]).round(6).tolist()
+    [1.0, 0.333333]
+    """
+    return Votes.over(Labels.of(labels)).row_agreement()
+
+
+def abstention(labels: ArrayLike, *, kappa: float = 0.75) -> Mask:
+    """Rows whose self-consistency is below κ, on which to abstain.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_models, n_rows)
+        Class labels of any type.
+    kappa : float, default=0.75
+        Least self-consistency for a decision, in [0, 1]; the default is the authors' (Cooper et
+        al., AAAI 2024). It is not Cohen's kappa.
+
+    Returns
+    -------
+    ndarray of bool, shape (n_rows,)
+        Its mean is the abstention rate.
+
+    Raises
+    ------
+    ValueError
+        If there is one model only, which cannot be inconsistent, or an argument is wrong.
+
+    Examples
+    --------
+    >>> abstention([[0, 0], [0, 1], [0, 1]]).tolist()
+    [False, True]
+    """
+    check_share(kappa=kappa)
+    consistency = self_consistency(labels)
+    if np.isnan(consistency).all():
+        raise ValueError(
+            "labels must hold at least two models: the self-consistency of one is unknown"
+        )
+    return consistency < kappa
+
+
+class Consistency(Votes):
+    """Mean self-consistency of the models seen."""
+
+    def value(self) -> float:
+        """Mean over rows; NaN for one model."""
+        return float(self.row_agreement().mean())
+
+
+class Abstention(Votes):
+    """Share of rows whose self-consistency is below κ."""
+
+    def __init__(self, n_classes: int, n_rows: int, kappa: float = 0.75) -> None:
+        super().__init__(n_classes, n_rows)
+        check_share(kappa=kappa)
+        self.kappa = kappa
+
+    def value(self) -> float:
+        """Share of rows; NaN for one model."""
+        agreement = self.row_agreement()
+        return float("nan") if self.models < 2 else float((agreement < self.kappa).mean())
+
+
+def consistency_tally(labels: Labels) -> Consistency:
+    """Tally of the mean of :func:`self_consistency`."""
+    return Consistency(labels.n_classes, labels.codes.shape[1])
+
+
+def abstention_tally(labels: Labels, kappa: float = 0.75) -> Abstention:
+    """Tally of the mean of :func:`abstention`."""
+    return Abstention(labels.n_classes, labels.codes.shape[1], kappa)

@@ -4,7 +4,6 @@ Those over a released ellipsoid are made of what was paid for.
 """
 
 from rashomon_explorer.measures.ranges.declared import declared_problem, set_problem
-from rashomon_explorer.measures.ranges.draws import draws_in_range
 from rashomon_explorer.measures.ranges.exact import (
     exact_coefficient_ranges,
     exact_group_gap,
@@ -12,16 +11,20 @@ from rashomon_explorer.measures.ranges.exact import (
     exact_score_ranges,
     relative_psi,
 )
-from rashomon_explorer.measures.ranges.flip_psi import FlipPsi, flip_psi
-from rashomon_explorer.measures.ranges.flips import ExactAmbiguity, exact_ambiguity, exact_flips
-from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
-from rashomon_explorer.measures.ranges.people import people_ranges, proved_people
+from rashomon_explorer.measures.ranges.flips import (
+    ExactAmbiguity,
+    FlipPsi,
+    exact_ambiguity,
+    exact_flips,
+    flip_psi,
+)
+from rashomon_explorer.measures.ranges.penalised import PenalisedProblem, penalised_problem
+from rashomon_explorer.measures.ranges.people import draws_in_range, people_ranges, proved_people
 from rashomon_explorer.measures.ranges.released import (
     released_coefficient_ranges,
     released_flips,
     released_score_ranges,
 )
-from rashomon_explorer.measures.ranges.sklearn_problem import penalised_problem
 
 __all__ = [
     "ExactAmbiguity",

@@ -8,15 +8,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.block_problem import BlockProblem
-from rashomon_explorer.blocks import RowBlocks
-from rashomon_explorer.blocks.opened import blocks_with, is_in_blocks
-from rashomon_explorer.blocks.steps import AsNumbers, Mapped
-from rashomon_explorer.losses import LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.rashomon_set import RashomonSet
-from rashomon_explorer.schema.labels import declared_labels
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.data.tables import declared_labels
+from rashomon_explorer.problem.chunked_problem import BlockProblem
+from rashomon_explorer.problem.losses import LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows.coercion import blocks_with, is_in_blocks
+from rashomon_explorer.rows.steps import AsNumbers, Mapped
+from rashomon_explorer.sets import RashomonSet
 
 
 def declared_problem(

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.domains.ellipsoid import CutEllipsoid
-from rashomon_explorer.measures.ranges.directions import directions_of_rows, row_index
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.measures.ranges.exact import directions_of_rows, row_index
 from rashomon_explorer.measures.ranges.flips import flip_directions
-from rashomon_explorer.problem import add_intercept
-from rashomon_explorer.rashomon_set import RashomonSet, ReleasedSet
-from rashomon_explorer.rashomon_set.links import linear_scores
+from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
+from rashomon_explorer.problem.problem import add_intercept
+from rashomon_explorer.sets import RashomonSet, ReleasedSet
+from rashomon_explorer.sets.scores import linear_scores
 
 _PAID = "from the released ellipsoid: paid"
 _CURATOR = "from an ellipsoid without a guarantee: not private"

@@ -2,8 +2,12 @@
 
 from rashomon_explorer.measures.reliance.class_reliance import model_class_reliance
 from rashomon_explorer.measures.reliance.model_reliance import model_reliance
-from rashomon_explorer.measures.reliance.over_draws import reliance_over_draws
-from rashomon_explorer.measures.reliance.switching import DividedLoss, divided_loss, switching_loss
+from rashomon_explorer.measures.reliance.switching import (
+    DividedLoss,
+    divided_loss,
+    reliance_over_draws,
+    switching_loss,
+)
 
 __all__ = [
     "DividedLoss",

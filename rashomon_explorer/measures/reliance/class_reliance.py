@@ -7,18 +7,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.cores import one_blas_thread
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.progress import progress
+from rashomon_explorer._utils.threads import one_blas_thread
+from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.measures.features import Columns, Features, feature_groups
-from rashomon_explorer.measures.reliance.asked import class_problem, default_names
-from rashomon_explorer.measures.reliance.extreme import Extreme
-from rashomon_explorer.measures.reliance.logistic_class import LogisticClass
-from rashomon_explorer.measures.reliance.model_reliance import FORMS, Form, reliance_table
-from rashomon_explorer.measures.reliance.problem_task import problem_task
-from rashomon_explorer.measures.reliance.square_class import SquareClass
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.progress import progress
-from rashomon_explorer.validation import check_positive
+from rashomon_explorer.measures.reliance.level_set import Extreme
+from rashomon_explorer.measures.reliance.logistic import LogisticClass
+from rashomon_explorer.measures.reliance.model_reliance import (
+    FORMS,
+    Form,
+    class_problem,
+    default_names,
+    reliance_table,
+)
+from rashomon_explorer.measures.reliance.squared import SquareClass
+from rashomon_explorer.measures.reliance.tree_reliance import problem_task
+from rashomon_explorer.problem.problem import Problem
 
 _CLASSES: dict[str, Callable[..., SquareClass | LogisticClass]] = {
     "squared": SquareClass.of,

@@ -1,12 +1,212 @@
-"""Mean loss over pairs of rows when one row's part of the score moves to another row."""
+"""Losses of switched pairs."""
 
+import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.special import log_softmax
+from scipy.special import expit, log_softmax
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.measures.reliance.softplus_kernel import SoftplusKernel, softplus
+from rashomon_explorer._utils.arrays import FloatArray
+
+Function = Callable[[FloatArray], FloatArray]
+
+_STRIP = 0.9 * math.pi  # the functions below are analytic for |Im z| < π
+_ERROR = 1e-16
+_FLAT = 1e-20  # no function below moves by more on an interval of this half-width: one node does
+_HEIGHT = 12.0  # on the strip each of them is at most |Re z| + 12
+
+
+@dataclass(frozen=True)
+class SoftplusKernel:
+    """Σ_ij α_i g(b_i + a_j) β_j for g = log(1 + eˢ) and what is built of it.
+
+    log(1 + eˢ), σ(s), σ'(s) and tanh(s/2)/(4s) are analytic in the strip |Im s| < π. On an
+    interval of half-width w their Chebyshev interpolants of degree m err by at most
+    4·M·ρ^{−m}/(ρ − 1), with M their largest modulus on the Bernstein ellipse
+    log ρ = arsinh(0.9π/w), which lies inside the strip (Trefethen, Approximation Theory and
+    Approximation Practice, 2013, Theorem 8.2). So the n × n matrix g(b_i + a_j) is
+    T(b)·C·g(t_k + u_l)·Cᵀ·T(a)ᵀ to rounding, with some 12·w + 10 nodes t, u a side, and every sum
+    over pairs costs O(n·m) instead of O(n²).
+
+    >>> b, a = np.array([0.0, 1.0]), np.array([0.5, -2.0])
+    >>> kernel, ones = SoftplusKernel.of(b, a), np.ones((2, 1))
+    >>> exact = np.logaddexp(0, b[:, None] + a).sum()
+    >>> bool(abs(kernel.between(softplus, ones, ones)[0, 0] - exact) < 1e-14)
+    True
+    """
+
+    # The two sides stay apart from what interpolates at their nodes: a sum over rows is one of
+    # polynomials first, and of n rows none is multiplied by an m × m matrix.
+    left: "Side"
+    right: "Side"
+    arguments: FloatArray  # (m, m'): t_k + u_l
+
+    @classmethod
+    def of(cls, b: FloatArray, a: FloatArray) -> "SoftplusKernel":
+        """Kernel of the scores b (n,) that stay and a (n,) that move."""
+        reach = float(np.abs(b).max() + np.abs(a).max())
+        left, right = Side.of(b, reach), Side.of(a, reach)
+        return cls(left, right, left.nodes[:, None] + right.nodes)
+
+    @staticmethod
+    def nodes(b: FloatArray, a: FloatArray) -> int:
+        """Nodes of both sides together: with more of them than rows, pairs are cheaper."""
+        reach = float(np.abs(b).max() + np.abs(a).max())
+        return sum(_degree(float(np.ptp(one)) / 2, reach) + 1 for one in (b, a))
+
+    def total(self, g: Function) -> float:
+        """Σ_ij g(b_i + a_j)."""
+        return float(self.left.sums @ g(self.arguments) @ self.right.sums)
+
+    def between(self, g: Function, alpha: FloatArray, beta: FloatArray) -> FloatArray:
+        """αᵀ g β (k, l) for α (n, k) and β (n, l)."""
+        if not alpha.shape[1] * beta.shape[1]:
+            return np.zeros((alpha.shape[1], beta.shape[1]))
+        if alpha.shape[1] < beta.shape[1]:
+            values = self.left.gathered(alpha).T @ g(self.arguments)
+            return np.asarray(self.right.at_points(values.T).T @ beta)
+        values = g(self.arguments) @ self.right.gathered(beta)
+        return np.asarray(alpha.T @ self.left.at_points(values))
+
+    def of_left(self, g: Function) -> FloatArray:
+        """Σ_j g(b_i + a_j) for each i, shape (n,)."""
+        return self.left.at_points(g(self.arguments) @ self.right.sums)
+
+    def of_right(self, g: Function) -> FloatArray:
+        """Σ_i g(b_i + a_j) for each j, shape (n,)."""
+        return self.right.at_points(g(self.arguments).T @ self.left.sums)
+
+
+@dataclass(frozen=True)
+class Side:
+    """Chebyshev interpolation of functions of some points.
+
+    T_{lq + r} = 2·T_{lq}·T_r − T_{lq − r}, so that the q polynomials T_r of a step and the m/q
+    that are whole steps make all m of them: sums over the points, and values at them, are
+    products of these 2√m vectors.
+
+    >>> side = Side.of(np.linspace(-1.0, 2.0, 50), 2.0)
+    >>> error = side.at_points(softplus(side.nodes)) - softplus(np.linspace(-1.0, 2.0, 50))
+    >>> bool(np.abs(error).max() < 1e-14)
+    True
+    """
+
+    nodes: FloatArray  # (m,)
+    low: FloatArray  # (q, n): T_0 … T_{q − 1} at each point
+    high: FloatArray  # (m/q, n): T_0, T_q, T_2q, …
+    to_coefficients: FloatArray  # (m, m): from values at the nodes
+
+    @classmethod
+    def of(cls, points: FloatArray, reach: float) -> "Side":
+        """Side of points (n,) that lie within ``reach``, with the other side's, of 0."""
+        middle, half = float(points.max() + points.min()) / 2, float(np.ptp(points)) / 2
+        if half <= _FLAT:
+            one = np.ones((1, len(points)))
+            return cls(np.array([middle]), one, one, np.ones((1, 1)))
+        nodes, to_coefficients = _nodes(_degree(half, reach) + 1)
+        x = np.clip((points - middle) / half, -1.0, 1.0)
+        step = max(2, math.isqrt(len(nodes)))
+        first = _chebyshev(x, step + 1)
+        high = _chebyshev(first[step], -(-len(nodes) // step))
+        return cls(middle + half * nodes, first[:step], high, to_coefficients)
+
+    @cached_property
+    def sums(self) -> FloatArray:
+        """Weight (m,) of each node's value in a function's sum over the points."""
+        return self._unfolded((self.high @ self.low.T)[:, :, None])[:, 0]
+
+    def gathered(self, weights: FloatArray) -> FloatArray:
+        """Weights (m, k) of the nodes' values in sums over the points with weights (n, k)."""
+        products = [(self.high * weight) @ self.low.T for weight in weights.T]
+        return self._unfolded(np.stack(products, axis=2))
+
+    def at_points(self, values: FloatArray) -> FloatArray:
+        """Functions (n,) or (n, k) at the points, of values (m,) or (m, k) at the nodes."""
+        if values.ndim == 2:
+            return np.column_stack([self.at_points(one) for one in values.T])
+        steps, width = len(self.high), len(self.low)
+        c = np.zeros(steps * width)
+        c[: len(values)] = self.to_coefficients @ values
+        for start in range((steps - 1) * width, 0, -width):
+            above = c[start + 1 : start + width]
+            c[start - 1 : start - width : -1] -= above
+            above *= 2
+        return np.asarray(((c.reshape(steps, width) @ self.low) * self.high).sum(axis=0))
+
+    def _unfolded(self, products: FloatArray) -> FloatArray:
+        """Weights (m, k) of the nodes' values, of sums (m/q, q, k) of T_{lq}·T_r."""
+        steps, width, columns = products.shape
+        sums = np.empty((steps * width, columns))
+        sums[:width] = products[0]
+        for start, product in zip(range(width, len(sums), width), products[1:], strict=True):
+            sums[start] = product[0]
+            below = sums[start - 1 : start - width : -1]
+            sums[start + 1 : start + width] = 2 * product[1:] - below
+        return np.asarray(self.to_coefficients.T @ sums[: len(self.nodes)])
+
+
+def softplus(s: FloatArray) -> FloatArray:
+    """log(1 + eˢ)."""
+    return np.asarray(np.logaddexp(0.0, s))
+
+
+def slope(s: FloatArray) -> FloatArray:
+    """σ(s), its derivative."""
+    return np.asarray(expit(s))
+
+
+def curvature(s: FloatArray) -> FloatArray:
+    """σ'(s) = σ(s)σ(−s), its second derivative."""
+    return np.asarray(expit(s) * expit(-s))
+
+
+def majorant(s: FloatArray) -> FloatArray:
+    """2λ(s) = tanh(s/2)/(2s), the curvature of the quadratic that touches from above at ±s.
+
+    log(1 + eᵗ) ≤ log(1 + eˢ) + σ(s)(t − s) + λ(s)(t − s)² for every t (Jaakkola and Jordan,
+    Bayesian parameter estimation via variational methods, 2000): log(1 + eᵗ) − t/2 is a concave
+    function of t².
+
+    Examples
+    --------
+    >>> majorant(np.array([0.0])).tolist()
+    [0.25]
+    """
+    safe = np.where(np.abs(s) < 1e-4, 1.0, s)
+    return np.where(np.abs(s) < 1e-4, 0.25 - s * s / 48, np.tanh(safe / 2) / (2 * safe))
+
+
+def _degree(half_width: float, reach: float) -> int:
+    if half_width <= _FLAT:
+        return 0
+    log_rho = math.asinh(_STRIP / half_width)
+    largest = reach + half_width * math.cosh(log_rho) + _HEIGHT
+    return math.ceil((math.log(4 * largest / _ERROR) - math.log(math.expm1(log_rho))) / log_rho)
+
+
+@lru_cache(maxsize=256)
+def _nodes(count: int) -> tuple[FloatArray, FloatArray]:
+    """Nodes (m,) of the interval from −1 to 1, and coefficients (m, m) of values there."""
+    angle = (np.arange(count) + 0.5) * (math.pi / count)
+    to_coefficients = np.cos(np.outer(np.arange(count), angle)) * (2.0 / count)
+    to_coefficients[0] /= 2
+    return np.cos(angle), to_coefficients
+
+
+def _chebyshev(x: FloatArray, count: int) -> FloatArray:
+    """T_0 … T_{count − 1} at x, shape (count, n)."""
+    values = np.empty((count, len(x)))
+    values[0] = 1.0
+    if count > 1:
+        values[1] = x
+    twice = 2 * x
+    for k in range(2, count):
+        np.multiply(twice, values[k - 1], out=values[k])
+        values[k] -= values[k - 2]
+    return values
+
 
 RowLoss = Callable[[FloatArray, FloatArray], FloatArray]
 

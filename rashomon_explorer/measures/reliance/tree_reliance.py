@@ -1,4 +1,4 @@
-"""Reliance of decision trees, over all pairs of rows at once: by what a tree asks, not by rows."""
+"""Reliance of trees."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -7,11 +7,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer.array_types import FloatArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.measures.evaluation import LinearTask
 from rashomon_explorer.measures.features import Columns
-from rashomon_explorer.rashomon_set.models import DecisionTrees, Leaf, Split
-from rashomon_explorer.rashomon_set.models.fitted import class_codes
-from rashomon_explorer.rashomon_set.models.trees import RELATIONS, Node
+from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
+from rashomon_explorer.problem.losses import AbsoluteLoss, SquaredLoss
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.sets.models import DecisionTrees, Leaf, Split
+from rashomon_explorer.sets.models.fitted import class_codes
+from rashomon_explorer.sets.models.trees import RELATIONS, Node
 
 Answers = dict[tuple[int, str, float], Mask]
 """What is answered to questions, for each row or for all alike."""
@@ -131,3 +135,23 @@ def _splits(tree: Node) -> Iterator[Split]:
         yield tree
         yield from _splits(tree.if_true)
         yield from _splits(tree.if_false)
+
+
+_KNOWN = ("squared", "absolute", "logistic", "hinge", "softmax")
+
+
+def problem_task(problem: Problem | PenalisedProblem, coef: ArrayLike) -> LinearTask:
+    """Models with a problem's own rows, targets and loss, without its ridge."""
+    models = np.asarray(coef, dtype=float)
+    if models.ndim != 2 or models.shape[1] != problem.p or not len(models):
+        raise ValueError(f"coef must have shape (n_models, {problem.p}), got {models.shape}")
+    loss, targets = problem.loss, problem.targets
+    median = not isinstance(loss, AbsoluteLoss) or loss.tau == 0.5
+    if loss.name not in _KNOWN or not median:
+        raise ValueError(f"reliance is known for the losses {_KNOWN}, got {loss!r}")
+    if isinstance(loss, SquaredLoss | AbsoluteLoss):
+        targets = np.clip(targets, -loss.target_bound, loss.target_bound)
+    elif loss.task == "classification":
+        targets = (targets > 0).astype(float)
+    shaped = models.reshape(len(models), loss.outputs, -1)
+    return LinearTask(shaped, problem.rows, targets, loss.name, 1.0)

@@ -1,4 +1,4 @@
-"""What has been spent on a data set: a file that is written before any row is read."""
+"""The durable budget: reserve, run, commit."""
 
 import math
 import os
@@ -8,39 +8,105 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rashomon_explorer._utils.formatting import Fact, Shown, epsilon_text
 from rashomon_explorer.exceptions import LedgerError
+from rashomon_explorer.privacy.conversions import zcdp_epsilon
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.ledger.budget import (
-    Budget,
-    checked_budget,
-    delta_of,
-    facts_of,
-    refuse_past,
-    set_once,
-    within,
+from rashomon_explorer.privacy.ledger.charge import (
+    EXTENDS,
+    Charge,
+    LedgerEntry,
+    check_extendable,
+    rest_of,
+    rest_told,
 )
-from rashomon_explorer.privacy.ledger.charge import EXTENDS, Charge, LedgerEntry
-from rashomon_explorer.privacy.ledger.coverage import check_covered
-from rashomon_explorer.privacy.ledger.divergences import read_divergence
-from rashomon_explorer.privacy.ledger.exported import as_text
-from rashomon_explorer.privacy.ledger.extending import check_extendable, rest_of, rest_told
 from rashomon_explorer.privacy.ledger.file import (
     bring_up_to_date,
     check_same,
     create_file,
+    read_budget,
+    read_totals,
     reading,
     writing,
 )
 from rashomon_explorer.privacy.ledger.rows import (
+    Budget,
+    as_text,
+    checked_budget,
     checked_totals,
+    delta_of,
+    facts_of,
     find_entry,
     insert_charge,
     mark,
     read_entries,
+    refuse_past,
+    set_once,
+    within,
 )
-from rashomon_explorer.privacy.ledger.schema import read_budget, read_totals
-from rashomon_explorer.privacy.ledger.totals import Totals
-from rashomon_explorer.shown import Fact, Shown
+from rashomon_explorer.privacy.ledger.totals import Totals, read_divergence, takes_delta
+from rashomon_explorer.privacy.tradeoff.bounded_range import RepeatedBoundedRange
+
+RULES = ("zcdp",)
+"""Looser rules that can be asked for by name."""
+
+_USUAL_DELTA = 1e-6
+# A ledger's rule costs up to a tenth more than the exact sum of bounded range draws and of
+# Gaussian ones, which its page says. Sampled batches cost many times more.
+_LOOSE = 1.5
+_SLACK = 0.05
+_HAIR = 1e-9  # a plan that spends all of what was asked for must not fail by an ulp
+
+
+def check_covered(
+    guarantee: Guarantee, delta: float, rule: str | None, order: float | None = None
+) -> None:
+    """Refuse what costs far more by the ledger's rule than by its own curve.
+
+    What is chosen as one goes adds up in pure DP and at the ledger's one Rényi order, or in zCDP
+    where it has none. A trade-off that bounds no divergence there, as that of composed loss
+    distributions does not, is not in the sum (docs/ledger.md).
+
+    Where the budget's δ is 0 the two are compared at 10⁻⁶; ``rule="zcdp"`` asks to be charged by
+    the looser one. Who asked for an (ε, δ) and is charged no more for it has what was asked for.
+
+    >>> from rashomon_explorer.privacy import bounded_range, gdp
+    >>> check_covered(bounded_range(0.5), 1e-6, None)
+    >>> check_covered(gdp(0.5), 1e-6, None)
+    """
+    if rule is not None:
+        if rule not in RULES:
+            raise ValueError(f"rule must be one of {RULES} or None, got {rule!r}")
+        return
+    if guarantee.curve is None or isinstance(guarantee.curve, RepeatedBoundedRange):
+        return
+    if _as_asked(guarantee, order):
+        return
+    delta = delta or _USUAL_DELTA
+    charged, own = _charged(guarantee, delta, order), guarantee.epsilon(delta)
+    if math.isfinite(charged) and charged > _LOOSE * own + _SLACK:
+        raise LedgerError(
+            f"no rule of the ledger covers this guarantee ({guarantee.theorem}): by its rule it "
+            f"would be charged ε={epsilon_text(charged)}, while its own curve says "
+            f"ε={epsilon_text(own)} at δ={delta:g}. Pay the higher price with "
+            'reserve(..., rule="zcdp"), or leave the ledger out and keep the guarantee itself. '
+            "Nothing was run and nothing was spent"
+        )
+
+
+def _as_asked(guarantee: Guarantee, order: float | None) -> bool:
+    """Whether the price is within what was asked for, as a plan for this ledger is."""
+    epsilon, delta = guarantee.asked or (0.0, 0.0)
+    return delta > 0 and _charged(guarantee, delta, order) <= epsilon * (1 + _HAIR)
+
+
+def _charged(guarantee: Guarantee, delta: float, order: float | None) -> float:
+    """Price of a charge beside others, as the ε of a zCDP that costs as much."""
+    totals = Totals.of([guarantee], order)
+    if order is None or takes_delta(guarantee):
+        return totals.epsilon(delta)
+    alike = zcdp_epsilon(float(totals.divergences) / order, delta)
+    return min(guarantee.pure_epsilon, alike)
 
 
 class Ledger(Shown):

@@ -6,21 +6,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.privacy.renyi import check_curve, renyi_delta
-from rashomon_explorer.privacy.tradeoff.adaptive_bounded_range import AdaptiveBoundedRange
-from rashomon_explorer.privacy.tradeoff.approximate import Approximate
-from rashomon_explorer.privacy.tradeoff.base import TradeOff
-from rashomon_explorer.privacy.tradeoff.bounded_range import BoundedRange
+from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
+from rashomon_explorer.privacy.conversions import check_curve, renyi_delta, zcdp_delta
+from rashomon_explorer.privacy.tradeoff.bounded_range import (
+    AdaptiveBoundedRange,
+    BoundedRange,
+    RepeatedBoundedRange,
+)
 from rashomon_explorer.privacy.tradeoff.composition import Composition
-from rashomon_explorer.privacy.tradeoff.gaussian import Gaussian
-from rashomon_explorer.privacy.tradeoff.gaussian_tilt import GaussianTilt
-from rashomon_explorer.privacy.tradeoff.laplace import Laplace
+from rashomon_explorer.privacy.tradeoff.curves import Approximate, Gaussian, Laplace, TradeOff
+from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianTilt
 from rashomon_explorer.privacy.tradeoff.piecewise import Piecewise, from_profile
-from rashomon_explorer.privacy.tradeoff.poisson import PoissonSampled
-from rashomon_explorer.privacy.tradeoff.repeated_bounded_range import RepeatedBoundedRange
-from rashomon_explorer.privacy.tradeoff.subsampled import Subsampled
-from rashomon_explorer.privacy.zcdp import zcdp_delta
-from rashomon_explorer.validation import check_nonnegative_or_infinite
+from rashomon_explorer.privacy.tradeoff.sampled import PoissonSampled, Subsampled
 
 _SIMPLE: tuple[type[TradeOff], ...] = (
     Gaussian,

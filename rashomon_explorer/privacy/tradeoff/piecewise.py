@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.privacy.tradeoff.base import (
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.validation import check_inner_share
+from rashomon_explorer.privacy.tradeoff.curves import (
     REPLACE,
     TradeOff,
     check_relation,
     type_one_errors,
 )
-from rashomon_explorer.validation import check_inner_share
 
 
 @dataclass(frozen=True)

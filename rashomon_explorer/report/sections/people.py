@@ -1,20 +1,144 @@
-"""Who is affected: how wide people's ranges are, and the rows the models disagree about most."""
+"""Sections on multiplicity, people, groups and features."""
 
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
-from rashomon_explorer.array_types import FloatArray
-from rashomon_explorer.measures import viable_prediction_range
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.measures import (
+    exact_ambiguity,
+    feature_groups,
+    model_class_reliance,
+    multiplicity_table,
+    viable_prediction_range,
+    width_or_noise,
+)
+from rashomon_explorer.measures.decomposition import WidthOrNoise
+from rashomon_explorer.measures.fairness import FairnessAudit, fairness_audit
+from rashomon_explorer.measures.glossary import MEASURES
 from rashomon_explorer.measures.multiplicity import row_disagreement
-from rashomon_explorer.plots import plot_people
-from rashomon_explorer.plots.tables import people_table
-from rashomon_explorer.rashomon_set import PredictorSet, RashomonSet
-from rashomon_explorer.rashomon_set.links import likeliest
-from rashomon_explorer.report.blocks import Block, Plot, Table, Words
-from rashomon_explorer.report.material import Curator
-from rashomon_explorer.report.sections.rows import need_rows
+from rashomon_explorer.measures.multiplicity.catalogue import LOWER_BOUND
+from rashomon_explorer.plots import (
+    plot_class_reliance,
+    plot_fairness_range,
+    plot_importance,
+    plot_people,
+    plot_width_or_noise,
+)
+from rashomon_explorer.plots.tables import importance_table, people_table
+from rashomon_explorer.plots.text import number
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.report.blocks import Block, Plot, Table, Words, plot_curves
+from rashomon_explorer.report.kinds import kind_of
+from rashomon_explorer.report.material import AnySet, Curator
+from rashomon_explorer.report.sections.document import (
+    Skip,
+    need_linear,
+    need_linear_or_trees,
+    need_rows,
+)
+from rashomon_explorer.sets import PredictorSet, RashomonSet
+from rashomon_explorer.sets.scores import likeliest
+
+_CURVES = {
+    "classification": ["ambiguity", "discrepancy", "disagreement"],
+    "regression": ["range_width", "score_std"],
+}
+_COLUMNS = ["measure", "value", "sampled", "note"]
+_POINTS = 12
+_ASKED = 20
+_EVERYONE = "all rows"
+_CAPTIONS = {True: "Multiplicity of the Rashomon set", False: "Multiplicity of all draws"}
+_STRAYS = (
+    "None of the draws lies in the Rashomon set. What follows is of all draws: it says what the "
+    "mechanism gave, and neither bounds nor estimates the set's multiplicity."
+)
+
+
+def multiplicity_curator(given: Curator) -> list[Block]:
+    """Table of all measures, curves over the threshold, and the measures of each group."""
+    need_rows(given, inside=False)
+    models = given.models
+    if not np.isfinite(models.least):
+        raise Skip("losses are not known, so that which models lie in the set is not")
+    groups = None if given.groups is None else given.groups.to_numpy()
+    inside = bool(given.members.n_draws)
+    table = multiplicity_table(models, given.X, groups=groups, inside_only=inside)
+    whole = table[table["group"] == _EVERYONE]
+    blocks: list[Block] = [
+        _counted(whole, models) if inside else Words(_STRAYS, "warning"),
+        Table(_told(whole, given), _CAPTIONS[inside]),
+    ]
+    if inside:
+        blocks.append(_curves(given))
+    if groups is not None:
+        blocks.append(_by_group(table, str(given.groups.name)))  # type: ignore[union-attr]
+    return blocks
+
+
+def _counted(whole: pd.DataFrame, models: AnySet) -> Words:
+    told = (
+        "The set is complete, so that its values are exact."
+        if models.complete
+        else "A lower bound only grows with more models; exact values, where there are any, are "
+        "marked."
+    )
+    return Words(
+        f"Over the {int(whole['models'].iloc[0]):,} models that lie within ψ = "
+        f"{number(models.psi)}, on {int(whole['rows'].iloc[0]):,} rows. {told}"
+    )
+
+
+def _told(whole: pd.DataFrame, given: Curator) -> pd.DataFrame:
+    rows = {
+        name: [value, ", ".join(filter(None, [sampled, note])), MEASURES[name].meaning]
+        for name, value, sampled, note in whole[_COLUMNS].itertuples(index=False)
+    }
+    if given.problem is not None and given.models.task == "classification":
+        people = given.people.X
+        few = people[:_ASKED] if given.whose else people  # in blocks each asks for all rows
+        exact = exact_ambiguity(given.problem, given.models.psi, few)
+        meaning = "share of rows whose label some model of the whole set flips"
+        said = "exact" if exact.lower == exact.upper else f"at most {number(exact.upper, 4)}"
+        said += f", of {len(few)} people of a fixed random sample" if given.whose else ""
+        rows = {"ambiguity, exact": [exact.lower, said, meaning], **rows}
+    columns = ["value", "what it is of the set", "definition"]
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    return frame.rename_axis("measure")
+
+
+def _curves(given: Curator) -> Plot:
+    models = given.models
+    names = _CURVES[models.task]
+    least = float(models.excess.min())
+    # No model lies below the best draw, and there would be nothing to measure.
+    thresholds = np.linspace(min(max(least, 0.0) + 1e-12, models.psi), models.psi, _POINTS)
+    table = multiplicity_table(models, given.X, psi=thresholds, measures=names)
+    frame = table.pivot(index="psi", columns="measure", values="value")[names]
+    frame.columns.name = None
+    lower = [name for name in names if MEASURES[name].sampled == LOWER_BOUND]
+    told = "of the complete set, exact" if models.complete else _bounded(lower)
+    return Plot(
+        plot_curves(frame, models.psi, guaranteed=models.guarantee.holds),
+        f"Multiplicity over the threshold ψ, {told}.",
+        Table(frame.rename_axis("ψ"), "Multiplicity over the threshold"),
+    )
+
+
+def _bounded(lower: list[str]) -> str:
+    return f"of which {', '.join(lower) or 'none'} over draws are lower bounds"
+
+
+def _by_group(table: pd.DataFrame, name: str) -> Table:
+    frame = table.pivot(index="measure", columns="group", values="value")
+    order = table["measure"].drop_duplicates()
+    frame = frame.loc[order, [_EVERYONE, *(g for g in frame.columns if g != _EVERYONE)]]
+    frame.columns = pd.Index([str(group) for group in frame.columns])
+    counts = table.drop_duplicates("group").set_index("group")["rows"]
+    sizes = ", ".join(f"{group}: {int(count):,}" for group, count in counts.items())
+    return Table(frame, f"Who bears the multiplicity, by {name}", f"Rows of each: {sizes}.")
+
 
 MOST_PEOPLE = 10
 _MOST_SCORES = 4_000_000
@@ -24,7 +148,7 @@ _NOTE = (
 )
 
 
-def curator(given: Curator) -> list[Block]:
+def people_curator(given: Curator) -> list[Block]:
     """Show everybody's range, and the rows with the most disagreement."""
     need_rows(given)
     blocks: list[Block] = [Words(given.whose)] if given.whose else []
@@ -69,3 +193,144 @@ def _ranges(scores: FloatArray, task: str) -> pd.DataFrame:
     if task == "classification" and len(scores) > 1:
         columns["disagreement"] = row_disagreement(likeliest(scores))
     return pd.DataFrame(columns)
+
+
+def fairness_curator(given: Curator) -> list[Block]:
+    """Range of every gap over the models inside ψ, and the fairest model by each."""
+    need_rows(given, targets=True)
+    if given.groups is None:
+        raise Skip("no groups were handed in: report(path, X, y, groups=…)")
+    try:
+        audit = fairness_audit(given.models, given.X, given.y, given.groups.to_numpy())
+        ranges = audit.ranges(given.problem)
+    except ValueError as error:  # a rate that a group has no rows for, one group only, no losses
+        raise Skip(str(error)) from error
+    return [
+        Words(
+            f"Gaps between the groups of {given.groups.name}, over the models within ψ = "
+            f"{number(given.models.psi)}, on the rows of this report. "
+            f"{_WHOLE if given.models.complete else _SAMPLE}"
+        ),
+        Plot(
+            plot_fairness_range(audit),
+            "Range of each group gap over the models within ψ, with the best model's.",
+            Table(ranges, "Range of each group gap over the Rashomon set"),
+        ),
+        Table(_fairest(audit), "The fairest model by each gap, and what it costs", _CHOSEN),
+    ]
+
+
+def _fairest(audit: FairnessAudit) -> pd.DataFrame:
+    rows = {}
+    for gap in audit.gaps:
+        if audit.table[gap].notna().any():
+            model = audit.least_unfair(gap)
+            rows[gap] = {
+                "model": model.name,
+                "gap": float(model[gap]),
+                "gap of the best model": float(audit.best[gap]),
+                "excess loss": float(model["excess"]),
+                audit.quality: float(model[audit.quality]),
+            }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("gap")
+
+
+_CHOSEN = (
+    "A gap of the model that was chosen for it is too small: it is the smallest of many. The "
+    "choice reads rows, so that nothing is guaranteed of the model that was chosen."
+)
+_SAMPLE = "Ranges over draws are inner bounds: the set's own are at least as wide."
+_WHOLE = "The set is complete, so that its ranges are exact."
+
+
+_RELIABLE = ("logistic", "squared")
+_MOST_FEATURES = 12
+_MOST_ROWS = 5_000
+
+
+def importance_curator(given: Curator) -> list[Block]:
+    """Show importances over the draws; with the problem, how far reliance can go in the set."""
+    need_rows(given, targets=True)
+    models = need_linear_or_trees(given)
+    whose, problem, given = given.whose, given.problem, given.people
+    blocks: list[Block] = [
+        *([Words(whose)] if whose else []),
+        Words(
+            "How much the loss of a model of the set grows when a feature is shuffled. It says "
+            "what the model relies on, not what causes the target; of correlated features each "
+            "may look unimportant because the other stands in for it. The columns of one category "
+            "are one feature and are shuffled together."
+        ),
+        Plot(
+            plot_importance(models, given.X, given.y),
+            "Range of the permutation importance of every feature over the models within ψ, with "
+            "the best model's.",
+            Table(importance_table(models, given.X, given.y), "Permutation importance"),
+        ),
+    ]
+    if problem is not None:
+        blocks.append(_reliance(given, problem))
+    return blocks
+
+
+def _reliance(given: Curator, problem: Problem) -> Block:
+    models = need_linear(given)
+    names = models.feature_names[:-1]
+    features = feature_groups(None, names, models.feature_groups)
+    if problem.loss.name not in _RELIABLE or models.psi <= 0 or not problem.intercept:
+        return Words("Model class reliance is known for logistic and squared loss and ψ > 0.")
+    if len(features) > _MOST_FEATURES or problem.n > _MOST_ROWS:
+        return Words(
+            f"Model class reliance was left out of this report for time: it is computed for up to "
+            f"{_MOST_FEATURES} features and {_MOST_ROWS:,} rows; see measures.model_class_reliance."
+        )
+    table = model_class_reliance(
+        problem,
+        psi=models.psi,
+        features={name: columns.tolist() for name, columns in features.items()},
+        feature_names=names,
+        draws=models.coef,
+    )
+    return Plot(
+        plot_class_reliance(table),
+        "Least and greatest reliance on every feature over the whole Rashomon set: what a model "
+        "of the set attains, and what none exceeds.",
+        Table(table, "Model class reliance"),
+    )
+
+
+_MEASURES = {"classification": "disagreement", "regression": "score_variance"}
+_PARTS = ("total", "width", "noise", "share_of_noise", "hit_rate")
+
+
+def width_curator(given: Curator) -> list[Block]:
+    """Split what the draws disagree about into width and noise, with intervals."""
+    models = need_linear_or_trees(given)
+    need_rows(given, inside=False)
+    groups = None if given.groups is None else given.groups.to_numpy()
+    try:
+        found = width_or_noise(
+            models,
+            given.X,
+            measure=_MEASURES[models.task],
+            reference=kind_of(models).reference(given),
+            groups=groups,
+        )
+    except ValueError as error:  # too few hits, chosen draws, or draws that are not independent
+        raise Skip(str(error)) from error
+    return [
+        Words(str(found)),
+        Plot(
+            plot_width_or_noise(found),
+            f"The {found.measure.replace('_', ' ')} among the draws as one bar: the set's own "
+            "part, and what the mechanism adds.",
+            Table(_estimates(found), "Width or noise"),
+        ),
+    ]
+
+
+def _estimates(found: WidthOrNoise) -> pd.DataFrame:
+    every = [getattr(found, name) for name in _PARTS]
+    ends = {end: [getattr(one, end) for one in every] for end in ("value", "low", "high")}
+    names = [name.replace("_", " ") for name in _PARTS]
+    return pd.DataFrame(ends, index=pd.Index(names, name=f"{found.confidence:.0%} intervals"))

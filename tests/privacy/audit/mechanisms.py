@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from rashomon_explorer.constants import Constants
-from rashomon_explorer.domains import Ball
-from rashomon_explorer.domains.ellipsoid import CutEllipsoid
-from rashomon_explorer.network import NetworkTarget
-from rashomon_explorer.planning import plan, plan_path
-from rashomon_explorer.planning.centres import by_acceleration, by_gradients, by_output
-from rashomon_explorer.planning.clipped_path import plan_clipped_path
-from rashomon_explorer.planning.ellipsoid import plan_ellipsoid
-from rashomon_explorer.planning.ellipsoid_exact import plan_ellipsoid_exact
-from rashomon_explorer.planning.tilted import plan_tilted
-from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure
-from rashomon_explorer.privacy.tradeoff import BoundedRange, TradeOff
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers import (
+from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exact
+from rashomon_explorer.mechanisms.ellipsoid.plan import plan_ellipsoid
+from rashomon_explorer.mechanisms.ellipsoid.sampler import (
+    descent,
+    released_centre,
+    released_hessian,
+    strides,
+)
+from rashomon_explorer.mechanisms.langevin.gradients import drift_of
+from rashomon_explorer.mechanisms.langevin.plan import plan_clipped_path
+from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_tilted
+from rashomon_explorer.mechanisms.planning import plan, plan_path
+from rashomon_explorer.mechanisms.planning.centres import by_acceleration, by_gradients, by_output
+from rashomon_explorer.mechanisms.samplers import (
     EllipsoidExactSampler,
     EllipsoidSampler,
     ExactSampler,
@@ -35,13 +35,17 @@ from rashomon_explorer.samplers import (
     RegularisedSampler,
     UnthresholdedSampler,
 )
-from rashomon_explorer.samplers.collect import collect
-from rashomon_explorer.samplers.drift import drift_of
-from rashomon_explorer.samplers.ellipsoid.centre import descent, released_centre, strides
-from rashomon_explorer.samplers.ellipsoid.hessian import released_hessian
-from rashomon_explorer.target import GibbsTarget
-from rashomon_explorer.theory import GridWalkSampler
-from rashomon_explorer.threshold import GaussianThreshold, SmoothThreshold
+from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers import GridWalkSampler
+from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure
+from rashomon_explorer.privacy.tradeoff import BoundedRange, TradeOff
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
+from rashomon_explorer.problem.network import NetworkTarget
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.problem.thresholds import GaussianThreshold, SmoothThreshold
 
 ETA = 2.0
 # One row, and the opposite one: no other rows are left to hide what a record can do.

@@ -3,11 +3,11 @@
 import numpy as np
 from scipy.special import ndtr
 
+from rashomon_explorer.mechanisms.langevin.gradients import drift_of
+from rashomon_explorer.mechanisms.samplers import LangevinSampler
+from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import audit
-from rashomon_explorer.samplers import LangevinSampler
-from rashomon_explorer.samplers.drift import drift_of
-from rashomon_explorer.target import GibbsTarget
-from rashomon_explorer.threshold import SmoothThreshold
+from rashomon_explorer.problem.thresholds import SmoothThreshold
 from tests.crossing import crossed
 
 from .mechanisms import problem_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
-from rashomon_explorer.planning.path import path_guarantee
+from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
 from rashomon_explorer.privacy import audit, bounded_range, pure
 
 ETA, DRAWS = 2.0, 40_000

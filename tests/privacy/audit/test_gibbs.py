@@ -5,15 +5,15 @@ import itertools
 import numpy as np
 import pytest
 
-from rashomon_explorer.losses import LOSSES, SoftmaxLoss
-from rashomon_explorer.planning import plan
+from rashomon_explorer.mechanisms.localisation.sampler import RidgedProblem
+from rashomon_explorer.mechanisms.planning import plan
+from rashomon_explorer.mechanisms.samplers import FiniteGridSampler, RegularisedSampler
+from rashomon_explorer.mechanisms.samplers.finite_grid import IntegerLaw
+from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import audit, bounded_range
-from rashomon_explorer.problem import Problem
-from rashomon_explorer.samplers import FiniteGridSampler, RegularisedSampler
-from rashomon_explorer.samplers.integer_law import IntegerLaw
-from rashomon_explorer.samplers.localisation.regularised import RidgedProblem
-from rashomon_explorer.target import GibbsTarget
-from rashomon_explorer.threshold import SmoothThreshold
+from rashomon_explorer.problem.losses import LOSSES, SoftmaxLoss
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.problem.thresholds import SmoothThreshold
 from tests.crossing import crossed
 
 # Extreme records, a middling one, and one that says nothing: (x, y).

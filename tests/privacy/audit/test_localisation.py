@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from rashomon_explorer.planning.localisation import plan_iterated, plan_perturbed
+from rashomon_explorer.mechanisms.localisation.plan import plan_iterated, plan_perturbed
 from rashomon_explorer.privacy import audit
-from rashomon_explorer.problem import Problem
+from rashomon_explorer.problem.problem import Problem
 
 # On |θ| ≤ 1 hinge loss is 1 − yxθ: the slopes of neighbours differ as much as they may, and the
 # minimiser with a ridge is mean(yx)/ridge.

@@ -6,18 +6,19 @@ from functools import cache
 import numpy as np
 import pytest
 
-from rashomon_explorer import samplers, theory
-from rashomon_explorer.planning import MECHANISMS, Request, plan
-from rashomon_explorer.privacy import audit
-from rashomon_explorer.samplers import (
+from rashomon_explorer import papers as theory
+from rashomon_explorer.mechanisms import samplers
+from rashomon_explorer.mechanisms.planning import MECHANISMS, Request, plan
+from rashomon_explorer.mechanisms.samplers import (
     SAMPLERS,
     ExactSampler,
     HitAndRunSampler,
     LangevinSampler,
     MalaSampler,
 )
-from rashomon_explorer.samplers.collect import collect
-from rashomon_explorer.target import GibbsTarget
+from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.privacy import audit
 
 from .mechanisms import CASES, Case, problem_of
 

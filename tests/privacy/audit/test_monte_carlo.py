@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from rashomon_explorer.privacy import audit, bounded_range, gdp, no_guarantee, pure, zcdp
-from rashomon_explorer.privacy.audit.binomial import upper_bound
-from rashomon_explorer.privacy.audit.monte_carlo import _counted, _picked
+from rashomon_explorer.privacy.audit import _counted, _picked, upper_bound
 from rashomon_explorer.privacy.tradeoff import Gaussian, Laplace
 
 

@@ -6,13 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rashomon_explorer.constants import Constants
-from rashomon_explorer.domains import Ball
-from rashomon_explorer.planning.path import path_guarantee
-from rashomon_explorer.planning.sensitivity import gradient_sensitivity
-from rashomon_explorer.privacy import approximate, audit, bounded_range, gdp, pure
-from rashomon_explorer.privacy.gaussian import gdp_mu
-from rashomon_explorer.theory.printed import (
+from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
+from rashomon_explorer.mechanisms.planning.sensitivity import gradient_sensitivity
+from rashomon_explorer.papers.printed_constants import (
     printed_bilevel_slope,
     printed_net_beta,
     printed_objective_epsilon,
@@ -20,6 +16,10 @@ from rashomon_explorer.theory.printed import (
     printed_path_beta,
     printed_sensitivity,
 )
+from rashomon_explorer.privacy import approximate, audit, bounded_range, gdp, pure
+from rashomon_explorer.privacy.conversions import gdp_mu
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
 
 from .mechanisms import path_case
 

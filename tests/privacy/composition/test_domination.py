@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rashomon_explorer.privacy.gaussian import bounded_range_mu, pure_mu
+from rashomon_explorer.privacy.conversions import bounded_range_mu, pure_mu
 from rashomon_explorer.privacy.tradeoff import Approximate, BoundedRange, Gaussian
 
 ALPHAS = np.concatenate([np.logspace(-14, -0.3, 300), 1 - np.logspace(-14, -0.3, 300)])

@@ -21,7 +21,7 @@ from rashomon_explorer.privacy import (
     repeated_bounded_range,
     zcdp,
 )
-from rashomon_explorer.privacy.renyi import bounded_range_renyi, pure_renyi
+from rashomon_explorer.privacy.conversions import bounded_range_renyi, pure_renyi
 from rashomon_explorer.privacy.tradeoff import Laplace
 from tests.crossing import crossed
 

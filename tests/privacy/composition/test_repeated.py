@@ -18,8 +18,8 @@ from rashomon_explorer.privacy import (
     repeated_bounded_range,
     zcdp,
 )
+from rashomon_explorer.privacy.conversions import zcdp_rho
 from rashomon_explorer.privacy.ledger.totals import Totals
-from rashomon_explorer.privacy.zcdp import zcdp_rho
 
 DELTAS = st.floats(-12, -0.3).map(lambda power: 10.0**power)
 

@@ -6,13 +6,13 @@ from functools import cache
 import numpy as np
 import pytest
 
+from rashomon_explorer.privacy.conversions import zcdp_epsilon
 from rashomon_explorer.privacy.tradeoff import (
     AdaptiveBoundedRange,
     BoundedRange,
     RepeatedBoundedRange,
     from_dict,
 )
-from rashomon_explorer.privacy.zcdp import zcdp_epsilon
 
 CASES = [(0.2, 12), (0.5, 8), (1.0, 4), (3.0, 3), (2.0, 1)]
 

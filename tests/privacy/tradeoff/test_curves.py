@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rashomon_explorer.privacy.gaussian import gdp_delta
+from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.privacy.tradeoff import (
     Approximate,
     BoundedRange,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.privacy.tradeoff import Laplace
-from rashomon_explorer.privacy.tradeoff.loss_masses import LossMasses
+from rashomon_explorer.privacy.tradeoff.composition import LossMasses
 
 pytest.importorskip("dp_accounting")
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rashomon_explorer.privacy.conversions import zcdp_delta, zcdp_epsilon
 from rashomon_explorer.privacy.tradeoff import (
     BoundedRange,
     Gaussian,
     RepeatedBoundedRange,
     from_dict,
-    repeated_bounded_range,
 )
-from rashomon_explorer.privacy.zcdp import zcdp_delta, zcdp_epsilon
+from rashomon_explorer.privacy.tradeoff import bounded_range as repeated_bounded_range
 
 ALPHAS = np.concatenate([[0.0], np.logspace(-9, 0, 120)])
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.privacy import Guarantee, Ledger
+from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.tradeoff import (
     Composition,
     Gaussian,
@@ -16,12 +17,7 @@ from rashomon_explorer.privacy.tradeoff import (
     Subsampled,
     TradeOff,
 )
-from rashomon_explorer.privacy.tradeoff.tails import (
-    _binomial_renyi,
-    batches_renyi,
-    poisson_renyi,
-)
-from rashomon_explorer.privacy.zcdp import filter_order, zcdp_rho
+from rashomon_explorer.privacy.tradeoff.sampled import _binomial_renyi, batches_renyi, poisson_renyi
 
 PAIRS = ((1, -1), (1, 0), (0, -1))
 

@@ -1,0 +1,1 @@
+"""Helpers that no other room is for."""

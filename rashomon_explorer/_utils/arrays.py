@@ -1,0 +1,258 @@
+"""Array types, and other libraries' arrays to a device and back."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+_MODULES = {
+    "torch": "array_api_compat.torch",
+    "cupy": "array_api_compat.cupy",
+    "jax": "jax.numpy",
+    "array_api_strict": "array_api_strict",
+}
+_TO_HOST: dict[str, Callable[[Any], Any]] = {
+    "torch": lambda array: array.detach().cpu().numpy(),
+    "cupy": lambda array: array.get(),
+}
+_PRECISIONS = ("float64", "float32")
+
+
+@dataclass(frozen=True)
+class ArrayBackend:
+    """A library of arrays and one of its devices; see :func:`array_backend`.
+
+    Parameters
+    ----------
+    library : {"numpy", "torch", "cupy", "jax", "array_api_strict"}
+    device : str or object, optional
+        In the library's words; its default by default.
+    dtype : {"float64", "float32"}, default="float64"
+        Of the work on rows.
+
+    Raises
+    ------
+    ValueError
+        If the library or the precision is none of these, or the device has no such precision.
+    ImportError
+        If the library, or ``array-api-compat``, is not installed.
+    """
+
+    library: str = "numpy"
+    device: Any = None
+    dtype: str = "float64"
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be computed with, before a row is read."""
+        if self.library not in ("numpy", *_MODULES):
+            known = ["numpy", *_MODULES]
+            raise ValueError(f"the array library must be one of {known}, got {self.library!r}")
+        if self.dtype not in _PRECISIONS:
+            raise ValueError(f"dtype must be one of {_PRECISIONS}, got {self.dtype!r}")
+        if self.on_host and (self.device is not None or self.dtype != "float64"):
+            raise ValueError('NumPy has no device, and "float64" alone here: name another library')
+        if not self.on_host:
+            self._check_precision()
+
+    @property
+    def on_host(self) -> bool:
+        """Whether it is NumPy."""
+        return self.library == "numpy"
+
+    @property
+    def xp(self) -> Any:
+        """Namespace of the array API standard."""
+        if self.on_host:
+            return np
+        try:
+            return _module(self.library)
+        except ImportError as error:
+            raise ImportError(
+                f"arrays of {self.library} need {self.library} and array-api-compat: "
+                f"pip install 'rashomon-explorer[arrays]' {self.library}"
+            ) from error
+
+    @property
+    def accelerated(self) -> bool:
+        """Whether the device is no CPU: work comes in larger pieces then."""
+        return not self.on_host and "cpu" not in self._home.lower()
+
+    def put(self, values: Any) -> Any:
+        """Return the numbers as an array there; what is there already is not copied."""
+        if self.on_host:
+            return np.asarray(values, dtype=float)
+        xp = self.xp
+        options = {} if self.device is None else {"device": self.device}
+        return xp.asarray(_writable(values), dtype=getattr(xp, self.dtype), **options)
+
+    @property
+    def _home(self) -> str:
+        return str(self.put(np.zeros(1)).device)
+
+    def _check_precision(self) -> None:
+        try:
+            made = str(self.put(np.zeros(1)).dtype)
+        except (TypeError, ValueError, RuntimeError, AssertionError) as error:
+            raise ValueError(
+                f"{self.library} makes no {self.dtype} array on device {self.device!r}: {error}"
+            ) from error
+        if self.dtype not in made:
+            raise ValueError(
+                f"{self.library} made {made} where {self.dtype} was asked for; JAX needs "
+                'jax.config.update("jax_enable_x64", True) before its first array'
+            )
+
+    def __str__(self) -> str:
+        """Library and device, for people."""
+        return self.library if self.on_host else f"{self.library} on {self._home}"
+
+
+NUMPY = ArrayBackend()
+_CHOSEN: ContextVar[ArrayBackend | None] = ContextVar("array_backend", default=None)
+
+
+@contextmanager
+def array_backend(
+    library: str, *, device: Any = None, dtype: str = "float64"
+) -> Iterator[ArrayBackend]:
+    """Compute with another library's arrays, on a device of it.
+
+    Inside, problems that are posed keep their rows there, and losses, gradients, Hessians and
+    Langevin chains are computed there. Noise comes from the host's generator, and draws are
+    rounded to the public grid on the host. Arrays of such a library that are given as ``X`` need
+    no context: where they are is where the work is done (docs/accelerators.md).
+
+    Parameters
+    ----------
+    library : {"numpy", "torch", "cupy", "jax", "array_api_strict"}
+        ``"numpy"`` for the host, whatever ``X`` is.
+    device : str or object, optional
+        In the library's words, such as ``"cuda"`` or ``"cuda:1"`` for PyTorch.
+    dtype : {"float64", "float32"}, default="float64"
+        Of the work on rows. ``"float32"`` carries no guarantee of privacy.
+
+    Yields
+    ------
+    ArrayBackend
+        What was chosen.
+
+    Raises
+    ------
+    ValueError
+        If the library or the precision is none of these, or the device has no such precision.
+    ImportError
+        If the library, or ``array-api-compat``, is not installed.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.problem import Problem
+    >>> with array_backend("array_api_strict"):
+    ...     problem = Problem([[0.5], [-0.5]], [1, -1], radius=2.0)
+    >>> problem.arrays.library, problem.value(np.zeros((2, 1))).round(4).tolist()
+    ('array_api_strict', [0.6931])
+    """
+    with placed_on(ArrayBackend(library, device, dtype)) as chosen:
+        yield chosen
+
+
+@contextmanager
+def placed_on(backend: ArrayBackend) -> Iterator[ArrayBackend]:
+    """Compute there: :func:`array_backend` for one that is made already."""
+    token = _CHOSEN.set(backend)
+    try:
+        yield backend
+    finally:
+        _CHOSEN.reset(token)
+
+
+def backend_for(values: Any = None) -> ArrayBackend:
+    """Backend that was chosen, or the one of these values, or NumPy.
+
+    Examples
+    --------
+    >>> backend_for(np.ones(3)).on_host, backend_for([1.0, 2.0]).on_host
+    (True, True)
+    """
+    chosen = _CHOSEN.get()
+    if chosen is not None:
+        return chosen
+    library = _library(values)
+    return NUMPY if library is None else ArrayBackend(library, values.device)
+
+
+def namespace(array: Any) -> Any:
+    """Functions for this array: NumPy for its own arrays and for what is no array.
+
+    Examples
+    --------
+    >>> namespace(np.ones(2)) is np
+    True
+    """
+    library = _library(array)
+    return np if library is None else _module(library)
+
+
+def is_foreign(array: Any) -> bool:
+    """Whether this is an array of another library than NumPy.
+
+    Examples
+    --------
+    >>> is_foreign(np.ones(2)), is_foreign([1.0])
+    (False, False)
+    """
+    return _library(array) is not None
+
+
+def on_host(data: Any) -> Any:
+    """Return data as they are, but an array of another library as NumPy's."""
+    return to_host(data) if is_foreign(data) else data
+
+
+def to_host(array: Any) -> FloatArray:
+    """Return the same numbers as a NumPy array of float64, or what is there for others' types.
+
+    Examples
+    --------
+    >>> to_host(np.array([1.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
+    library = _library(array)
+    if library is None:
+        return np.asarray(array)
+    found = np.asarray(_TO_HOST.get(library, np.asarray)(array))
+    return found.astype(np.float64, copy=False) if found.dtype.kind == "f" else found
+
+
+@cache
+def _module(library: str) -> Any:
+    return import_module(_MODULES[library])
+
+
+def _library(array: Any) -> str | None:
+    """Which of the libraries made it; none of them is imported to find out."""
+    if isinstance(array, np.ndarray | np.generic | float | list):
+        return None
+    # A tracer's or a subclass's class may live elsewhere: its bases tell.
+    for made in type(array).__mro__:
+        home = made.__module__.partition(".")[0].removesuffix("lib")
+        if home in _MODULES and hasattr(array, "shape") and hasattr(array, "device"):
+            return home
+    return None
+
+
+def _writable(values: Any) -> Any:
+    """PyTorch warns of memory that it may not write to."""
+    if isinstance(values, np.ndarray) and not values.flags.writeable:
+        return values.copy()
+    return values

@@ -1,0 +1,110 @@
+"""Files that travel with the package, plotly.js among them."""
+
+import re
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def asset_path(name: str) -> Path:
+    """Path of a shipped file or folder, such as ``"datasets/catalog.toml"`` or ``"apps"``.
+
+    From the wheel's ``_assets`` folder, or from the checkout of an editable install.
+
+    >>> asset_path("datasets/catalog.toml").name
+    'catalog.toml'
+    """
+    for root in (_PACKAGE / "_assets", _PACKAGE.parent):
+        path = root / name
+        if path.exists():
+            return path
+    raise FileNotFoundError(f"{name!r} is neither in the installed package nor beside the checkout")
+
+
+@cache
+def plotly_module() -> bytes:
+    r"""Return plotly.js as a module whose default is Plotly, of the version that is installed.
+
+    >>> plotly_module().endswith(b"export default Plotly;\n")
+    True
+    """
+    found = find_spec("plotly")  # found, not imported: the server only hands the file on
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError("plotly is not installed; install rashomon-explorer again")
+    return as_module((Path(found.origin).parent / "package_data" / "plotly.min.js").read_bytes())
+
+
+def as_module(code: bytes) -> bytes:
+    r"""Return the text of a plotly.js as a module.
+
+    Parameters
+    ----------
+    code : bytes
+        ``plotly.min.js``.
+
+    Returns
+    -------
+    bytes
+        A module whose default is Plotly, which touches no global name.
+
+    Notes
+    -----
+    Where it is built as plotly.js 3 and 4 are, two things are different that cost a browser most of
+    a second before the first figure. The library stands at the top of the module and not inside a
+    function that is called, so that a browser reads it once, while it arrives, beside the page's
+    own work. And of its fifty kinds of traces those are registered that a figure asks for, when it
+    does. Otherwise it is carried whole.
+
+    Examples
+    --------
+    >>> as_module(b"var Plotly = 1;").startswith(b"const before = globalThis.Plotly;")
+    True
+    """
+    bare, heads = _HEAD.subn(b"", code, count=1)
+    bare, tails = _TAIL.subn(b"", bare, count=1)
+    if not (heads and tails):
+        return _INSIDE + code + _OUTSIDE + _DEFAULT
+    lazy, lists = _REGISTERED.subn(_later, bare)
+    return _ALONE + (lazy + _KINDS if lists == 1 else bare) + _DEFAULT
+
+
+def _later(found: re.Match[bytes]) -> bytes:
+    return found[1] + b".later=[" + found[2].replace(b"()", b"") + b"]"
+
+
+# What stands around the library for loaders of scripts, and the list of all kinds of traces.
+_HEAD = re.compile(rb'(?s)\(\s*function\(root, factory\) \{.*?"use strict";(?=var Plotly=)')
+_TAIL = re.compile(rb"window\.Plotly = Plotly;\s*return Plotly;\s*\}\)\);\s*\Z")
+_REGISTERED = re.compile(rb"([\w$]+)\.register\(\[((?:[\w$]+\(\),?)+)\]\)")
+
+# The library must not see an AMD `define` (require.js is on classic notebook pages) and must not
+# replace another's Plotly.
+_ALONE = b"const module = undefined, exports = undefined, define = undefined;\n"
+_INSIDE = b"const before = globalThis.Plotly;\n(function (module, exports, define) {\n"
+_OUTSIDE = (
+    b"\n}).call(globalThis);\nconst Plotly = globalThis.Plotly;\n"
+    b"if (before) globalThis.Plotly = before;\n"
+)
+_DEFAULT = b"export default Plotly;\n"
+
+_KINDS = b"""
+const known = new Set(["scatter"]);
+function learn(data) {
+  for (const { type } of Array.isArray(data) ? data : [])
+    while (type && !known.has(type) && Plotly.later.length) {
+      const kind = Plotly.later.shift()();
+      Plotly.register(kind);
+      known.add(kind.name);
+    }
+}
+for (const name of ["newPlot", "react", "toImage"]) {
+  const draw = Plotly[name];
+  Plotly[name] = (place, what, ...more) => {
+    learn(place?.data);
+    learn(what?.data ?? what);
+    return draw(place, what, ...more);
+  };
+}
+"""

@@ -1,0 +1,231 @@
+"""Tables and columns of any library: which can be read, by their type, and how."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import issparse
+
+from rashomon_explorer._utils.arrays import is_foreign, on_host
+from rashomon_explorer._utils.validation import public_shape
+
+_FRAMES = {
+    "polars": ("DataFrame",),
+    "pyarrow": ("Table", "RecordBatch"),
+    "narwhals": ("DataFrame",),
+    "xarray": ("DataArray",),
+}
+_COLUMNS = {
+    "polars": ("Series",),
+    "pyarrow": ("Array", "ChunkedArray"),
+    "narwhals": ("Series",),
+}
+_NAMED = {name: (*kinds, *_COLUMNS.get(name, ())) for name, kinds in _FRAMES.items()}
+_KNOWN = (*_FRAMES, "duckdb", "_duckdb")
+_REMEDY = {
+    ("polars", "LazyFrame"): "use .collect()",
+    ("narwhals", "LazyFrame"): "use .collect()",
+    ("duckdb", "DuckDBPyRelation"): "use .df() or .to_arrow_table()",
+    ("_duckdb", "DuckDBPyRelation"): "use .df() or .to_arrow_table()",
+    ("pyarrow", "Dataset"): "use .to_table()",
+    ("pyarrow", "RecordBatchReader"): "use .read_all()",
+    ("xarray", "Dataset"): "use .to_dataframe()",
+    ("xarray", "DataArray"): "its values are not computed: use its Dask array, .data",
+    ("numpy", "MaskedArray"): "use .filled(np.nan), and declare a schema for missing values",
+}
+_OF_FRAMES = ("__dataframe__", "__arrow_c_stream__", "iloc")
+_READABLE = "a NumPy array, a DataFrame of pandas or polars, an Arrow table or a list of rows"
+
+
+def is_readable(data: Any) -> bool:
+    """Whether the type of a container says how its values are read; looks at no value.
+
+    >>> is_readable([[1.0]]), is_readable(pd.Series([1])), is_readable({"age": [1]})
+    (True, True, False)
+    """
+    # By its type: to ask whatever was given for an attribute could be a look at its values.
+    if isinstance(data, np.ma.MaskedArray):
+        return False
+    if isinstance(data, np.ndarray | pd.DataFrame | pd.Series | pd.Index) or is_foreign(data):
+        return True
+    if isinstance(data, Sequence):
+        return not isinstance(data, str | bytes)
+    if is_made_by(data, ("narwhals",)) and _is_of(data, _NAMED):
+        return is_readable(data.to_native())
+    if is_made_by(data, _KNOWN):
+        return _is_of(data, _NAMED) and not is_lazy_array(data)
+    kind = type(data)
+    return hasattr(kind, "__array__") and not any(hasattr(kind, name) for name in _OF_FRAMES)
+
+
+def check_readable(name: str, data: Any) -> None:
+    """Refuse a container whose type cannot be read, before a ledger is charged for it.
+
+    Parameters
+    ----------
+    name : str
+        Of the argument.
+    data : object
+
+    Raises
+    ------
+    TypeError
+        With the way to one that can.
+
+    Examples
+    --------
+    >>> check_readable("X", {"age": [1]})
+    Traceback (most recent call last):
+        ...
+    TypeError: X is a dict, which cannot be read as a table or column: give a NumPy array, a \
+DataFrame of pandas or polars, an Arrow table or a list of rows. Nothing was read or charged
+    """
+    if issparse(data):
+        raise TypeError(f"{name} is sparse, expected a dense table: use {name}.toarray()")
+    if is_readable(data):
+        return
+    homes = [(made.__module__.partition(".")[0], made.__name__) for made in type(data).__mro__]
+    remedy = next((_REMEDY[home] for home in homes if home in _REMEDY), f"give {_READABLE}")
+    raise TypeError(
+        f"{name} is a {type(data).__name__}, which cannot be read as a table or column: {remedy}. "
+        "Nothing was read or charged"
+    )
+
+
+def is_lazy_array(data: Any) -> bool:
+    """Whether an array of another library than Dask has values that Dask is to compute.
+
+    >>> is_lazy_array(np.eye(2))
+    False
+    """
+    if not hasattr(type(data), "__dask_graph__") or is_made_by(data, ("dask", "dask_expr")):
+        return False
+    return data.__dask_graph__() is not None
+
+
+def is_frame(data: Any) -> bool:
+    """Whether a table has named columns: a frame of pandas, polars, narwhals or Arrow.
+
+    >>> is_frame(pd.DataFrame({"age": [20]})), is_frame([[20]])
+    (True, False)
+    """
+    return column_labels(data) is not None
+
+
+def column_labels(X: Any) -> list[Any] | None:
+    """Labels of a frame's columns; None for what has none.
+
+    Parameters
+    ----------
+    X : object
+        A frame of pandas, polars, narwhals or Arrow, or an array of xarray whose columns are
+        labelled with text.
+
+    Examples
+    --------
+    >>> column_labels(pd.DataFrame({"age": [20]})), column_labels([[20]])
+    (['age'], None)
+    """
+    if isinstance(X, pd.DataFrame):
+        return list(X.columns)
+    if not _is_of(X, _FRAMES):
+        return None
+    if is_made_by(X, ("pyarrow",)):
+        return list(X.schema.names)
+    if is_made_by(X, ("xarray",)):
+        labels = list(X.indexes.get(X.dims[1], ())) if X.ndim == 2 else []
+        return labels if labels and all(isinstance(label, str) for label in labels) else None
+    return list(X.columns)
+
+
+def shape_of(data: Any, dimensions: int) -> tuple[int, ...] | None:
+    """Shape of a container as :func:`public_shape` has it, and the length of Arrow's columns.
+
+    >>> shape_of([[0.1, 0.2]] * 3, 2)
+    (3, 2)
+    """
+    if _is_of(data, _COLUMNS):
+        return (len(data),)
+    return public_shape(data, dimensions)
+
+
+def select_columns(frame: Any, labels: Sequence[Any]) -> Any:
+    """Return some columns of a frame, in this order.
+
+    >>> select_columns(pd.DataFrame({"a": [1], "b": [2]}), ["b"]).columns.tolist()
+    ['b']
+    """
+    if isinstance(frame, pd.DataFrame) or not _is_of(frame, _FRAMES):
+        return frame[list(labels)]
+    if is_made_by(frame, ("xarray",)):
+        return frame.loc[:, list(labels)]
+    return frame.select(list(labels))
+
+
+def select_column(frame: Any, label: Any) -> Any:
+    """Return one column of a frame.
+
+    >>> select_column(pd.DataFrame({"a": [1]}), "a").tolist()
+    [1]
+    """
+    return frame.loc[:, label] if is_made_by(frame, ("xarray",)) else frame[label]
+
+
+def as_pandas(data: Any) -> Any:
+    """Return a frame or column of another library as pandas', by its names; others as they are.
+
+    Missing values stay missing, also where that makes whole numbers decimal ones. This is the
+    first look at values: a ledger is charged before.
+
+    Parameters
+    ----------
+    data : object
+        What :func:`is_readable` accepts.
+
+    Examples
+    --------
+    >>> as_pandas([[1.0]])
+    [[1.0]]
+    """
+    if _is_of(data, {"narwhals": _NAMED["narwhals"]}):
+        data = data.to_native()
+    if _is_of(data, {"pyarrow": _FRAMES["pyarrow"]}):
+        # Without the notes that pandas leaves there: an index would be taken out of the columns.
+        return data.to_pandas(ignore_metadata=True, date_as_object=False)
+    if _is_of(data, {"pyarrow": _COLUMNS["pyarrow"]}):
+        return data.to_pandas(date_as_object=False)
+    if _is_of(data, {"polars": ("Series",)}):
+        return pd.Series(data.to_numpy(), name=data.name)
+    if _is_of(data, {"polars": ("DataFrame",)}):
+        return pd.DataFrame({name: pd.Series(data[name].to_numpy()) for name in data.columns})
+    if _is_of(data, {"xarray": ("DataArray",)}):
+        labels = column_labels(data)
+        return np.asarray(data) if labels is None else pd.DataFrame(np.asarray(data), None, labels)
+    return data
+
+
+def values_of(data: Any) -> Any:
+    """Return what scikit-learn reads: arrays of other libraries on the host, frames as pandas'.
+
+    >>> values_of([[1.0]])
+    [[1.0]]
+    """
+    return as_pandas(on_host(data))
+
+
+def is_made_by(data: Any, libraries: Sequence[str]) -> bool:
+    """Whether a type or one it inherits is from one of these libraries; imports none.
+
+    >>> is_made_by(np.eye(2), ["numpy"]), is_made_by(np.eye(2), ["dask"])
+    (True, False)
+    """
+    return any(made.__module__.partition(".")[0] in libraries for made in type(data).__mro__)
+
+
+def _is_of(data: Any, kinds: dict[str, tuple[str, ...]]) -> bool:
+    """Whether a type or one it inherits is among these classes of libraries; imports none."""
+    return any(
+        made.__name__ in kinds.get(made.__module__.partition(".")[0], ())
+        for made in type(data).__mro__
+    )

@@ -1,0 +1,230 @@
+"""Files that are on the disk whole or not at all, for their owner's account alone."""
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import BinaryIO
+
+_OWN_FILE, _OWN_FOLDER = 0o600, 0o700
+_OTHERS, _GROUP_AND_OTHERS = 0o007, 0o077
+
+
+def private_opener(path: str, flags: int) -> int:
+    """Open a file for ``open(..., opener=...)`` so that only its owner can read it.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "notes"
+    ...     with open(path, "w", opener=private_opener) as file:
+    ...         oct(stat.S_IMODE(path.stat().st_mode))
+    '0o600'
+    """
+    opened = os.open(path, flags, _OWN_FILE)
+    with suppress(OSError):
+        os.chmod(path, _OWN_FILE)
+    return opened
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a text file that its owner's account alone can read."""
+    with open(path, "w", encoding="utf-8", opener=private_opener) as file:
+        file.write(text)
+
+
+def create_private(path: Path) -> None:
+    """Create an empty file for its owner alone; FileExistsError where there is one."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWN_FILE))
+    with suppress(OSError):  # a umask can take from the owner; a file system may know no rights
+        os.chmod(path, _OWN_FILE)
+
+
+def private_folder(path: Path) -> None:
+    """Create a folder for its owner alone, or take an existing one away from all others."""
+    path.mkdir(mode=_OWN_FOLDER, exist_ok=True)
+    tighten(path)
+
+
+def tighten(path: Path, *, shared: bool = False) -> bool:
+    """Take the rights of other accounts from a file or folder of this account's.
+
+    Never opens the file: closing it would drop the locks that SQLite holds on it in this process.
+
+    Parameters
+    ----------
+    path : Path
+    shared : bool, default=False
+        Whether the group keeps its rights where it may write: several curators share the file.
+
+    Returns
+    -------
+    bool
+        Whether anything was taken.
+    """
+    with suppress(OSError):  # gone, another account's, or on a file system that is read-only
+        found = path.stat()
+        grouped = shared and found.st_mode & stat.S_IWGRP
+        excess = found.st_mode & (_OTHERS if grouped else _GROUP_AND_OTHERS)
+        if excess and _is_own(found):
+            os.chmod(path, stat.S_IMODE(found.st_mode) & ~excess)
+            return True
+    return False
+
+
+def _is_own(found: os.stat_result) -> bool:
+    # Windows has no such accounts; there a folder's access list decides.
+    return hasattr(os, "geteuid") and found.st_uid == os.geteuid()
+
+
+Write = Callable[[BinaryIO], object]
+
+# Answers of file systems without hard links, and of those whose folders cannot be flushed.
+_UNSUPPORTED = frozenset(
+    {errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
+)
+
+
+def write_new_file(folder: Path, name: Callable[[int], str], first: int, write: Write) -> int:
+    """Write a file under the first free number, readable by its owner only.
+
+    The file appears whole and flushed to the disk, or not at all. Of processes that write at the
+    same moment each gets a number of its own.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        An existing folder.
+    name : callable
+        File name of a number.
+    first : int
+        The number to try first.
+    write : callable
+        Writes the content to an open binary file.
+
+    Returns
+    -------
+    int
+        The number that was free.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for content in (b"one", b"two"):
+    ...         _ = write_new_file(Path(folder), "{}.txt".format, 1, lambda f: f.write(content))
+    ...     (Path(folder) / "2.txt").read_text()
+    'two'
+    """
+    with _flushed(folder), _temporary(folder, name(first), write) as temporary:
+        for number in count(first):
+            try:
+                _link(temporary, folder / name(number))
+            except FileExistsError:
+                continue
+            return number
+    raise AssertionError("numbers do not end")
+
+
+def replace_file(target: Path, write: Write, *, mode: int = 0o600) -> None:
+    """Write a file or replace it; a reader finds the old content or the new, never a part."""
+    with _flushed(target.parent), _temporary(target.parent, target.name, write) as temporary:
+        os.chmod(temporary, mode)
+        os.replace(temporary, target)
+
+
+def put_aside(path: Path) -> Path:
+    """Rename a damaged file to a fresh name beside it, and return that name.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for content in ("{", "["):
+    ...         _ = (Path(folder) / "1.json").write_text(content)
+    ...         _ = put_aside(Path(folder) / "1.json")
+    ...     sorted(os.listdir(folder))
+    ['1.json.1.damaged', '1.json.2.damaged']
+    """
+    with _flushed(path.parent):
+        for number in count(1):
+            aside = path.with_name(f"{path.name}.{number}.damaged")
+            try:
+                _link(path, aside)
+            except FileExistsError:
+                continue
+            path.unlink(missing_ok=True)
+            return aside
+    raise AssertionError("numbers do not end")
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder where there is none, flushed to the disk."""
+    if not folder.is_dir():
+        with _flushed(folder.parent):
+            folder.mkdir(mode=0o700, exist_ok=True)
+
+
+@contextmanager
+def _temporary(folder: Path, name: str, write: Write) -> Iterator[Path]:
+    """Write a temporary file, flushed to the disk, which is gone in the end."""
+    handle, text = tempfile.mkstemp(dir=folder, prefix=f".{name}.")  # its owner's alone
+    temporary = Path(text)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        yield temporary
+    finally:
+        with suppress(OSError):  # what was written stays written
+            os.unlink(temporary)
+
+
+def _link(source: Path, target: Path) -> None:
+    """Give a file a second name, or move it there where no file has two; overwrite nothing."""
+    try:
+        os.link(source, target)
+        return
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+    os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        os.replace(source, target)
+    except BaseException:
+        os.unlink(target)  # ours, and empty
+        raise
+
+
+@contextmanager
+def _flushed(folder: Path) -> Iterator[None]:
+    """Flush a folder's names to the disk at the end; refuse at the beginning if it cannot be."""
+    handle = _opened(folder)
+    try:
+        yield
+        if handle is not None:
+            with _where_supported():
+                os.fsync(handle)
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _opened(folder: Path) -> int | None:
+    with _where_supported():
+        return os.open(folder, os.O_RDONLY)
+    return None
+
+
+@contextmanager
+def _where_supported() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise

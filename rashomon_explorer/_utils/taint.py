@@ -1,0 +1,280 @@
+"""Provenance of arrays that were computed from data-dependent statistics."""
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+_KEY = "privacy_leak"  # among the attributes of a pandas object
+
+ONE_BY_ONE = "each row was prepared by itself, from declared settings only"
+"""What a guarantee assumes of rows, for nobody can see where they come from."""
+
+
+class LeakyArray(np.ndarray):
+    """An array that remembers why what is computed from it has no guarantee.
+
+    Slices, copies, pickles and results of numpy's functions remember it too. What makes a new
+    plain array forgets: ``numpy.asarray``, and so every scikit-learn transformer in between. There
+    :mod:`rashomon_explorer._utils.taint` knows the numbers again, as long as they are the same.
+
+    Attributes
+    ----------
+    leak : str
+        What was learnt, in words; empty for nothing.
+    """
+
+    leak: str
+
+    def __array_finalize__(self, other: Any) -> None:
+        """Take the reason over from the array that this one was made from."""
+        self.leak = getattr(other, "leak", "")
+
+    def __array_function__(
+        self, func: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any
+    ) -> Any:
+        """Mark results, for several arrays that are joined hand on the attributes of none."""
+        result = super().__array_function__(func, types, args, kwargs)
+        if isinstance(result, list | tuple):
+            return type(result)(_marked(part, self.leak) for part in result)
+        return _marked(result, self.leak)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the reason beside the numbers."""
+        plain = super().__reduce__()
+        return plain[0], plain[1], (plain[2], self.leak)
+
+    def __setstate__(self, state: Any) -> None:
+        """Read both back."""
+        numbers, self.leak = state
+        super().__setstate__(numbers)
+
+
+def mark(data: Any, leak: str) -> Any:
+    """Write on an array or a pandas object that ``leak`` was learnt from rows.
+
+    A pandas object is marked in place. What can hold no mark, such as a list, a sparse matrix or a
+    frame of polars, is returned as it is; so is all, for an empty ``leak``.
+
+    >>> rows = mark(np.eye(2), "bounds were learnt")
+    >>> leak_of(np.vstack([np.zeros(2), rows[:1]])), leak_of(np.eye(2))
+    ('bounds were learnt', '')
+    """
+    if not leak:
+        return data
+    if isinstance(data, np.ndarray):
+        data = data.view(LeakyArray)
+        data.leak = leak
+    elif isinstance(getattr(data, "attrs", None), dict):
+        data.attrs[_KEY] = leak
+    return data
+
+
+def leak_of(*data: Any) -> str:
+    """Read what was learnt without paying for it, as far as any of the data remembers.
+
+    All reasons, each once; empty if there is none.
+    """
+    leaks = map(_written_on, data)
+    return "; ".join(dict.fromkeys(leak for leak in leaks if isinstance(leak, str) and leak))
+
+
+def _written_on(data: Any) -> Any:
+    # A column or a row that is called "leak" is an attribute of a pandas object, too: its values
+    # are no mark, and private.
+    return data.leak if isinstance(data, LeakyArray) else _attributes(data).get(_KEY, "")
+
+
+def _attributes(data: Any) -> dict[Any, Any]:
+    attributes = getattr(data, "attrs", None)
+    return attributes if isinstance(attributes, dict) else {}
+
+
+def _marked(result: Any, leak: str) -> Any:
+    return mark(result, leak) if isinstance(result, np.ndarray) else result
+
+
+Bits = NDArray[np.uint32]
+
+_MOST_TABLES = 16  # the newest; each keeps 2¹⁸ values, a megabyte, and 16 bytes a column
+_MOST_VALUES = 2**18
+_MOST_ROWS = 2**12  # of a table that is looked up
+_FEWEST = 8  # different values: a column of fewer says too little
+_SHARE = 0.9
+
+
+@dataclass(frozen=True)
+class _Trace:
+    """What is kept of a table: a digest of each column, and some of its values.
+
+    Values are kept in single precision by a rule that looks at nothing but the value itself, so
+    that the same ones are found again in part of the rows.
+    """
+
+    leak: str
+    columns: frozenset[bytes]
+    values: Bits
+    level: int
+
+    @classmethod
+    def of(cls, table: Bits, leak: str) -> "_Trace":
+        level = 0
+        while table.size >> level > _MOST_VALUES:
+            level += 1
+        return cls(leak, frozenset(map(_digest, table.T)), np.unique(_kept(table, level)), level)
+
+    def holds(self, column: "_Column") -> bool:
+        """Whether a column is one of the table's, or made of values that are the table's."""
+        if column.digest in self.columns:
+            return True
+        different = column.different(self.level)
+        if len(different) < _FEWEST:
+            return False
+        place = np.minimum(np.searchsorted(self.values, different), len(self.values) - 1)
+        return bool((self.values[place] == different).mean() >= _SHARE)
+
+
+class _Column:
+    """A column that is looked up in one trace after the other: each of its forms is made once."""
+
+    def __init__(self, values: Bits, rows: NDArray[np.intp]) -> None:
+        self.digest = _digest(values)
+        self._some = values[rows]
+        self._different: dict[int, Bits] = {}
+
+    def different(self, level: int) -> Bits:
+        """Different values among those that a table of this level keeps."""
+        if level not in self._different:
+            self._different[level] = np.unique(_kept(self._some, level))
+        return self._different[level]
+
+
+_LEARNT: deque[_Trace] = deque(maxlen=_MOST_TABLES)
+_DECLARED: deque[_Trace] = deque(maxlen=_MOST_TABLES)
+
+
+def remember(data: Any, leak: str) -> None:
+    """Remember the numbers of a table that was made with what was learnt from rows.
+
+    Tables made by declared settings alone are remembered too, once there is another to confuse
+    them with: a column of 0 and 1 is scaled to the same numbers by either.
+
+    ``leak`` is what was learnt, empty for nothing; what holds no numbers is passed over.
+
+    >>> table = np.random.default_rng(7).normal(size=(50, 2))
+    >>> remember(table, "bounds were learnt")
+    >>> recall(np.column_stack([np.zeros(9), table[3:12, 1].astype(np.float32)]))
+    'bounds were learnt'
+    >>> recall(2 * table)
+    ''
+    """
+    if not leak and not _LEARNT:
+        return
+    table = _bits(data)
+    if table is not None:
+        (_LEARNT if leak else _DECLARED).append(_Trace.of(table, leak))
+
+
+def recall(data: Any) -> str:
+    """Read what was learnt for a table that holds a remembered column, or rows of one.
+
+    All reasons, each once; empty if there is none.
+    """
+    table = _bits(data) if _LEARNT else None
+    if table is None:
+        return ""
+    rows = np.unique(np.linspace(0, len(table) - 1, _MOST_ROWS).astype(int))
+    leaks = []
+    for values in table.T:
+        column = _Column(values, rows)
+        learnt = [trace.leak for trace in _LEARNT if trace.holds(column)]
+        if learnt and not any(trace.holds(column) for trace in _DECLARED):
+            leaks += learnt
+    return "; ".join(dict.fromkeys(leaks))
+
+
+def _bits(data: Any) -> Bits | None:
+    try:
+        with np.errstate(over="ignore"):
+            table = np.asarray(data, dtype=np.float32)
+    except (TypeError, ValueError):
+        return None
+    if table.ndim != 2 or table.size == 0:
+        return None
+    return (np.ascontiguousarray(table) + np.float32(0)).view(np.uint32)  # −0 is 0
+
+
+def _digest(column: Bits) -> bytes:
+    return hashlib.blake2b(np.ascontiguousarray(column).tobytes(), digest_size=16).digest()
+
+
+def _kept(values: Bits, level: int) -> Bits:
+    """One in 2^level of the values, whichever table they are in."""
+    mixed = (values * np.uint32(2654435761)) >> np.uint32(12)
+    return values[(mixed & np.uint32(2**level - 1)) == 0]
+
+
+class CarriesLeaks:
+    """Marks what ``transform`` returns, after scikit-learn put it into the wanted container.
+
+    Inherit from it first; ``_leak()`` says what the transformer itself learnt, or nothing.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        transform: Callable[..., Any] = cls.transform  # type: ignore[attr-defined]
+
+        @wraps(transform)
+        def marking(self: Any, X: Any) -> Any:
+            check_is_fitted(self)
+            return with_leak(_with_names(self, X, transform(self, X)), X, self._leak())
+
+        cls.transform = marking  # type: ignore[attr-defined]
+
+
+def with_leak(made: Any, rows: Any, leak: str = "") -> Any:
+    """Mark what was made of rows with what the rows or their maker learnt, and remember it.
+
+    Parameters
+    ----------
+    made : array or DataFrame
+    rows : array or DataFrame
+        What it was made of.
+    leak : str, default=""
+        What its maker learnt, in words.
+
+    Raises
+    ------
+    TypeError
+        If it can carry no mark and its numbers could not be known again.
+
+    Examples
+    --------
+    >>> leak_of(with_leak(np.eye(2), np.eye(2), "bounds were learnt"))
+    'bounds were learnt'
+    """
+    known = (leak, leak_of(rows) or recall(rows))
+    every = "; ".join(dict.fromkeys(filter(None, known)))
+    made = mark(made, every)
+    remember(made, every)
+    if every and not (leak_of(made) or recall(made)):
+        raise TypeError(
+            f"a {type(made).__module__} {type(made).__name__} cannot carry the mark that {every}: "
+            "choose set_output(transform='default') or 'pandas'"
+        )
+    return made
+
+
+def _with_names(transformer: Any, X: Any, made: Any) -> Any:
+    """Return a DataFrame for a DataFrame: a plain array would lose which column is which."""
+    chosen = getattr(transformer, "_sklearn_output_config", {}).get("transform")
+    if chosen is not None or not isinstance(X, pd.DataFrame) or not isinstance(made, np.ndarray):
+        return made
+    return pd.DataFrame(made, index=X.index, columns=transformer.get_feature_names_out())

@@ -1,0 +1,220 @@
+"""Checks of parameters and shapes."""
+
+import math
+from collections.abc import Callable
+from functools import wraps
+from numbers import Integral, Real
+from typing import Any, ParamSpec, TypeVar, cast
+
+LEAST_SHARE, MOST_EPSILON = 1e-12, 1e9
+
+
+def is_finite(value: Real | float) -> bool:
+    """Whether a number is finite and one that a double can hold.
+
+    Examples
+    --------
+    >>> is_finite(1.0), is_finite(10**400)
+    (True, False)
+    """
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond the largest double
+        return False
+
+
+def as_given(value: object) -> str:
+    """Quote a value that is refused, and not the hundreds of digits of one no double holds.
+
+    Examples
+    --------
+    >>> as_given(-0.5), as_given(10**400)
+    ('-0.5', 'a whole number beyond the largest double')
+    """
+    if isinstance(value, int) and value.bit_length() > 1024:
+        return "a whole number beyond the largest double"
+    return repr(value)
+
+
+def check_positive(**values: float) -> None:
+    """Refuse values that are not finite and above 0, by name.
+
+    Examples
+    --------
+    >>> check_positive(radius=1.0)
+    """
+    for name, value in values.items():
+        if type(value) is float and 0 < value < math.inf:
+            continue  # as nearly always, and faster
+        if not (_is_number(value) and is_finite(value) and value > 0):
+            raise ValueError(f"{name} must be finite and > 0, got {as_given(value)}")
+
+
+def check_nonnegative(**values: float) -> None:
+    """Refuse values that are not finite and at least 0, by name.
+
+    Examples
+    --------
+    >>> check_nonnegative(psi=0.0)
+    """
+    for name, value in values.items():
+        if type(value) is float and 0 <= value < math.inf:
+            continue
+        if not (_is_number(value) and is_finite(value) and value >= 0):
+            raise ValueError(f"{name} must be finite and >= 0, got {as_given(value)}")
+
+
+def check_nonnegative_or_infinite(**values: float) -> None:
+    """Refuse values that are not at least 0, by name; infinity, of what has no bound, is.
+
+    Examples
+    --------
+    >>> check_nonnegative_or_infinite(epsilon=float("inf"))
+    """
+    for name, value in values.items():
+        if type(value) is float and value >= 0:
+            continue
+        if not _is_number(value):
+            raise ValueError(f"{name} must be one number >= 0, got {as_given(value)}")
+        if not (value >= 0 and (value == math.inf or is_finite(value))):
+            raise ValueError(f"{name} must be >= 0, got {as_given(value)}")
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Refuse an ε that no mechanism is planned for; shares of a small budget are in range.
+
+    Examples
+    --------
+    >>> check_epsilon(1.0)
+    """
+    check_positive(epsilon=epsilon)
+    if not LEAST_SHARE <= epsilon <= MOST_EPSILON:
+        raise ValueError(
+            f"epsilon must be from {LEAST_SHARE:g} to {MOST_EPSILON:g}, usually 0.1 to 10, "
+            f"got {as_given(epsilon)}"
+        )
+
+
+def check_count(**values: int) -> None:
+    """Refuse values that are no whole numbers of at least 1, by name; 3.0 and True are none.
+
+    Examples
+    --------
+    >>> check_count(n_draws=20)
+    """
+    for name, value in values.items():
+        whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if not (whole and is_finite(value) and value >= 1):
+            raise ValueError(f"{name} must be a whole number, at least 1, got {as_given(value)}")
+
+
+def check_delta(delta: float) -> None:
+    """Refuse a δ outside [0, 1).
+
+    Examples
+    --------
+    >>> check_delta(1e-6)
+    """
+    if not (_is_number(delta) and 0 <= delta < 1):
+        raise ValueError(f"delta must be in [0, 1), got {as_given(delta)}")
+
+
+def check_share(**values: float) -> None:
+    """Refuse values outside [0, 1], by name.
+
+    Examples
+    --------
+    >>> check_share(rate=1.0)
+    """
+    for name, value in values.items():
+        if not (_is_number(value) and 0 <= value <= 1):
+            raise ValueError(f"{name} must be in [0, 1], got {as_given(value)}")
+
+
+def check_inner_share(**values: float) -> None:
+    """Refuse values outside (0, 1), by name: a level of confidence is neither 0 nor 1.
+
+    Examples
+    --------
+    >>> check_inner_share(level=0.95)
+    """
+    for name, value in values.items():
+        if not (_is_number(value) and 0 < value < 1):
+            raise ValueError(f"{name} must be in (0, 1), got {as_given(value)}")
+
+
+def check_strong_convexity(m: float, theorem: str) -> None:
+    """Refuse m = 0, for theorems that say nothing without strong convexity.
+
+    Examples
+    --------
+    >>> check_strong_convexity(0.1, "Theorem 2.5")
+    """
+    if not (_is_number(m) and is_finite(m) and m > 0):
+        raise ValueError(
+            f"{theorem} needs a strongly convex loss: m must be finite and > 0, got {as_given(m)}; "
+            "add some ridge"
+        )
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def public_shape(data: Any, dimensions: int) -> tuple[int, ...] | None:
+    """Shape that data state, or that lists have by their lengths.
+
+    None for data that would have to be converted or computed, and so read, to be measured.
+    ``dimensions=1`` looks at a list's length alone, 2 at its first row's too.
+
+    >>> public_shape([[0.1, 0.2]] * 3, 2), public_shape(["HIV", "none"], 1), public_shape("HIV", 1)
+    ((3, 2), (2,), None)
+    """
+    shape = getattr(data, "shape", None)
+    if shape is not None:
+        known = all(isinstance(length, Integral) for length in shape)
+        return tuple(map(int, shape)) if known else None  # a length that Dask computes is none
+    if not isinstance(data, list | tuple):
+        return None
+    inner = public_shape(data[0], dimensions - 1) if data and dimensions > 1 else None
+    return (len(data), *(inner or ()))
+
+
+def planned_shape(n_samples: Any, n_features: Any = None) -> tuple[Any, Any]:
+    """Shape that a plan is asked for, as numbers or as a table, of which no value is read.
+
+    >>> planned_shape(300, 4), planned_shape(300), planned_shape([[0.1, 0.2]] * 3)
+    ((300, 4), (300, None), (3, 2))
+    """
+    if not hasattr(n_samples, "__len__") and not getattr(n_samples, "shape", ()):
+        return n_samples, n_features
+    if n_features is not None:
+        raise TypeError(
+            "a plan reads no rows and no targets: give it numbers, plan(n_samples, n_features), or "
+            "one table whose shape counts, plan(X)"
+        )
+    try:
+        shape = public_shape(n_samples, 2)
+    except (TypeError, ValueError):  # lengths of lazy tables, which are not known
+        shape = None
+    if shape is None or len(shape) != 2:
+        raise TypeError(
+            f"the shape of this {type(n_samples).__name__} is not known, or not (n_samples, "
+            "n_features): give a plan the two numbers, plan(n_samples, n_features)"
+        )
+    return shape
+
+
+def accepts_table(method: Callable[P, T]) -> Callable[P, T]:
+    """Let a method of ``(n_samples, n_features)`` take one table in their place."""
+
+    @wraps(method)
+    def by_shape(self: Any, n_samples: Any, n_features: Any = None, *rest: Any, **named: Any) -> T:
+        shape = planned_shape(n_samples, n_features)
+        return cast(Callable[..., T], method)(self, *shape, *rest, **named)
+
+    return cast(Callable[P, T], by_shape)

@@ -1,0 +1,54 @@
+"""Schemas of tables, their encoder, and data sets."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from rashomon_explorer.data.column import Anything, Column
+from rashomon_explorer.data.columns import KINDS, Categorical, Numeric, Ordered, YesNo
+from rashomon_explorer.data.schema import TableSchema
+
+if TYPE_CHECKING:
+    from rashomon_explorer.data.catalog import (
+        LENDING_COEFFICIENTS,
+        LOADERS,
+        list_datasets,
+        load_dataset,
+    )
+    from rashomon_explorer.data.csv import load_csv
+    from rashomon_explorer.data.encoder import TableEncoder
+    from rashomon_explorer.data.proposal import propose_schema
+
+# Modules that import scikit-learn: loaded when a name is first used.
+_HOMES = {
+    "LENDING_COEFFICIENTS": "catalog",
+    "LOADERS": "catalog",
+    "TableEncoder": "encoder",
+    "list_datasets": "catalog",
+    "load_csv": "csv",
+    "load_dataset": "catalog",
+    "propose_schema": "proposal",
+}
+
+__all__ = [
+    "KINDS",
+    "LENDING_COEFFICIENTS",
+    "LOADERS",
+    "Anything",
+    "Categorical",
+    "Column",
+    "Numeric",
+    "Ordered",
+    "TableEncoder",
+    "TableSchema",
+    "YesNo",
+    "list_datasets",
+    "load_csv",
+    "load_dataset",
+    "propose_schema",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,456 @@
+"""The data sets of the catalogue and their loaders."""
+
+import itertools
+import tomllib
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn import datasets as sklearn_datasets
+from sklearn.utils import Bunch
+
+from rashomon_explorer._utils.assets import asset_path
+from rashomon_explorer.data.bunch import Bounds, Declaration, make_bunch
+from rashomon_explorer.data.cells import as_text, is_missing
+from rashomon_explorer.data.messages import quoted, suggestion
+from rashomon_explorer.exceptions import DataError
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """One data set as ``datasets/catalog.toml`` describes it."""
+
+    name: str  # the entry's key
+    loader: str  # kind of loader, a key of :data:`rashomon_explorer.data.LOADERS`
+    task: str
+    target: str  # column to predict
+    # rows, features: size of the table after encoding
+    rows: int
+    features: int
+    description: str  # one line
+    # source, licence: where it comes from and on what terms
+    source: str
+    licence: str
+    details: str = ""  # longer text for ``DESCR``
+    sensitive: tuple[str, ...] = ()  # columns kept away from the models
+    positive: Any = None  # class coded 1 unless the caller chooses another
+    # every label of a target of classes, in the order of their codes
+    classes: tuple[Any, ...] | None = None
+    # declared range of every numeric feature
+    bounds: Mapping[str, Bounds] = field(default_factory=dict)
+    # one range for all features, in place of ``bounds``
+    bounds_of_every_feature: Bounds | None = None
+    # declared levels of every categorical column
+    categories: Mapping[str, list[Any]] = field(default_factory=dict)
+    target_bounds: Bounds | None = None  # declared range of a regression target
+    options: Mapping[str, Any] = field(default_factory=dict)  # settings of the loader
+
+    def declaration(self, columns: list[str], positive: Any = None) -> Declaration:
+        """Public facts for a table with these columns."""
+        bounds = self.bounds
+        if self.bounds_of_every_feature is not None:
+            features = [c for c in columns if c != self.target and c not in self.sensitive]
+            bounds = dict.fromkeys(features, self.bounds_of_every_feature)
+        return Declaration(
+            target=self.target,
+            sensitive=self.sensitive,
+            bounds=bounds,
+            categories=self.categories,
+            task=self.task,
+            positive=self.positive if positive is None else positive,
+            target_bounds=self.target_bounds,
+            classes=self.classes,
+        )
+
+
+def read_catalog(path: Path | None = None) -> Mapping[str, CatalogEntry]:
+    """Entries of the catalogue by name, in the order of the file.
+
+    >>> read_catalog()["diabetes"].target_bounds
+    (0.0, 350.0)
+    """
+    return _read(asset_path("datasets/catalog.toml") if path is None else path)
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path) -> Mapping[str, CatalogEntry]:
+    tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {name: _entry(name, table) for name, table in tables.items()}
+
+
+def _entry(name: str, table: Mapping[str, Any]) -> CatalogEntry:
+    known = {f.name for f in fields(CatalogEntry)} - {"name"}
+    if unknown := sorted(set(table) - known):
+        raise DataError(f"catalogue entry {name!r} has unknown keys {quoted(unknown)}")
+    prepared = {
+        **table,
+        "sensitive": tuple(table.get("sensitive", ())),
+        "classes": tuple(table["classes"]) if "classes" in table else None,
+        "bounds": {column: _pair(pair) for column, pair in table.get("bounds", {}).items()},
+        "bounds_of_every_feature": _pair(table.get("bounds_of_every_feature")),
+        "target_bounds": _pair(table.get("target_bounds")),
+    }
+    try:
+        return CatalogEntry(name=name, **prepared)
+    except TypeError as error:
+        raise DataError(f"catalogue entry {name!r} is incomplete: {error}") from error
+
+
+def _pair(pair: list[float] | None) -> Any:
+    return None if pair is None else tuple(float(end) for end in pair)
+
+
+LENDING_ROWS = 50_000
+LENDING_SEED = 20_240_601
+
+LENDING_COEFFICIENTS: dict[str, float] = {
+    "income_index": 1.4,
+    "debt_to_income": -1.2,
+    "credit_utilisation": -1.2,
+    "late_payments_share": -1.8,
+    "years_employed_index": 1.1,
+    "savings_index": 1.3,
+    "loan_to_income": -1.0,
+    "age_index": 0.4,
+    "neighbourhood_index": 0.7,
+    "lucky_number": 0.0,
+    "intercept": 0.6,
+}
+"""True coefficients of the logistic model of ``repaid``, the intercept last."""
+
+GROUP_B_SHARE = 0.35
+
+
+def load_lending(entry: CatalogEntry) -> pd.DataFrame:
+    """Generate the table; a fresh copy at every call.
+
+    Ten features, ``repaid`` ("yes"/"no") and ``group`` ("A"/"B").
+
+    >>> from rashomon_explorer.data.catalog import read_catalog
+    >>> load_lending(read_catalog()["lending"]).shape
+    (50000, 12)
+    """
+    columns, repaid, group_b = simulate_lending()
+    frame = pd.DataFrame(columns)
+    frame["repaid"] = np.where(repaid, "yes", "no")
+    frame["group"] = np.where(group_b, "B", "A")
+    return frame
+
+
+@lru_cache(maxsize=1)
+def simulate_lending() -> tuple[
+    dict[str, npt.NDArray[np.float64]], npt.NDArray[np.bool_], npt.NDArray[np.bool_]
+]:
+    """Draw features, repayment and group from the documented process.
+
+    With a hidden ease ``e`` and a hidden debt burden ``b`` of unit variance (``e`` is 0.45 lower
+    in group B), every feature is a linear mix of ``e``, ``b`` and noise of its own, capped at
+    [-0.5, 0.5]; ``P(repaid) = 1 / (1 + exp(-(x . coefficients + intercept)))``.
+    """
+    rng = np.random.Generator(np.random.PCG64(LENDING_SEED))
+    group_b = rng.random(LENDING_ROWS) < GROUP_B_SHARE
+    ease = _bell(rng) - 0.45 * group_b
+    burden = _bell(rng)
+    raw = {
+        "income_index": 0.20 * ease + 0.22 * _bell(rng),
+        "debt_to_income": -0.08 * ease + 0.22 * burden + 0.13 * _bell(rng),
+        "credit_utilisation": -0.06 * ease + 0.22 * burden + 0.15 * _bell(rng),
+        "late_payments_share": -0.12 * ease + 0.06 * burden + 0.24 * _bell(rng),
+        "years_employed_index": 0.10 * ease + 0.20 * _bell(rng),
+        "savings_index": 0.20 * ease + 0.18 * _bell(rng),
+        "loan_to_income": -0.10 * ease + 0.12 * burden + 0.15 * _bell(rng),
+        "age_index": 0.05 * ease + 0.15 * _bell(rng),
+        "neighbourhood_index": (0.10 * ease - 0.28 * (group_b - GROUP_B_SHARE) + 0.12 * _bell(rng)),
+        "lucky_number": 0.6 * (rng.random(LENDING_ROWS) - 0.5),
+    }
+    features = {name: np.clip(values, -0.5, 0.5) for name, values in raw.items()}
+    score = np.full(LENDING_ROWS, LENDING_COEFFICIENTS["intercept"])
+    for name, values in features.items():
+        score += LENDING_COEFFICIENTS[name] * values
+    repaid = rng.random(LENDING_ROWS) < 1.0 / (1.0 + np.exp(-score))
+    for values in (*features.values(), repaid, group_b):
+        values.flags.writeable = False
+    return features, repaid, group_b
+
+
+def _bell(rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Bell-shaped noise, mean 0 and variance 1, on [-3, 3].
+
+    A sum of three uniforms, because uniforms and sums are the same bits on every platform, which
+    the logarithms inside a normal generator are not.
+    """
+    first, second, third = (rng.random(LENDING_ROWS) for _ in range(3))
+    return 2.0 * (first + second + third - 1.5)
+
+
+ATTRIBUTE_VALUES: dict[str, int] = {"a1": 3, "a2": 3, "a3": 2, "a4": 3, "a5": 4, "a6": 2}
+"""Number of values of each attribute; they are 1, 2, ..."""
+
+
+def _first(robots: pd.DataFrame) -> pd.Series:
+    return (robots["a1"] == robots["a2"]) | (robots["a5"] == 1)
+
+
+def _second(robots: pd.DataFrame) -> pd.Series:
+    return (robots == 1).sum(axis=1) == 2
+
+
+def _third(robots: pd.DataFrame) -> pd.Series:
+    return ((robots["a5"] == 3) & (robots["a4"] == 1)) | ((robots["a5"] != 4) & (robots["a2"] != 3))
+
+
+RULES: Mapping[int, Callable[[pd.DataFrame], pd.Series]] = {1: _first, 2: _second, 3: _third}
+"""Rule of each problem, from Thrun et al. 1991, "The MONK's Problems", CMU-CS-91-197."""
+
+
+def load_monks(entry: CatalogEntry) -> pd.DataFrame:
+    """All 432 robots with their noise-free label.
+
+    ``options["rule"]`` is 1, 2 or 3; the columns are ``a1`` … ``a6`` and the target, 0 or 1.
+
+    >>> from rashomon_explorer.data.catalog import read_catalog
+    >>> int(load_monks(read_catalog()["monks1"])["monk"].sum())
+    216
+    """
+    values = (range(1, count + 1) for count in ATTRIBUTE_VALUES.values())
+    robots = pd.DataFrame(list(itertools.product(*values)), columns=list(ATTRIBUTE_VALUES))
+    labels = RULES[entry.options["rule"]](robots)
+    return robots.assign(**{entry.target: labels.astype(int)})
+
+
+def load_sklearn_toy(entry: CatalogEntry) -> pd.DataFrame:
+    """Call the function of :mod:`sklearn.datasets` that the catalogue names.
+
+    ``options["function"]`` is its name, ``options["arguments"]`` its keyword arguments; class names
+    take the place of class numbers.
+
+    >>> from rashomon_explorer.data.catalog import read_catalog
+    >>> load_sklearn_toy(read_catalog()["wine"])["cultivar"].unique().tolist()
+    ['class_0', 'class_1', 'class_2']
+    """
+    function = getattr(sklearn_datasets, entry.options["function"])
+    data = function(as_frame=True, **entry.options.get("arguments", {}))
+    labels = data.target.to_numpy()
+    if "target_names" in data:
+        labels = np.asarray(data.target_names)[labels]
+    return data.data.assign(**{entry.target: labels})
+
+
+def load_openml(entry: CatalogEntry) -> pd.DataFrame:
+    """Fetch a pinned OpenML table and give its columns and labels their catalogue names.
+
+    The first call downloads; later ones read scikit-learn's cache (its place is
+    ``sklearn.datasets.get_data_home()``, changed by the variable ``SCIKIT_LEARN_DATA``).
+
+    Of the entry's options ``data_id`` and ``version`` pin the table, ``rename`` maps OpenML's names
+    of features to the catalogue's, ``drop`` lists features left out, ``labels`` maps values to
+    readable ones, and ``missing_level`` stands for a missing category. The target is OpenML's
+    default.
+    """
+    fetched = _fetch(entry)
+    frame = pd.DataFrame(fetched.data).rename(columns=entry.options.get("rename", {}))
+    frame = frame.drop(columns=entry.options.get("drop", []), errors="ignore")
+    frame[entry.target] = fetched.target
+    _check_columns(frame, entry)
+    missing_level = entry.options.get("missing_level")
+    labels: Mapping[str, Mapping[str, str]] = entry.options.get("labels", {})
+    for column in {entry.target, *entry.sensitive, *entry.categories}:
+        frame[column] = _readable(frame[column], labels.get(column, {}))
+        if missing_level is not None and column != entry.target:
+            frame[column] = frame[column].mask(is_missing(frame[column]), missing_level)
+    return frame
+
+
+def fetch_table(asked: str) -> tuple[str, pd.DataFrame]:
+    """Fetch a table of OpenML by its name or number; nothing of it is declared by that.
+
+    Parameters
+    ----------
+    asked : str
+        ``"credit-g"``, or ``"31"``.
+
+    Returns
+    -------
+    name : str
+        Its name, with its number: two tables may be called alike.
+    frame : DataFrame
+        Its columns, the default target last.
+
+    Raises
+    ------
+    DataError
+        If there is no such table, no network, or no target.
+
+    Examples
+    --------
+    >>> fetch_table(" ")
+    Traceback (most recent call last):
+        ...
+    rashomon_explorer.exceptions.DataError: name the table: credit-g, or its number on OpenML, 31
+    """
+    asked = asked.strip()
+    if not asked:
+        raise DataError("name the table: credit-g, or its number on OpenML, 31")
+    which = {"data_id": int(asked)} if asked.isdigit() else {"name": asked, "version": "active"}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # that it tries again, and of versions
+            fetched = sklearn_datasets.fetch_openml(**which, as_frame=True, n_retries=1)
+    except (OSError, HTTPException, ValueError) as error:
+        raise DataError(
+            f"OpenML's table {asked!r} could not be fetched: {error}. It needs the network, and a "
+            "name or number that www.openml.org knows. Without a network, save the table there as "
+            "CSV and choose it as a file of your own"
+        ) from error
+    if fetched.target is None:
+        raise DataError(f"OpenML's table {asked!r} names no one target: save it as CSV")
+    frame = pd.DataFrame(fetched.data).assign(**{str(fetched.target.name): fetched.target})
+    nominal = frame.select_dtypes("category").columns
+    frame = frame.astype(dict.fromkeys(nominal, object))
+    return f"{fetched.details['name']}-{fetched.details['id']}", frame
+
+
+def _fetch(entry: CatalogEntry) -> Bunch:
+    data_id = entry.options["data_id"]
+    try:
+        # one retry, the fewest it takes: each waits and warns, and the error says what to do
+        fetched = sklearn_datasets.fetch_openml(data_id=data_id, as_frame=True, n_retries=1)
+    except (OSError, HTTPException, ValueError) as error:
+        raise DataError(_no_network(entry, error)) from error
+    for key, option in (("id", "data_id"), ("version", "version")):
+        pinned = entry.options.get(option)
+        found = fetched.details.get(key, pinned)
+        if pinned is not None and str(found) != str(pinned):
+            raise DataError(
+                f"OpenML returned {key} {found} for {entry.name!r}, which is pinned to {pinned}: "
+                "empty scikit-learn's cache, sklearn.datasets.clear_data_home()"
+            )
+    return fetched
+
+
+def _no_network(entry: CatalogEntry, error: Exception) -> str:
+    data_id = entry.options["data_id"]
+    return (
+        f"data set {entry.name!r} comes from OpenML (data_id {data_id}) and could not be fetched: "
+        f"{error}. Run this once with a network: the table is then kept in the folder "
+        "sklearn.datasets.get_data_home() and works offline, also after that folder is copied to "
+        f"this machine. Or save the table from https://www.openml.org/d/{data_id} as CSV and read "
+        "it with load_csv(path, target=..., bounds=..., categories=...)"
+    )
+
+
+def _check_columns(frame: pd.DataFrame, entry: CatalogEntry) -> None:
+    """Compare names first: a table that changed must not pass as the one described."""
+    expected = {entry.target, *entry.sensitive, *entry.bounds, *entry.categories}
+    absent = sorted(expected - set(frame.columns))
+    if absent:
+        raise DataError(
+            f"OpenML's table for {entry.name!r} lacks {quoted(absent)}; its columns are "
+            f"{quoted(frame.columns)}. It is not the table of the catalogue: empty scikit-learn's "
+            "cache, sklearn.datasets.clear_data_home(), or read your copy with load_csv"
+        )
+
+
+def _readable(values: pd.Series, labels: Mapping[str, Any]) -> pd.Series:
+    """Text of a nominal column, OpenML's quotes removed, values renamed."""
+    text = as_text(values).str.strip("'\"")
+    return text.map(lambda cell: labels.get(cell, cell))
+
+
+LOADERS: Mapping[str, Callable[[CatalogEntry], pd.DataFrame]] = {
+    "sklearn": load_sklearn_toy,
+    "lending": load_lending,
+    "monks": load_monks,
+    "openml": load_openml,
+}
+"""Loader kinds that a catalogue entry may name; each returns the raw columns of the table."""
+
+
+def load_dataset(name: str, *, positive: Any = None) -> Bunch:
+    """Load a data set of the catalogue.
+
+    Parameters
+    ----------
+    name : str
+        One of the names of :func:`list_datasets`.
+    positive : object, optional
+        Class coded 1, all other classes 0. By default the catalogue's positive class; tables with
+        three or more classes then keep them all, coded 0, 1, ...
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        ``name`` str; ``X`` DataFrame of floats (n_rows, n_features), clipped into ``bounds``;
+        ``y`` Series (n_rows,), class codes or numbers clipped into ``target_bounds``;
+        ``sensitive`` DataFrame (n_rows, 0 or more) of columns that are not in ``X``;
+        ``bounds`` dict of column to (low, high), declared, not learnt; ``bounds_learnt`` False;
+        ``target_bounds`` (low, high), None for classification; ``task``; ``classes`` list,
+        ``classes[k]`` coded k, None for regression; ``feature_names``;
+        ``feature_groups`` dict of a category to its columns in ``X``; ``DESCR``; ``source``.
+
+    Raises
+    ------
+    DataError
+        If there is no such data set or class, or the table has to be fetched and there is no
+        network.
+
+    Examples
+    --------
+    >>> data = load_dataset("lending")
+    >>> data.X.shape, list(data.sensitive), data.classes
+    ((50000, 10), ['group'], ['no', 'yes'])
+    >>> load_dataset("wine", positive="class_2").classes
+    ['not class_2', 'class_2']
+    """
+    catalog = read_catalog()
+    if name not in catalog:
+        raise DataError(
+            f"there is no data set {name!r}{suggestion(name, catalog)}; the names are "
+            f"{quoted(catalog, limit=50)}. Read a file of your own with load_csv"
+        )
+    entry = catalog[name]
+    if entry.loader not in LOADERS:
+        raise DataError(
+            f"catalogue entry {name!r} names the loader {entry.loader!r}; "
+            f"the loaders are {quoted(LOADERS)}"
+        )
+    frame = LOADERS[entry.loader](entry)
+    return make_bunch(
+        frame,
+        entry.declaration(list(frame.columns), positive),
+        name=name,
+        description=_description(entry),
+        source=entry.source,
+    )
+
+
+def list_datasets() -> pd.DataFrame:
+    """List the data sets of the catalogue, one a row.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``name``, ``task``, ``rows``, ``features``, ``source``, ``description``.
+
+    Examples
+    --------
+    >>> list_datasets().loc[0, "name"]
+    'lending'
+    """
+    columns = ["name", "task", "rows", "features", "source", "description"]
+    entries = read_catalog().values()
+    return pd.DataFrame(
+        [[getattr(entry, column) for column in columns] for entry in entries], columns=columns
+    )
+
+
+def _description(entry: CatalogEntry) -> str:
+    parts = [entry.description, entry.details.strip(), f"Source: {entry.source}"]
+    return "\n\n".join(part for part in [*parts, f"Licence: {entry.licence}"] if part)

@@ -1,0 +1,294 @@
+"""Cells of a table, read as numbers, dates or levels."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from numpy.typing import NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.data.clipping import warn_if_clipped
+from rashomon_explorer.data.messages import Place, quoted
+from rashomon_explorer.exceptions import DataError
+
+MISSING = frozenset({"", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>"})
+"""Texts that stand for a value that is not there."""
+
+
+def to_numbers(values: pd.Series, place: Place) -> npt.NDArray[np.float64]:
+    """Turn a column into finite floats.
+
+    >>> import pandas as pd
+    >>> to_numbers(pd.Series(["1", " 2.5"], name="age"), str)
+    array([1. , 2.5])
+    """
+    numbers, strange = read_numbers(values)
+    _refuse_text(values.name, strange, place)
+    _refuse_missing(values, np.isnan(numbers), place)
+    _refuse_infinite(values.name, np.isinf(numbers), place)
+    return numbers
+
+
+def read_numbers(
+    values: pd.Series, tokens: frozenset[str] = MISSING
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Read a column's numbers, each cell by itself; refuses nothing.
+
+    Parameters
+    ----------
+    values : Series, shape (n_rows,)
+    tokens : frozenset of str
+        Texts that stand for a missing value.
+
+    Returns
+    -------
+    numbers : ndarray, shape (n_rows,)
+        NaN where there is none.
+    strange : ndarray of bool, shape (n_rows,)
+        Where a cell holds something else than a number or a missing value.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> numbers, strange = read_numbers(pd.Series(["1", "?", "old"]))
+    >>> numbers.tolist(), strange.tolist()
+    ([1.0, nan, nan], [False, False, True])
+    """
+    if pd.api.types.is_bool_dtype(values) or pd.api.types.is_numeric_dtype(values):
+        numbers = _as_floats(values)
+        for token in tokens - MISSING:
+            numbers[numbers == _number(token)] = np.nan
+        return numbers, np.zeros(len(numbers), dtype=bool)
+    text = as_text(values)
+    codes, words = pd.factorize(text)
+    told = np.array([np.nan if word in tokens else _number(word) for word in words], dtype=float)
+    absent = np.array([word in tokens for word in words], dtype=bool)
+    numbers = told[codes]
+    return numbers, np.isnan(numbers) & ~absent[codes]
+
+
+def within(values: pd.Series, bounds: tuple[float, float], place: Place) -> npt.NDArray[np.float64]:
+    """Turn a column into floats, those outside its declared range moved to the nearer end.
+
+    More than 1 % of them warns, as a curator's word.
+
+    >>> import pandas as pd
+    >>> within(pd.Series([20.0] * 99 + [130.0]), (18.0, 90.0), str)[[0, -1]].tolist()
+    [20.0, 90.0]
+    """
+    numbers = to_numbers(values, place)
+    held = np.clip(numbers, *bounds)
+    say_if_outside(values.name, numbers != held, bounds)
+    return np.asarray(held)
+
+
+def say_if_outside(
+    name: object, outside: npt.NDArray[np.bool_], bounds: tuple[float, float]
+) -> None:
+    """Tell the curator if more than 1 % of a column's values are outside its declared range.
+
+    Examples
+    --------
+    >>> say_if_outside("age", np.array([False]), (18.0, 90.0))
+    """
+    low, high = bounds
+    warn_if_clipped(
+        float(outside.mean()),
+        f"values of {name!r} are outside the declared range [{low:g}, {high:g}]",
+        "Check the range and the unit: it is declared from knowledge, not from the rows.",
+    )
+
+
+def level_codes(values: pd.Series, levels: Sequence[Any], place: Place) -> npt.NDArray[np.intp]:
+    """Position of every value among the declared levels; an undeclared one is a DataError."""
+    text = as_text(values)
+    codes = pd.Index([cell_text(level) for level in levels]).get_indexer(pd.Index(text))
+    unseen = np.flatnonzero(codes < 0)
+    if unseen.size:
+        first = int(unseen[0])
+        value = text.iloc[first]
+        # `place` names the line; the level itself is public by the user's own declaration
+        what = f"level {value!r}"
+        if value in MISSING:
+            what = f"a missing value ({value!r})" if value else "a missing value"
+        raise DataError(
+            f"column {values.name!r} has {what} at {place(first)}, which is not among its "
+            f"declared levels {quoted(levels)}: add it to the categories or correct the value"
+        )
+    return codes
+
+
+def as_text(values: pd.Series) -> pd.Series:
+    """Values as stripped text, ``""`` where missing; whole floats lose their ``.0``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_text(pd.Series([1.0, None, 3.0])).tolist()
+    ['1', '', '3']
+    """
+    if isinstance(values.dtype, pd.StringDtype) or pd.api.types.is_any_real_numeric_dtype(values):
+        codes, words = pd.factorize(values)  # long columns of few words
+        told = np.array([*map(cell_text, words), ""], dtype=object)
+        cells: Any = told[codes]
+    else:  # one by one: True and 1 are one word to whoever sorts them into a few
+        blank = values.isna().to_numpy()
+        cells = [
+            "" if missing else cell_text(value)
+            for value, missing in zip(values, blank, strict=True)
+        ]
+    return pd.Series(cells, index=values.index, name=values.name, dtype=object)
+
+
+def cell_text(value: object) -> str:
+    """Text by which a value and a declared level are compared.
+
+    It is the same whatever else is in the column: 1 beside a missing value becomes 1.0 in pandas.
+
+    Examples
+    --------
+    >>> cell_text(1.0), cell_text(" own "), cell_text(True), cell_text(2.5)
+    ('1', 'own', 'True', '2.5')
+    """
+    if isinstance(value, Integral):
+        return str(value) if isinstance(value, bool) else str(int(value))
+    if isinstance(value, Real):
+        number = float(value)
+        if not np.isfinite(number):
+            return "" if np.isnan(number) else repr(number)
+        return str(int(number)) if number.is_integer() else repr(number)
+    return str(value).strip()
+
+
+def is_missing(text: pd.Series) -> npt.NDArray[np.bool_]:
+    """Mark the texts that stand for a missing value."""
+    return text.isin(MISSING).to_numpy(dtype=bool)
+
+
+def refuse_missing_text(values: pd.Series, place: Place) -> None:
+    """Raise a DataError if a text or numeric column has a missing value."""
+    numeric = pd.api.types.is_numeric_dtype(values)
+    where = values.isna().to_numpy() if numeric else is_missing(as_text(values))
+    _refuse_missing(values, where, place)
+
+
+def _refuse_text(column: object, where: npt.NDArray[np.bool_], place: Place) -> None:
+    if where.any():
+        raise DataError(
+            f"column {column!r} is not numeric: {place(int(where.argmax()))} is not a number "
+            f"({where.sum()} such values in all). Correct it, declare its levels with "
+            f"categories={{{column!r}: [...]}}, or leave the column out"
+        )
+
+
+def _refuse_missing(values: pd.Series, where: npt.NDArray[np.bool_], place: Place) -> None:
+    if where.any():
+        first = int(where.argmax())
+        token = _token(as_text(values.iloc[[first]]).iloc[0])
+        raise DataError(
+            f"column {values.name!r} has no value at {place(first)}{token} ({where.sum()} "
+            "missing in all). Rows are never dropped silently: fill the values in, remove those "
+            "lines, or leave the column out"
+        )
+
+
+def _refuse_infinite(column: object, where: npt.NDArray[np.bool_], place: Place) -> None:
+    if where.any():
+        raise DataError(
+            f"column {column!r} is infinite at {place(int(where.argmax()))} ({where.sum()} "
+            "such values in all): replace them by finite numbers"
+        )
+
+
+def _token(text: str) -> str:
+    """Quote the word that was taken for a missing value, such as "?"; nothing for an empty cell."""
+    return f", where {text!r} stands for a missing value" if text else ""
+
+
+def _as_floats(values: pd.Series) -> npt.NDArray[np.float64]:
+    try:
+        return values.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
+    except (TypeError, ValueError):  # complex numbers
+        return np.full(len(values), np.nan)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One column's cells as its declaration understands them.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows,)
+        Numbers inside the bounds, or places among the levels; NaN for the middle.
+    missing : ndarray of bool, shape (n_rows,)
+        Where no value is.
+    outside : ndarray of bool, shape (n_rows,)
+        Where a number was beyond the bounds and was moved to the nearer one.
+    undeclared : ndarray of bool, shape (n_rows,)
+        Where a cell holds what is not declared: an unknown level, text in place of a number, or
+        no value although none was to be missing.
+    """
+
+    values: FloatArray
+    missing: Mask
+    outside: Mask
+    undeclared: Mask
+
+
+def indicators(places: FloatArray, how_many: int) -> FloatArray:
+    """0/1 columns (n_rows, how_many) with a 1 at each place; none where the place is NaN.
+
+    Examples
+    --------
+    >>> indicators(np.array([1.0, np.nan]), 2).tolist()
+    [[0.0, 1.0], [0.0, 0.0]]
+    """
+    table: NDArray[np.bool_] = places[:, None] == np.arange(how_many)
+    return table.astype(float)
+
+
+_DAY, _MONTH = r"(0?[1-9]|[12]\d|3[01])", r"(0?[1-9]|1[0-2])"
+_CLOCK = r"([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"
+_FORMS = tuple(
+    re.compile(form)
+    for form in (
+        rf"\d{{4}}([-/.]){_MONTH}(\1{_DAY}{_CLOCK})?",  # 2019-01, 2019-01-05, with a time of day
+        rf"{_DAY}([-/.]){_MONTH}\2\d{{4}}{_CLOCK}",  # 05.01.2019
+        rf"{_MONTH}([-/.])({_DAY}\2)?\d{{4}}",  # 01/05/2019, 01/2019
+    )
+)
+
+
+def looks_like_dates(cells: pd.Series) -> bool:
+    """Whether all that is there are days or months of one form, and more than two of them.
+
+    Examples
+    --------
+    >>> looks_like_dates(pd.Series(["2019-01", "2019-02", "2020-11", None]))
+    True
+    >>> looks_like_dates(pd.Series(["05.01.2019", "31.12.2020", "1.2.2021"]))
+    True
+    >>> looks_like_dates(pd.Series(["1.2019", "2.2019", "3.2019"]))  # numbers
+    False
+    """
+    if pd.api.types.is_datetime64_any_dtype(cells):
+        return True
+    if pd.api.types.is_numeric_dtype(cells):
+        return False
+    words = as_text(cells)
+    found = pd.Series(words[~is_missing(words)].unique())
+    if np.isfinite(read_numbers(found)[0]).any():  # 1.2019 is a number
+        return False
+    return len(found) > 2 and any(all(form.fullmatch(one) for one in found) for form in _FORMS)

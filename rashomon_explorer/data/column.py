@@ -1,0 +1,205 @@
+"""What every kind of column has, and columns that are ignored."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import Any, ClassVar, Self
+
+import pandas as pd
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.data.cells import MISSING, Reading, cell_text
+from rashomon_explorer.data.messages import Bounds, Level, check_among, quoted, suggestion
+from rashomon_explorer.exceptions import DataError
+
+ROLES = ("feature", "sensitive", "target", "ignore")
+"""What a column is for; a model sees features alone."""
+
+MISSING_RULES = ("unexpected", "fill", "indicator", "refuse")
+"""What becomes of a cell without a value."""
+
+NO_VALUE = "(missing)"
+"""How the column is called that says that a value is missing, behind the name and "="."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """What every kind of column declares; all of it is public.
+
+    Parameters
+    ----------
+    name : str
+    role : {"feature", "sensitive", "target", "ignore"}, default="feature"
+    missing : {"unexpected", "fill", "indicator", "refuse"}, default="unexpected"
+        A missing value is filled in; ``"unexpected"`` tells the curator if there are many,
+        ``"indicator"`` marks it in a column of its own, ``"refuse"`` raises an error instead, which
+        tells something of the rows.
+    missing_values : sequence of str or number, default=()
+        What stands for a missing value, beside the usual ``""``, ``"NA"``, ``"?"``, … .
+    description : str, default=""
+    learnt : sequence of str, default=()
+        Names of what was learnt from the rows and no person has confirmed.
+    """
+
+    kind: ClassVar[str] = ""
+
+    name: str
+    _: KW_ONLY
+    role: str = "feature"
+    missing: str = "unexpected"
+    missing_values: Sequence[Level] = ()
+    description: str = ""
+    learnt: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise DataError(f"a column must have a name, got {self.name!r}")
+        check_among(self.role, ROLES, f"role of {self._called}")
+        check_among(self.missing, MISSING_RULES, f"missing of {self._called}")
+        for one in ("missing_values", "learnt"):
+            object.__setattr__(self, one, self._listed(one))
+        for one in self.learnt:
+            check_among(one, ["kind", *_names_of(self)], f"learnt of {self._called}")
+        self._check()
+
+    def _check(self) -> None:
+        """Raise unless what the kind adds fits."""
+
+    @property
+    def _called(self) -> str:
+        return f"column {self.name!r}"
+
+    def _listed(self, field: str) -> tuple[Any, ...]:
+        given = getattr(self, field)
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+            raise DataError(f"{field} of {self._called} must be a list, got {given!r}")
+        return tuple(given)
+
+    @property
+    def unconfirmed(self) -> tuple[str, ...]:
+        """What matters of what was learnt: nothing in a column that no fit looks at."""
+        decided = "role" in self.learnt  # whether it is a feature at all
+        return tuple(self.learnt) if decided or self.role in ("feature", "target") else ()
+
+    @property
+    def voids_guarantee(self) -> bool:
+        """Whether no guarantee holds before it is confirmed; labels of a target are assumed."""
+        assumed = {"levels"} if self.role == "target" else set()
+        return bool(set(self.unconfirmed) - assumed)
+
+    @property
+    def tokens(self) -> frozenset[str]:
+        """Texts that stand for a missing value."""
+        return MISSING | {cell_text(value) for value in self.missing_values}
+
+    @property
+    def encoded_names(self) -> tuple[str, ...]:
+        """Names of the columns that it becomes."""
+        marked = (f"{self.name}={NO_VALUE}",) if self.missing == "indicator" else ()
+        return (self.name, *marked)
+
+    @property
+    def encoded_bounds(self) -> tuple[Bounds, ...]:
+        """Range of each of them, in the column's own units."""
+        raise NotImplementedError
+
+    @property
+    def refuses(self) -> bool:
+        """Whether a row's cell may raise an error, which tells something of the row."""
+        return self.missing == "refuse"
+
+    def read(self, cells: pd.Series) -> Reading:
+        """Read the cells (n_rows,), each by itself; refuses nothing."""
+        raise NotImplementedError
+
+    def refused(self, reading: Reading) -> bool:
+        """Whether a cell is one that the declaration refuses."""
+        return self.missing == "refuse" and bool(reading.missing.any())
+
+    def in_units(self, reading: Reading) -> FloatArray:
+        """Columns (n_rows, k) in the column's own units, 0 and 1 for levels."""
+        raise NotImplementedError
+
+    def in_unit_size(self, reading: Reading) -> FloatArray:
+        """Columns (n_rows, k) whose squares add up to about 1 in a typical row."""
+        raise NotImplementedError
+
+    @property
+    def in_words(self) -> str:
+        """The declaration in one line."""
+        said = [" ".join(filter(None, [self.kind, self._values_in_words()]))]
+        said += [f"missing: {self.missing}"] * (self.missing != "unexpected")
+        said += [self.role] * (self.role != "feature")
+        said += [f"LEARNT, to be confirmed: {', '.join(self.learnt)}"] * bool(self.learnt)
+        return ", ".join(said)
+
+    def _values_in_words(self) -> str:
+        return ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """All that differs from the defaults, and the kind, as plain values."""
+        told: dict[str, Any] = {"kind": self.kind}
+        shared = [field.name for field in fields(Column)]  # written last
+        for field in sorted(fields(self), key=lambda one: one.name in shared):
+            value = getattr(self, field.name)
+            if field.name != "name" and value != field.default:
+                told[field.name] = list(value) if isinstance(value, tuple) else value
+        return told
+
+    @classmethod
+    def from_dict(cls, name: str, told: Mapping[str, Any]) -> Self:
+        """Make a column of plain values.
+
+        Raises
+        ------
+        DataError
+            If one is not known, lacks, or cannot be used.
+        """
+        known = [field.name for field in fields(cls) if field.name != "name"]
+        for field in told:
+            if field not in known:
+                raise DataError(
+                    f"column {name!r} of kind {cls.kind!r} has no setting {field!r}"
+                    f"{suggestion(field, known)}; the settings are {quoted(known, limit=20)}"
+                )
+        try:
+            return cls(name, **told)
+        except TypeError:
+            needed = [field for field in known if field in cls.__match_args__ and field not in told]
+            raise DataError(
+                f"column {name!r} of kind {cls.kind!r} must say its {quoted(needed)}"
+            ) from None
+
+
+def _names_of(column: Column) -> list[str]:
+    return [field.name for field in fields(column)]
+
+
+@dataclass(frozen=True)
+class Anything(Column):
+    """Text or numbers of which nothing is declared, and so no feature.
+
+    Parameters
+    ----------
+    name : str
+    role : {"ignore", "sensitive", "target"}, default="ignore"
+        A target of this kind has the labels that are found in it.
+    missing, missing_values, description, learnt
+        As for every :class:`Column`.
+
+    Examples
+    --------
+    >>> Anything("customer number").role
+    'ignore'
+    """
+
+    kind: ClassVar[str] = "anything"
+
+    _: KW_ONLY
+    role: str = "ignore"
+
+    def _check(self) -> None:
+        if self.role == "feature":
+            raise DataError(
+                f"{self._called} is a feature of which nothing is declared: say what it holds, "
+                "such as Numeric(name, (low, high)) or Categorical(name, levels), or role='ignore'"
+            )

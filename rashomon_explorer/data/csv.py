@@ -1,0 +1,565 @@
+"""Load a CSV file with its schema."""
+
+import codecs
+import csv
+import io
+import os
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.utils import Bunch
+
+from rashomon_explorer._utils.taint import mark
+from rashomon_explorer.data.bunch import (
+    Declaration,
+    check_declaration,
+    check_known,
+    make_bunch,
+    undeclared_features,
+)
+from rashomon_explorer.data.cells import to_numbers
+from rashomon_explorer.data.columns import Levelled
+from rashomon_explorer.data.encoder import warn_of_unconfirmed
+from rashomon_explorer.data.messages import Bounds, Place, check_unique, quoted
+from rashomon_explorer.data.schema import TableSchema
+from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning, users_line
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_LOOKED_AT = 20
+_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
+_NUMBER = re.compile(r"\s*[+-]?\d+(,\d+)?\s*")
+
+
+def separator_of(text: str) -> str:
+    r"""Name the separator under which most of the first lines have as many columns as the header.
+
+    Where the header has one column under each it is the comma.
+
+    Parameters
+    ----------
+    text : str
+        A header and rows, lines ended by ``"\n"``.
+
+    Returns
+    -------
+    str
+        A key of `SEPARATORS`.
+
+    Examples
+    --------
+    >>> separator_of("age;income\n20;1000,5\n"), separator_of("age\tpaid\n20\tno\n")
+    (';', '\t')
+    >>> separator_of("name;first,age\nDoe,20\n"), separator_of("one\n1\n")
+    (',', ',')
+    """
+    start = "\n".join(islice((line for line in text.split("\n") if line.strip()), _LOOKED_AT))
+    return max(SEPARATORS, key=lambda one: _fit(_widths(start, one)))
+
+
+def _fit(widths: list[int]) -> tuple[int, int]:
+    """Lines that are as wide as the header, and how wide it is; nothing where it is one column."""
+    if not widths or widths[0] < 2:
+        return 0, 0
+    return widths[1:].count(widths[0]), widths[0]
+
+
+def _widths(start: str, separator: str) -> list[int]:
+    reader = csv.reader(
+        io.StringIO(start, newline="\n"), delimiter=separator, skipinitialspace=separator != "\t"
+    )
+    try:
+        return [len(cells) for cells in reader]
+    except csv.Error:
+        return []
+
+
+def with_points(frame: pd.DataFrame, text_columns: Iterable[str]) -> tuple[pd.DataFrame, bool]:
+    """Write numbers with decimal commas as numbers; say whether there were any.
+
+    A column has them if more than half of its cells are numbers, some with a comma.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"rate": ["1,5", "2"], "place": ["1,5 km", "a,b"]})
+    >>> found, any_of_them = with_points(frame, [])
+    >>> found["rate"].tolist(), found["place"].tolist(), any_of_them
+    ([1.5, 2.0], ['1,5 km', 'a,b'], True)
+    """
+    kept, found = set(text_columns), {}
+    for label, cells in frame.items():
+        name = str(label)
+        if name in kept or pd.api.types.is_numeric_dtype(cells):
+            continue
+        words = cells.astype(str)
+        comma = words.str.fullmatch(_COMMA)
+        if not comma.any() or words.str.fullmatch(_NUMBER).mean() <= 0.5:
+            continue
+        points = words.where(~comma, words.str.replace(",", ".", regex=False))
+        numbers = pd.to_numeric(points, errors="coerce")
+        found[name] = points if numbers.isna().any() else numbers
+    return (frame.assign(**found) if found else frame), bool(found)
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """Columns of a CSV and the 1-based file line where each row starts."""
+
+    # (n_rows, n_columns): columns that hold only numbers are numeric, all others are text
+    frame: pd.DataFrame
+    lines: npt.NDArray[np.int64]  # (n_rows,)
+    # how the values are separated where that is not by commas: what was taken for granted
+    written: str = ""
+
+    def place(self, position: int) -> str:
+        """Name the file line of a row."""
+        return f"line {self.lines[position]}"
+
+
+def parse_csv(text: str, text_columns: Iterable[str] = ()) -> CsvTable:
+    r"""Parse text with a header, separated by commas, semicolons, tabs or bars.
+
+    Which of them is seen from the header and the first lines; where it is not commas, decimals may
+    be written with a comma. Blank lines are skipped; ``text_columns`` stay text even if all their
+    values look like numbers.
+
+    >>> table = parse_csv("age,home\n20,rent\n\n31,own\n")
+    >>> table.frame["age"].tolist(), table.lines.tolist()
+    ([20, 31], [2, 4])
+    >>> parse_csv("age;rate\n20;1,5\n").frame["rate"].tolist()
+    [1.5]
+    """
+    separator = separator_of(text)
+    names, header_line, body = _split_header(text, separator)
+    first_line = text[: len(text) - len(body)].count("\n") + 1
+    quoted = '"' in body
+    lines = (_lines_quoted if quoted else _lines_plain)(body, len(names), first_line, separator)
+    if not lines.size:
+        raise DataError(
+            f"the file has a header (line {header_line}) and no rows below it: add the rows"
+        )
+    frame = pd.read_csv(
+        io.StringIO(body),
+        sep=separator,
+        header=None,
+        names=names,
+        index_col=False,
+        dtype={name: str for name in text_columns if name in names},
+        # pandas must not guess that "NA" is missing: columns.py says it with the line
+        na_filter=False,
+        low_memory=False,
+        skipinitialspace=separator != "\t",
+    )
+    if separator == ",":
+        return CsvTable(frame, lines)
+    frame, decimals = with_points(frame, text_columns)
+    written = f"separated by {SEPARATORS[separator]}{' with decimal commas' if decimals else ''}"
+    return CsvTable(frame, lines, written)
+
+
+def _split_header(text: str, separator: str) -> tuple[list[str], int, str]:
+    """Read the header without pandas, which would rename a repeated column to ``name.1``."""
+    stream = io.StringIO(text, newline="\n")
+    spaced = separator != "\t"
+    reader = csv.reader(stream, delimiter=separator, skipinitialspace=spaced, strict=True)
+    line, names = 1, []
+    try:
+        for names in reader:
+            if len(names) > 1 or any(name.strip() for name in names):
+                break
+            line = reader.line_num + 1
+        else:
+            raise DataError("the file is empty: it needs a header line and rows below it")
+    except csv.Error as error:
+        raise DataError(f"the header on line {line} cannot be read: {error}") from error
+    names = [name.strip() for name in names]
+    _check_header(names, line)
+    return names, line, text[stream.tell() :]
+
+
+def _check_header(names: list[str], line: int) -> None:
+    for position, name in enumerate(names, start=1):
+        if not name:
+            raise DataError(
+                f"column {position} of {len(names)} has no name in the header on line {line}: "
+                "name it, or remove the column (or the comma at the end of the lines)"
+            )
+    try:
+        check_unique(names)
+    except DataError as error:
+        raise DataError(f"in the header on line {line}, {error}") from None
+
+
+def _lines_plain(body: str, width: int, first_line: int, separator: str) -> npt.NDArray[np.int64]:
+    """Row lines where no value is quoted: separators are counted on the bytes, a line at a time."""
+    content = np.frombuffer(body.encode(), dtype=np.uint8)
+    ends = np.flatnonzero(content == ord("\n"))
+    if content.size and content[-1] != ord("\n"):
+        ends = np.append(ends, content.size)
+    starts = np.concatenate([[0], ends + 1])[: ends.size]
+    commas = np.flatnonzero(content == ord(separator))
+    counts = np.searchsorted(commas, ends) - np.searchsorted(commas, starts) + 1
+    # only a line without a separator can be blank, so that few lines are looked at one by one
+    lone = np.flatnonzero(counts == 1)
+    blank = [
+        line for line in lone if not content[starts[line] : ends[line]].tobytes().strip(b" \t")
+    ]
+    rows = np.delete(np.arange(ends.size), blank)
+    wrong = rows[counts[rows] != width]
+    if wrong.size:
+        _refuse_ragged(first_line + int(wrong[0]), int(counts[wrong[0]]), width, separator)
+    return (first_line + rows).astype(np.int64)
+
+
+def _lines_quoted(body: str, width: int, first_line: int, separator: str) -> npt.NDArray[np.int64]:
+    """Row lines where a quoted value may hold separators and line ends."""
+    physical = body.split("\n")
+    reader = csv.reader(
+        io.StringIO(body, newline="\n"),
+        delimiter=separator,
+        skipinitialspace=separator != "\t",
+        strict=True,
+    )
+    lines: list[int] = []
+    start = 0
+    try:
+        for cells in reader:
+            if physical[start].strip(" \t") or len(cells) > 1:
+                if len(cells) != width:
+                    _refuse_ragged(first_line + start, len(cells), width, separator)
+                lines.append(first_line + start)
+            start = reader.line_num
+    except csv.Error as error:
+        raise DataError(
+            f"line {first_line + start} cannot be read ({error}): check its quotes"
+        ) from error
+    return np.array(lines, dtype=np.int64)
+
+
+def _refuse_ragged(line: int, found: int, width: int, separator: str) -> None:
+    word = SEPARATORS[separator].removesuffix("s")
+    raise DataError(
+        f"line {line} has {found} values, but the header names {width} columns: correct the "
+        f"line, and put a value that contains a {word} in double quotes"
+    )
+
+
+CsvSource = str | os.PathLike[str] | bytes | bytearray | memoryview | IO[bytes] | IO[str]
+
+_OTHER_MARKS = {
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+    b"PK\x03\x04": "a zip or spreadsheet file",
+    b"\x1f\x8b": "a gzip file",
+}
+
+
+def read_text(source: CsvSource) -> str:
+    r"""Read a whole CSV as text with ``\n`` line ends and no byte-order mark.
+
+    A file object may be binary or text. A byte that is not UTF-8 is named by offset and line.
+
+    >>> read_text(b"age\r\n20\r\n")
+    'age\n20\n'
+    """
+    content = _read(source)
+    text = content if isinstance(content, str) else _decode(content)
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise DataError(f"line {line} holds a NUL character: this is not a CSV file of text")
+    return text
+
+
+def _read(source: Any) -> str | bytes:
+    if isinstance(source, bytes | bytearray | memoryview):
+        return bytes(source)
+    if isinstance(source, str | os.PathLike):
+        return _read_file(source)
+    if callable(getattr(source, "read", None)):
+        try:
+            content = source.read()
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"the file was opened as text and is not {error.encoding}: open it in binary mode, "
+                "open(path, 'rb'), to be told the line"
+            ) from error
+        if isinstance(content, str | bytes):
+            return content
+    frame = ": a table in memory goes in as load_csv(frame.to_csv(index=False).encode(), ...)"
+    raise DataError(
+        f"expected a path, bytes or an open file to read a CSV from, got {type(source).__name__}"
+        f"{frame * callable(getattr(source, 'to_csv', None))}"
+    )
+
+
+def _read_file(path: str | os.PathLike[str]) -> bytes:
+    if isinstance(path, str) and "\n" in path:
+        raise DataError(
+            "a str is taken for a path, but this one has several lines: pass the CSV text as "
+            "bytes, text.encode()"
+        )
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot read {os.fspath(path)!r}: {error.strerror or error}") from error
+
+
+def _decode(content: bytes) -> str:
+    for first, kind in _OTHER_MARKS.items():
+        if content.startswith(first):
+            raise DataError(
+                f"the file looks like {kind} (byte offset 0, line 1), but a plain CSV in UTF-8 "
+                "is expected: save it as 'CSV UTF-8'"
+            )
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = content[: error.start].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        line = before.count(b"\n") + 1
+        raise DataError(
+            f"the file is not UTF-8: byte 0x{content[error.start]:02x} at byte offset "
+            f"{error.start}, line {line}. Save it as 'CSV UTF-8', or convert "
+            "it, for example with data.decode('latin-1').encode('utf-8')"
+        ) from None
+
+
+def load_csv(
+    source: CsvSource,
+    *,
+    target: str | None = None,
+    sensitive: Sequence[str] = (),
+    bounds: Mapping[str, Bounds] | None = None,
+    categories: Mapping[str, Sequence[Any]] | None = None,
+    task: str | None = None,
+    positive: Any = None,
+    target_bounds: Bounds | None = None,
+    classes: Sequence[Any] | None = None,
+    schema: TableSchema | str | os.PathLike[str] | None = None,
+    learn_bounds: bool = False,
+    drop: Sequence[str] = (),
+    name: str | None = None,
+) -> Bunch:
+    r"""Load a UTF-8 file with a header, separated by commas, semicolons, tabs or bars.
+
+    Which of them is seen from the first lines. Where it is not commas, ``1,5`` is one and a half.
+
+    Every feature needs a public declaration: a numeric one its ``bounds``, a categorical one its
+    ``categories``. A value outside the declared bounds is clipped to the nearer bound; that is
+    not an error, because complaining about it would tell something about the rows.
+
+    Parameters
+    ----------
+    source : path, bytes or file object
+        An upload's bytes do.
+    target : str
+        Column to predict.
+    sensitive : sequence of str
+        Columns, numbers or text, put in ``sensitive`` and kept out of ``X``.
+    bounds : dict of str to (float, float)
+        Range of every numeric feature, from knowledge of the domain.
+    categories : dict of str to sequence
+        Levels of every categorical feature: one 0/1 column ``"column=level"`` each. A sensitive
+        column may have levels too; they are then checked.
+    task : {"classification", "regression"}, optional
+        By default regression if ``target_bounds`` is given; otherwise classification, provided
+        that the target has at most 20 distinct labels, all text or whole numbers.
+    positive : object, optional
+        Class coded 1, all others 0. By default the classes are coded in sorted order.
+    target_bounds : (float, float), optional
+        Range of a regression target; values outside are clipped.
+    classes : sequence, optional
+        Every label of the target that may occur, in the order of their codes; any other is
+        refused. Without them the labels are read off the rows: the target carries that mark in
+        ``schema``, each guarantee states that the labels that occur are public, and an estimator
+        with a ledger, or the page, asks for declared or confirmed ones.
+    schema : TableSchema, str or path, optional
+        The whole declaration, or its file, in place of ``target``, ``sensitive``, ``bounds``,
+        ``categories``, ``target_bounds`` and ``classes``. What it says of missing values and
+        unknown levels is done; without it both are refused.
+    learn_bounds : bool, default=False
+        Take bounds that are not declared from the smallest and largest value. This reads the
+        rows: no privacy guarantee holds then.
+    drop : sequence of str
+        Columns left out altogether, such as identifiers.
+    name : str, optional
+        By default the file's name without its ending, or "csv".
+
+    Returns
+    -------
+    sklearn.utils.Bunch
+        As :func:`load_dataset` returns; ``bounds_learnt`` is True if any bound was learnt.
+
+    Raises
+    ------
+    DataError
+        Naming the column or the file line (from 1) that is wrong, and what to do.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If a bound was learnt from the rows.
+    RowsClippedWarning
+        If more than 1 % of a column's values are outside its declared range (curator).
+
+    Examples
+    --------
+    >>> rows = b"age,home,repaid\n20,rent,no\n44,own,yes\n90,own,yes\n"
+    >>> data = load_csv(
+    ...     rows,
+    ...     target="repaid",
+    ...     bounds={"age": (18, 90)},
+    ...     categories={"home": ["own", "rent"]},
+    ...     classes=["no", "yes"],
+    ... )
+    >>> data.X
+        age  home=own  home=rent
+    0  20.0       0.0        1.0
+    1  44.0       1.0        0.0
+    2  90.0       1.0        0.0
+    >>> data.y.tolist(), data.classes
+    ([0, 1, 1], ['no', 'yes'])
+    """
+    said = {
+        "target": target,
+        "sensitive": _names(sensitive, "sensitive"),
+        "bounds": _mapping(bounds, "bounds"),
+        "categories": _mapping(categories, "categories"),
+        "target_bounds": target_bounds,
+        "classes": classes,
+    }
+    declared = _declared(said, schema, task, positive, learn_bounds)
+    table = parse_csv(read_text(source), text_columns=_of_levels(declared))
+    dropped = _names(drop, "drop")
+    check_known(dropped, list(table.frame.columns), "drop")
+    frame = table.frame.drop(columns=list(dropped))
+    check_declaration(declared, list(frame.columns), len(frame))
+    if learn_bounds:
+        declared = _learn(frame, declared, table.place)
+    _refuse_undeclared(frame, declared)
+    data = make_bunch(
+        frame,
+        declared,
+        name=name or _name(source),
+        description=f"Rows of a CSV file{', ' * bool(table.written)}{table.written}, declared by "
+        "the user.",
+        source="your own CSV",
+        place=table.place,
+    )
+    if data.bounds_learnt:
+        for part in (data.X, data.y):
+            mark(part, "bounds were learnt from the rows")
+        _warn(declared)
+    return data
+
+
+def _refuse_undeclared(frame: pd.DataFrame, declared: Declaration) -> None:
+    """Say which declarations are absent, with a skeleton that shows no value of the rows."""
+    unknown = undeclared_features(frame.columns, declared.sensitive, declared)
+    if not unknown:
+        return
+    numeric = [column for column in unknown if _looks_numeric(frame[column])]
+    text = [column for column in unknown if column not in numeric]
+    parts = []
+    if numeric:
+        pairs = ", ".join(f"{column!r}: (low, high)" for column in numeric)
+        parts.append(
+            f"numeric columns without public bounds: {len(numeric)}. Pass, with numbers from "
+            f"knowledge of the domain (not from the rows),\n    bounds={{{pairs}}}"
+        )
+    if text:
+        pairs = ", ".join(f"{column!r}: ['level', 'level']" for column in text)
+        parts.append(
+            f"text columns without declared levels: {len(text)}. Pass\n"
+            f"    categories={{{pairs}}}\nor make a column sensitive"
+        )
+    raise DataError("\n".join(parts) + f"\nor leave a column out: drop={unknown[:1]!r}")
+
+
+def _warn(declared: Declaration) -> None:
+    if declared.given is not None:
+        warn_of_unconfirmed(declared.given)
+        return
+    warnings.warn(
+        f"the bounds of {quoted(declared.learnt)} were learnt from the rows, so that no privacy "
+        "guarantee holds; declare them from knowledge of the domain instead",
+        PrivacyLeakWarning,
+        stacklevel=users_line(),
+    )
+
+
+def _declared(
+    said: Mapping[str, Any], schema: Any, task: str | None, positive: Any, learn_bounds: bool
+) -> Declaration:
+    if schema is None:
+        if said["target"] is None:
+            raise DataError("name the column to predict, target=..., or give a schema that does")
+        return Declaration(**said, task=task, positive=positive)
+    beside = [name for name, value in {**said, "learn_bounds": learn_bounds}.items() if value]
+    if beside:
+        raise DataError(f"the schema says all of it: take {', '.join(beside)} out")
+    return Declaration.of_schema(TableSchema.of(schema), task, positive)
+
+
+def _of_levels(declared: Declaration) -> list[str]:
+    """Columns whose text is compared with levels, so that 01 must not become 1."""
+    if declared.given is None:
+        labels = [] if declared.classes is None else [declared.target]
+        return [*declared.categories, *labels]
+    return [column.name for column in declared.given.columns if isinstance(column, Levelled)]
+
+
+def _learn(frame: pd.DataFrame, declared: Declaration, place: Place) -> Declaration:
+    """Fill in the bounds that are not declared from the rows."""
+    unknown = undeclared_features(frame.columns, declared.sensitive, declared)
+    numeric = [column for column in unknown if _looks_numeric(frame[column])]
+    learnt = {column: _range(frame[column], place) for column in numeric}
+    declared = replace(declared, bounds={**declared.bounds, **learnt})
+    if declared.task == "regression" and declared.target_bounds is None:
+        pair = _range(frame[declared.target], place)
+        learnt = {**learnt, declared.target: pair}
+        declared = replace(declared, target_bounds=pair)
+    return replace(declared, learnt=tuple(learnt))
+
+
+def _range(values: pd.Series, place: Place) -> Bounds:
+    numbers = to_numbers(values, place)
+    low, high = float(numbers.min()), float(numbers.max())
+    if low == high:
+        raise DataError(
+            f"column {values.name!r} is constant, so that no bounds can be learnt: declare them, "
+            f"or leave it out with drop=[{values.name!r}]"
+        )
+    return low, high
+
+
+def _looks_numeric(values: pd.Series) -> bool:
+    """Whether a column is one of numbers, be it with missing or spoilt values here and there."""
+    if pd.api.types.is_numeric_dtype(values):
+        return True
+    return bool(pd.to_numeric(values, errors="coerce").notna().mean() > 0.5)
+
+
+def _names(names: Any, role: str) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise DataError(f"{role} must be a list of column names, got the str {names!r}")
+    return tuple(names)
+
+
+def _mapping(pairs: Any, role: str) -> Mapping[str, Any]:
+    if pairs is None:
+        return {}
+    if not isinstance(pairs, Mapping):
+        raise DataError(f"{role} must be a dict with a column a key, got {type(pairs).__name__}")
+    return pairs
+
+
+def _name(source: CsvSource) -> str:
+    return Path(source).stem if isinstance(source, str | os.PathLike) else "csv"

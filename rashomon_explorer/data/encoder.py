@@ -1,0 +1,503 @@
+"""Encode the rows of a table as its schema describes."""
+
+import math
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.containers import check_readable, column_labels, is_frame, values_of
+from rashomon_explorer._utils.sklearn_compat import Interval, fit_context, input_names
+from rashomon_explorer._utils.taint import CarriesLeaks
+from rashomon_explorer.data.cells import Reading, as_text, read_numbers
+from rashomon_explorer.data.clipping import WORTH_A_WORD, clip_rows, warn_if_clipped
+from rashomon_explorer.data.column import Column
+from rashomon_explorer.data.columns import Levelled, Numeric
+from rashomon_explorer.data.messages import quoted
+from rashomon_explorer.data.schema import TableSchema
+from rashomon_explorer.data.tables import cells_of, find_features, names_of_features
+from rashomon_explorer.exceptions import (
+    DataError,
+    PrivacyLeakWarning,
+    UndeclaredValueWarning,
+    users_line,
+)
+
+_MOST_NAMED = 3
+
+
+def encoded_rows(schema: TableSchema, X: Any, row_norm: float = 1.0) -> FloatArray:
+    """Encode a table so that a typical row has about the norm asked for.
+
+    Each of the schema's F features counts the same: over its typical range, or whatever level it
+    has, its columns have mean square 1, and all are multiplied by row_norm/√F. Rows may be longer.
+
+    Parameters
+    ----------
+    schema : TableSchema
+    X : DataFrame of pandas or polars, or array-like of shape (n_rows, n_columns)
+    row_norm : float, default=1.0
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_encoded)
+        Row i follows from row i of the table and the schema alone.
+
+    Raises
+    ------
+    DataError
+        If columns are not what the schema declares, or a cell is one that it refuses.
+
+    Warns
+    -----
+    RowsClippedWarning, UndeclaredValueWarning
+        If more than 1 % of the rows hold a value beyond its bounds, or one that is not declared
+        (curator).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from rashomon_explorer.data import Categorical, Numeric
+    >>> schema = TableSchema([Numeric("age", (20, 80)), Categorical("home", ["own", "rent"])])
+    >>> encoded_rows(schema, pd.DataFrame({"age": [50], "home": ["own"]})).round(3)
+    array([[ 0. ,  0.5, -0.5]])
+    """
+    return _in_size(readings_of(schema, X), row_norm)
+
+
+def encoded_quietly(schema: TableSchema, X: Any, row_norm: float = 1.0) -> FloatArray:
+    """Encode as :func:`encoded_rows`, without a word about values beyond what is declared.
+
+    For a block of a table that is encoded again in every pass.
+    """
+    return _in_size(_read(schema, X), row_norm)
+
+
+def _in_size(read: list[tuple[Column, Reading]], row_norm: float) -> FloatArray:
+    scale = row_norm / math.sqrt(len(read))
+    return np.column_stack([scale * column.in_unit_size(reading) for column, reading in read])
+
+
+def readings_of(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
+    """Read every feature of a table; raises and warns as :func:`encoded_rows`.
+
+    Parameters
+    ----------
+    schema : TableSchema
+    X : DataFrame of pandas or polars, or array-like of shape (n_rows, n_columns)
+
+    Returns
+    -------
+    list of (Column, Reading)
+        In the schema's order.
+
+    Raises
+    ------
+    DataError
+        If columns are not what the schema declares, or a cell is one that it refuses.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from rashomon_explorer.data import Numeric
+    >>> ((_, reading),) = readings_of(
+    ...     TableSchema([Numeric("age", (20, 80))]), pd.DataFrame({"age": [50]})
+    ... )
+    >>> reading.values.tolist()
+    [50.0]
+    """
+    read = _read(schema, X)
+    _say_what_was_clipped({column.name: reading.outside for column, reading in read})
+    say_what_was_undeclared({column.name: reading.undeclared for column, reading in read})
+    return read
+
+
+def _read(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
+    places = find_features(schema, X)
+    cells = cells_of(X)
+    read: list[tuple[Column, Reading]] = []
+    for column, place in zip(schema.features, places, strict=True):
+        reading = column.read(cells(column, place))
+        if column.refused(reading):
+            raise DataError(
+                f"column {column.name!r} holds a value that its declaration refuses "
+                f"({_rules(column)}): correct it, or declare what is to become of it"
+            )
+        read.append((column, reading))
+    return read
+
+
+def _rules(column: Any) -> str:
+    rules = [rule for rule in ("missing", "unknown") if getattr(column, rule, "") == "refuse"]
+    return " and ".join(f"{rule}='refuse'" for rule in rules)
+
+
+def _say_what_was_clipped(masks: Mapping[str, Mask]) -> None:
+    warn_if_clipped(
+        _share(masks),
+        f"rows hold a value outside its declared bounds{_most_often(masks)}",
+        "If the bounds are not what can occur, declare wider ones.",
+    )
+
+
+def say_what_was_undeclared(masks: Mapping[str, Mask]) -> None:
+    """Tell the curator if more than 1 % of the rows hold what is not declared.
+
+    Parameters
+    ----------
+    masks : mapping of str to ndarray of bool, shape (n_rows,)
+        Where each column does.
+
+    Warns
+    -----
+    UndeclaredValueWarning
+        Naming the columns; no number of rows.
+
+    Examples
+    --------
+    >>> say_what_was_undeclared({"home": np.zeros(3, dtype=bool)})
+    """
+    if _share(masks) > WORTH_A_WORD:
+        warnings.warn(
+            "more than 1 % of the rows hold a value that the schema does not declare, or none "
+            f"where one is expected{_most_often(masks)}, and were read as its rules say. Declare "
+            "the level, unknown='other', or missing='indicator' or 'fill'. (Curator: this was read "
+            "from private rows.)",
+            UndeclaredValueWarning,
+            stacklevel=users_line(),
+        )
+
+
+def _share(masks: Mapping[str, Mask]) -> float:
+    return float(np.logical_or.reduce(list(masks.values())).mean())
+
+
+def _most_often(masks: Mapping[str, Mask]) -> str:
+    shares = sorted((-mask.mean(), name) for name, mask in masks.items() if mask.any())
+    worst = [name for _, name in shares[:_MOST_NAMED]]
+    return f" (most often in {quoted(worst)})" if worst else ""
+
+
+class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
+    """Encode a table by its schema: numbers scaled, levels as columns, missing values marked.
+
+    Everything that is done to a row follows from the schema and that row, so that it costs no
+    privacy. Each feature counts the same, a typical row has about norm ``row_norm``, and a longer
+    one is shortened to it.
+
+    Parameters
+    ----------
+    schema : TableSchema, str, path or None, default=None
+        The declaration, or its file. None takes every column for a number from −1 to 1.
+    row_norm : float, default=1.0
+        Bound of a row's norm, as ``row_norm`` of the estimator behind.
+
+    Attributes
+    ----------
+    schema_ : TableSchema
+        The declaration that was used.
+    feature_groups_ : dict of str to tuple of str
+        Which columns are one feature.
+    n_features_in_ : int
+        Number of columns of the table that are features; a target beside them is none.
+    feature_names_in_ : ndarray of str
+        Their names in the table's order, where they have any.
+
+    See Also
+    --------
+    PublicBoundsScaler : For tables of numbers alone, scaled so that no row is longer than 1.
+
+    Notes
+    -----
+    A schema with values that were learnt from the rows warns, and what is fitted to the encoded
+    rows has no guarantee (:func:`privacy_leaks` names it, too), until they are confirmed. A column
+    with ``missing="refuse"`` or ``unknown="refuse"`` may raise an error that tells of a row; in
+    front of an estimator no ledger was charged for that.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from rashomon_explorer.data import Categorical, Numeric, TableSchema
+    >>> schema = TableSchema([Numeric("age", (20, 80)), Categorical("home", ["own", "rent"])])
+    >>> frame = pd.DataFrame({"age": [50, None], "home": ["own", "tent"]})
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     TableEncoder(schema).fit_transform(frame).round(3)
+       age  home=own  home=rent
+    0  0.0       0.5       -0.5
+    1  0.0       0.0        0.0
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "schema": [TableSchema, str, os.PathLike, None],
+        "row_norm": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        schema: TableSchema | str | os.PathLike[str] | None = None,
+        *,
+        row_norm: float = 1.0,
+    ) -> None:
+        self.schema = schema
+        self.row_norm = row_norm
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: object = None) -> "TableEncoder":
+        """Compare the table's columns with the schema; no value is read.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+        y : ignored
+
+        Raises
+        ------
+        DataError
+            If columns lack or are not declared.
+
+        Warns
+        -----
+        PrivacyLeakWarning
+            If values of the schema were learnt from the rows and not confirmed.
+        """
+        self.note_columns(X)
+        warn_of_unconfirmed(self.schema_)
+        return self
+
+    def note_columns(self, X: Any) -> "TableEncoder":
+        """Do what :meth:`fit` does without a warning, for who has warned already.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+        """
+        if self.schema is None:
+            self._numbers(X, reset=True)
+            names = getattr(self, "feature_names_in_", None)
+            if names is None:
+                names = [f"x{j}" for j in range(self.n_features_in_)]
+            self.schema_ = TableSchema(tuple(Numeric(str(name), (-1, 1)) for name in names))
+        else:
+            self.schema_ = TableSchema.of(self.schema)
+            self._note_columns(X, find_features(self.schema_, X))
+        self.feature_groups_ = self.schema_.feature_groups
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Encode rows.
+
+        Parameters
+        ----------
+        X : DataFrame or array-like of shape (n_samples, n_columns)
+
+        Returns
+        -------
+        ndarray or DataFrame of shape (n_samples, n_encoded)
+            A DataFrame with its names for a DataFrame of pandas, unless ``set_output`` says
+            otherwise. It carries a mark if values of the schema, or the rows, were learnt.
+
+        Raises
+        ------
+        DataError
+            If columns lack or are not declared, or a cell is one that the schema refuses.
+
+        Warns
+        -----
+        RowsClippedWarning, UndeclaredValueWarning
+            If more than 1 % of the rows hold a value beyond its bounds, or one that is not
+            declared (curator).
+        """
+        rows = self._numbers(X, reset=False) if self.schema is None else X
+        return clip_rows(encoded_rows(self.schema_, rows, self.row_norm), self.row_norm)[0]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the encoded columns: ``"age"``, ``"age=(missing)"``, ``"home=own"``.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the table's columns, for a table of numbers without a schema.
+        """
+        check_is_fitted(self)
+        if self.schema is None:
+            return input_names(self, input_features)
+        return np.asarray(self.schema_.encoded_names, dtype=object)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Missing values and, with a schema, text are welcome; nothing is learnt from rows."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = tags.input_tags.categorical = self.schema is not None
+        return tags
+
+    def _numbers(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
+        """Array of numbers, checked as scikit-learn does."""
+        check_readable("X", X)
+        rows = validate_data(
+            self, values_of(X), dtype=np.float64, ensure_all_finite=False, reset=reset
+        )
+        return np.asarray(rows)
+
+    def _note_columns(self, X: Any, places: list[Any]) -> None:
+        labels = column_labels(X)
+        if labels is not None:
+            self.feature_names_in_ = names_of_features(labels, places)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.n_features_in_ = len(places)
+
+    def _leak(self) -> str:
+        return self.schema_.leak
+
+
+def warn_of_unconfirmed(schema: TableSchema) -> None:
+    """Warn that there is no guarantee behind a schema whose values nobody confirmed.
+
+    Parameters
+    ----------
+    schema : TableSchema
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        Naming the columns, and what to do.
+
+    Examples
+    --------
+    >>> warn_of_unconfirmed(TableSchema([Numeric("age", (18, 90))]))
+    """
+    if schema.leak:
+        waiting = ", ".join(f"{name} ({', '.join(of)})" for name, of in schema.unconfirmed.items())
+        warnings.warn(
+            f"{schema.leak}: {waiting}. No privacy guarantee holds of what is fitted to these "
+            "rows. Check each against what is public, correct it with schema.declare(column, ...), "
+            "and then schema.confirm(column, ...); or take the line “learnt” out of its file",
+            PrivacyLeakWarning,
+            stacklevel=users_line(),
+        )
+
+
+@dataclass(frozen=True)
+class UnitEncoder:
+    """Numbers as they are, levels as 0 and 1, places in an order from 0; row by row.
+
+    Parameters
+    ----------
+    schema : TableSchema
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from rashomon_explorer.data import Categorical, Numeric
+    >>> columns = [Numeric("age", (20, 80)), Categorical("home", ["a", "b"])]
+    >>> encoder = UnitEncoder(TableSchema(columns))
+    >>> encoder.transform(pd.DataFrame({"age": [50], "home": ["b"]})).tolist()
+    [[50.0, 0.0, 1.0]]
+    """
+
+    schema: TableSchema
+
+    def transform(self, X: Any) -> FloatArray:
+        """Encode a table.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, or array-like of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_encoded)
+            Columns are ``schema.encoded_names``.
+
+        Raises
+        ------
+        DataError
+            If columns are not what the schema declares, or a cell is one that it refuses.
+        """
+        read = readings_of(self.schema, X)
+        return np.column_stack([column.in_units(reading) for column, reading in read])
+
+    def get_feature_names_out(self) -> NDArray[Any]:
+        """Names of the encoded columns."""
+        return np.array(self.schema.encoded_names, dtype=object)
+
+
+_MANY = 10  # rows that all lie outside a named column's bounds: scaled, and not unusual
+_RAW = (
+    "Give the raw table, with the cells that the schema declares and not codes or scaled numbers; "
+    "a DataFrame is read by its column names, an array in the schema's order"
+)
+
+
+def check_cell_kinds(schema: TableSchema, X: Any) -> None:
+    """Refuse a table that is encoded otherwise than a schema declares.
+
+    A column is refused if all its cells are numbers where the levels are text, text where numbers
+    are declared, or numbers outside the declared bounds: in an array without column names always,
+    in a DataFrame from ten rows on, since a few rows may be unusual.
+
+    Parameters
+    ----------
+    schema : TableSchema
+    X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
+
+    Raises
+    ------
+    DataError
+        Naming the first such column; or if columns lack or are not declared.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.data import Categorical
+    >>> schema = TableSchema([Categorical("home", ["own", "rent"])])
+    >>> check_cell_kinds(schema, pd.DataFrame({"home": ["own", "tent"]}))
+    >>> check_cell_kinds(schema, pd.DataFrame({"home": [0, 1]}))
+    Traceback (most recent call last):
+        ...
+    rashomon_explorer.exceptions.DataError: column 'home' holds numbers, and the schema declares \
+categorical 'own', 'rent'. Give the raw table, ...
+    """
+    cells = cells_of(X)
+    places = find_features(schema, X)
+    for column, place in zip(schema.features, places, strict=True):
+        found = _foreign(column, cells(column, place), named=is_frame(X))
+        if found:
+            raise DataError(
+                f"column {column.name!r} holds {found}, and the schema declares "
+                f"{column.in_words}. {_RAW}"
+            )
+
+
+def _foreign(column: Column, cells: pd.Series, *, named: bool) -> str:
+    """Say what a column holds instead of what is declared; empty if it holds that."""
+    text = as_text(cells)
+    present = ~text.isin(column.tokens).to_numpy(dtype=bool)
+    if not present.any():
+        return ""
+    reading = column.read(cells)
+    if not isinstance(column, Levelled):
+        if reading.undeclared[present].all():
+            return "no such value"
+        few = named and present.sum() < _MANY
+        return "" if few or not reading.outside[present].all() else "no value within its bounds"
+    if not reading.undeclared[present].all():
+        return ""
+    numbers, levels = _are_numbers(text[present]), _are_numbers(pd.Series(column.texts))
+    if numbers.all() and not levels.any():
+        return "numbers"
+    return "text" if levels.all() and not numbers.any() else ""
+
+
+def _are_numbers(text: pd.Series) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    return ~read_numbers(text.astype(object), frozenset())[1]

@@ -1,0 +1,393 @@
+"""A table's declaration: all that is public about its columns, in one object."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer.data.column import Anything, Column
+from rashomon_explorer.data.columns import KINDS, Levelled, Numeric, column_of
+from rashomon_explorer.data.messages import Bounds, Level, check_unique, quoted, suggestion
+from rashomon_explorer.data.schema_files import (
+    dictionary_values,
+    json_text,
+    json_values,
+    toml_text,
+    toml_values,
+    values_of_file,
+    write_file,
+)
+from rashomon_explorer.exceptions import DataError
+
+LEARNT = "values of the schema were learnt from the rows and nobody confirmed them"
+"""Why there is no guarantee behind a schema that was only proposed."""
+
+
+@dataclass(frozen=True, repr=False)
+class TableSchema(Shown):
+    """What is public about a table: its columns, what they can hold, and what they are for.
+
+    A fit behind a schema looks at no row to find out how many columns there are or how they are
+    scaled, and that costs no privacy. What was learnt from the rows and not confirmed
+    (:func:`propose_schema`) takes the guarantee away until it is.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        :class:`Numeric`, :class:`Categorical`, :class:`Ordered`, :class:`YesNo` or
+        :class:`Anything`, in the table's order.
+
+    Raises
+    ------
+    DataError
+        If a name occurs twice, or more than one column is the target.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.data import Categorical, Numeric, YesNo
+    >>> schema = TableSchema(
+    ...     [
+    ...         Numeric("age", (18, 100), typical=(20, 70), missing="indicator"),
+    ...         Categorical("home", ["own", "rent", "free"]),
+    ...         YesNo("repaid", role="target"),
+    ...     ]
+    ... )
+    >>> schema
+    TableSchema
+      age     numeric 18 to 100, typically 20 to 70, missing: indicator
+      home    categorical 'own', 'rent', 'free'
+      repaid  yes/no 'no', 'yes', target
+    >>> schema.encoded_names
+    ('age', 'age=(missing)', 'home=own', 'home=rent', 'home=free')
+    """
+
+    columns: Sequence[Column]
+
+    def __post_init__(self) -> None:
+        given = self.columns
+        if isinstance(given, Mapping):
+            raise DataError("columns must be a list of columns; a dict goes into from_dict")
+        columns = tuple(given)
+        for column in columns:
+            if not isinstance(column, Column):
+                raise DataError(f"columns must be declared columns, got {column!r}")
+        object.__setattr__(self, "columns", columns)
+        check_unique(column.name for column in columns)
+        targets = [column.name for column in columns if column.role == "target"]
+        if len(targets) > 1:
+            raise DataError(f"one column can be the target, got {quoted(targets)}")
+        check_unique(self.encoded_names)
+
+    def __iter__(self) -> Iterator[str]:
+        return (column.name for column in self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise DataError(
+            f"the schema has no column {name!r}{suggestion(name, self)}; it has {quoted(self)}"
+        )
+
+    @property
+    def features(self) -> tuple[Column, ...]:
+        """Columns that models see."""
+        return tuple(column for column in self.columns if column.role == "feature")
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Names of the columns kept to compare groups."""
+        return tuple(column.name for column in self.columns if column.role == "sensitive")
+
+    @property
+    def target(self) -> Column | None:
+        """The column to predict."""
+        return next((column for column in self.columns if column.role == "target"), None)
+
+    @property
+    def classes(self) -> tuple[Level, ...] | None:
+        """Declared labels of the target; None where they are not declared or it is a number."""
+        return tuple(self.target.levels) if isinstance(self.target, Levelled) else None
+
+    @property
+    def target_bounds(self) -> Bounds | None:
+        """Declared range of a numeric target."""
+        return self.target.bounds if isinstance(self.target, Numeric) else None
+
+    @property
+    def encoded_names(self) -> tuple[str, ...]:
+        """Names of the columns that a model gets; how many there are is public."""
+        return tuple(name for column in self.features for name in column.encoded_names)
+
+    @property
+    def feature_groups(self) -> dict[str, tuple[str, ...]]:
+        """Which of them are one feature: those of a column that became several."""
+        several = [column for column in self.features if len(column.encoded_names) > 1]
+        return {column.name: column.encoded_names for column in several}
+
+    @property
+    def unconfirmed(self) -> dict[str, tuple[str, ...]]:
+        """What was learnt from the rows and matters to a fit, by column."""
+        return {column.name: column.unconfirmed for column in self.columns if column.unconfirmed}
+
+    @property
+    def leak(self) -> str:
+        """Why there is no guarantee behind this schema; empty if at most labels are unconfirmed."""
+        return LEARNT if any(column.voids_guarantee for column in self.columns) else ""
+
+    @property
+    def refusing(self) -> tuple[str, ...]:
+        """Columns whose cells may raise an error, which tells something of the rows."""
+        return tuple(column.name for column in self.features if column.refuses)
+
+    def confirm(self, *names: str, only: Iterable[str] | None = None) -> Self:
+        """Say that what was learnt of some columns is public knowledge, as you have checked.
+
+        Parameters
+        ----------
+        *names : str
+            Columns; ``*schema`` for all of them.
+        only : iterable of str, optional
+            Which of their values, such as ``["bounds"]``; by default all.
+
+        Raises
+        ------
+        DataError
+            If no column is named or there is none of that name.
+
+        Examples
+        --------
+        >>> from rashomon_explorer.data import Numeric
+        >>> schema = TableSchema([Numeric("age", (18, 90), learnt=["kind", "bounds"])])
+        >>> schema.confirm("age", only=["kind"]).unconfirmed, schema.confirm("age").unconfirmed
+        ({'age': ('bounds',)}, {})
+        """
+        if not names:
+            waiting = quoted(one.name for one in self.columns if one.learnt) or "none"
+            raise DataError(f"name the columns that you have checked; unconfirmed are {waiting}")
+        changed = self
+        for name in names:
+            column = self[name]
+            chosen = column.learnt if only is None else tuple(only)
+            left = tuple(value for value in column.learnt if value not in chosen)
+            changed = changed._with(replace(column, learnt=left))
+        return changed
+
+    def declare(self, name: str, **values: Any) -> Self:
+        """Say more about a column; what you say needs no confirming.
+
+        Parameters
+        ----------
+        name : str
+            A column of the schema.
+        **values
+            ``kind`` or settings of its kind. What another kind has no place for is dropped.
+
+        Raises
+        ------
+        DataError
+            If there is no such column or setting, or it cannot be used.
+
+        Examples
+        --------
+        >>> from rashomon_explorer.data import Numeric
+        >>> schema = TableSchema([Numeric("status", (1, 4), learnt=["kind", "bounds"])])
+        >>> schema.declare("status", kind="categorical", levels=[1, 2, 3, 4])
+        TableSchema
+          status  categorical 1, 2, 3, 4
+        """
+        column = self[name]
+        told = column.to_dict()
+        kind = KINDS.get(values.get("kind", column.kind), type(column))
+        kept = {field: told[field] for field in told if field in kind.__dataclass_fields__}
+        left = [
+            one
+            for one in column.learnt
+            if one not in values and one != "kind" and one in kind.__dataclass_fields__
+        ]
+        merged = {"kind": column.kind, **kept, "learnt": left, **values}
+        return self._with(column_of(name, merged))
+
+    def _with(self, changed: Column) -> Self:
+        columns = [changed if one.name == changed.name else one for one in self.columns]
+        return replace(self, columns=columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Write the schema as plain values, as a file holds them.
+
+        Examples
+        --------
+        >>> from rashomon_explorer.data import Numeric
+        >>> TableSchema([Numeric("age", (18, 90))]).to_dict()
+        {'columns': {'age': {'kind': 'numeric', 'bounds': [18.0, 90.0]}}}
+        """
+        return {"columns": {column.name: column.to_dict() for column in self.columns}}
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Self:
+        """Make a schema of plain values.
+
+        Raises
+        ------
+        DataError
+            Naming the column that cannot be used and why.
+        """
+        columns = told.get("columns") if isinstance(told, Mapping) else None
+        if not isinstance(columns, Mapping) or not columns:
+            raise DataError('a schema must have a table "columns" with an entry a column')
+        if strange := [key for key in told if key != "columns"]:
+            raise DataError(f'a schema has "columns" alone, got {quoted(strange)} beside it')
+        return cls(tuple(column_of(name, about) for name, about in columns.items()))
+
+    def to_toml(self) -> str:
+        """Write the schema as TOML; what was learnt is marked, for a person to take the mark off.
+
+        Examples
+        --------
+        >>> from rashomon_explorer.data import Numeric
+        >>> print(TableSchema([Numeric("age", (18, 90), learnt=["bounds"])]).to_toml())
+        [columns.age]
+        kind = "numeric"
+        bounds = [18.0, 90.0]
+        learnt = ["bounds"]
+        <BLANKLINE>
+        """
+        return toml_text(self.to_dict())
+
+    @classmethod
+    def from_toml(cls, text: str) -> Self:
+        """Read what :meth:`to_toml` or a person writes; a DataError names what is wrong."""
+        return cls.from_dict(toml_values(text))
+
+    def to_json(self) -> str:
+        """Write the schema as JSON."""
+        return json_text(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what :meth:`to_json` writes; a DataError names what is wrong."""
+        return cls.from_dict(json_values(text))
+
+    @classmethod
+    def from_data_dictionary(cls, text: str) -> Self:
+        r"""Read a data dictionary: a CSV with a line a column of the table.
+
+        Its header names what is said: ``name`` and ``kind``, and any of ``low``, ``high``,
+        ``typical_low``, ``typical_high``, ``levels`` (separated by ``|``), ``role``, ``missing``,
+        ``missing_values``, ``fill``, ``thresholds`` (separated by ``|``), ``unknown``, ``unit``,
+        ``description``. An empty cell says nothing.
+
+        Raises
+        ------
+        DataError
+            Naming the line or column that cannot be used and why.
+
+        Examples
+        --------
+        >>> text = "name,kind,low,high,levels\nage,numeric,18,90,\nhome,categorical,,,own|rent\n"
+        >>> TableSchema.from_data_dictionary(text)
+        TableSchema
+          age   numeric 18 to 90
+          home  categorical 'own', 'rent'
+        """
+        return cls.from_dict(dictionary_values(text))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file: TOML, JSON, or a data dictionary in CSV, by the ending of its name.
+
+        Raises
+        ------
+        DataError
+            If it cannot be read, or says what cannot be used.
+        """
+        return cls.from_dict(values_of_file(path))
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write a TOML or JSON file, by the ending of its name.
+
+        Raises
+        ------
+        DataError
+            If there is a file already and it is not to be overwritten, or the ending is another.
+        """
+        write_file(path, self.to_dict(), overwrite=overwrite)
+
+    @classmethod
+    def of(cls, given: "TableSchema | str | os.PathLike[str]") -> "TableSchema":
+        """Take a schema, or the path of its file.
+
+        Raises
+        ------
+        DataError
+            If it is neither.
+        """
+        if isinstance(given, TableSchema):
+            return given
+        if isinstance(given, str | os.PathLike):
+            return cls.load(given)
+        raise DataError(
+            f"schema must be a TableSchema or the path of its file, got {type(given).__name__}"
+        )
+
+    def _facts(self) -> Iterable[Fact]:
+        return [(column.name, column.in_words) for column in self.columns]
+
+
+_NAMED_ROLES = ("sensitive", "target")
+
+
+def data_dependent(schema: TableSchema) -> dict[str, tuple[str, ...]]:
+    """Values that were read off the rows and that nobody confirmed, by column, in every role.
+
+    A fit asks for less (:attr:`TableSchema.unconfirmed`): it looks at no sensitive column.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.data import Numeric
+    >>> pay = Numeric("pay", (1, 9), role="sensitive", learnt=["bounds"])
+    >>> schema = TableSchema([Numeric("age", (18, 90)), pay])
+    >>> data_dependent(schema), schema.unconfirmed
+    ({'pay': ('bounds',)}, {})
+    """
+    return {column.name: tuple(column.learnt) for column in schema.columns if column.learnt}
+
+
+def public_part(schema: TableSchema) -> TableSchema:
+    """Keep what may leave: of a column with a value read off the rows, its name and role alone.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.data import Numeric
+    >>> pay = Numeric("pay", (1, 9), role="sensitive", learnt=["bounds"])
+    >>> public_part(TableSchema([Numeric("age", (18, 90)), pay]))
+    TableSchema
+      age  numeric 18 to 90
+      pay  anything, sensitive
+    """
+    return TableSchema([_public_column(column) for column in schema.columns])
+
+
+def _public_column(column: Column) -> Column:
+    if not column.learnt:
+        return column
+    # Which columns a proposal ignores follows from the rows; sensitive ones and targets are named.
+    role = column.role if column.role in _NAMED_ROLES else "ignore"
+    return Anything(column.name, role=role, description=column.description)
+
+
+def labels_unconfirmed(schema: TableSchema | None) -> bool:
+    """Whether the target's labels were found in the rows and nobody confirmed them.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.data import YesNo
+    >>> labels_unconfirmed(TableSchema([YesNo("repaid", role="target", learnt=["levels"])]))
+    True
+    """
+    target = None if schema is None else schema.target
+    return target is not None and "levels" in target.learnt

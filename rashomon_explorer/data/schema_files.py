@@ -1,0 +1,293 @@
+"""Schemas as TOML files and data dictionaries."""
+
+import csv
+import io
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rashomon_explorer.data.messages import quoted, suggestion
+from rashomon_explorer.exceptions import DataError
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def toml_text(values: Mapping[str, Any]) -> str:
+    """Write tables of plain values as TOML.
+
+    Parameters
+    ----------
+    values : mapping
+        Text, numbers, truth values, lists of them, and mappings of all these.
+
+    Returns
+    -------
+    str
+        What :func:`tomllib.loads` reads as the same values.
+
+    Examples
+    --------
+    >>> print(toml_text({"columns": {"has pets": {"levels": [False, True]}}}))
+    [columns."has pets"]
+    levels = [false, true]
+    <BLANKLINE>
+    """
+    return "\n".join(_tables(values, ()))
+
+
+def _tables(values: Mapping[str, Any], place: tuple[str, ...]) -> list[str]:
+    own = [f"{_key(key)} = {_value(one)}" for key, one in values.items() if not _is_table(one)]
+    inner = [(key, one) for key, one in values.items() if _is_table(one)]
+    header = [f"[{'.'.join(map(_key, place))}]"] if place and (own or not inner) else []
+    texts = ["\n".join([*header, *own]) + "\n"] if header or own else []
+    for key, one in inner:
+        texts += _tables(one, (*place, key))
+    return texts
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _text(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    return _text(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _text(value: str) -> str:
+    # JSON's escapes are TOML's, but for one character that TOML wants escaped, too.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+_OTHER_WORDS = {
+    "column": "name",
+    "variable": "name",
+    "type": "kind",
+    "min": "low",
+    "max": "high",
+    "values": "levels",
+}
+_PAIRS = {"low": "bounds", "high": "bounds", "typical_low": "typical", "typical_high": "typical"}
+
+
+def dictionary_values(text: str) -> dict[str, Any]:
+    r"""Read a data dictionary as the plain values of a schema.
+
+    Parameters
+    ----------
+    text : str
+        With a header.
+
+    Raises
+    ------
+    DataError
+        Naming the line or the word of the header that cannot be used.
+
+    Examples
+    --------
+    >>> dictionary_values("column,type,min,max\nage,numeric,18,90\n")
+    {'columns': {'age': {'kind': 'numeric', 'bounds': [18.0, 90.0]}}}
+    """
+    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff")), skipinitialspace=True)
+    lines = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
+    if not lines:
+        raise DataError("the data dictionary is empty: it needs a header and a line a column")
+    header = _header(lines[0][1])
+    columns: dict[str, Any] = {}
+    for line, cells in lines[1:]:
+        if len(cells) != len(header):
+            raise DataError(
+                f"line {line} of the data dictionary has {len(cells)} cells, expected "
+                f"{len(header)}: put text with a comma in double quotes"
+            )
+        said = {word: cell.strip() for word, cell in zip(header, cells, strict=True)}
+        name = said.pop("name")
+        if not name or name in columns:
+            wrong = f"names {name!r} a second time" if name else "names no column"
+            raise DataError(f"line {line} of the data dictionary {wrong}")
+        columns[name] = _settings({word: cell for word, cell in said.items() if cell}, line)
+    return {"columns": columns}
+
+
+def _header(cells: list[str]) -> list[str]:
+    words = [cell.strip().lower().replace(" ", "_") for cell in cells]
+    header = [_OTHER_WORDS.get(word, word) for word in words]
+    known = ["name", "kind", *_PAIRS, *_PLAIN]
+    for word in header:
+        if word not in known:
+            raise DataError(
+                f"the data dictionary's header has {word!r}{suggestion(word, known)}; it can have "
+                f"{quoted(known, limit=20)}"
+            )
+        if header.count(word) > 1:
+            raise DataError(f"the data dictionary's header says {word!r} twice: keep one")
+    for word in ("name", "kind"):
+        if word not in header:
+            raise DataError(f"the data dictionary's header must have {word!r}, got {quoted(cells)}")
+    return header
+
+
+def _settings(said: Mapping[str, str], line: int) -> dict[str, Any]:
+    told: dict[str, Any] = {"kind": said["kind"]} if "kind" in said else {}
+    for low, high in (("low", "high"), ("typical_low", "typical_high")):
+        if low in said or high in said:
+            ends = [_number(said.get(end, ""), end, line) for end in (low, high)]
+            told[_PAIRS[low]] = ends
+    return told | {word: _PLAIN[word](cell) for word, cell in said.items() if word in _PLAIN}
+
+
+def _number(text: str, what: str, line: int) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise DataError(
+            f"line {line} of the data dictionary says {text!r} for {what}, expected a number"
+        ) from None
+
+
+def _several(text: str) -> list[Any]:
+    """Levels; whole numbers if all of them are, as they would be in the table."""
+    parts = [part.strip() for part in text.split("|")]
+    try:
+        whole = [int(part) for part in parts]
+    except ValueError:
+        return parts
+    return whole if [str(number) for number in whole] == parts else parts
+
+
+def _numbers(text: str) -> list[Any]:
+    """Thresholds; what is no number is left for the column to refuse, which names itself."""
+    return [_one(part.strip()) for part in text.split("|")]
+
+
+def _one(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+_PLAIN: Mapping[str, Callable[[str], Any]] = {
+    "levels": _several,
+    "role": str,
+    "missing": str,
+    "missing_values": _several,
+    "fill": _one,
+    "thresholds": _numbers,
+    "unknown": str,
+    "unit": str,
+    "description": str,
+}
+
+
+Values = dict[str, Any]
+
+
+def toml_values(text: str) -> Values:
+    r"""Read TOML.
+
+    Raises
+    ------
+    DataError
+        With the line that cannot be read.
+
+    Examples
+    --------
+    >>> toml_values("[columns.age]\nkind = 'numeric'")
+    {'columns': {'age': {'kind': 'numeric'}}}
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"the schema is not TOML: {error}") from None
+
+
+def json_text(values: Mapping[str, Any]) -> str:
+    r"""Write JSON, indented.
+
+    Examples
+    --------
+    >>> json_text({"columns": {}})
+    '{\n  "columns": {}\n}\n'
+    """
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+
+def json_values(text: str) -> Values:
+    """Read JSON.
+
+    Raises
+    ------
+    DataError
+        With the line that cannot be read.
+
+    Examples
+    --------
+    >>> json_values('{"columns": {}}')
+    {'columns': {}}
+    """
+    try:
+        values: Values = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(f"the schema is not JSON: {error}") from None
+    return values
+
+
+_READ: Mapping[str, Callable[[str], Values]] = {
+    ".toml": toml_values,
+    ".json": json_values,
+    ".csv": dictionary_values,
+}
+_WRITE: Mapping[str, Callable[[Mapping[str, Any]], str]] = {".toml": toml_text, ".json": json_text}
+
+
+def values_of_file(path: str | os.PathLike[str]) -> Values:
+    """Read a file by the ending of its name.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    read = _READ.get(Path(path).suffix.lower())
+    if read is None:
+        raise DataError(f"{os.fspath(path)!r} must end in one of {quoted(_READ)} to be a schema")
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"cannot read {os.fspath(path)!r}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{os.fspath(path)!r} is not UTF-8 text (byte {error.start})") from None
+    return read(text)
+
+
+def write_file(path: str | os.PathLike[str], values: Values, *, overwrite: bool) -> None:
+    """Write a file by the ending of its name.
+
+    Raises
+    ------
+    DataError
+        If there is one already and it is not to be overwritten, or the ending is not known.
+    """
+    write = _WRITE.get(Path(path).suffix.lower())
+    if write is None:
+        raise DataError(f"{os.fspath(path)!r} must end in one of {quoted(_WRITE)} to hold a schema")
+    try:
+        with Path(path).open("w" if overwrite else "x", encoding="utf-8") as file:
+            file.write(write(values))
+    except FileExistsError:
+        raise DataError(
+            f"{os.fspath(path)!r} is there already, and may have been edited: choose another name, "
+            "or overwrite=True"
+        ) from None
+    except OSError as error:
+        raise DataError(f"cannot write {os.fspath(path)!r}: {error.strerror or error}") from error

@@ -1,0 +1,178 @@
+"""Tables of any library, and the labels of their target."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rashomon_explorer._utils.containers import as_pandas, check_readable, column_labels, shape_of
+from rashomon_explorer.data.cells import as_text, cell_text
+from rashomon_explorer.data.column import Column
+from rashomon_explorer.data.messages import check_unique, quoted, suggestion
+from rashomon_explorer.data.schema import TableSchema
+from rashomon_explorer.exceptions import DataError
+
+Place = Any
+"""A column's label in a frame, its position in an array."""
+
+
+def find_features(schema: TableSchema, X: Any) -> list[Place]:
+    """Find the schema's features in a table; looks at labels and shape alone.
+
+    Parameters
+    ----------
+    schema : TableSchema
+    X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
+        A frame is read by its column names: it holds every feature, in any order, and may leave the
+        other columns out. An array holds the features in the schema's order, or all columns.
+
+    Returns
+    -------
+    list
+        A label or position for each feature.
+
+    Raises
+    ------
+    DataError, TypeError
+        If a feature lacks, a column is not declared, or the table is sparse.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.data import Anything, Numeric
+    >>> schema = TableSchema([Anything("id"), Numeric("age", (18, 90))])
+    >>> find_features(schema, pd.DataFrame({"age": [20]})), find_features(schema, [[7, 20]])
+    (['age'], [1])
+    """
+    check_readable("X", X)
+    labels = column_labels(X)
+    return _by_position(schema, X) if labels is None else find_by_name(schema, labels)
+
+
+def names_of_features(labels: Sequence[Any], places: Sequence[Place]) -> NDArray[Any]:
+    """Names of a frame's features, in the frame's order.
+
+    >>> names_of_features(["y", "b", "a"], ["a", "b"]).tolist()
+    ['b', 'a']
+    """
+    return np.array([str(label) for label in labels if label in set(places)], dtype=object)
+
+
+def find_by_name(schema: TableSchema, labels: Sequence[Any]) -> list[Place]:
+    """Find the schema's features among labels, each as it is written there.
+
+    Raises
+    ------
+    DataError
+        If a feature lacks, a label occurs twice or is not declared.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.data import Numeric
+    >>> find_by_name(TableSchema([Numeric("0", (0, 1))]), [0])
+    [0]
+    """
+    _check_features(schema)
+    check_unique(str(label) for label in labels)
+    known = {str(label): label for label in labels}
+    if strange := [name for name in known if name not in set(schema)]:
+        raise DataError(
+            f"the table has {quoted(strange)}, which the schema does not declare"
+            f"{suggestion(strange[0], schema)}: declare it, as Anything(name) to ignore it, or "
+            "leave it out"
+        )
+    if absent := [column.name for column in schema.features if column.name not in known]:
+        raise DataError(
+            f"the table lacks {quoted(absent)}, which the schema declares as a feature"
+            f"{suggestion(absent[0], known)}; it has {quoted(known)}"
+        )
+    return [known[column.name] for column in schema.features]
+
+
+def _check_features(schema: TableSchema) -> None:
+    if not schema.features:
+        raise DataError("the schema declares no feature: give a column of it that role")
+
+
+def _by_position(schema: TableSchema, X: Any) -> list[Place]:
+    _check_features(schema)
+    shape = shape_of(X, 2)
+    if shape is None or len(shape) != 2:
+        found = "a table that states no shape" if shape is None else f"shape {shape}"
+        raise DataError(f"X must be a table with rows and columns, got {found}")
+    if shape[1] == len(schema.features):
+        return list(range(shape[1]))
+    if shape[1] == len(schema):
+        return [j for j, column in enumerate(schema.columns) if column.role == "feature"]
+    raise DataError(
+        f"the schema declares {len(schema.features)} features in {len(schema)} columns, got an "
+        f"array of {shape[1]} columns"
+    )
+
+
+def cells_of(X: Any) -> Callable[[Column, Place], pd.Series]:
+    """How to get a column's cells; the first look at values.
+
+    Parameters
+    ----------
+    X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
+
+    Returns
+    -------
+    callable
+        From a column and its place to a Series of shape (n_rows,).
+
+    Examples
+    --------
+    >>> from rashomon_explorer.data import Anything
+    >>> cells_of([["x", 2.0]])(Anything("b"), 1).tolist()
+    [2.0]
+    """
+    frame = as_pandas(X)
+    if isinstance(frame, pd.DataFrame):
+        return lambda column, place: pd.Series(frame[place], name=column.name)
+    # Text and numbers in one list would all become text.
+    table = np.asarray(frame) if hasattr(frame, "dtype") else np.asarray(frame, dtype=object)
+    if table.ndim != 2:
+        raise DataError("X must be a table whose rows are all of one length")
+    return lambda column, place: _plain(table[:, place], column)
+
+
+def _plain(values: Any, column: Column) -> pd.Series:
+    return pd.Series(np.asarray(values), name=column.name)
+
+
+def declared_labels(schema: TableSchema, y: Any) -> NDArray[Any]:
+    """Labels as the schema writes them: 1.0 or "1" in the table is its level 1.
+
+    Parameters
+    ----------
+    schema : TableSchema
+        Its target has levels.
+    y : array-like of shape (n,)
+
+    Raises
+    ------
+    DataError
+        If a label is not among them.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.data import YesNo
+    >>> declared_labels(TableSchema([YesNo("repaid", (0, 1), role="target")]), ["1", 0.0])
+    array([1, 0])
+    """
+    classes = schema.classes or ()
+    levels = np.asarray(classes)
+    place = {cell_text(level): code for code, level in enumerate(classes)}
+    given = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
+    text = as_text(pd.Series(given.reshape(-1)))
+    codes, words = pd.factorize(text)
+    if strange := [word for word in words if word not in place]:
+        raise DataError(
+            f"y holds {strange[0]!r}, which is not among the declared classes {[*classes]}: "
+            "declare it, or leave its rows out"
+        )
+    found = np.array([place[word] for word in words], dtype=int)
+    return np.asarray(levels[found[codes]])

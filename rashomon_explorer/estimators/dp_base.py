@@ -1,0 +1,253 @@
+"""How the estimators of one private model plan, charge, draw and commit."""
+
+import os
+import warnings
+from dataclasses import replace
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rashomon_explorer._utils.arrays import FloatArray, placed_on
+from rashomon_explorer._utils.formatting import rounded_up
+from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
+from rashomon_explorer._utils.threads import one_blas_thread
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.data.clipping import ColumnMap, clip_rows
+from rashomon_explorer.estimators.base import (
+    PaysForRows,
+    learnt_before,
+    warn_if_shortened,
+    warn_if_uncharged,
+    warn_of_a_leak,
+)
+from rashomon_explorer.estimators.feasibility import DELTA, EPSILON, check_budget, rule_of
+from rashomon_explorer.estimators.selection import GOALS, PRIVATE, beside_columns, planned_model
+from rashomon_explorer.estimators.tables import BlockTable, UnreadTable
+from rashomon_explorer.exceptions import WeakGuaranteeWarning, users_line
+from rashomon_explorer.mechanisms.one_model import METHODS, ModelPlan
+from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
+from rashomon_explorer.mechanisms.planning.suggestions import is_said_elsewhere, warn_of_large_delta
+from rashomon_explorer.mechanisms.samplers.base import to_public_grid
+from rashomon_explorer.mechanisms.samplers.scaling import released_map
+from rashomon_explorer.privacy import Guarantee, Ledger, no_guarantee
+from rashomon_explorer.problem.constants import row_bound
+from rashomon_explorer.problem.losses import Loss
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.sets.scores import linear_scores
+from rashomon_explorer.sets.sklearn_models import EncodedCoefficients
+
+_PLANNED_FOR = ("method", "goal", "radius", "ridge")
+
+
+class OneModel(EncodedCoefficients, PaysForRows):
+    """Fits one model; subclasses say what targets, loss and predictions are."""
+
+    scale_: ColumnMap | None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "method": [StrOptions({AUTO, *METHODS})],
+        "epsilon": [EPSILON],
+        "delta": [DELTA],
+        "goal": [StrOptions(set(GOALS))],
+        "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
+        "row_norm": [Interval(Real, 0, None, closed="neither")],
+        "ridge": [Interval(Real, 0, 2.0**20, closed="both")],
+        "standardize": [StrOptions({AUTO, PRIVATE}), None],
+        "schema": [TableSchema, str, os.PathLike, None],
+        "ledger": [str, os.PathLike, Ledger, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        method: str,
+        epsilon: float,
+        delta: float,
+        goal: str,
+        radius: float | str,
+        row_norm: float,
+        ridge: float,
+        standardize: str | None,
+        schema: TableSchema | str | os.PathLike[str] | None,
+        ledger: str | os.PathLike[str] | Ledger | None,
+        random_state: int | np.random.RandomState | None,
+    ) -> None:
+        self.method = method
+        self.epsilon = epsilon
+        self.delta = delta
+        self.goal = goal
+        self.radius = radius
+        self.row_norm = row_norm
+        self.ridge = ridge
+        self.standardize = standardize
+        self.schema = schema
+        self.ledger = ledger
+        self.random_state = random_state
+
+    @property
+    def excess_bound_(self) -> float:
+        """Bound of the expected excess loss that was promised before a row was read."""
+        planned: ModelPlan = self.plan_
+        return planned.offer.promised(self.goal)
+
+    def _planned(
+        self, n_samples: int, n_features: int, loss: Loss, in_chunks: bool = False
+    ) -> ModelPlan:
+        check_budget(self)
+        posed: Any = loss  # losses are frozen, which their protocol does not say
+
+        def made(epsilon: float, delta: float) -> ModelPlan:
+            return planned_model(
+                n=n_samples,
+                p=(n_features + 1) * loss.outputs,
+                loss=posed,
+                row_norm=row_bound(self.row_norm, intercept=True),
+                ledger=rule_of(self.ledger, self.delta),
+                epsilon=epsilon,
+                delta=delta,
+                in_chunks=in_chunks,
+                **{name: getattr(self, name) for name in _PLANNED_FOR},
+            )
+
+        paid = self._columns(n_samples, n_features)
+        whole = self.epsilon, self.delta
+        planned = made(*whole) if paid is None else beside_columns(paid, made)
+        taken = planned.columns
+        if taken is not None and self.standardize == AUTO and not taken.worth_it:
+            planned = made(*whole)
+        if planned.weakness and not is_said_elsewhere():
+            told = f"this plan promises little: {planned.weakness}. More rows, a larger ε or fewer"
+            warnings.warn(f"{told} columns help", WeakGuaranteeWarning, stacklevel=users_line())
+        warn_of_large_delta(self.delta, n_samples)
+        return planned
+
+    def _columns(self, n_samples: int, n_features: int) -> ColumnsPlan | None:
+        """Private centres and spreads, where they may be wanted."""
+        if n_features == 0 or self.standardize is None:
+            return None
+        return ColumnsPlan(
+            n_samples,
+            n_features,
+            self.row_norm,
+            self.epsilon,
+            self.delta,
+            ledger=rule_of(self.ledger, self.delta),
+        )
+
+    def _fit(self, table: UnreadTable | BlockTable, leak: str) -> None:
+        with placed_on(table.arrays):
+            self._fit_there(table, leak)
+
+    def _fit_there(self, table: UnreadTable | BlockTable, leak: str) -> None:
+        """Plan, reserve, start, and only then read; at the end set the fitted attributes."""
+        leak = leak or learnt_before(self) or table.unconfirmed
+        loss = self._posed(table)
+        planned = self._planned(*table.shape, loss, isinstance(table, BlockTable))
+        if isinstance(table, BlockTable):
+            _check_sums_suffice(planned)
+        guarantee = no_guarantee(leak) if leak else self._stated(planned.guarantee)
+        if guarantee.holds:
+            stated = (*guarantee.assumptions, *table.assumptions)
+            guarantee = replace(guarantee, assumptions=stated)
+        if self.ledger is not None:
+            warn_if_uncharged(guarantee, leak)
+
+        def draw() -> dict[str, Any]:
+            if charge is not None:
+                table.recognised(charge.path)
+            return self._made(table, loss, planned, guarantee)
+
+        charge = self._charged(
+            guarantee,
+            note=f"{type(self).__name__}, {planned.method}",
+            parameters={
+                "n": planned.n,
+                "p": planned.p,
+                "loss": loss.name,
+                "sampler": planned.method,
+                **{k: getattr(self, k) for k in ("epsilon", "delta", "row_norm")},
+                **{k: getattr(planned, k) for k in ("radius", "ridge")},
+            },
+        )
+        self._hold(draw() if charge is None else charge.run(draw))
+
+    def _made(
+        self,
+        table: UnreadTable | BlockTable,
+        loss: Loss,
+        planned: ModelPlan,
+        guarantee: Guarantee,
+    ) -> dict[str, Any]:
+        """Read the rows and make the model; the fitted attributes, none of which is private."""
+        rng = self._generator()
+        if guarantee.holds and (leak := table.leak):
+            warn_of_a_leak(leak)
+            guarantee = no_guarantee(leak)
+        problem, scale, shortened = self._problem(table, loss, planned, rng)
+        if table.may_be_long:
+            warn_if_shortened(shortened, self.row_norm)
+        with one_blas_thread():
+            drawn = METHODS[planned.method].draw(problem, planned.offer, rng)
+        theta = to_public_grid(drawn).reshape(loss.outputs, -1)
+        return {
+            **self._public(table),
+            "scale_": scale,
+            "plan_": planned,
+            "guarantee_": guarantee,
+            **self._model(theta if scale is None else scale.original(theta)),
+        }
+
+    def _problem(
+        self,
+        table: UnreadTable | BlockTable,
+        loss: Loss,
+        planned: ModelPlan,
+        rng: np.random.Generator,
+    ) -> tuple[Problem, ColumnMap | None, float]:
+        """Pose the problem of the rows, with the released map and the share that was too long."""
+        declared: dict[str, Any] = {
+            "loss": loss,
+            "radius": planned.radius,
+            "row_norm": self.row_norm,
+            "ridge": planned.ridge,
+        }
+        if isinstance(table, BlockTable):
+            return self._problem_of_blocks(table, declared, planned.columns, rng)
+        rows, shortened = clip_rows(table.values[0], self.row_norm)
+        scale = None if planned.columns is None else released_map(rows, planned.columns, rng)
+        mapped = rows if scale is None else scale.rows(rows)
+        return Problem(mapped, self._targets(table), **declared), scale, shortened
+
+    def _model(self, theta: FloatArray) -> dict[str, Any]:
+        """Coefficients and intercept of the model (outputs, n_features + 1)."""
+        raise TypeError(f"{type(self).__name__} must say what its model is")
+
+    def _linear(self, theta: FloatArray, X: ArrayLike) -> FloatArray:
+        """Scores (n_samples, outputs) of rows shortened to the declared norm."""
+        rows = self._checked(X)
+        if self.scale_ is not None:
+            theta = self.scale_.scaled(theta)
+        return linear_scores(theta.reshape(1, -1), rows, self.row_norm, len(theta), self.scale_)[0]
+
+    def _made_words(self) -> list[str]:
+        if not hasattr(self, "plan_"):
+            return [""]
+        planned: ModelPlan = self.plan_
+        promised = f"excess ≤ {rounded_up(self.excess_bound_)} on average"
+        return [f"{planned.method} on {planned.n:,} rows", promised]
+
+
+def _check_sums_suffice(planned: ModelPlan) -> None:
+    """Refuse a method that picks rows, for a table that is never held whole."""
+    if not planned.offer.picks_rows:
+        return
+    others = [one.method for one in planned.options if one.applies and not one.picks_rows]
+    raise TypeError(
+        f"method {planned.method!r} picks rows, and these come in blocks and are never held whole. "
+        f"Nothing was read or charged: name one that needs sums alone, {' or '.join(others)}, or "
+        "give a fixed random sample, X, y = rows.sample(5_000).held(), and name it as one"
+    )

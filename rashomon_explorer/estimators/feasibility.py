@@ -1,0 +1,203 @@
+"""Checks before the ledger is charged."""
+
+import os
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from rashomon_explorer._utils.sklearn_compat import Interval, validate_parameter_constraints
+from rashomon_explorer._utils.validation import MOST_EPSILON
+from rashomon_explorer.exceptions import (
+    HopelessDrawWarning,
+    LedgerError,
+    SamplerError,
+    SlowDrawWarning,
+    users_line,
+)
+from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.offers import ZCDP
+from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.planning.suggestions import is_said_elsewhere
+from rashomon_explorer.mechanisms.samplers import traits_of
+from rashomon_explorer.mechanisms.samplers.feasibility import comes_nowhere, preflight, remedies
+from rashomon_explorer.privacy import Ledger
+from rashomon_explorer.privacy.ledger import LedgerToBe
+
+ALWAYS_CAME = 16
+"""Parameters up to which exact draws have come on every table tried, real or simulated."""
+
+_SMOOTH = ("logistic", "squared", "softmax")
+"""Losses of which that is true: draws of hinge and absolute losses may stay away at p = 3."""
+
+
+_LONG = 60.0
+"""Seconds from which a fit says beforehand how long its draws may take."""
+
+
+def hear_before(planned: Plan, sampler: str, patience: int | str | None) -> None:
+    """Refuse draws that are hopeless, and warn of doubtful and slow ones, before a charge.
+
+    Silent where a caller says it elsewhere, and of samplers that always answer.
+
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> asked = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0}
+    >>> hear_before(plan(50_000, 31, 0.02, **asked), "exact", "auto")
+    """
+    if is_said_elsewhere():
+        return
+    refuse_if_hopeless(planned, sampler, patience)
+    if not traits_of(sampler).may_give_up or not is_tried(planned):
+        return
+    told = foretold(planned)
+    kind: type[Warning] = HopelessDrawWarning if told else SlowDrawWarning
+    if not told:
+        found = preflight(planned)
+        told = found.in_words if found is not None and found.seconds > _LONG else ""
+    if told:
+        warnings.warn(f"{told} Nothing is charged yet.", kind, stacklevel=users_line())
+
+
+def refuse_if_hopeless(planned: Plan, sampler: str, patience: int | str | None) -> None:
+    """Refuse, before a charge, draws that came on no kind of simulated rows of this shape.
+
+    Who says how patient to be has decided otherwise.
+
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> cold = plan(48_842, 92, 0.0, radius=8.0, row_norm=1.5, epsilon=4.0)
+    >>> refuse_if_hopeless(cold, "exact", 5_000_000)
+    >>> refuse_if_hopeless(cold, "exact", "auto")
+    Traceback (most recent call last):
+        ...
+    rashomon_explorer.exceptions.SamplerError: On 1,000 simulated rows of this shape exact draws \
+did not come: ...
+    """
+    named = traits_of(sampler)
+    if patience != AUTO or not named.may_give_up or not is_tried(planned):
+        return
+    if comes_nowhere(planned):
+        raise SamplerError(
+            f"{foretold(planned)} They came on no kind of rows that was tried, so that nothing was "
+            'charged. sampler="auto" takes a way that answers; with patience=5_000_000, say, or '
+            "None this one is tried all the same, and its price stays spent"
+        )
+
+
+def is_tried(planned: Plan) -> bool:
+    """Whether `foretold` tries the sampler on simulated rows, which may take a while.
+
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "epsilon": 4.0}
+    >>> is_tried(plan(**rows)), is_tried(plan(**rows, loss="hinge"))
+    (False, True)
+    """
+    may_stay_away = planned.p > ALWAYS_CAME or planned.loss not in _SMOOTH
+    return may_stay_away and not planned.along_path
+
+
+def is_likely(planned: Plan) -> bool:
+    """Whether draws that were named are to be expected: tried where that is not certain.
+
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> asked = {"psi": 0.0, "row_norm": 1.5, "epsilon": 4.0}
+    >>> [is_likely(plan(48_842, 92, radius=radius, **asked)) for radius in (2.0, 16.0)]
+    [True, False]
+    """
+    found = preflight(planned) if is_tried(planned) else None
+    return found is None or found.likely
+
+
+def is_hopeless(planned: Plan) -> bool:
+    """Whether exact draws are too doubtful to be chosen unasked; sooner known than the remedies.
+
+    A user who names them is warned where they are unlikely; who leaves the way open pays only for
+    what came a hundred times sooner than the sampler gives up, however few the parameters.
+
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> is_hopeless(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
+    False
+    """
+    found = None if planned.along_path else preflight(planned)
+    return found is not None and not found.sure
+
+
+def foretold(planned: Plan) -> str:
+    """Say that exact draws are not to be expected, and what would let them come.
+
+    Empty where draws are likely, or no more parameters than draws have always come for, of a loss
+    without kinks.
+
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> foretold(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
+    ''
+    """
+    return tried_on_simulated_rows(planned) if is_tried(planned) else ""
+
+
+def tried_on_simulated_rows(planned: Plan) -> str:
+    """Say the same of any number of parameters; empty where draws are likely, or cannot be tried.
+
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> tried_on_simulated_rows(plan(5_000, 3, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
+    ''
+    """
+    found = preflight(planned)
+    if found is None or found.likely:
+        return ""
+    return f"{found.in_words} {remedies(planned)}"
+
+
+def rule_of(ledger: str | os.PathLike[str] | Ledger | None, delta: float) -> bool | float | str:
+    """Whether prices must add up in a ledger, and at which Rényi order if it has one.
+
+    At δ = 0 prices are pure, and add up alike in every ledger. One that cannot be opened is taken
+    for one that would be created for what is asked: whoever charges it hears of it.
+
+    >>> rule_of(None, 1e-6), rule_of("nowhere/at-all.ledger", 1e-6)
+    (False, True)
+    """
+    if ledger is None or delta == 0:
+        return ledger is not None
+    if isinstance(ledger, LedgerToBe):
+        return ledger.order or ZCDP
+    try:
+        totals = (ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)).totals
+    except LedgerError:
+        return True
+    return ZCDP if totals.order is None or totals.leaks else totals.order
+
+
+LEAST_EPSILON = 1e-9
+
+
+class NumberRange(Interval):
+    """An interval of numbers, without truth values, which Python counts as whole numbers."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Whether a parameter is a number of the interval."""
+        return not isinstance(val, bool | np.bool_) and bool(super().is_satisfied_by(val))
+
+
+class _EpsilonRange(NumberRange):
+    def __str__(self) -> str:
+        return (
+            f"a number from {self.left:g} to {self.right:g}, usually 0.1 to 10 (no privacy? "
+            'RashomonClassifier or RashomonRegressor with sampler="hit_and_run")'
+        )
+
+
+EPSILON = _EpsilonRange(Real, LEAST_EPSILON, MOST_EPSILON, closed="both")
+DELTA = NumberRange(Real, 0, 1, closed="left")
+N_DRAWS = NumberRange(Integral, 1, None, closed="left")
+
+
+def check_budget(estimator: Any) -> None:
+    """Refuse a budget out of range, in the words of `fit`, before a plan is made for it.
+
+    >>> from rashomon_explorer import DPClassifier
+    >>> check_budget(DPClassifier(epsilon=1.0))
+    """
+    ranges = {"epsilon": [EPSILON], "delta": [DELTA]}
+    budget = {name: getattr(estimator, name) for name in ranges}
+    validate_parameter_constraints(ranges, budget, caller_name=type(estimator).__name__)

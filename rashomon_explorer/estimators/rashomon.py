@@ -1,0 +1,506 @@
+"""Base of the estimators of a Rashomon set."""
+
+import math
+import os
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray, placed_on
+from rashomon_explorer._utils.progress import tally
+from rashomon_explorer._utils.sklearn_compat import (
+    CallbackContext,
+    CallbackSupportMixin,
+    Interval,
+    StrOptions,
+    callback_context,
+    has_callbacks,
+)
+from rashomon_explorer._utils.validation import accepts_table
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.data.clipping import ColumnMap
+from rashomon_explorer.estimators.base import (
+    PaysForRows,
+    learnt_before,
+    warn_if_shortened,
+    warn_if_uncharged,
+    warn_of_a_leak,
+    warn_of_sphere,
+)
+from rashomon_explorer.estimators.callbacks import DrawReporter
+from rashomon_explorer.estimators.chunked_prediction import a_number, over_blocks
+from rashomon_explorer.estimators.feasibility import (
+    DELTA,
+    EPSILON,
+    N_DRAWS,
+    check_budget,
+    hear_before,
+    rule_of,
+)
+from rashomon_explorer.estimators.selection import (
+    PRIVATE,
+    beside_columns,
+    chosen,
+    columns_wanted,
+    named,
+)
+from rashomon_explorer.estimators.tables import BlockTable, UnreadTable
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.options import AUTO, MOST_DRAWS
+from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
+from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_of_large_delta
+from rashomon_explorer.mechanisms.samplers import SAMPLERS, Sampler, traits_of
+from rashomon_explorer.mechanisms.samplers.base import Draws, collect
+from rashomon_explorer.mechanisms.samplers.exponential import USUAL_PATIENCE
+from rashomon_explorer.mechanisms.samplers.hit_and_run import reaches_sphere
+from rashomon_explorer.mechanisms.samplers.scaling import released_map
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger, no_guarantee
+from rashomon_explorer.problem.constants import Constants, row_bound
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses import Loss, get_loss
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.sets import RashomonSet
+from rashomon_explorer.sets.sklearn_models import EncodedCoefficients
+
+USUAL_NORM = 1.0
+"""Bound of ‖x‖ unless another is declared."""
+
+ENCODED_NORM = 2.0
+"""Norm of a typical row that a schema encodes: the constant, of length 1, then costs little."""
+
+_PLANNED_FOR = ("psi", "radius", "ridge", "n_draws")
+
+
+class RashomonParameters(PaysForRows):
+    """The parameters that both estimators have, and what they buy before a row is read."""
+
+    _loss: ClassVar[str]
+
+    # Draws are rounded to multiples of 2⁻²⁰: in a smaller ball, or under more ridge, they would be
+    # nothing but that rounding.
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "psi": [Interval(Real, 0, None, closed="left")],
+        "epsilon": [EPSILON],
+        "delta": [DELTA],
+        "n_draws": [N_DRAWS, StrOptions({AUTO})],
+        "sampler": [StrOptions({AUTO, *SAMPLERS})],
+        "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
+        "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
+        "ridge": [Interval(Real, 0, 2.0**20, closed="both"), StrOptions({AUTO})],
+        "standardize": [StrOptions({AUTO, PRIVATE}), None],
+        "patience": [Interval(Integral, 1, None, closed="left"), StrOptions({AUTO}), None],
+        "schema": [TableSchema, str, os.PathLike, None],
+        "ledger": [str, os.PathLike, Ledger, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        *,
+        psi: float,
+        epsilon: float,
+        delta: float,
+        n_draws: int | str,
+        sampler: str,
+        radius: float | str,
+        row_norm: float | str,
+        ridge: float | str,
+        standardize: str | None,
+        patience: int | str | None,
+        schema: TableSchema | str | os.PathLike[str] | None,
+        ledger: str | os.PathLike[str] | Ledger | None,
+        random_state: int | np.random.RandomState | None,
+    ) -> None:
+        self.psi = psi
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_draws = n_draws
+        self.sampler = sampler
+        self.radius = radius
+        self.row_norm = row_norm
+        self.ridge = ridge
+        self.standardize = standardize
+        self.patience = patience
+        self.schema = schema
+        self.ledger = ledger
+        self.random_state = random_state
+
+    @accepts_table
+    def plan(self, n_samples: int, n_features: int | None = None) -> Plan:
+        """Plan what the budget buys on so many rows; reads none and costs nothing.
+
+        Parameters
+        ----------
+        n_samples, n_features : int
+            Public shape of the table, or in their place the table, which is not read. A schema
+            knows how many columns it becomes.
+
+        Returns
+        -------
+        Plan
+            Temperature, price of a draw, guaranteed hit rate and excess bound.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        """
+        return self._planned(n_samples, self._n_encoded(n_features), get_loss(self._loss))
+
+    @accepts_table
+    def constants(self, n_samples: int, n_features: int | None = None) -> Constants:
+        """Public constants of the problem that so many rows pose; reads none.
+
+        Parameters
+        ----------
+        n_samples, n_features : int
+            Shape of the table, as for :meth:`plan`.
+
+        Returns
+        -------
+        Constants
+            What the theorems in :mod:`rashomon_explorer.mechanisms.bounds` ask for: L, M, m and
+            osc.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        """
+        return self._constants(n_samples, self._n_encoded(n_features), get_loss(self._loss))
+
+    @property
+    def _row_norm(self) -> float:
+        """Declared bound of ‖x‖."""
+        if not isinstance(self.row_norm, str):
+            return self.row_norm
+        return USUAL_NORM if self.schema is None else ENCODED_NORM
+
+    @property
+    def _patience(self) -> int | None:
+        """Refused proposals in a row after which exact draws give up; None for never."""
+        return USUAL_PATIENCE if isinstance(self.patience, str) else self.patience
+
+    def _planned(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
+        planned = self._made(n_samples, n_features, loss)
+        # The curator's uniform draws lie in the set, whatever the plan's law promises.
+        if not traits_of(self.sampler).stays_inside:
+            warn_if_weak(planned, "this plan")
+            warn_of_large_delta(self.delta, n_samples)
+        return planned
+
+    def _made(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
+        """Plan the draws, beside private centres and spreads where they are wanted."""
+        check_budget(self)
+        planned = self._drawn_for(n_samples, n_features, loss, self.epsilon, self.delta)
+        if n_features == 0 or self.standardize is None:
+            return planned
+        paid = ColumnsPlan(
+            n_samples,
+            n_features,
+            self._row_norm,
+            self.epsilon,
+            self.delta,
+            ledger=rule_of(self.ledger, self.delta),
+        )
+        if not columns_wanted(self.standardize, self.sampler, planned, paid):
+            return planned
+        shape = n_samples, n_features, loss
+        # What is left for one model pays for no set either: none is looked for again.
+        settled: dict[str, Any] = {"n_draws": 1} if self.standardize == AUTO else {}
+        return beside_columns(paid, lambda *left: self._drawn_for(*shape, *left, **settled))
+
+    def _drawn_for(
+        self,
+        n_samples: int,
+        n_features: int,
+        loss: Loss,
+        epsilon: float,
+        delta: float,
+        **settled: Any,
+    ) -> Plan:
+        """Plan by the rule what is left open, and then the draws; warns of nothing."""
+        asked: dict[str, Any] = {
+            "n": n_samples,
+            "p": (n_features + 1) * loss.outputs,
+            "loss": loss,
+            "row_norm": row_bound(self._row_norm, intercept=True),
+            "ledger": rule_of(self.ledger, self.delta),
+            "epsilon": epsilon,
+            "delta": delta,
+            **{name: getattr(self, name) for name in _PLANNED_FOR},
+            **settled,
+        }
+        if self.sampler != AUTO:
+            if traits_of(self.sampler).n_chains and self.n_draws == AUTO:
+                asked["n_draws"] = MOST_DRAWS  # the curator's own look has no price
+            return named(self.sampler, **asked)
+        return chosen(**asked)
+
+    def _carrier(self, planned: Plan) -> str:
+        """Name of the sampler that carries a plan out."""
+        return planned.sampler if self.sampler == AUTO else self.sampler
+
+    def _constants(self, n_samples: int, n_features: int, loss: Loss) -> Constants:
+        radius: Any = self.radius
+        ridge: Any = self.ridge
+        if AUTO in (radius, ridge):
+            planned = self._made(n_samples, n_features, loss)
+            radius, ridge = radius_of(planned), planned.ridge
+        return Constants.of(
+            loss,
+            n=n_samples,
+            p=(n_features + 1) * loss.outputs,
+            domain=Ball(radius),
+            row_bound=row_bound(self._row_norm, intercept=True),
+            ridge=ridge,
+        )
+
+
+def radius_of(planned: Plan) -> float:
+    """Radius of the ball that a plan of an estimator is for."""
+    assert planned.radius is not None  # every mechanism says for which ball it planned
+    return planned.radius
+
+
+class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters):
+    """Draws a Rashomon set; subclasses say what targets and predictions are."""
+
+    def predict_each(self, X: ArrayLike) -> NDArray[Any]:
+        """Prediction of every drawn model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_samples)
+            Class labels, or predicted targets.
+        """
+        return self._predictions(self._scores(X))
+
+    @over_blocks(a_number)
+    def decision_spread(self, X: ArrayLike) -> FloatArray:
+        """How far the drawn models disagree about each row.
+
+        The standard deviation over the draws of the predicted target or probability, that of
+        the class about which they disagree most; with two classes both have the same. With it
+        one decides or abstains (§1.2 of Ganesh et al. 2023).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In units of the prediction; the population form (divided by n_draws), so that one
+            draw has spread 0.
+        """
+        spread = self._scores(X).std(axis=0)
+        return np.asarray(spread.max(axis=-1) if spread.ndim == 2 else spread)
+
+    def _scores(self, X: ArrayLike) -> FloatArray:
+        rows = self._checked(X)
+        return self.rashomon_set_.scores(rows)
+
+    def _predictions(self, scores: FloatArray) -> NDArray[Any]:
+        raise TypeError(f"{type(self).__name__} must say what a score means")
+
+    def _target_bounds(self) -> tuple[float, float]:
+        return (-1.0, 1.0)
+
+    def _fit(self, table: UnreadTable | BlockTable, leak: str) -> None:
+        with placed_on(table.arrays):
+            self._fit_there(table, leak)
+
+    def _fit_there(self, table: UnreadTable | BlockTable, leak: str) -> None:
+        """Plan, reserve, start, and only then read; at the end set the fitted attributes.
+
+        ``leak`` says what the rows were made with that was learnt from them, if anything.
+        """
+        leak = leak or learnt_before(self) or table.unconfirmed
+        loss = self._posed(table)
+        planned = self._planned(*table.shape, loss)
+        if self.sampler != AUTO:  # which has tried already
+            hear_before(planned, self.sampler, self.patience)
+        sampler = self._sampler(planned, loss)
+        guarantee = no_guarantee(leak) if leak else self._guarantee(planned, sampler)
+        if guarantee.holds:
+            stated = (*guarantee.assumptions, *table.assumptions)
+            guarantee = replace(guarantee, assumptions=stated)
+        context = callback_context(self, planned.n_draws)
+        if self.ledger is not None:
+            warn_if_uncharged(guarantee, leak)
+
+        def draw() -> dict[str, Any]:
+            if charge is not None:
+                table.recognised(charge.path)
+            return self._drawn(table, loss, planned, sampler, guarantee, context)
+
+        charge = self._reserve(guarantee, planned)
+        fitted = draw() if charge is None else charge.run(draw)
+        self._hold(fitted)
+
+    def _posed(self, table: UnreadTable | BlockTable) -> Loss:
+        return get_loss(self._loss)
+
+    def _drawn(
+        self,
+        table: UnreadTable | BlockTable,
+        loss: Loss,
+        planned: Plan,
+        sampler: Sampler,
+        guarantee: Guarantee,
+        context: CallbackContext,
+    ) -> dict[str, Any]:
+        """Read the rows and draw; the fitted attributes."""
+        rng = self._generator()
+        if guarantee.holds and (leak := table.leak):
+            warn_of_a_leak(leak)
+            guarantee = no_guarantee(leak)
+        problem, scale, shortened = self._problem(table, loss, planned, rng)
+        if table.may_be_long:
+            warn_if_shortened(shortened, self._row_norm)
+        public = {**self._public(table), "scale_": scale}
+
+        target = GibbsTarget.of(problem, planned)
+        whole = traits_of(self._carrier(planned))
+
+        def attributes(draws: Draws) -> dict[str, Any]:
+            kept = _of_some(guarantee, len(draws.losses), planned.n_draws)
+            models = self._rashomon_set(table, problem, planned, kept, draws, public, shortened)
+            if whole.curator_only and whole.stays_inside:
+                models = replace(models, reaches_sphere=reaches_sphere(target, draws.coef))
+            return {**public, **self._private(models)}
+
+        reporter = DrawReporter(self, context, attributes)
+        watched = has_callbacks(self)  # which shows the work by itself
+        with tally(planned.n_draws, "drawing", shown=not watched) as done:
+
+            def report(draws: Draws) -> bool:
+                done(len(draws.losses))
+                return reporter(draws)
+
+            draws = collect(sampler, target, planned.n_draws, rng, report)
+        if reporter.reported == 0:
+            raise SamplerError("stopped before the first draw: there is no model to keep")
+        found = attributes(draws.first(reporter.reported))
+        if found["rashomon_set_"].reaches_sphere:
+            warn_of_sphere(radius_of(planned))
+        return found
+
+    def _problem(
+        self, table: UnreadTable | BlockTable, loss: Loss, planned: Plan, rng: np.random.Generator
+    ) -> tuple[Problem, ColumnMap | None, float]:
+        """Pose the problem of the rows as the models are to see them.
+
+        With the released map of the columns, if one is paid for, and the share of the rows that
+        were longer than declared before it.
+        """
+        declared: dict[str, Any] = {
+            "loss": loss,
+            "radius": radius_of(planned),
+            "row_norm": self._row_norm,
+            "ridge": planned.ridge,
+        }
+        if isinstance(table, BlockTable):
+            return self._problem_of_blocks(table, declared, planned.columns, rng)
+        rows, scale = table.values[0], None
+        if planned.columns is not None:
+            scale = released_map(rows, planned.columns, rng)
+        problem = Problem(rows, self._targets(table), **declared, scale=scale)
+        return problem, scale, problem.clipped_share
+
+    def _sampler(self, planned: Plan, loss: Loss) -> Sampler:
+        n_features = planned.p // loss.outputs - 1
+        steepest = self._constants(planned.n, n_features, loss).L
+        return SAMPLERS[self._carrier(planned)].for_plan(
+            planned, patience=self._patience, spread=steepest * 2 * radius_of(planned)
+        )
+
+    def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
+        drawn = replace(sampler.guarantee(planned), asked=(planned.epsilon, planned.delta))
+        return self._stated(drawn)
+
+    def _reserve(self, guarantee: Guarantee, planned: Plan) -> Charge | None:
+        return self._charged(
+            guarantee,
+            note=f"{type(self).__name__}, {planned.n_draws} draws, ψ={planned.psi:g}",
+            parameters={
+                "n": planned.n,
+                "p": planned.p,
+                # An ellipsoid has no temperature, and a path no pure price.
+                **({"beta": planned.beta} if math.isfinite(planned.beta) else {}),
+                **({"eta": planned.eta} if math.isfinite(planned.eta) else {}),
+                "loss": planned.loss,
+                **{k: getattr(self, k) for k in ("psi", "epsilon", "delta")},
+                "row_norm": self._row_norm,
+                "sampler": self._carrier(planned),
+                **{k: getattr(planned, k) for k in ("n_draws", "radius", "ridge")},
+                "patience": self._patience,
+                **({} if planned.columns is None else {"columns": planned.columns.price}),
+            },
+        )
+
+    def _rashomon_set(
+        self,
+        table: UnreadTable | BlockTable,
+        problem: Problem,
+        planned: Plan,
+        guarantee: Guarantee,
+        draws: Draws,
+        public: dict[str, Any],
+        shortened: float,
+    ) -> RashomonSet:
+        return RashomonSet(
+            coef=draws.coef,
+            feature_names=(*table.feature_names, "intercept"),
+            classes=tuple(np.asarray(public.get("classes_", ())).tolist()),
+            link=problem.loss.link,
+            row_norm=self._row_norm,
+            target_bounds=self._target_bounds(),
+            plan=planned,
+            guarantee=guarantee,
+            losses=draws.losses,
+            minimum=problem.minimum,
+            clipped_share=shortened,
+            acceptance=draws.acceptance,
+            sampler=self._carrier(planned),
+            feature_groups=table.feature_groups,
+            ellipsoid=draws.region,
+            scale=public["scale_"],
+            schema=table.schema,
+        )
+
+    def _private(self, models: RashomonSet) -> dict[str, Any]:
+        """Fitted attributes that follow from the draws."""
+        mean = models.coef.mean(axis=0).reshape(models.outputs, -1)
+        return {
+            "rashomon_set_": models,
+            "guarantee_": models.guarantee,
+            "plan_": models.plan,
+            **self._mean_model(mean if models.scale is None else models.scale.original(mean)),
+        }
+
+    def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
+        """Coefficients and intercept of the mean model (outputs, n_features + 1)."""
+        raise TypeError(f"{type(self).__name__} must say what its mean model is")
+
+
+def _of_some(guarantee: Guarantee, kept: int, n_draws: int) -> Guarantee:
+    """Guarantee of the first draws alone: how many are kept must not tell what was private.
+
+    A callback may stop a fit by the draws' losses, which are computed from the rows, and no
+    program can see by what a person stops.
+    """
+    if kept == n_draws or not guarantee.holds:
+        return guarantee
+    stated = f"{kept} of {n_draws} draws were kept, a number chosen without regard to private rows"
+    return replace(guarantee, assumptions=(*guarantee.assumptions, stated))

@@ -1,0 +1,376 @@
+"""Candidates of a private search."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.formatting import rounded_up
+from rashomon_explorer.estimators.base import PaysForRows
+from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
+from rashomon_explorer.estimators.classifier import RashomonClassifier
+from rashomon_explorer.estimators.dp_base import OneModel
+from rashomon_explorer.estimators.feasibility import refuse_if_hopeless
+from rashomon_explorer.estimators.rashomon import BaseRashomon
+from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.selection import (
+    WAYS,
+    Candidate,
+    Exponential,
+    PermuteAndFlip,
+    Pick,
+    Runs,
+    SearchPlan,
+    dearer,
+    most_noise,
+    regret,
+)
+from rashomon_explorer.privacy import Guarantee, compose
+from rashomon_explorer.privacy.conversions import zcdp_epsilon, zcdp_rho
+from rashomon_explorer.problem.losses import get_loss
+
+PAID_BY_THE_SEARCH = ("epsilon", "delta", "ledger", "random_state")
+"""Settings of a candidate that the search makes itself."""
+
+KINDS = (OneModel, BaseRashomon, RashomonTreeClassifier, DPBilevelSearch)
+Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
+
+
+def settings_of(param_grid: Grid) -> list[dict[str, Any]]:
+    """Every setting that a grid, or one of several, stands for.
+
+    >>> settings_of([{"psi": [0.01, 0.02]}, {"radius": [2.0]}])
+    [{'psi': 0.01}, {'psi': 0.02}, {'radius': 2.0}]
+    """
+    settings = list(ParameterGrid(param_grid))
+    for name in PAID_BY_THE_SEARCH:
+        if any(name in one for one in settings):
+            raise ValueError(
+                f"param_grid holds {name!r}, which the search sets for every candidate: give it to "
+                "PrivateSearch"
+            )
+    return settings
+
+
+def candidates_of(estimator: BaseEstimator, settings: list[dict[str, Any]]) -> list[Any]:
+    """Unfitted copies with each setting; ``"estimator"`` in one takes another's place.
+
+    >>> from rashomon_explorer import DPClassifier
+    >>> [one.method for one in candidates_of(DPClassifier(), [{"method": "gibbs"}])]
+    ['gibbs']
+    """
+    made = []
+    for setting in settings:
+        given = dict(setting)
+        base = given.pop("estimator", estimator)
+        if not isinstance(base, KINDS):
+            raise TypeError(
+                f"candidates must be private estimators of this package, got {base!r}: each is "
+                "priced by its own plan"
+            )
+        if base.ledger is not None:
+            raise ValueError("the search is charged, not a candidate: give it the ledger")
+        one = clone(base).set_params(**given)
+        if not hasattr(one, "predict"):
+            raise TypeError(f"{one!r} predicts nothing, and a score needs predictions")
+        made.append(one)
+    if len({is_classifier(one) for one in made}) > 1:
+        raise ValueError("candidates must be all classifiers or all regressors")
+    return made
+
+
+def at_price(
+    candidates: list[Any],
+    settings: list[dict[str, Any]],
+    shape: tuple[int, int],
+    each: tuple[float, float],
+) -> tuple[Candidate, ...]:
+    """Plan every candidate at one price, by public numbers alone.
+
+    >>> from rashomon_explorer import DPClassifier
+    >>> (one,) = at_price([DPClassifier(row_norm=1.5)], [{}], (35_000, 10), (0.5, 0.0))
+    >>> one.guarantee.epsilon(0.0)
+    0.5
+    """
+    epsilon, delta = each
+    planned = []
+    with said_elsewhere():
+        for one, setting in zip(candidates, settings, strict=True):
+            one.set_params(epsilon=epsilon, delta=delta)
+            plan = one.plan(*shape)
+            if isinstance(one, BaseRashomon):
+                refuse_if_hopeless(plan, one.sampler, one.patience)
+            made = Candidate(setting, plan, _stated(one, plan))
+            if not made.guarantee.holds:
+                raise ValueError(
+                    f"{made.in_words} has no guarantee, and so no price that a search could pay: "
+                    f"{made.guarantee.theorem}"
+                )
+            planned.append(made)
+    return tuple(planned)
+
+
+def _stated(one: Any, plan: Any) -> Guarantee:
+    """Guarantee of a fit as the estimator itself would state it."""
+    if isinstance(one, BaseRashomon):
+        several = isinstance(one, RashomonClassifier)
+        loss = one._loss_of(None) if several else get_loss(one._loss)
+        known = one._guarantee(plan, one._sampler(plan, loss))
+    elif isinstance(one, RashomonTreeClassifier):
+        known = one._guarantee(plan)
+    elif isinstance(one, DPBilevelSearch):
+        known = one._stated(plan)
+    else:
+        known = one._stated(plan.guarantee)
+    return replace(known, asked=None)
+
+
+def _best_has(name: str) -> Callable[[Any], bool]:
+    def has(search: Any) -> bool:
+        return hasattr(getattr(search, "best_estimator_", search.estimator), name)
+
+    return has
+
+
+class ChosenModel(MetaEstimatorMixin, PaysForRows):
+    """Predicts as ``best_estimator_`` does."""
+
+    if TYPE_CHECKING:
+        estimator: Any
+        best_estimator_: Any
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Predict by the chosen model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels, or numbers in the units of the target.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.predict(X))
+
+    @available_if(_best_has("predict_proba"))
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Probabilities of the chosen model, where it has some.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.predict_proba(X))
+
+    @available_if(_best_has("decision_function"))
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Scores of the chosen model, where it has some.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Above 0 where the second of two classes is likelier.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.decision_function(X))
+
+    def score(self, X: ArrayLike, y: ArrayLike) -> float:
+        """Accuracy or R² of the chosen model on rows of yours; it is not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return float(self.best_estimator_.score(X, y))
+
+    def __sklearn_tags__(self) -> Tags:
+        """Those of the estimator, with the scores that its price allows."""
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = inner.classifier_tags
+        tags.regressor_tags = inner.regressor_tags
+        for known in (tags.classifier_tags, tags.regressor_tags):
+            if known is not None:
+                known.poor_score = True
+        tags.target_tags = inner.target_tags
+        tags.input_tags = inner.input_tags
+        return tags
+
+
+_FITS_A_CANDIDATE = 10  # of a random number of runs, where it is not declared
+_TRIES = 12
+_SAFE = 1 - 1e-9
+_SHAPES = {"geometric": 1, "logarithmic": 0}
+
+Priced = Callable[[tuple[float, float]], tuple[Candidate, ...]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a search, in public numbers.
+
+    Parameters
+    ----------
+    n_train, n_val : int
+    epsilon, delta : float
+    k : int
+        Number of candidates.
+    mean_runs : float or None
+        Mean number of fits of the ways that run at random.
+    """
+
+    n_train: int
+    n_val: int
+    epsilon: float
+    delta: float
+    k: int
+    mean_runs: float | None = None
+
+    @property
+    def sensitivity(self) -> float:
+        """Δ of a score: a mean over the scoring rows of what lies in [0, 1]."""
+        return 1 / self.n_val
+
+
+def planned_search(asked: Asked, priced: Priced, way: str) -> SearchPlan:
+    """Plan a search by the way that was named, or by the one that promises most.
+
+    ``priced`` plans all candidates at an (ε, δ) each.
+
+    Raises
+    ------
+    SamplerError
+        If no way applies.
+    """
+    plans, refused = [], []
+    for name in WAYS if way == "auto" else [way]:
+        try:
+            plans.append(_every(asked, priced) if name == "every" else _runs(asked, priced, name))
+        except SamplerError as error:
+            refused.append(f"{name}: {error}")
+    if not plans:
+        raise SamplerError("; ".join(refused))
+    plans.sort(key=lambda one: one.promised)
+    why = "it was asked for"
+    if way == "auto":
+        why = f"the least that is promised of any way, {rounded_up(plans[0].promised)}"
+    return replace(plans[0], why=why, options=tuple(plans))
+
+
+def _every(asked: Asked, priced: Priced) -> SearchPlan:
+    """All fits add up on the rows that are fitted; the pick is paid for by the rows that score."""
+    pick = _pick(asked)
+    for each in _first_prices(asked):
+        for _ in range(_TRIES):
+            candidates = priced(each)
+            whole = dearer(compose([one.guarantee for one in candidates]), pick.guarantee)
+            paid = whole.epsilon(asked.delta)
+            if paid <= asked.epsilon:
+                return _plan(
+                    "every", asked, each, candidates, whole, regret(pick, asked.k), pick=pick
+                )
+            if not math.isfinite(paid):
+                break  # by a δ of their own, of which the sum is too large
+            each = (each[0] * asked.epsilon / paid * _SAFE, each[1])
+    raise SamplerError("the candidates' prices do not add up to a guarantee at this δ")
+
+
+def _first_prices(asked: Asked) -> list[tuple[float, float]]:
+    if asked.delta == 0:
+        return [(asked.epsilon / asked.k * _SAFE, 0.0)]
+    rho = zcdp_rho(asked.epsilon, asked.delta) / asked.k
+    shares = [asked.delta, asked.delta / (2 * asked.k)]
+    return [*((zcdp_epsilon(rho, delta), delta) for delta in shares), (math.sqrt(2 * rho), 0.0)]
+
+
+def _pick(asked: Asked) -> Pick:
+    """As dear as the fits: pure ε, or by its bounded range the ρ that (ε, δ) buys."""
+    if asked.delta == 0:
+        return PermuteAndFlip(asked.epsilon * _SAFE, asked.sensitivity)
+    rho = zcdp_rho(asked.epsilon, asked.delta)
+    return Exponential(_SAFE * math.sqrt(8 * rho), asked.sensitivity)
+
+
+def _runs(asked: Asked, priced: Priced, way: str) -> SearchPlan:
+    """Each run is pure DP, the model for the rows that are fitted and the score for the others."""
+    mean = asked.mean_runs or _FITS_A_CANDIDATE * asked.k
+    runs = Runs.of_mean(_SHAPES[way], mean)
+    own = asked.epsilon / runs.factor * _SAFE
+    candidates = priced((own, 0.0))
+    dear = [one for one in candidates if not one.guarantee.pure_epsilon <= own * (1 + 1e-9)]
+    if dear:
+        raise SamplerError(f"{dear[0].in_words} has no pure price, which this way needs")
+    stated = compose([one.guarantee for one in candidates])
+    kept = runs.guarantee(max(own, *(one.guarantee.pure_epsilon for one in candidates)))
+    whole = replace(
+        kept,
+        assumptions=tuple(
+            dict.fromkeys(
+                (*kept.assumptions, *stated.assumptions, "the split is by place, and public")
+            )
+        ),
+        seeded=stated.seeded,
+    )
+    noise = most_noise(asked.sensitivity / own, mean)
+    return _plan(way, asked, (own, 0.0), candidates, whole, noise, runs=runs)
+
+
+def _plan(
+    way: str,
+    asked: Asked,
+    each: tuple[float, float],
+    candidates: tuple[Candidate, ...],
+    guarantee: Guarantee,
+    score_regret: float,
+    pick: Pick | None = None,
+    runs: Runs | None = None,
+) -> SearchPlan:
+    return SearchPlan(
+        way,
+        asked.n_train,
+        asked.n_val,
+        asked.epsilon,
+        asked.delta,
+        each,
+        candidates,
+        replace(guarantee, asked=(asked.epsilon, asked.delta)),
+        score_regret,
+        pick,
+        runs,
+    )
+
+
+def as_parameters(planned: SearchPlan) -> dict[str, Any]:
+    """Public settings of a plan, as a ledger writes them."""
+    names = ("way", "n_train", "n_val", "epsilon", "delta", "mean_fits")
+    return {
+        **{name: getattr(planned, name) for name in names},
+        "candidates": [one.in_words for one in planned.candidates],
+        "each": list(planned.each),
+    }

@@ -1,0 +1,506 @@
+"""Selection of a mechanism for a fit."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import chain, islice
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer._utils.formatting import hit_rate_text, rounded_up
+from rashomon_explorer.estimators.feasibility import (
+    ALWAYS_CAME,
+    foretold,
+    is_hopeless,
+    is_likely,
+    is_tried,
+    tried_on_simulated_rows,
+)
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.localisation.plan import LocalisationPlan
+from rashomon_explorer.mechanisms.one_model import METHODS, ModelOffer, ModelPlan
+from rashomon_explorer.mechanisms.one_model.plan import settled_radius
+from rashomon_explorer.mechanisms.planning import MECHANISMS, Plan, Request
+from rashomon_explorer.mechanisms.planning.offers import Offer
+from rashomon_explorer.mechanisms.planning.options import AUTO, completed, cost
+from rashomon_explorer.mechanisms.planning.plan import PublicLaw
+from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, both_together
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
+from rashomon_explorer.mechanisms.samplers import SAMPLERS
+from rashomon_explorer.mechanisms.samplers.feasibility import comes_nowhere, stays_away
+from rashomon_explorer.privacy import adaptive_epsilon
+from rashomon_explorer.problem.losses import get_loss
+
+GOALS = {"rows": "on the rows", "population": "on new rows"}
+"""On which rows a model is to be good, in words."""
+
+_ALIKE = 1.1  # promises within a tenth of the least: bounds are many times what happens
+
+
+@lru_cache(maxsize=64, typed=True)
+def planned_model(*, method: str, goal: str, radius: float | str, **asked: Any) -> ModelPlan:
+    """Plan one model by a method, or by the one that promises most; reads no row.
+
+    The way of least promised excess is taken, as :meth:`ModelOffer.weighed` has it; of ways within
+    a tenth of it the first of ``METHODS`` that always answers. Exact draws that are not to be
+    expected are not.
+
+    Parameters
+    ----------
+    method : str
+        Key in ``METHODS``, or ``"auto"``.
+    goal : {"rows", "population"}
+    radius : float or "auto"
+        ``"auto"`` is settled by :func:`rashomon_explorer.mechanisms.one_model.plan.settled_radius`.
+    **asked
+        As :class:`~rashomon_explorer.mechanisms.planning.Request` takes them; ψ is 0, and there is
+        one draw.
+
+    Raises
+    ------
+    SamplerError
+        If no method is to be expected to answer, or the one that was named does not apply; nothing
+        is charged.
+
+    Examples
+    --------
+    >>> rows = {"n": 50_000, "p": 11, "loss": "logistic", "row_norm": 1.5, "ridge": 0.0}
+    >>> budget = {"epsilon": 1.0, "delta": 0.0, "radius": 4.0, "goal": "rows"}
+    >>> planned_model(method="auto", **rows, **budget).method
+    'objective_perturbation'
+    >>> print(planned_model(method="gibbs", **rows, **budget).why)
+    it was asked for
+    """
+    given = 1.0 if isinstance(radius, str) else float(radius)
+    # A bound in single precision would make all that is computed with it as coarse.
+    plain: dict[str, Any] = {
+        name: float(x) if isinstance(x, np.floating) else x for name, x in asked.items()
+    }
+    request = Request(**plain, radius=given, psi=0.0, n_draws=1)
+    if radius == AUTO:
+        request = replace(request, radius=settled_radius(request))
+    offers = [one.offer(request) for one in METHODS.values()]
+    taken, why = _named(offers, method, request) if method != AUTO else _best(offers, goal)
+    first = sorted(offers, key=lambda one: (not one.applies, one.promised(goal)))
+    return ModelPlan(request, taken, goal, why, tuple(first))
+
+
+def _named(offers: list[ModelOffer], method: str, request: Request) -> tuple[ModelOffer, str]:
+    (offer,) = (one for one in offers if one.method == method)
+    if not offer.applies:
+        raise SamplerError(
+            f"method={method!r} does not apply: {offer.why}. Nothing was charged; "
+            'method="auto" takes one that does'
+        )
+    if told := _stays_away(offer, request):
+        raise SamplerError(
+            f"{told}, so that nothing was charged for method={method!r}; "
+            'method="auto" takes one that answers'
+        )
+    return offer, "it was asked for"
+
+
+def _stays_away(offer: ModelOffer, request: Request) -> str:
+    """Say that a model that was named stays away on every kind of simulated rows; empty if not."""
+    none = "exact draws came on no kind of simulated rows that was tried"
+    if offer.exact is not None:
+        away = is_tried(offer.exact) and comes_nowhere(offer.exact)
+        return f"{tried_on_simulated_rows(offer.exact)} So {none}" if away else ""
+    if not offer.may_give_up or request.p <= ALWAYS_CAME:
+        return ""
+    planned: LocalisationPlan = offer.settings
+    law = PublicLaw(
+        get_loss(request.loss),
+        *(request.n, request.p, request.psi, request.radius, request.row_norm, offer.ridge),
+    )
+    whole = (stage.beta for stage in planned.stages if math.isinf(stage.distance))
+    return none if any(stays_away(law, float(beta)) for beta in whole) else ""
+
+
+def _best(offers: list[ModelOffer], goal: str) -> tuple[ModelOffer, str]:
+    hopes: dict[str, str] = {one.method: one.why for one in offers if not one.applies}
+    good: list[ModelOffer] = []
+    for one in sorted(offers, key=lambda one: one.weighed(goal)):
+        if not one.applies or (good and one.weighed(goal) > _ALIKE * good[0].weighed(goal)):
+            continue
+        hopes[one.method] = _hopeless(one)
+        if not hopes[one.method]:
+            good.append(one)
+    if not good:
+        told = "; ".join(f"{name}: {why}" for name, why in hopes.items())
+        raise SamplerError(
+            f"no method is to be expected to answer, so that nothing was charged. {told}"
+        )
+    order = list(METHODS)
+    taken = min(good, key=lambda one: (one.may_give_up, order.index(one.method)))
+    alike = "" if taken is good[0] else ", or within a tenth of it"
+    comes = "it always answers"
+    if taken.may_give_up:
+        comes = "it is to be expected, though rows may be unusual"
+    least = f"the least excess {GOALS[goal]} that any method promises{alike}"
+    if taken.looseness > 1:
+        least = f"{least}, where its own bound counts for {1 / taken.looseness:.0%} of itself"
+    return taken, f"{least}, {rounded_up(taken.promised(goal))}; {comes}"
+
+
+def _hopeless(offer: ModelOffer) -> str:
+    """Why a model is not to be expected; empty where it is."""
+    if not offer.may_give_up:
+        return ""
+    if offer.exact is not None:
+        return tried_on_simulated_rows(offer.exact)
+    planned: LocalisationPlan = offer.settings
+    if planned.p <= ALWAYS_CAME and math.isfinite(planned.stages[0].distance):
+        return ""
+    return "exact draws near a release are foretold of few parameters and small parts alone"
+
+
+@lru_cache(maxsize=64, typed=True)
+def made_once(mechanism: str, **asked: Any) -> Plan:
+    """Make a mechanism's plan, or hand on the one that these numbers gave before; does not warn.
+
+    What a page showed, what its budget was checked for and what a fit charges is so one plan. What
+    is left to the rule (``"auto"``) is settled first.
+
+    Examples
+    --------
+    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "loss": "logistic", "ridge": 0.0}
+    >>> asked = {**rows, "radius": 4.0, "row_norm": 1.5, "epsilon": 1.0, "delta": 0.0, "n_draws": 1}
+    >>> shown = made_once("exact", **asked)
+    >>> made_once("exact", **asked) is shown
+    True
+    """
+    with said_elsewhere():  # of a plan made before nobody would hear: who asks for it warns
+        settled = completed(mechanism, **asked) if AUTO in asked.values() else Request(**asked)
+        planned: Plan = MECHANISMS[mechanism].plan(settled)
+    return planned
+
+
+_MANY = 0.5
+"""Guaranteed hit rate from which draws that are uniform on the set are worth more than more hits"""
+
+_LONGEST_COEFFICIENT = 32.0  # of draws without privacy, in units of rows scaled to row_norm
+
+_ANY = {"radius": 1.0, "ridge": 0.0, "n_draws": 1}
+_SMALLER = (16.0, 8.0, 4.0, 2.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A sampler, and what its mechanism offers for a request.
+
+    Parameters
+    ----------
+    sampler : str
+        Key in ``SAMPLERS``.
+    offer : Offer
+        Of its mechanism.
+    cost : float
+        What the rule expects of a draw's loss.
+    """
+
+    sampler: str
+    offer: Offer
+    cost: float
+
+    @property
+    def may_give_up(self) -> bool:
+        """Whether its draws may not come, however long one waits."""
+        return SAMPLERS[self.sampler].traits.may_give_up
+
+    @property
+    def around_the_set(self) -> bool:
+        """Whether its draws lie around a model that is promised to be in the set, on average."""
+        centre = self.offer.plan.centre_excess
+        return centre is not None and centre <= self.offer.plan.psi
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether its draws are not to be expected, tried on simulated rows."""
+        return self.may_give_up and is_hopeless(self.offer.plan)
+
+    @property
+    def why_not(self) -> str:
+        """Why it is not taken."""
+        return foretold(self.offer.plan) if self.offer.applies else self.offer.why
+
+
+@lru_cache(maxsize=64, typed=True)
+def chosen(**asked: Any) -> Plan:
+    """Choose the way to draw from public numbers, and plan it; reads no row, charges nothing.
+
+    What is left open (``"auto"``) is settled for each way by itself, by the rule of
+    :func:`~rashomon_explorer.mechanisms.planning.options.completed`, and then the ways are
+    compared.
+
+    One draw, or ψ = 0, asks for one good model: the way of which the rule expects the least loss.
+    Several draws ask for the set: the way that is uniform on it, if at least half of its draws are
+    promised to lie in it; else the way of most promised hits; else, where no way promises a fifth,
+    one whose draws lie around a model that is promised to be in the set; else that of which the
+    rule expects the least loss. Where their number is left open, only ways for which the rule
+    settles on several draws are asked for the set, and if there is none, one good model is.
+    Draws that may not come are chosen only if they do on simulated rows, and of two ways that
+    promise the same, the one that always answers.
+
+    Parameters
+    ----------
+    **asked
+        As :func:`~rashomon_explorer.mechanisms.planning.options.completed` takes them.
+
+    Returns
+    -------
+    Plan
+        With ``sampler``, ``why`` and all ``options``, the best first.
+
+    Raises
+    ------
+    SamplerError
+        If no way applies, or those that do are not to be expected to answer; nothing is charged.
+
+    Examples
+    --------
+    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "loss": "logistic", "ridge": 0.0}
+    >>> budget = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6}
+    >>> chosen(**rows, **budget, n_draws=1).sampler, chosen(**rows, **budget, n_draws=3).sampler
+    ('langevin_average', 'exact')
+    >>> print(chosen(**rows, **budget, n_draws=3).why.split(";")[0])
+    at least 90% of the draws lie in the set, uniformly
+    """
+    with said_elsewhere():  # whoever asks for a plan warns of it
+        ways = [_way(name, asked) for name, kind in SAMPLERS.items() if kind.traits.weighed]
+        ways.sort(key=_rank)
+        for way in chain(ways, _in_smaller_balls(ways, asked)):
+            if way.offer.applies and not way.hopeless:
+                return _taken(way, ways)
+        told = "; ".join(f"{way.sampler}: {way.why_not}" for way in ways)
+    raise SamplerError(
+        f"no way to draw is to be expected to answer, so that nothing was charged. {told}. "
+        'To try one all the same, name it: sampler="exact", patience=5_000_000'
+    )
+
+
+def named(sampler: str, **asked: Any) -> Plan:
+    """Plan a way that was named, in the largest ball of a few in which its draws are likely.
+
+    The rule's own ball comes first; smaller ones are tried where that is left open and exact draws
+    do not come in it on simulated rows. If they come in none, the rule's ball stays.
+
+    A named sampler gets no ridge unless one is given: a ridge changes the Rashomon set. The ball of
+    uniform draws without privacy is 32·√p: it depends on no budget and on no number of draws.
+
+    Parameters
+    ----------
+    sampler : str
+        Key in ``SAMPLERS``.
+    **asked
+        As :func:`chosen` takes them.
+
+    Examples
+    --------
+    >>> rows = {"n": 48_842, "p": 91, "psi": 0.02, "loss": "logistic", "ridge": 0.0}
+    >>> budget = {"row_norm": 2.2, "epsilon": 1.0, "delta": 0.0, "n_draws": 1}
+    >>> planned = named("exact", **rows, **budget, radius="auto")
+    >>> planned.radius, planned.why.split(": ")[0]
+    (2.0, "in the rule's ball, of radius 22.63, draws are not to be expected")
+    >>> named("hit_and_run", **rows, **budget, radius="auto").radius == 32 * 91**0.5
+    True
+    """
+    traits = SAMPLERS[sampler].traits
+    asked = {**asked, **_open(asked, {"ridge": 0.0})}
+    if traits.curator_only and traits.stays_inside:
+        asked = {**asked, **_open(asked, {"radius": _LONGEST_COEFFICIENT * asked["p"] ** 0.5})}
+    planned = made_once(traits.mechanism, **asked)
+    assert planned.radius is not None  # every mechanism says for which ball it planned
+    if asked["radius"] != AUTO or not traits.may_give_up or is_likely(planned):
+        return planned
+    for radius in (R for R in _SMALLER if R < planned.radius):
+        smaller = made_once(traits.mechanism, **{**asked, "radius": radius})
+        if is_likely(smaller):
+            why = (
+                f"in the rule's ball, of radius {planned.radius:.4g}, draws are not to be "
+                "expected: this is the largest of a few smaller ones in which they are"
+            )
+            return replace(smaller, sampler=sampler, why=why)
+    return planned
+
+
+def is_about_one(planned: Plan) -> bool:
+    """Whether one good model is planned for, and not the set.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> is_about_one(plan(50_000, 11, 0.02, radius=4, row_norm=1.5, epsilon=1))
+    True
+    """
+    return planned.n_draws == 1 or planned.psi == 0
+
+
+def _taken(way: Way, ways: list[Way]) -> Plan:
+    offers = tuple(one.offer for one in ways)
+    planned: Plan = replace(way.offer.plan, sampler=way.sampler, why=_why(way), options=offers)
+    return planned
+
+
+def _way(sampler: str, asked: dict[str, Any]) -> Way:
+    """Complete the request for a sampler by the rule, and have its mechanism offer."""
+    traits = SAMPLERS[sampler].traits
+    mechanism = traits.mechanism
+    probe = MECHANISMS[mechanism].offer(Request(**{**asked, **_open(asked, _ANY)}))
+    if not probe.applies and not MECHANISMS[mechanism].instead:
+        return Way(sampler, probe, math.inf)
+    if not probe.applies:
+        mechanism = MECHANISMS[mechanism].instead
+    if traits.may_give_up:  # a ridge changes the set: it is for whoever asks for one
+        asked = {**asked, **_open(asked, {"ridge": 0.0})}
+    request = completed(mechanism, **asked) if AUTO in asked.values() else Request(**asked)
+    offer = MECHANISMS[mechanism].offer(request)
+    return Way(sampler, offer, cost(mechanism, offer.plan))
+
+
+def _open(asked: dict[str, Any], taken: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in taken.items() if asked[name] == AUTO}
+
+
+def _in_smaller_balls(ways: list[Way], asked: dict[str, Any]) -> Iterator[Way]:
+    """Exact draws that are hopeless where the rule would have them, where more of them come."""
+    if asked["radius"] == AUTO:
+        found = (way for way in ways if way.may_give_up and way.offer.applies)
+        for way in islice(found, 1):
+            largest = way.offer.plan.radius
+            for radius in (R for R in _SMALLER if R < largest):
+                yield _way(way.sampler, {**asked, "radius": radius})
+
+
+def _rank(way: Way) -> tuple[Any, ...]:
+    offer = way.offer
+    if not offer.applies:
+        return (4,)
+    if not is_about_one(offer.plan):
+        if offer.uniform and offer.hit_rate >= _MANY:
+            return (0, way.may_give_up, -offer.hit_rate)
+        if offer.hit_rate >= WEAK_HIT_RATE:
+            return (1, -_shown(offer.hit_rate), way.may_give_up)
+        if way.around_the_set:
+            return (2, offer.plan.centre_excess)
+    return (3, way.may_give_up, way.cost)
+
+
+def _shown(value: float) -> float:
+    """Two digits: nobody chooses by the third."""
+    return float(f"{value:.2g}") if math.isfinite(value) else value
+
+
+def _why(way: Way) -> str:
+    offer = way.offer
+    comes = "they are to be expected, though rows may be unusual"
+    comes = comes if way.may_give_up else "it always answers"
+    if not is_about_one(offer.plan) and offer.hit_rate >= WEAK_HIT_RATE:
+        around = offer.plan.centre_excess is not None
+        crowded = "on a released ellipsoid" if around else "crowded near the best model"
+        where = "uniformly" if offer.uniform else crowded
+        hits = f"at least {hit_rate_text(offer.hit_rate)} of the draws lie in the set, {where}"
+        return f"{hits}; {comes}"
+    if not is_about_one(offer.plan) and way.around_the_set:
+        near = rounded_up(offer.plan.centre_excess)
+        return (
+            f"the draws lie around a model whose excess is promised to be at most {near}, within "
+            f"ψ; no share of hits is proved; {comes}"
+        )
+    if is_about_one(offer.plan):
+        return f"one model, the least loss is to be expected of this way; {comes}"
+    return f"no way can promise the set, and the least loss is to be expected of this one; {comes}"
+
+
+PRIVATE = "private"
+"""Asks for private centres and spreads, whatever the rule says of them."""
+
+Planned = TypeVar("Planned", bound=Any)
+
+_LEAST = 1e-3  # share of ε that draws are left with at least
+_HALVINGS = 12
+
+
+def beside_columns(paid: ColumnsPlan, make: Callable[[float, float], Planned]) -> Planned:
+    """Plan draws for what centres and spreads leave of a budget.
+
+    Where the prices add up alike (μ² of Gaussian DP, ε beside Laplace's noise, or ε and δ), what is
+    left is known; otherwise the largest ε is taken at which all together costs no more than was
+    asked.
+
+    Parameters
+    ----------
+    paid : ColumnsPlan
+    make : callable
+        Plan of the draws for an ε and a δ.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> paid = ColumnsPlan(50_000, 10, 1.0, epsilon=1.0, delta=1e-6)
+    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
+    >>> both = beside_columns(paid, lambda epsilon, delta: plan(**rows, epsilon=epsilon))
+    >>> both.columns is not None, 0.9 < both.guarantee.epsilon(1e-6) <= 1
+    (True, True)
+    """
+    others = [replace(paid, halved=True), replace(paid, pure=True)] if paid.gaussian else []
+    kinds = [paid, *(kind for kind in others if kind.pure or not paid.ledger)]
+    for kind in kinds:
+        planned = make(kind.left, kind.left_delta)
+        if _affordable(kind, planned):
+            return _with(kind, planned)
+    for kind in kinds:
+        least = _LEAST * kind.epsilon
+        if _affordable(kind, make(least, kind.left_delta)):
+            left = bisect(_affords(kind, make), least, kind.left, halvings=_HALVINGS)
+            return _with(kind, make(left, kind.left_delta))
+    raise ValueError("no price of draws adds up with that of the columns: take standardize=None")
+
+
+def _affordable(paid: ColumnsPlan, planned: Any) -> bool:
+    total = _with(paid, planned).guarantee
+    if not paid.ledger:
+        return total.epsilon(paid.delta) <= paid.epsilon
+    cost = adaptive_epsilon([total], paid.delta, order=paid.order)
+    return cost <= paid.epsilon
+
+
+def _affords(paid: ColumnsPlan, make: Callable[[float, float], Any]) -> Callable[[float], bool]:
+    return lambda epsilon: _affordable(paid, make(epsilon, paid.left_delta))
+
+
+def _with(paid: ColumnsPlan, planned: Planned) -> Planned:
+    """Plan both; a plan of one model adds up by itself."""
+    both: Planned
+    if not isinstance(planned, Plan):
+        both = replace(planned, columns=paid)
+        return both
+    total = both_together(paid, planned.guarantee)
+    asked = paid.epsilon, paid.delta
+    both = replace(planned, columns=paid, guarantee=total, epsilon=asked[0], delta=asked[1])
+    return both
+
+
+def columns_wanted(
+    standardize: str | None, sampler: str, planned: Plan, whole: ColumnsPlan
+) -> bool:
+    """Whether centres and spreads are to be paid for.
+
+    ``"auto"`` takes them for one good model by a way that is left open too, where the rule says
+    that they win: a set that is asked for stays a set of models of the declared columns.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> planned = plan(50_000, 11, 0.0, radius=4.0, row_norm=1.5, epsilon=1.0)
+    >>> paid = ColumnsPlan(50_000, 10, 1.0, epsilon=1.0, delta=1e-6)
+    >>> [columns_wanted("auto", sampler, planned, paid) for sampler in ("auto", "exact")]
+    [True, False]
+    """
+    if standardize == AUTO:
+        return sampler == AUTO and is_about_one(planned) and whole.worth_it
+    return standardize == PRIVATE

@@ -1,0 +1,461 @@
+"""Tables that are read only after the charge."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_X_y
+
+from rashomon_explorer._utils.arrays import NUMPY, FloatArray, backend_for
+from rashomon_explorer._utils.containers import check_readable, column_labels, shape_of, values_of
+from rashomon_explorer._utils.sklearn_compat import text_names
+from rashomon_explorer._utils.taint import leak_of, recall, with_leak
+from rashomon_explorer.data import TableEncoder, TableSchema
+from rashomon_explorer.data.encoder import encoded_rows
+from rashomon_explorer.data.messages import check_unique
+from rashomon_explorer.data.tables import declared_labels, find_features, names_of_features
+from rashomon_explorer.estimators.classes import class_codes
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.privacy.ledger.tables import recognise, recognise_hashes, row_hashes
+from rashomon_explorer.rows import RowBlocks, Step
+from rashomon_explorer.rows.coercion import is_in_blocks
+from rashomon_explorer.rows.source import read_mapped
+from rashomon_explorer.rows.steps import AsNumbers, Encoded
+
+_DECLARE = (
+    "Text and gaps are welcome once the columns are declared: propose_schema(table, target=...) "
+    "makes a declaration to correct, and schema=... takes it"
+)
+
+
+class UnreadTable:
+    """Rows and targets of which only public things are looked at: shapes and column names.
+
+    What can be refused by them alone is refused when the table is made. Values are looked at in
+    :attr:`values`, and nowhere before.
+
+    ``numeric`` says that targets must be numbers, ``charged`` that a ledger is given: without one a
+    table that has no shape is converted to find it.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Numbers of rows and features.
+    may_be_long : bool
+        Whether rows longer than they should be are worth a warning.
+    names : ndarray of str or None
+        Column names, where X has them.
+    arrays : ArrayBackend
+        Where the work on rows is to be done.
+
+    Examples
+    --------
+    >>> UnreadTable(BaseEstimator(), [[1.0, 2.0]] * 3, np.ones(3), numeric=True, charged=True).shape
+    (3, 2)
+    """
+
+    may_be_long = True
+    schema: TableSchema | None = None
+
+    def __init__(
+        self, estimator: BaseEstimator, X: Any, y: Any, *, numeric: bool, charged: bool
+    ) -> None:
+        if is_in_blocks(X):
+            raise TypeError(
+                f"{type(estimator).__name__} needs whole tables. Rows in blocks are taken by "
+                "RashomonClassifier, RashomonRegressor, RashomonTreeClassifier, DPClassifier and "
+                "DPRegressor; a fixed random sample is X, y = rows.sample(5_000).held(), to be "
+                "named as one. Nothing was read or charged"
+            )
+        check_readable("X", X)
+        self.arrays = backend_for(X)
+        self._X, rows = _measured("X", X, 2, charged)
+        targets: tuple[int, ...] | None = None
+        self._y = y
+        if y is not None:
+            check_readable("y", y)
+            self._y, targets = _measured("y", y, 1, charged)
+        if len(rows) < 2:
+            raise ValueError(
+                f"Expected 2D array, got {len(rows)}D array instead, of shape {rows}. Reshape your "
+                "data: X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one row"
+            )
+        self._options = {"estimator": estimator, "dtype": np.float64, "y_numeric": numeric}
+        stand_ins = np.broadcast_to(0.0, rows), None if targets is None else np.zeros(targets)
+        check_X_y(*stand_ins, **{**self._options, "ensure_all_finite": False})
+        labels = column_labels(self._X)
+        check_unique(map(str, () if labels is None else labels))
+        self.names = None if labels is None else text_names(labels)
+        self.shape: tuple[int, int] = (rows[0], rows[1])
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Column names, or x0, x1, …."""
+        every = [f"x{j}" for j in range(self.shape[1])] if self.names is None else self.names
+        return [str(name) for name in every]
+
+    @property
+    def feature_groups(self) -> dict[str, tuple[str, ...]] | None:
+        """Which columns are one feature; None leaves it to their names."""
+        return None
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a guarantee assumes of where the rows are: nothing of a table in memory."""
+        return ()
+
+    @property
+    def unconfirmed(self) -> str:
+        """What its declaration was learnt from, in words; empty for nothing."""
+        return ""
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of X as it was given."""
+        return self.shape[1]
+
+    @cached_property
+    def values(self) -> tuple[FloatArray, NDArray[Any]]:
+        """Validated rows (n, n_features) and targets (n,); the first look at private values."""
+        return self._checked(values_of(read_mapped(self._X)), values_of(read_mapped(self._y)))
+
+    @property
+    def leak(self) -> str:
+        """What the numbers themselves tell that they were made with; looks at them."""
+        return recall(self.values[0])
+
+    def recognised(self, ledger: Path) -> None:
+        """Note the table in the registry beside a ledger; warn if it is charged to another."""
+        recognise(ledger, self.values[0])
+
+    def public(self) -> dict[str, Any]:
+        """Fitted attributes that say nothing of a row."""
+        names = {} if self.names is None else {"feature_names_in_": self.names}
+        return {"n_features_in_": self.n_columns, **names}
+
+    def _checked(self, rows: Any, targets: Any) -> tuple[FloatArray, NDArray[Any]]:
+        try:
+            checked: tuple[FloatArray, NDArray[Any]] = check_X_y(rows, targets, **self._options)
+        except ValueError as error:
+            raise ValueError(_with_a_way_out(str(error))) from None
+        except TypeError as error:  # numpy finds no common type, of dates and numbers for one
+            if not isinstance(error, np.exceptions.DTypePromotionError):
+                raise
+            raise DataError(
+                f"X holds dates or other cells that are no numbers. {_DECLARE}"
+            ) from None
+        return checked
+
+
+def _with_a_way_out(refused: str) -> str:
+    """Say what text and gaps need, in place of the names of other libraries' estimators.
+
+    >>> _with_a_way_out("could not convert string to float: 'a'").startswith("could not convert")
+    True
+    """
+    first = refused.splitlines()[0].rstrip(".") if refused else refused
+    if not first.startswith(("could not convert", "Input X contains NaN")):
+        return refused
+    return f"{first}. {_DECLARE}"
+
+
+def _measured(name: str, data: Any, depth: int, charged: bool) -> tuple[Any, tuple[int, ...]]:
+    """Return the data and its shape."""
+    shape = shape_of(data, depth)
+    if shape is None and charged:
+        raise TypeError(
+            f"{name} has no shape, and a ledger must be charged before a value is read: give an "
+            f"array, a DataFrame or a list, got {type(data).__name__}"
+        )
+    if shape is None:
+        data = np.asarray(data)
+        shape = data.shape
+    return data, shape
+
+
+class DeclaredTable(UnreadTable):
+    """Rows and targets whose encoded columns are known from a schema, without a look at a value.
+
+    Parameters
+    ----------
+    estimator, X, y, numeric, charged
+        As for :class:`UnreadTable`.
+    schema : TableSchema
+    row_norm : float
+        About the norm of a typical encoded row.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Numbers of rows and of encoded columns.
+    names : ndarray of str or None
+        Names of the columns of X that are features, where it has names.
+
+    Raises
+    ------
+    DataError
+        If columns of X lack or are not declared.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from rashomon_explorer.data import Categorical
+    >>> schema = TableSchema([Categorical("home", ["own", "rent"])])
+    >>> frame = pd.DataFrame({"home": ["own", "rent"]})
+    >>> asked = {"numeric": False, "charged": True, "schema": schema, "row_norm": 1.0}
+    >>> DeclaredTable(BaseEstimator(), frame, [0, 1], **asked).shape
+    (2, 2)
+    """
+
+    schema: TableSchema
+
+    may_be_long = False  # typical rows are about as long as row_norm, and others shortened to it
+
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        X: Any,
+        y: Any,
+        *,
+        numeric: bool,
+        charged: bool,
+        schema: TableSchema,
+        row_norm: float,
+    ) -> None:
+        super().__init__(estimator, X, y, numeric=numeric, charged=charged)
+        places, labels = find_features(schema, self._X), column_labels(self._X)
+        self.names = None if labels is None else names_of_features(labels, places)
+        self.schema, self._row_norm = schema, row_norm
+        self._columns = len(places)
+        self.shape = (self.shape[0], len(schema.encoded_names))
+
+    @property
+    def unconfirmed(self) -> str:
+        """Why there is no guarantee behind the schema; empty if all of it is confirmed."""
+        return self.schema.leak
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of X that are features."""
+        return self._columns
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the encoded columns."""
+        return list(self.schema.encoded_names)
+
+    @property
+    def feature_groups(self) -> dict[str, tuple[str, ...]]:
+        """Which of them are one feature."""
+        return self.schema.feature_groups
+
+    @cached_property
+    def _encoded(self) -> Any:
+        return with_leak(encoded_rows(self.schema, self._X, self._row_norm), self._X)
+
+    @cached_property
+    def values(self) -> tuple[FloatArray, NDArray[Any]]:
+        """Encoded rows (n, p) and targets (n,); the first look at private values."""
+        targets = values_of(self._y)
+        if self.schema.classes is not None:
+            targets = declared_labels(self.schema, targets)
+        return self._checked(np.asarray(self._encoded), targets)
+
+    @property
+    def leak(self) -> str:
+        """What the rows tell that they were made with; looks at them."""
+        return leak_of(self._encoded) or super().leak
+
+    def public(self) -> dict[str, Any]:
+        """Fitted attributes that say nothing of a row, the encoder for other rows among them."""
+        encoder = TableEncoder(self.schema, row_norm=self._row_norm).note_columns(self._X)
+        return {**super().public(), "encoder_": encoder}
+
+
+_OF_A_FIT = 2**25  # bytes
+_UNCOUNTED = (
+    "the partitions of this Dask DataFrame have unknown lengths, and a ledger must be charged "
+    "before a partition is computed: give row_blocks(X, y, lengths=[...]) the rows of each "
+    "partition, or lengths=True to count them now, outside of any charge; or write the rows to "
+    "Parquet, whose footers say it. Nothing was read or charged"
+)
+
+
+class BlockTable:
+    """What a fit asks of a table, for one that is never held: no block is read to make it.
+
+    Parameters
+    ----------
+    blocks : RowBlocks
+        From :func:`rashomon_explorer.rows.chunked`.
+    schema : TableSchema or None
+    row_norm : float
+        About the norm of a typical row that a schema encodes.
+    charged : bool
+        Whether a ledger is given: then nothing is computed to find the number of rows.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Numbers of rows and of columns as models see them.
+    may_be_long : bool
+        Whether rows longer than they should be are worth a warning.
+
+    Raises
+    ------
+    DataError
+        If columns lack or are not declared, or a charged table does not know its number of rows.
+    MemoryLimitError
+        If this process's limits leave no room for work on a block.
+    """
+
+    arrays = NUMPY  # blocks are worked on by the host's cores
+
+    def __init__(
+        self, blocks: RowBlocks, schema: TableSchema | None, row_norm: float, *, charged: bool
+    ) -> None:
+        if not blocks.source.labelled:
+            raise TypeError("these rows have no targets to fit: give row_blocks y, or target=")
+        if charged and not blocks.is_counted:
+            raise DataError(_UNCOUNTED)
+        text = getattr(blocks.source, "text_partitions", ())
+        if schema is None and text and not blocks.steps:
+            raise DataError(
+                f"{', '.join(text)} holds text, from the names of folders: declare it in a schema, "
+                "or leave it out with row_blocks(..., columns=[...])"
+            )
+        self._blocks, self.schema, self._row_norm = blocks, schema, row_norm
+        n, self.n_columns = blocks.source.shape
+        self.may_be_long = schema is None
+        if schema is not None:
+            self._places = find_features(schema, self._nobody)
+            self.n_columns = len(self._places)
+        self.shape = (n, self.n_columns if schema is None else len(schema.encoded_names))
+        # Before anything is charged: a fit holds plans, and a ledger's a hash of each row.
+        blocks.check_room(self.shape[1], more=_OF_A_FIT + 3 * 8 * n)
+
+    @property
+    def names(self) -> NDArray[Any] | None:
+        """Column names of X, where it has them; with a schema of its features."""
+        found = self._blocks.source.names
+        if found is None or self.schema is None:
+            return None if found is None else np.array(found, dtype=object)
+        return names_of_features(found, self._places)
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns that models see."""
+        if self.schema is not None:
+            return list(self.schema.encoded_names)
+        return [f"x{j}" for j in range(self.shape[1])] if self.names is None else [*self.names]
+
+    @property
+    def feature_groups(self) -> dict[str, tuple[str, ...]] | None:
+        """Which of them are one feature; None leaves it to their names."""
+        return None if self.schema is None else self.schema.feature_groups
+
+    @property
+    def unconfirmed(self) -> str:
+        """Why there is no guarantee behind the schema; empty if all of it is confirmed."""
+        return "" if self.schema is None else self.schema.leak
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a guarantee assumes of where the rows are and who adds them up."""
+        return self._blocks.assumptions
+
+    @cached_property
+    def numeric(self) -> RowBlocks:
+        """Rows as numbers, encoded by the schema, and targets as they are."""
+        step = AsNumbers() if self.schema is None else Encoded(self.schema, self._row_norm)
+        return self._blocks.then(step)
+
+    def coded(self, *steps: Step) -> RowBlocks:
+        """Return rows as numbers, and targets taken through steps."""
+        return self.numeric.then(*steps)
+
+    @property
+    def leak(self) -> str:
+        """What the first block's numbers tell that they were made with; looks at them."""
+        given = getattr(self._blocks.source, "X", None)
+        rows, _ = next(self.numeric.blocks(0, 1))
+        return leak_of(given) or recall(rows)
+
+    def recognised(self, ledger: Path) -> None:
+        """Note the table in the registry beside a ledger; warn if it is charged to another."""
+        each = self.numeric.reduce(_hashes, merge=_one_after_the_other)
+        recognise_hashes(ledger, self.shape, each)
+
+    def public(self) -> dict[str, Any]:
+        """Fitted attributes that say nothing of a row."""
+        names = {} if self.names is None else {"feature_names_in_": self.names}
+        fitted = {"n_features_in_": self.n_columns, **names}
+        if self.schema is None:
+            return fitted
+        encoder = TableEncoder(self.schema, row_norm=self._row_norm).note_columns(self._nobody)
+        return {**fitted, "encoder_": encoder}
+
+    @property
+    def _nobody(self) -> Any:
+        """A table of the same columns without a row."""
+        names = self._blocks.source.names
+        if names is None:
+            return np.empty((0, self._blocks.source.shape[1]))
+        import pandas as pd
+
+        return pd.DataFrame(columns=list(names))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassCodes:
+    """Labels as codes that a loss takes: −1 and 1 for two classes, 0, 1, … for more.
+
+    Parameters
+    ----------
+    classes : ndarray
+        Declared.
+    schema : TableSchema or None
+        How labels are written, where it says.
+    """
+
+    classes: NDArray[Any]
+    schema: TableSchema | None
+
+    def __call__(self, rows: FloatArray, labels: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the rows as they are, and the codes (m,)."""
+        if self.schema is not None and self.schema.classes is not None:
+            labels = declared_labels(self.schema, labels)
+        codes = class_codes(np.asarray(labels), self.classes)
+        return rows, 2 * codes - 1 if len(self.classes) == 2 else codes
+
+
+@dataclass(frozen=True)
+class OnUnit:
+    """Targets mapped from declared bounds onto [−1, 1]; those beyond stay beyond.
+
+    Parameters
+    ----------
+    low, high : float
+    """
+
+    low: float
+    high: float
+
+    def __call__(self, rows: FloatArray, targets: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the rows as they are, and the mapped targets (m,)."""
+        half = (self.high - self.low) / 2
+        values = np.asarray(targets, dtype=np.float64)
+        held = np.clip(values, self.low - half, self.high + half)  # or mapping may overflow
+        return rows, (held - (self.low + self.high) / 2) / half
+
+
+def _hashes(rows: FloatArray, targets: Any) -> tuple[NDArray[np.uint64]]:
+    return (row_hashes(rows),)
+
+
+def _one_after_the_other(one: tuple[Any], other: tuple[Any]) -> tuple[Any]:
+    return (np.concatenate([one[0], other[0]]),)

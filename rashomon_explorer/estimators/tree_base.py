@@ -1,0 +1,372 @@
+"""Parameters, table and votes of tree estimators."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer._utils.containers import check_readable, values_of
+from rashomon_explorer._utils.randomness import generator, noise_assumptions
+from rashomon_explorer._utils.sklearn_compat import Interval
+from rashomon_explorer._utils.taint import ONE_BY_ONE, with_leak
+from rashomon_explorer._utils.validation import accepts_table
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.data.encoder import UnitEncoder
+from rashomon_explorer.data.tables import declared_labels
+from rashomon_explorer.estimators.base import (
+    LooksThrough,
+    ShowsFit,
+    not_known_to_be_public,
+    refuses_weights,
+    warn_of_repeated_records,
+)
+from rashomon_explorer.estimators.chunked_prediction import a_label, chances, over_blocks
+from rashomon_explorer.estimators.classes import (
+    LABELS_ARE_PUBLIC,
+    agreed_classes,
+    check_labels,
+    class_codes,
+    classes_found,
+)
+from rashomon_explorer.estimators.feasibility import DELTA, EPSILON, N_DRAWS, check_budget
+from rashomon_explorer.estimators.tables import BlockTable, DeclaredTable, UnreadTable
+from rashomon_explorer.mechanisms.planning.advice import warn_if_weak_trees
+from rashomon_explorer.mechanisms.planning.suggestions import warn_of_large_delta
+from rashomon_explorer.mechanisms.planning.trees import TreePlan, plan_trees
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
+from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows.steps import AsNumbers, Transformed
+from rashomon_explorer.trees import TreeClass
+from rashomon_explorer.trees.questions import Questions, merged_blocks, of_array, of_schema
+from rashomon_explorer.trees.tree_class import Costs, check_dear, cost_matrix, dearest
+
+_LEAVES = 5  # where none are asked for
+
+
+class TreeParameters(ShowsFit, LooksThrough):
+    """The parameters of private trees, and what they buy before a row is read."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "psi": [Interval(Real, 0, None, closed="left")],
+        "epsilon": [EPSILON],
+        "delta": [DELTA],
+        "n_draws": [N_DRAWS],
+        "max_leaves": [Interval(Integral, 1, None, closed="left"), None],
+        "max_depth": [Interval(Integral, 1, None, closed="left"), None],
+        "leaf_penalty": [Interval(Real, 0, 1, closed="both")],
+        "hit_rate": [Interval(Real, 0, 1, closed="left")],
+        "costs": ["array-like", dict, None],
+        "thresholds": [Real, "array-like", dict, None],
+        "classes": ["array-like", None],
+        "schema": [TableSchema, str, os.PathLike, None],
+        "ledger": [str, os.PathLike, Ledger, None],
+        "random_state": ["random_state"],
+    }
+
+    @refuses_weights
+    def __init__(
+        self,
+        *,
+        psi: float = 0.02,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        n_draws: int = 20,
+        max_leaves: int | None = None,
+        max_depth: int | None = None,
+        leaf_penalty: float = 0.005,
+        hit_rate: float = 0.9,
+        costs: Costs | None = None,
+        thresholds: float | Sequence[float] | Mapping[Any, Any] | None = None,
+        classes: ArrayLike | None = None,
+        schema: TableSchema | str | os.PathLike[str] | None = None,
+        ledger: str | os.PathLike[str] | Ledger | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.psi = psi
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_draws = n_draws
+        self.max_leaves = max_leaves
+        self.max_depth = max_depth
+        self.leaf_penalty = leaf_penalty
+        self.hit_rate = hit_rate
+        self.costs = costs
+        self.thresholds = thresholds
+        self.classes = classes
+        self.schema = schema
+        self.ledger = ledger
+        self.random_state = random_state
+
+    @accepts_table
+    def plan(
+        self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
+    ) -> TreePlan:
+        """Plan what the budget buys on so many rows; reads none and costs nothing.
+
+        Parameters
+        ----------
+        n_samples, n_features : int
+            Public shape of the table, or in their place the table, which is not read. A schema
+            knows its features.
+        n_classes : int, optional
+            Number of classes, public too; by default that of ``classes`` or the schema, or 2.
+
+        Returns
+        -------
+        TreePlan
+            Temperature, price and promise.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or counting might take more than 4 GiB.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonTreeClassifier
+        >>> RashomonTreeClassifier(epsilon=0.25, n_draws=1).plan(6907, 12).hit_rate_bound > 0.8
+        True
+        """
+        if self.schema is None and n_features is None:
+            raise ValueError("n_features must be given where there is no schema")
+        if n_classes is None:
+            known = self._known_classes()
+            n_classes = 2 if known is None else len(known)
+        names = [f"x{j}" for j in range(n_features or 0)]
+        if self.schema is None and isinstance(self.thresholds, Mapping):
+            # Columns may be named, and which ones they are changes no number of questions.
+            several = sum(max(1, np.size(cuts)) for cuts in self.thresholds.values())
+            asked = len(names) - len(self.thresholds) + several
+        else:
+            questions = self._questions(names)
+            trees = self._class_of(len(questions), n_classes, n_samples)
+            return self._planned(n_samples, trees, questions)
+        return self._planned(n_samples, self._class_of(asked, n_classes, n_samples))
+
+    def _questions(self, names: Sequence[str]) -> Questions:
+        if self.schema is not None:
+            return of_schema(TableSchema.of(self.schema), self.thresholds)
+        return of_array(names, self.thresholds)
+
+    def _cost_matrix(self, classes: NDArray[Any]) -> IntArray | None:
+        return cost_matrix(self.costs, np.asarray(classes).tolist())
+
+    def _class_of(self, n_questions: int, n_classes: int, n: int) -> TreeClass:
+        if self.max_leaves is None:
+            return TreeClass(n_questions, _LEAVES, self.max_depth, n_classes).largest(n)
+        return TreeClass(n_questions, self.max_leaves, self.max_depth, n_classes)
+
+    def _planned(self, n: int, trees: TreeClass, questions: Questions | None = None) -> TreePlan:
+        check_budget(self)
+        trees.check_memory(n)
+        check_dear(trees, n, dearest(self.costs))
+        planned = plan_trees(
+            n,
+            log_size=trees.log_size,
+            most_leaves=trees.most_leaves,
+            n_labels=trees.n_labels,
+            psi=self.psi,
+            leaf_penalty=self.leaf_penalty,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            n_draws=self.n_draws,
+            hit_rate=self.hit_rate,
+            walk_rounding=trees.rounding(n * dearest(self.costs)),
+            ledger=self.ledger is not None,
+            max_depth=self.max_depth,
+            questions=() if questions is None else questions.declared,
+        )
+        if self.hit_rate > 0:  # with 0 nothing was asked to be promised
+            warn_if_weak_trees(planned)
+        warn_of_large_delta(self.delta, n)
+        return planned
+
+    def _guarantee(self, planned: TreePlan) -> Guarantee:
+        steps = not_known_to_be_public(self)
+        alone = f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE
+        assumed = [alone, may_fail("fit", charged=self.ledger is not None)]
+        if classes_found(self.classes, self._declared):
+            assumed.append(LABELS_ARE_PUBLIC)
+        if self.schema is None:
+            assumed.append("the thresholds were not learnt from private rows")
+        if self.costs is not None:
+            assumed.append("the costs of errors were not learnt from private rows")
+        guarantee = replace(planned.guarantee, asked=(planned.epsilon, planned.delta))
+        assumed += [] if self.random_state is not None else noise_assumptions()
+        guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, *assumed))
+        return guarantee if self.random_state is None else guarantee.with_seed()
+
+    def _reserve(self, guarantee: Guarantee, planned: TreePlan, trees: TreeClass) -> Charge | None:
+        if self.ledger is None or not guarantee.holds:
+            return None
+        warn_of_repeated_records(self)
+        ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
+        names = (
+            "n",
+            "beta",
+            "eta",
+            "psi",
+            "law_psi",
+            "leaf_penalty",
+            "epsilon",
+            "delta",
+            "n_draws",
+        )
+        return ledger.reserve(
+            guarantee,
+            note=f"{type(self).__name__}, {planned.n_draws} draws, ψ={planned.psi:g}",
+            parameters={
+                **{name: getattr(planned, name) for name in names},
+                "max_leaves": trees.most_leaves,
+                "max_depth": trees.depth,
+                "features": trees.n_features,
+                "loss": "zero_one" if self.costs is None else "costs of errors",
+            },
+        )
+
+    def _generator(self) -> np.random.Generator:
+        if self.random_state is None:
+            return generator()
+        return generator(check_random_state(self.random_state).randint(2**31, size=4).tolist())
+
+    def _known_classes(self) -> NDArray[Any] | None:
+        """Classes that were declared here or by the schema."""
+        return agreed_classes(self.classes, self._declared)
+
+    @property
+    def _declared(self) -> TableSchema | None:
+        return None if self.schema is None else TableSchema.of(self.schema)
+
+
+class TreeTable(DeclaredTable):
+    """Declared columns in their own units: what trees compare with thresholds."""
+
+    @cached_property
+    def _encoded(self) -> Any:
+        return with_leak(UnitEncoder(self.schema).transform(self._X), self._X)
+
+    def public(self) -> dict[str, Any]:
+        """Fitted attributes that say nothing of a row, the encoder for other rows among them."""
+        return {**super().public(), "encoder_": UnitEncoder(self.schema)}
+
+
+class TreeBlocks(BlockTable):
+    """The same for rows in blocks, with a schema or without."""
+
+    @cached_property
+    def numeric(self) -> RowBlocks:
+        """Rows as numbers in their own units, and targets as they are."""
+        if self.schema is None:
+            return self._blocks.then(AsNumbers())
+        found = self._blocks.source.names
+        names = None if found is None else tuple(found)
+        return self._blocks.then(Transformed(UnitEncoder(self.schema), names))
+
+    def public(self) -> dict[str, Any]:
+        """Fitted attributes that say nothing of a row, the encoder for other rows among them."""
+        found = super().public()
+        return found if self.schema is None else {**found, "encoder_": UnitEncoder(self.schema)}
+
+
+def answers_of(
+    table: UnreadTable | BlockTable, questions: Questions, classes: NDArray[Any]
+) -> tuple[Any, IntArray | None]:
+    """Read the rows as answers and the labels as codes: what ``CountedTrees`` takes.
+
+    Parameters
+    ----------
+    table : UnreadTable or TreeBlocks
+    questions : Questions
+    classes : ndarray
+        Declared or known.
+
+    Returns
+    -------
+    ndarray of shape (n, m), ndarray of shape (n,)
+        Or merged rows and None, of a table in blocks.
+    """
+    if isinstance(table, BlockTable):
+        coded = table.coded(_Codes(classes, table.schema))
+        return merged_blocks(coded, questions, len(classes)), None
+    rows, labels = table.values
+    check_labels(labels)
+    return questions.answers(rows), class_codes(labels, classes).astype(int)
+
+
+@dataclass(frozen=True, eq=False)
+class _Codes:
+    classes: NDArray[Any]
+    schema: TableSchema | None
+
+    def __call__(self, rows: FloatArray, labels: Any) -> tuple[FloatArray, FloatArray]:
+        if self.schema is not None and self.schema.classes is not None:
+            labels = declared_labels(self.schema, labels)
+        return rows, class_codes(labels, self.classes)
+
+
+class TreeVotes(TreeParameters):
+    """Predictions of trees that were drawn: most of their votes, shares of them, and each."""
+
+    @over_blocks(a_label)
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Class that most of the drawn trees say; of several the first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels of the kind that ``fit`` was given.
+        """
+        votes = self.predict_proba(X)
+        return np.asarray(self.classes_[votes.argmax(axis=1)])
+
+    @over_blocks(chances)
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Share of the drawn trees that say each class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        says = self._codes(X)
+        return np.asarray(np.eye(len(self.classes_))[says].mean(axis=0))
+
+    def predict_each(self, X: ArrayLike) -> NDArray[Any]:
+        """Prediction of every drawn tree.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_samples)
+            Class labels.
+        """
+        says = self._codes(X)
+        return np.asarray(self.classes_[says])
+
+    def _codes(self, X: ArrayLike) -> NDArray[np.int_]:
+        check_is_fitted(self)
+        if hasattr(self, "encoder_"):
+            rows = self.encoder_.transform(X)
+        else:
+            check_readable("X", X)
+            rows = np.asarray(validate_data(self, values_of(X), dtype=np.float64, reset=False))
+        return self.rashomon_set_.labels(rows)

@@ -1,0 +1,446 @@
+"""Exact answers shown on the page."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from threading import Lock, RLock
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.data.encoder import UnitEncoder
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer.family import (
+    names_in_words,
+    of_trees,
+    questions_of,
+    tree_estimator,
+    tree_rows,
+)
+from rashomon_explorer.explorer.model_inputs import group_labels, grouping_of
+from rashomon_explorer.explorer.selection import Picked, taken
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.streamed_table import features_of, whole_of
+from rashomon_explorer.measures import exact_coefficient_ranges, flip_psi, model_class_reliance
+from rashomon_explorer.measures.ranges import FlipPsi, people_ranges, proved_people, set_problem
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.plots.inside_filter import counted, nobody
+from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows.steps import Transformed
+from rashomon_explorer.sets import PredictorSet, RashomonSet
+from rashomon_explorer.sets.models.trees import Node
+from rashomon_explorer.trees import (
+    CountedTrees,
+    ParityFront,
+    TreeClass,
+    best_avoiding,
+    best_saying,
+    best_using,
+    feature_table,
+    least_losses,
+    parity_front,
+)
+from rashomon_explorer.trees.private import leaves_of
+
+_NO_LINEAR = "Proved answers are known for linear models of a convex loss."
+_NO_TARGETS = "Proved answers need the rows and their targets."
+
+
+class _Screen(Protocol):
+    """The models on screen and their rows."""
+
+    state: ExplorerState
+    rows: Any
+
+    @property
+    def blocks(self) -> RowBlocks | None:
+        """All rows, where those are but a sample of rows in blocks."""
+
+    @property
+    def sample_words(self) -> str:
+        """What that sample is; empty where there is none."""
+
+    @property
+    def targets(self) -> Any:
+        """Targets as the models name them."""
+
+
+class ExactAnswers:
+    """Exact answers about the set on screen.  Curator: computed from private rows.
+
+    Safe to ask from several threads: who asks for what another is finding waits for it.
+
+    Parameters
+    ----------
+    screen : Session
+        The models on screen and their rows.
+    """
+
+    def __init__(self, screen: _Screen) -> None:
+        self._screen = screen
+        self.state = screen.state
+        self._of: tuple[Any, ...] = ()
+        self._rows: Any = None  # held, or another table could come to stand in its place
+        self._known: dict[Any, Any] = {}
+        self._locks: dict[Any, Lock] = {}
+        self._guard = Lock()
+
+    @property
+    def why_not(self) -> str:
+        """Why nothing is proved of what is on screen; empty where something is."""
+        if self.state.outside is not None:
+            return ""
+        models = self.state.rashomon_set
+        linear = isinstance(models, RashomonSet) and models.link != "sign"
+        if not linear or models.plan.radius is None:
+            return _NO_LINEAR
+        return _NO_TARGETS if self._screen.rows is None or self._screen.targets is None else ""
+
+    @property
+    def psi(self) -> float:
+        """Threshold of the set: the one it was drawn with."""
+        outside = self.state.outside is not None
+        return float(self.state.psi if outside else self.state.rashomon_set.psi)
+
+    @property
+    def problem(self) -> Any:
+        """What the models on screen minimise, with its certified minimum."""
+        if self.state.outside is not None:
+            return self.state.outside.problem
+        return self._find("problem", self._make_problem)
+
+    def coefficient_ranges(self) -> pd.DataFrame:
+        """Exact range of every coefficient over the set."""
+        return self._find(
+            ("coefficients", self.psi),
+            lambda: exact_coefficient_ranges(self.problem, self.psi),
+        )
+
+    def people(self, places: NDArray[np.intp]) -> pd.DataFrame:
+        """Ranges and flips of some people, exact and sampled, by their place among the rows."""
+
+        def find() -> pd.DataFrame:
+            models, rows = self.state.rashomon_set, taken(self._screen.rows, places)
+            if models is not None and counted(models).nobody:
+                if self.why_not or getattr(models, "n_classes", 2) > 2:
+                    raise DataError(f"{nobody(models)}, and nothing is proved of these models")
+                models = None  # what is proved needs no draw
+            if models is None:
+                table = proved_people(self.problem, self.psi, rows)
+            else:
+                table = people_ranges(models, rows, None if self.why_not else self.problem)
+            return table.set_axis(pd.Index(places, name="person"))
+
+        key = "people", self.state.rashomon_set, self.psi, places.tobytes()
+        return self._find(key, find)
+
+    def class_reliance(self, features: tuple[str, ...]) -> pd.DataFrame:
+        """Certified range of the set's reliance on some features.
+
+        Of rows in blocks that of the set on a fixed random sample of them: the models within ψ of
+        the sample's own least loss, switched between its people.
+        """
+
+        def find() -> pd.DataFrame:
+            models = self.state.rashomon_set
+            columns = list(models.feature_names[:-1])
+            known = models.feature_groups or {}
+            asked = {name: list(known.get(name, [name])) for name in features}
+            return model_class_reliance(
+                self._held_problem, psi=self.psi, features=asked, feature_names=columns
+            )
+
+        return self._find(("reliance", self.psi, features), find)
+
+    def ambiguity_by(self, people: Picked, column: str) -> pd.Series:
+        """Exact ambiguity of each group of a column, of the few people who are asked."""
+        flips = self.people(people.few)["flips"] == "yes"
+        groups = group_labels(self.state.data, column).iloc[people.few].to_numpy()
+        shares: pd.Series = flips.groupby(groups).mean()
+        return shares
+
+    def person(self, place: int) -> dict[str, Any]:
+        """Say what is proved of one person, as ``plots.plot_person`` takes it."""
+        row = self.people(np.array([place])).iloc[0]
+        ends = (float(row["exact_low"]), float(row["exact_high"])) if "exact_low" in row else None
+        return {"exact": ends, "flip": self.flip_psi(place) if "flips" in row else None}
+
+    def flip_psi(self, place: int) -> FlipPsi:
+        """Least ψ at which a person's label flips."""
+        row = np.asarray(taken(self._screen.rows, np.array([place])), dtype=float)[0]
+        return self._find(("flip", place), lambda: flip_psi(self.problem, row))
+
+    def _make_problem(self) -> Any:
+        blocks = self._screen.blocks
+        if blocks is not None:
+            return set_problem(self.state.rashomon_set, blocks)
+        return set_problem(self.state.rashomon_set, self._screen.rows, self._screen.targets)
+
+    @property
+    def _held_problem(self) -> Any:
+        """The problem of the rows that are held: all, or the sample of rows in blocks."""
+        if not self._screen.sample_words:
+            return self.problem
+
+        def find() -> Any:
+            models, screen = self.state.rashomon_set, self._screen
+            return set_problem(models, screen.rows, screen.targets, resampled=True)
+
+        return self._find("held problem", find)
+
+    def _whose(self) -> tuple[Any, ...]:
+        """Say what the answers are of: the same for all draws, and every ψ, of one problem."""
+        models, rows = self.state.rashomon_set, self._screen.rows
+        of_set: tuple[Any, ...] = ()
+        if isinstance(models, RashomonSet):
+            planned = models.plan
+            of_set = (models.least, planned.radius, planned.ridge, models.row_norm, models.link)
+        return (id(self.state.outside), id(rows), *of_set)
+
+    def _find(self, key: Any, find: Callable[[], Any]) -> Any:
+        now = self._whose()
+        with self._guard:
+            if now != self._of:
+                self._of, self._known, self._locks = now, {}, {}
+                self._rows = self._screen.rows
+            known, lock = self._known, self._locks.setdefault(key, Lock())
+        with lock:
+            if key not in known:
+                known[key] = find()
+            return known[key]
+
+
+_MOST_KEPT = 500_000
+_SAME = 1e-9
+_OTHER_CLASS = (
+    "This needs the trees that these were drawn from: set leaves, depth, price of a leaf and "
+    "thresholds as they were."
+)
+_NO_TREES = "Choose <b>sparse trees</b> under Models: then all of them are counted."
+_NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
+
+
+@dataclass(frozen=True, eq=False)
+class Says:
+    """Counts, in each group of some rows, of how many each tree says a label.
+
+    Parameters
+    ----------
+    models : PredictorSet
+    label, groups : int
+    """
+
+    models: Any
+    label: int
+    groups: int
+
+    def __call__(self, rows: Any, codes: Any) -> tuple[NDArray[np.int_]]:
+        """Return counts (groups, trees)."""
+        codes = codes["group"] if codes.dtype.names else codes
+        says = self.models.labels(rows) == self.label
+        return (np.array([says[:, codes == one].sum(axis=1) for one in range(self.groups)]),)
+
+
+class TreeAnswers:
+    """What is true of every tree that the sliders allow, drawn or not; found once and kept.
+
+    Parameters
+    ----------
+    state : ExplorerState
+    """
+
+    def __init__(self, state: ExplorerState) -> None:
+        self.state = state
+        self._lock = RLock()
+        self._of: tuple[Any, ...] = ()
+        self._data: Any = None  # held, or another table could come to stand in its place
+        self._known: dict[Any, Any] = {}
+
+    @property
+    def why_not(self) -> str:
+        """Why nothing is counted; empty where something is."""
+        if not of_trees(self.state):
+            return _NO_TREES
+        return _NO_TABLE if self.state.data is None else ""
+
+    @property
+    def counted(self) -> CountedTrees:
+        """All trees of the sliders' class, counted."""
+        return self._find("counted", self._count)
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """What trees may ask, in words; public."""
+        asked, schema = questions_of(self.state.data), self.state.data.schema
+        return replace(asked, names=names_in_words(asked.names, schema)).in_words
+
+    def sizes(self) -> pd.DataFrame:
+        """Count the trees by leaves within the slider's ψ, and less and half as much more."""
+        psi = float(self.state.psi)
+        psis = np.unique([*np.linspace(0.0, 1.5 * psi, 31), psi])
+        counts = self.counted.curve(psis)
+        leaves = pd.Index(range(1, counts.shape[1] + 1), name="leaves")
+        return pd.DataFrame(counts.T, index=leaves, columns=pd.Index(psis, name="ψ"))
+
+    def flips(self) -> pd.DataFrame:
+        """Least ψ at which each person's label can be another, and that label."""
+
+        def find() -> pd.DataFrame:
+            losses = least_losses(self.counted) - self.counted.least
+            if (whole := whole_of(self.state.data)) is not None:
+                losses = losses[whole.came.places]
+            second = np.argsort(losses, axis=1, kind="stable")[:, 1]
+            psi = np.maximum(losses[np.arange(len(losses)), second], 0.0)
+            classes = np.array(self.state.data.classes, dtype=object)
+            index = pd.Index(range(len(psi)), name="person")
+            return pd.DataFrame({"psi": psi, "label": classes[second], "code": second}, index=index)
+
+        return self._find("flips", find)
+
+    def features(self) -> pd.DataFrame:
+        """Least ψ of a tree that asks each question, and of one that does not; shares within ψ."""
+        psi = float(self.state.psi)
+
+        def find() -> pd.DataFrame:
+            table = feature_table(self.counted, psi)
+            return table.set_axis(pd.Index(self.questions, name=table.index.name))
+
+        return self._find(("features", psi), find)
+
+    def parity(self, column: str, label: int | None = None) -> pd.DataFrame:
+        """Least loss against the gap of a label's rate between the groups of a column.
+
+        Columns ``beyond``, loss beyond that of the best tree, and ``gap``; ``attrs["exact"]`` says
+        whether no tree within ψ does better, or these are the best of uniform draws.
+        """
+        front = self._front(column, label)
+        table = pd.DataFrame({"beyond": front.losses - self.counted.least, "gap": front.gaps})
+        table.attrs["exact"] = front.exact
+        return table.rename_axis("tree")
+
+    def fairest(self, column: str, label: int | None = None) -> PredictorSet:
+        """Return the best tree, and the best of those within ψ whose gap is least."""
+        return self._beside(self._front(column, label).tree(-1))
+
+    def drawn_gaps(self, models: Any, column: str, label: int | None = None) -> pd.DataFrame:
+        """Loss beyond the best one and gap of drawn trees of the class, as `parity` has them.
+
+        No row of a set that was drawn with other settings.
+        """
+        if not self._are_of_this_class(models):
+            return pd.DataFrame({"beyond": [], "gap": []})
+        rates = self._rates(models, self._groups(column), self._label(label))
+        gaps = rates.max(axis=0) - rates.min(axis=0)
+        return pd.DataFrame({"beyond": models.losses - models.least, "gap": gaps})
+
+    def beside(self, models: Any) -> CountedTrees:
+        """Return all trees of the class that drawn ones are of: what their width is told by.
+
+        Raises
+        ------
+        DataError
+            If the settings are not those that the trees were drawn with.
+        """
+        if self.why_not or not self._are_of_this_class(models):
+            raise DataError(_OTHER_CLASS)
+        return self.counted
+
+    def _are_of_this_class(self, models: Any) -> bool:
+        """Whether drawn trees are of the class and the loss that the sliders say, on these rows."""
+        planned, counted = getattr(models, "plan", None), self.counted
+        if not isinstance(planned, TreePlan) or planned.costs:
+            return False
+        asked = questions_of(self.state.data).declared
+        drawn = TreeClass(len(asked), planned.most_leaves, planned.max_depth, planned.n_labels)
+        return (
+            planned.questions == asked
+            and drawn.sizes == counted.trees.sizes
+            and planned.leaf_penalty == counted.leaf_penalty
+            and abs(models.least - counted.least) <= _SAME
+        )
+
+    def _front(self, column: str, label: int | None) -> ParityFront:
+        psi, of = float(self.state.psi), self._label(label)
+        groups = self._groups(column)
+        return self._find(
+            ("parity", column, of, psi),
+            lambda: parity_front(
+                self.counted, groups, psi, label=of, most=_MOST_KEPT, random_state=0
+            ),
+        )
+
+    def _groups(self, column: str) -> NDArray[Any]:
+        """Group of each row that is counted, held or not."""
+        data = self.state.data
+        whole = whole_of(data)
+        if whole is None:
+            return group_labels(data, column).to_numpy()
+        return whole.groups(column, grouping_of(data, column)).cat.codes.to_numpy()
+
+    def _rates(self, models: Any, groups: NDArray[Any], label: int) -> FloatArray:
+        """How often each tree says a label of each group (groups, trees), of all rows."""
+        data = self.state.data
+        whole = whole_of(data)
+        names, codes = np.unique(groups, return_inverse=True)
+        says = Says(models, label, len(names))
+        if whole is None:
+            (found,) = says(tree_rows(data), codes)
+        else:
+            encoder = UnitEncoder(features_of(data.schema))
+            steps = Transformed(encoder, tuple(whole.came.rows.source.names or ()))
+            rows = whole.came.rows.then(steps).beside(group=codes.astype(np.int16))
+            (found,) = rows.reduce(says)
+        return np.asarray(found / np.bincount(codes)[:, None])
+
+    def _label(self, label: int | None) -> int:
+        return len(self.state.data.classes) - 1 if label is None else label
+
+    def flipping(self, person: int) -> PredictorSet:
+        """Return the best tree, and the best that says another label of a person."""
+        code = int(self.flips()["code"].iloc[person])
+        whole = whole_of(self.state.data)
+        place = person if whole is None else int(whole.came.places[person])
+        return self._beside(best_saying(self.counted, place, code))
+
+    def asking(self, question: str) -> PredictorSet:
+        """Return the best tree, and the best that asks a question."""
+        return self._beside(best_using(self.counted, self.questions.index(question)))
+
+    def without(self, question: str) -> PredictorSet:
+        """Return the best tree, and the best that does not ask a question."""
+        return self._beside(best_avoiding(self.counted, self.questions.index(question)))
+
+    def _count(self) -> CountedTrees:
+        state = self.state
+        whole = whole_of(state.data)
+        if whole is not None:  # counted as all rows, equal answers merged
+            whole.encoded()  # one that cannot be used is named
+            return tree_estimator(state, None).counted(whole.labelled)
+        return CountedTrees(
+            questions_of(self.state.data).answers(tree_rows(state.data).to_numpy(dtype=float)),
+            np.asarray(state.data.y).astype(int),
+            max_leaves=state.max_leaves,
+            max_depth=state.max_depth,
+            leaf_penalty=state.leaf_penalty,
+            classes=range(len(state.data.classes)),
+            questions=questions_of(state.data),
+        )
+
+    def _beside(self, tree: Node) -> PredictorSet:
+        counted = self.counted
+        both = [counted.best(), tree]
+        losses = [counted.loss(leaves_of(one), counted.errors(one)) for one in both]
+        held = counted.as_set(both, np.array(losses), float(self.state.psi))
+        return replace(held, classes=tuple(self.state.data.classes))
+
+    def _find(self, key: Any, find: Callable[[], Any]) -> Any:
+        state = self.state
+        with self._lock:  # who asks for what another is finding waits for it
+            now = (id(state.data), state.max_leaves, state.max_depth, state.leaf_penalty)
+            if now != self._of:
+                self._of, self._known, self._data = now, {}, state.data
+            if key not in self._known:
+                self._known[key] = find()
+            return self._known[key]

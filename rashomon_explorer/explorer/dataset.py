@@ -1,0 +1,354 @@
+"""The data set of the page."""
+
+import sqlite3
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, cast
+
+from sklearn.utils import Bunch
+
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
+from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
+from rashomon_explorer.explorer.account import Account, ledger_path, read_account, to_charge
+from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
+from rashomon_explorer.explorer.background import Newest, shown_together
+from rashomon_explorer.explorer.default_settings import opening
+from rashomon_explorer.explorer.error_boundary import LEDGER_READ, guarded
+from rashomon_explorer.explorer.family import check_countable, of_trees, tree_estimator
+from rashomon_explorer.explorer.messages import same_rows
+from rashomon_explorer.explorer.model_inputs import SeenRows
+from rashomon_explorer.explorer.selection import Picked
+from rashomon_explorer.explorer.state import BUDGET, LINEAR, SETTINGS, ExplorerState
+from rashomon_explorer.explorer.streamed_table import encoded, scaled, shape_of, whole_of
+from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.plots.text import plural
+from rashomon_explorer.privacy import Ledger
+from rashomon_explorer.privacy.ledger.tables import TableRegistry, warn_unkept
+from rashomon_explorer.problem.constants import Constants
+
+_UNKEPT = (OSError, sqlite3.Error)
+
+
+def was_noted(ledger: Path) -> bool:
+    """Whether a ledger of this path was used before, so that a missing file is a lost one."""
+    try:
+        return TableRegistry(ledger.parent).knows(ledger.name)
+    except _UNKEPT as error:
+        warn_unkept(ledger.parent, error)
+        return False
+
+
+def charged_elsewhere(ledger: Path, *tables: Callable[[], Any]) -> tuple[str, ...]:
+    """File names of other ledgers in the folder that any of the tables was charged to.
+
+    For the person at the page, who has the rows: nothing is charged, and nothing is released.
+    """
+    try:
+        registry = TableRegistry(ledger.parent)
+        if not registry.path.exists():  # no table is made that there is nothing to compare with
+            return ()
+        names = {name for made in tables for name in registry.ledgers_of(made())}
+    except _UNKEPT as error:
+        warn_unkept(ledger.parent, error)
+        return ()
+    return tuple(sorted(names - {ledger.name}))
+
+
+def note_table(ledger: Path, rows: Any) -> None:
+    """Keep that rows are about to be charged to a ledger, as they were before any scaling."""
+    try:
+        TableRegistry(ledger.parent).note(ledger.name, rows)
+    except _UNKEPT as error:
+        warn_unkept(ledger.parent, error)
+
+
+_NO_DATA = "there is no data set yet: choose one under Data"
+_ESTIMATORS: dict[str, Any] = {
+    "classification": RashomonClassifier,
+    "regression": RashomonRegressor,
+}
+
+
+class ChosenData(SeenRows):
+    """One data set after another, each with the ledger that its draws are charged to.
+
+    Attributes
+    ----------
+    estimator : sklearn.pipeline.Pipeline or estimator or None
+        What made the draws on screen; takes rows as they come in ``state.data.frame``.
+    rows : DataFrame or None
+        Rows as the models on screen were fitted to them: encoded by their schema.
+    picked : Picked
+        What is selected of models and people.
+    exact : ExactAnswers
+        What is proved of the whole set (curator).
+    tree_answers : TreeAnswers
+        What is true of every sparse tree that the sliders allow (curator).
+    together : callable
+        Makes a context in which nothing is drawn until it ends; who draws sets it.
+    """
+
+    def __init__(self, state: ExplorerState, home: Path) -> None:
+        self.state = state
+        self.home = home
+        self.estimator: Any = None
+        self.rows: Any = None
+        self.together: Callable[[], AbstractContextManager[None]] = nullcontext
+        self.picked = Picked(self)
+        self.exact = ExactAnswers(self)
+        self.tree_answers = TreeAnswers(self.state)
+        self._encoder: Any = None
+        self._behind: Any = None  # what encodes rows in blocks, if it is not the page's own
+        self._looking = Newest()
+        self._encoded: Any = None
+        self._opened: Mapping[str, Any] = {}
+        self._ledger_path: Path | None = None
+        self._known: set[Path] = set()  # ledgers that existed: one that is missing was lost
+        self._planned: tuple[Any, ...] = ()
+        state.observe(lambda _: self._follow_settings(), [*SETTINGS])
+        reread = guarded(state, LEDGER_READ, lambda _: self.refresh_account())
+        state.observe(reread, BUDGET)
+        # At which order a ledger to be adds up follows from its budget, and plans from that.
+        state.observe(lambda _: self._follow_settings(), BUDGET)
+        state.observe(lambda _: self.replan() if state.unconfirmed else None, "view")
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """The data set's ledger, or None before its first draw."""
+        account = self.state.account
+        return Ledger.open(account.path) if account is not None and account.exists else None
+
+    @shown_together
+    def choose(self, data: Bunch) -> None:
+        """Take a data set; draws of the one before leave the screen, its ledger stays.
+
+        A data set of one class, or one chosen during a draw, is refused; where its ledger is
+        unreadable, the one before is put away too.
+        """
+        self._check_free()
+        if data.task == "classification" and len(data.classes) < 2:
+            raise DataError(f"{data.name} has one class, expected at least two: nothing to tell")
+        state = self.state
+        encoder, rows = encoded(data)
+        own = ledger_path(self.home, data.name)
+        in_blocks = whole_of(data) is not None
+        tables = (lambda: data.X, lambda: rows, lambda: scaled(data))
+        others = () if in_blocks else charged_elsewhere(own, *tables)
+        try:
+            account = self._account_for(own, others)
+        except LedgerError:
+            self.forget()
+            raise
+        self.rows = self._encoded = rows
+        self._encoder, self._behind = encoder, None
+        self._ledger_path = account.path
+        changed_task = state.data is None or state.data.task != data.task
+        self._clear()
+        with state.hold_trait_notifications():
+            state.data = data
+            state.alert = None
+            if changed_task:
+                state.family = LINEAR
+                state.loss = "logistic" if data.task == "classification" else "squared"
+            state.account = account
+            state.delta = account.delta
+            state.same_rows = same_rows(others, account.path.name)
+            self._open(anew=changed_task)
+        self.replan()
+        n, columns = shape_of(data)
+        told = (
+            f"{data.name}: {plural(n, 'row')}, {plural(columns, 'feature')}. Encoded by its public"
+        )
+        if state.unconfirmed:  # how many features there are may follow from the rows
+            told = f"{data.name}: {plural(n, 'row')}. Encoded by its"
+        self.say(f"{told} schema; no draw has read it, and moving a slider costs nothing.")
+        if in_blocks and not data.bounds_learnt:
+            self._recognise(data, account.path)
+
+    def _recognise(self, data: Bunch, own: Path) -> None:
+        """Say, once all rows were read, to which other ledgers they were charged."""
+        whole = data.whole
+
+        def show(others: tuple[str, ...]) -> None:
+            if self.state.data is data:
+                self.state.same_rows = same_rows(others, own.name)
+
+        self._looking.do(lambda: charged_elsewhere(own, whole.hashes), show, passes=True)
+
+    @shown_together
+    def redeclare(self, schema: TableSchema) -> None:
+        """Change what trees ask of the table; its rows, its ledger and the set on screen stay."""
+        self._check_ready()
+        self.state.data = Bunch(**{**self.state.data, "schema": schema})
+        self.replan()
+
+    @shown_together
+    def forget(self) -> None:
+        """Put the data set away: what is drawn next must not be drawn from it by mistake."""
+        self._check_free()
+        self._clear()
+        self.rows = self._encoder = self._behind = None
+        with self.state.hold_trait_notifications():
+            self.state.data = self.state.plan = self.state.constants = None
+            self.state.account = self.state.alert = None
+            self.state.kept = ()
+            self.state.same_rows = self.state.no_plan = ""
+        self.say("No data yet.")
+
+    def _open(self, *, anew: bool) -> None:
+        """Settle what nobody has touched since the page settled it for the data set before."""
+        state = self.state
+        if of_trees(state):
+            return
+        if not anew and any(getattr(state, name) != said for name, said in self._opened.items()):
+            return
+
+        def planned(said: Mapping[str, Any]) -> Plan:
+            estimator = self.make_estimator(ledger=self._to_charge).set_params(**said)
+            with said_elsewhere():
+                return cast(Plan, estimator.plan(*shape_of(state.data)))
+
+        self._opened = opening(state.data.task, planned)
+        for name, value in self._opened.items():
+            setattr(state, name, value)
+
+    @property
+    def _to_charge(self) -> Path | None:
+        """Ledger that the next draw is charged to; None where nothing is."""
+        return None if self.state.uncharged else self._ledger_path
+
+    def _clear(self) -> None:
+        self.estimator = None
+        with self.state.hold_trait_notifications():
+            self.state.rashomon_set = self.state.outside = None
+            self.state.n_drawn = 0
+            self.state.drawn_settings = {}
+            self.state.in_view = 0
+            self.state.pick_nothing()
+            self.state.group_column = ""
+            self.state.phase = "empty"
+
+    def make_estimator(self, *, ledger: Path | None = None) -> Any:
+        """Return an unfitted estimator with the settings of the sliders."""
+        state = self.state
+        if state.data is None:
+            raise DataError(_NO_DATA)
+        if of_trees(state):
+            return tree_estimator(state, ledger)
+        return linear_estimator(state, ledger)
+
+    def _follow_settings(self) -> None:
+        """Plan again, once where several settings changed together."""
+        if self._planned_now() != self._planned:
+            self.replan()
+
+    def _planned_now(self) -> tuple[Any, ...]:
+        to_be = to_charge(self._to_charge, (self.state.budget_epsilon, self.state.budget_delta))
+        return (id(self.state.data), to_be, *self.state.settings().values())
+
+    @shown_together
+    def replan(self) -> Plan | None:
+        """Compute what the settings buy; reads no row.
+
+        None without data, and where they buy nothing: `ExplorerState.no_plan` says why.
+        """
+        state = self.state
+        if state.data is None:
+            return None
+        if state.withheld:
+            self._planned = ()
+            with state.hold_trait_notifications():
+                state.plan, state.constants, state.no_plan = None, None, state.withheld
+            return None
+        if not state.busy and state.phase in ("empty", "failed"):
+            state.phase = "planning"
+        # Planned as it would be charged: a ledger's rule buys less than a plan fixed in advance.
+        estimator = self.make_estimator(ledger=self._to_charge)
+        self._planned = self._planned_now()
+        try:
+            with said_elsewhere():  # by the panels, while a slider moves
+                if of_trees(state):
+                    check_countable(state)
+                plan = estimator.plan(*shape_of(state.data))
+            constants = constants_of(estimator, *shape_of(state.data))
+        except (SamplerError, ValueError) as error:
+            plan, constants, why = None, None, str(error)
+        else:
+            why = ""
+        with state.hold_trait_notifications():
+            state.plan, state.constants, state.no_plan = plan, constants, why
+        return plan
+
+    def refresh_account(self) -> Account | None:
+        """Read the ledger again; another process may have charged it."""
+        if self._ledger_path is not None:
+            self.state.account = self._read_account(self._ledger_path)
+        return self.state.account
+
+    def _account_for(self, own: Path, others: tuple[str, ...]) -> Account:
+        """Read the ledger of a data set's name; before there is one, that of the same rows."""
+        account = self._read_account(own)
+        known = [self.home / name for name in others if (self.home / name).exists()]
+        if account.exists or not known:
+            return account
+        return min(map(self._read_account, known), key=lambda found: found.left)
+
+    def _read_account(self, path: Path) -> Account:
+        budget = self.state.budget_epsilon, self.state.budget_delta
+        account = read_account(path, budget, known=path in self._known or was_noted(path))
+        if account.exists:
+            self._known.add(path)
+        return account
+
+    def _open_ledger(self) -> Path | None:
+        return None if self.state.uncharged else self.ledger_to_charge()
+
+    def ledger_to_charge(self) -> Path | None:
+        """Return the ledger of the table, created where there was none; None without a table."""
+        path = self._ledger_path
+        if path is None:
+            return None
+        if not self._read_account(path).exists:
+            budget = self.state.budget_epsilon, self.state.budget_delta
+            try:
+                Ledger.create(path, epsilon=budget[0], delta=budget[1]).close()
+            except LedgerError:
+                if not self._read_account(path).exists:
+                    raise
+                # Another page made it at the same moment: its budget holds for both.
+        return path
+
+    def _check_free(self) -> None:
+        if self.state.busy:
+            raise DataError("a draw is under way: wait for it or press Stop")
+
+    def _check_ready(self) -> None:
+        self._check_free()
+        if self.state.data is None:
+            raise DataError(_NO_DATA)
+
+    def say(self, message: str) -> None:
+        """Write the status line."""
+        self.state.message = message
+
+
+def constants_of(estimator: Any, n: int, columns: int, **classes: Any) -> Constants | None:
+    """Public constants of an estimator's problem; trees have none but their class."""
+    if not hasattr(estimator, "constants"):
+        return None
+    return cast(Constants, estimator.constants(n, columns, **classes))
+
+
+def linear_estimator(state: ExplorerState, ledger: Path | None = None) -> Any:
+    """Make an unfitted estimator of linear models, with the settings of the sliders."""
+    kind = _ESTIMATORS[state.data.task]
+    settings = {k: v for k, v in state.settings().items() if k in kind().get_params()}
+    if state.data.target_bounds is not None:
+        settings["target_bounds"] = state.data.target_bounds
+    if state.data.classes is not None:
+        settings["classes"] = tuple(range(len(state.data.classes)))
+    budget = state.budget_epsilon, state.budget_delta
+    return kind(**settings, ledger=to_charge(ledger, budget))

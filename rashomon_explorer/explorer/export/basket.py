@@ -1,0 +1,180 @@
+"""Aggregates to buy."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+from rashomon_explorer.explorer.account import Account
+from rashomon_explorer.plots.text import price
+from rashomon_explorer.release import Excess, Query, ReleasePlan, SoftHits, get_query, plan_release
+from rashomon_explorer.sets import ReleasedSet, ReleasedTrees
+
+Paid = ReleasedSet | ReleasedTrees
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One thing that can be bought of the rows.
+
+    Attributes
+    ----------
+    group : str
+        Heading under which it stands.
+    title : str
+        What one learns from it.
+    query : callable
+        Makes the question for released models.
+    """
+
+    group: str
+    title: str
+    query: Callable[[Paid], Query]
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether the noise is on counts of rows."""
+        return self.group == _GROUPS
+
+
+def _named(name: str) -> Callable[[Paid], Query]:
+    return lambda models: get_query(name)
+
+
+def _excess(models: Paid, over: str) -> Query:
+    linear, radius = _in_a_ball(models)
+    return Excess(over=over, radius=radius, ridge=linear.plan.ridge)  # type: ignore[arg-type]
+
+
+def _soft_hits(models: Paid) -> Query:
+    linear, radius = _in_a_ball(models)
+    return SoftHits(width=models.psi or 0.01, radius=radius, ridge=linear.plan.ridge)
+
+
+def _in_a_ball(models: Paid) -> tuple[ReleasedSet, float]:
+    if isinstance(models, ReleasedTrees):
+        raise ValueError("Noise for this is known of linear models alone: take the mean loss")
+    if models.plan.radius is None:
+        raise ValueError("these draws are not of a ball of models")
+    return models, models.plan.radius
+
+
+_SET, _GOOD, _LABELS, _SCORES = "The set", "How good", "Who is labelled otherwise", "Scores"
+_FEATURES, _COUNTS, _GROUPS = "Features", "Counts", "Groups"
+
+AGGREGATES: Mapping[str, Aggregate] = {
+    "ambiguity": Aggregate(
+        _LABELS, "share of people whom some model labels otherwise", _named("ambiguity")
+    ),
+    "discrepancy": Aggregate(_LABELS, "most labels that one model changes", _named("discrepancy")),
+    "disagreement": Aggregate(
+        _LABELS, "chance that two models differ about a person", _named("disagreement")
+    ),
+    "abstention": Aggregate(
+        _LABELS, "share of people about whom one should not decide", _named("abstention")
+    ),
+    "mean_accuracy": Aggregate(_GOOD, "accuracy, mean over the models", _named("mean_accuracy")),
+    "least_accuracy": Aggregate(_GOOD, "accuracy of the worst model", _named("least_accuracy")),
+    "mean_loss": Aggregate(_GOOD, "loss, mean over the models", _named("mean_loss")),
+    "accuracies": Aggregate(_GOOD, "accuracy of each model", _named("accuracies")),
+    "soft_hits": Aggregate(_SET, "hit rate, from below and from above", _soft_hits),
+    "mean_excess": Aggregate(
+        _SET, "loss above the best model's, on average", partial(_excess, over="mean")
+    ),
+    "largest_excess": Aggregate(
+        _SET, "loss above the best model's, of the worst", partial(_excess, over="largest")
+    ),
+    "range_width": Aggregate(
+        _SCORES, "how far scores of a person are apart, on average", _named("range_width")
+    ),
+    "score_std": Aggregate(_SCORES, "standard deviation of a person's scores", _named("score_std")),
+    "reliance": Aggregate(_FEATURES, "how much models rely on columns", _named("reliance")),
+    "base_rates": Aggregate(_COUNTS, "share of people of each class", _named("base_rates")),
+    "clipped_share": Aggregate(_COUNTS, "share of rows shortened", _named("clipped_share")),
+    "group_sizes": Aggregate(_GROUPS, "people in each group", _named("group_sizes")),
+    "base_gap": Aggregate(_GROUPS, "gap of the outcome itself between groups", _named("base_gap")),
+    "mean_selection_gap": Aggregate(
+        _GROUPS, "gap of positive labels between groups", _named("mean_selection_gap")
+    ),
+    "mean_true_positive_gap": Aggregate(
+        _GROUPS, "gap of true positives between groups", _named("mean_true_positive_gap")
+    ),
+}
+"""By the names of their queries, in the order of the page."""
+
+
+_CHOOSE = (
+    "it compares groups: choose a column under Groups, or make one sensitive in the view Data and "
+    "declare its levels"
+)
+
+
+@dataclass(frozen=True)
+class Basket:
+    """Aggregates of some models on the rows, at a price that is known beforehand.
+
+    Parameters
+    ----------
+    models : ReleasedSet or ReleasedTrees
+        Paid draws: all of a set, or some that were chosen without a look at the rows.
+    n_rows : int
+        Rows of the table, which is public.
+    names : tuple of str
+        Keys of `AGGREGATES`.
+    epsilon, delta : float
+        What they may cost together, by themselves.
+    weights : mapping of str to float
+        Shares of the price, 1 each by default.
+    categories : tuple
+        Declared groups that are told apart.
+    """
+
+    models: Paid
+    n_rows: int
+    names: tuple[str, ...] = ()
+    epsilon: float = 0.5
+    delta: float = 0.0
+    weights: Mapping[str, float] = field(default_factory=dict)
+    categories: tuple[Any, ...] = ()
+
+    @cached_property
+    def queries(self) -> tuple[Query, ...]:
+        """The questions."""
+        return tuple(AGGREGATES[name].query(self.models) for name in self.names)
+
+    @cached_property
+    def budget(self) -> dict[str, Any]:
+        """What `plan_release` and `release` are told: one and the same."""
+        shares = {name: float(self.weights.get(name, 1.0)) for name in self.names}
+        told = {"epsilon": self.epsilon, "delta": self.delta, "categories": self.categories}
+        return {**told, "queries": list(self.queries), "weights": shares}
+
+    @cached_property
+    def plan(self) -> ReleasePlan | None:
+        """Noise and price by the ledger's rule; None of an empty basket."""
+        return plan_release(self.models, self.n_rows, **self.budget) if self.names else None
+
+    def adds(self, account: Account) -> float:
+        """Return what paying adds to what is spent, by the ledger's rule: *the* price."""
+        return 0.0 if self.plan is None else account.adds(self.plan.guarantee)
+
+    def price(self, account: Account) -> str:
+        """Return the price in words, rounded up."""
+        return price(self.adds(account))
+
+    def affordable(self, account: Account) -> bool:
+        """Whether the budget allows it."""
+        return self.plan is None or account.affords(self.plan.guarantee)
+
+    def why_not(self, name: str) -> str:
+        """Say why an aggregate cannot be had of these models; empty where it can."""
+        if AGGREGATES[name].in_rows and not self.categories:
+            return _CHOOSE
+        try:
+            query = AGGREGATES[name].query(self.models)
+            plan_release(
+                self.models, self.n_rows, queries=[query], epsilon=1.0, categories=self.categories
+            )
+        except ValueError as error:
+            return str(error)
+        return ""

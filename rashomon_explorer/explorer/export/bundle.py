@@ -1,0 +1,390 @@
+"""What is exported, as a ZIP file."""
+
+import io
+import json
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+from rashomon_explorer.data.clipping import ColumnMap
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.explorer.export import score, score_trees
+from rashomon_explorer.explorer.export.purchases import Contents
+from rashomon_explorer.explorer.family import reads_well
+from rashomon_explorer.explorer.html import DEFINITIONS
+from rashomon_explorer.measures.glossary import TERMS
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.plots import (
+    plot_promise,
+    plot_released,
+    plot_released_spread,
+    plot_rules,
+    plot_tradeoff,
+    plot_tree_use,
+    plot_trees,
+)
+from rashomon_explorer.plots.budget import attack_in_words
+from rashomon_explorer.plots.text import number, plural, price, what_is_left
+from rashomon_explorer.plots.theme import templates
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.report import release_report
+from rashomon_explorer.sets import ReleasedSet, ReleasedTrees
+
+LISTED = """
+trees.json        the trees as plain data; score.py predicts with them, by numpy alone
+trees.txt         the trees for people, a line a question
+dot/              the trees as graphs that Graphviz draws, a file a tree
+trees.npz         the same for Python: ReleasedTrees.load("trees.npz") of rashomon_explorer
+score.py          read it: thirty lines
+schema.toml       what is public of the table, and how a row becomes what the trees ask about
+""".strip()
+"""Lines of the README."""
+
+
+def trees_of(given: Contents) -> ReleasedTrees:
+    """Return the released trees of a bundle of trees."""
+    if not isinstance(given.models, ReleasedTrees):
+        raise TypeError(f"a bundle of trees needs ReleasedTrees, got {type(given.models).__name__}")
+    return given.models
+
+
+def _for_people(given: Contents) -> ReleasedTrees:
+    return reads_well(trees_of(given), given.schema)
+
+
+def tree_figures(given: Contents) -> dict[str, go.Figure]:
+    """Make the figures of trees that may leave, by name."""
+    models = _for_people(given)
+    return {
+        "trees": plot_trees(models),
+        "rules": plot_rules(models),
+        "questions": plot_tree_use(models),
+    }
+
+
+def dot_files(given: Contents) -> dict[str, str]:
+    """Write each tree as a graph, by the name of its file."""
+    models = _for_people(given)
+    width = len(str(max(0, models.n_draws - 1)))
+    return {f"dot/tree_{k:0{width}d}.dot": models.dot(k) + "\n" for k in range(models.n_draws)}
+
+
+def _json(given: Contents) -> str:
+    models = trees_of(given)
+    told = {
+        "format": "rashomon-explorer trees",
+        "version": 1,
+        "columns": list(models.models.feature_names),
+        "classes": list(models.classes),
+        "psi": models.psi,
+        "chosen": list(models.steps),
+        "trees": models.to_treefarms(),
+    }
+    return json.dumps(told, ensure_ascii=False, indent=1, default=str)
+
+
+def _text(given: Contents) -> str:
+    models = _for_people(given)
+    return "\n\n".join(f"tree {k}\n{models.text(k)}" for k in range(models.n_draws)) + "\n"
+
+
+def _npz(given: Contents) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trees.npz"
+        trees_of(given).save(path)
+        return path.read_bytes()
+
+
+def _score(given: Contents) -> str:
+    return Path(score_trees.__file__).read_text(encoding="utf-8")
+
+
+TREE_FILES: Mapping[str, Callable[[Contents], str | bytes]] = {
+    "trees.json": _json,
+    "trees.txt": _text,
+    "trees.npz": _npz,
+    "score.py": _score,
+}
+"""Files of a bundle of trees in the place of a linear one's."""
+
+
+_LINEAR = """
+models.json       the models as plain numbers; score.py predicts with them, by numpy alone
+models.npz        the same for Python: ReleasedSet.load("models.npz") of rashomon_explorer
+score.py          read it: thirty lines
+schema.toml       what is public of the table, and how a row becomes what the models take
+""".strip()
+_FILES = """
+guarantee.json    what is proved that all of this tells about one record, and under what assumptions
+aggregates.json   the numbers of the rows that were paid for, with their error bars
+definitions.json  every number's definition
+ledger.json       what of the table's privacy budget was spent
+report.html       all of it to read, in one page that opens anywhere
+figures/          the figures, each as a page of its own and as JSON{pictures}
+""".strip()
+_PICTURES = ", and as a picture: PNG for a slide, SVG for a paper"
+
+
+def readme(given: Contents, *, pictures: bool = False) -> str:
+    """Write it; with ``pictures`` figures are there as PNG and SVG too."""
+    models, listed = given.models, LISTED if given.of_trees else _LINEAR
+    files = _FILES.format(pictures=_PICTURES if pictures else "")
+    kind = "Sparse trees" if given.of_trees else "Models"
+    parts = [
+        f"{kind} of the Rashomon set of {given.table}, released with differential privacy",
+        _what(given),
+        f"Price of all of it together: {price(given.total, given.delta)}. That is: "
+        f"{attack_in_words(models.guarantee)}, as far as the models alone are concerned.",
+        _receipt(given),
+        "What you may do: anything. Whatever is computed from these files and from public rows "
+        "costs nothing more. What may not leave with them are numbers computed from the private "
+        "rows that are not in here, such as which of the models lie inside the set.",
+        "In here (what was not bought is left out):\n\n" + f"{listed}\n{files}",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _what(given: Contents) -> str:
+    models, noun = given.models, "tree" if given.of_trees else "model"
+    rows = "" if given.n_rows is None else f" of {plural(given.n_rows, 'row')}"
+    chosen = f" Chosen: {'; '.join(models.steps)}." if models.steps else ""
+    return (
+        f"{plural(models.n_draws, noun)}{rows}. Each was drawn so "
+        f"that it is likely to be almost as good as the best one, within ψ = {number(models.psi)} "
+        f"of its loss; which of them are is not told, because that would read the rows.{chosen}"
+    )
+
+
+def _receipt(given: Contents) -> str:
+    lines = [f"Models: {price(given.models_price)} by themselves."]
+    lines += [
+        f"Aggregates: {one.what} · added {price(one.adds)} · {one.at:%d %b %Y}"
+        for one in given.purchases
+    ]
+    account = given.account
+    if account is not None and account.exists:
+        lines.append(f"Left of the budget: ε = {what_is_left(account.left)}.")
+    return "Receipt\n" + "\n".join(f"  {line}" for line in lines)
+
+
+File = str | bytes
+_SCRIPT = "figures/plotly.min.js"
+_BUNDLE_PICTURES = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg"}
+"""How files of pictures begin."""
+
+_LEAVES = ("release", "plan")
+"""What figures of paid and of public numbers say of themselves."""
+
+_WHEN = (2000, 1, 1, 0, 0, 0)  # the same contents give the same bytes
+
+
+def bundle(given: Contents, pictures: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
+    """Write the zip file.
+
+    Parameters
+    ----------
+    given : Contents
+        What may leave.
+    pictures : dict of str to bytes, optional
+        Pictures of its `figures`, by name with ``.png`` or ``.svg``; others are left out.
+    """
+    into = io.BytesIO()
+    with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as archive, said_elsewhere():
+        for name, content in _files(given, pictures):
+            info = zipfile.ZipInfo(name, _WHEN)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, content)
+    return into.getvalue()
+
+
+def _files(given: Contents, pictures: Mapping[str, bytes]) -> Iterator[tuple[str, File]]:
+    made = figures(given)
+    drawn = {name: content for name, content in pictures.items() if _is_one(name, content, made)}
+    yield "README.txt", readme(given, pictures=bool(drawn))
+    own = TREE_FILES if given.of_trees else _LINEAR_FILES
+    for name, make in {**own, **_BUNDLE_FILES}.items():
+        content = make(given)
+        if content is not None:
+            yield name, content
+    if given.of_trees:
+        yield from dot_files(given).items()
+    yield _SCRIPT, get_plotlyjs()
+    for name, figure in made.items():
+        yield f"figures/{name}.html", _page(name, figure)
+        yield f"figures/{name}.json", figure.to_json()
+    for name, content in sorted(drawn.items()):
+        yield f"figures/{name}", content
+
+
+def _is_one(name: str, content: bytes, made: Mapping[str, go.Figure]) -> bool:
+    """Whether it is a picture, of a figure that is in the bundle."""
+    figure, _, kind = name.rpartition(".")
+    return (
+        figure in made and kind in _BUNDLE_PICTURES and content.startswith(_BUNDLE_PICTURES[kind])
+    )
+
+
+def figures(given: Contents) -> dict[str, go.Figure]:
+    """Make the figures that may leave, by name.
+
+    Raises
+    ------
+    CuratorOnlyError
+        If one of them says of itself that it is not made of public and paid numbers alone.
+    """
+    made = tree_figures(given) if given.of_trees else _linear_figures(given.linear)
+    made["one_record"] = plot_tradeoff(given.models.guarantee, "these models")
+    for place, one in enumerate(given.purchases, 1):
+        made[f"aggregates_{place}"] = plot_released(one.released)
+    for name, figure in made.items():
+        if (figure.layout.meta or {}).get("view") not in _LEAVES:
+            raise CuratorOnlyError(f"the figure {name} reads private rows: it may not leave")
+    return made
+
+
+def _linear_figures(models: ReleasedSet) -> dict[str, go.Figure]:
+    made = {"coefficients": plot_released_spread(models)}
+    if models.as_drawn and models.plan.of_exact_draws:
+        made["promise"] = plot_promise(models.plan)
+    return made
+
+
+def _page(name: str, figure: go.Figure) -> str:
+    # plotly would give the element a random id.
+    written: str = in_light(figure).to_html(
+        include_plotlyjs="directory", full_html=True, div_id=name
+    )
+    return written
+
+
+def in_light(figure: go.Figure) -> go.Figure:
+    """Return a figure as it is printed, whatever the page's colours."""
+    return go.Figure(figure).update_layout(
+        template=templates()["light"], paper_bgcolor="white", plot_bgcolor="white"
+    )
+
+
+def _bundle_json(values: Any) -> str:
+    return json.dumps(values, ensure_ascii=False, indent=1, default=str)
+
+
+def _models_json(given: Contents) -> str:
+    models = given.linear
+    each = models.coef.reshape(models.n_draws, models.outputs, -1)
+    return _bundle_json(
+        {
+            "format": "rashomon-explorer models",
+            "version": 1 if models.scale is None else 2,
+            "columns": list(models.feature_names[:-1]),
+            "link": models.link,
+            "row_norm": models.row_norm,
+            "target_bounds": list(models.target_bounds),
+            "classes": list(models.classes),
+            "psi": models.psi,
+            "chosen": list(models.steps),
+            "coefficients": each[..., :-1].tolist(),
+            "intercepts": each[..., -1].tolist(),
+            **_scale(models.scale),
+        }
+    )
+
+
+def _scale(scale: ColumnMap | None) -> dict[str, list[float]]:
+    """How columns are mapped before they are scored, where they are."""
+    if scale is None:
+        return {}
+    return {"centres": scale.centre.tolist(), "spreads": scale.spread.tolist()}
+
+
+def _models_npz(given: Contents) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "models.npz"
+        given.linear.save(path)
+        return path.read_bytes()
+
+
+def _guarantee(given: Contents) -> str:
+    told = {
+        "models": given.models.guarantee.to_dict(),
+        "aggregates": [one.released.guarantee.to_dict() for one in given.purchases],
+        "together": {"epsilon": given.total, "delta": given.delta},
+    }
+    return _bundle_json(told)
+
+
+def _aggregates(given: Contents) -> str | None:
+    told = [one.released.to_dict() for one in given.purchases]
+    return _bundle_json(told) if told else None
+
+
+def _definitions(given: Contents) -> str:
+    numbers = {name: vars(one) for name, one in DEFINITIONS.items()}
+    bought = {a.query: a.definition for one in given.purchases for a in one.released.answers}
+    return _bundle_json({"terms": TERMS, "numbers": numbers, "aggregates": bought})
+
+
+def _schema(given: Contents) -> str | None:
+    return None if given.schema is None else given.schema.to_toml()
+
+
+def _ledger(given: Contents) -> str | None:
+    """Tell number, notion and total; names, times and remarks stay at home."""
+    account = given.account
+    if account is None or not account.exists:
+        return None
+    charges = [
+        {"charge": one.id, "notion": one.mechanism, "state": one.standing}
+        for one in account.charges
+    ]
+    told = {"epsilon": account.budget, "delta": account.delta, "spent": account.spent}
+    return _bundle_json({**told, "charges": charges})
+
+
+def _bundle_score(given: Contents) -> str:
+    return Path(score.__file__).read_text(encoding="utf-8")
+
+
+def _report(given: Contents) -> str:
+    return release_page(given)
+
+
+def release_page(given: Contents) -> str:
+    """Write the release's edition of the report."""
+    models, radius = given.models, None
+    if isinstance(models, ReleasedSet) and given.constants is not None and models.as_drawn:
+        radius = models.plan.radius
+    whole = radius is not None
+    target = given.schema.target if given.schema is not None else None
+    with tempfile.TemporaryDirectory() as folder, said_elsewhere():
+        path = release_report(
+            models,
+            Path(folder) / "report.html",
+            aggregates=[one.released for one in given.purchases],
+            target="" if target is None else target.name,
+            constants=given.constants if whole else None,
+            domain=Ball(radius) if whole and radius is not None else None,
+        )
+        return path.read_text(encoding="utf-8")
+
+
+_LINEAR_FILES: Mapping[str, Callable[[Contents], File | None]] = {
+    "models.json": _models_json,
+    "models.npz": _models_npz,
+    "score.py": _bundle_score,
+}
+_BUNDLE_FILES: Mapping[str, Callable[[Contents], File | None]] = {
+    "schema.toml": _schema,
+    "guarantee.json": _guarantee,
+    "aggregates.json": _aggregates,
+    "definitions.json": _definitions,
+    "ledger.json": _ledger,
+    "report.html": _report,
+}
+"""Files of the bundle beside its figures; what is None is left out."""

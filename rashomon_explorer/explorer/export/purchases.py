@@ -1,0 +1,449 @@
+"""Purchases of aggregates."""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rashomon_explorer.data import Categorical, Ordered, TableSchema, YesNo
+from rashomon_explorer.data.schema import public_part
+from rashomon_explorer.exceptions import CuratorOnlyError, DataError
+from rashomon_explorer.explorer.account import Account
+from rashomon_explorer.explorer.error_boundary import (
+    LOGGER,
+    ON_SCREEN_ONLY,
+    PAID_READ,
+    STILL_THERE,
+    report,
+)
+from rashomon_explorer.explorer.export.basket import Basket, Paid
+from rashomon_explorer.explorer.family import in_words, paid_delta, trees_in
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.set_store import Failed, NumberedFiles, log_unread, read_file
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.plots.text import plural, price, what_is_left
+from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
+from rashomon_explorer.privacy.adaptive import settled
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.release import Released, release
+from rashomon_explorer.release.released import released_of, released_values
+from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """What was bought, when, and what it added to what was spent.
+
+    Attributes
+    ----------
+    released : Released
+        The numbers; public.
+    at : datetime.datetime
+        When.
+    adds : float
+        What it added to the ledger's total.
+    draws : tuple of int or None
+        Which models of the set they are of; None for all.
+    group : str
+        Column by which groups are told apart; empty without.
+    """
+
+    released: Released
+    at: datetime
+    adds: float
+    draws: tuple[int, ...] | None = None
+    group: str = ""
+
+    @property
+    def what(self) -> str:
+        """What was bought."""
+        names = ", ".join(answer.query.replace("_", " ") for answer in self.released.answers)
+        of = "" if self.draws is None else f" of {len(self.draws)} chosen models"
+        return f"{names}{of}"
+
+    @property
+    def label(self) -> str:
+        """The purchase in a line."""
+        return f"{self.what} · {price(self.adds)} · {self.at:%d %b %H:%M}"
+
+    def to_values(self) -> dict[str, Any]:
+        """Plain values, for a file."""
+        return {
+            "at": self.at.isoformat(timespec="seconds"),
+            "adds": self.adds,
+            "draws": None if self.draws is None else list(self.draws),
+            "group": self.group,
+            "released": released_values(self.released),
+        }
+
+    @classmethod
+    def of_values(cls, values: dict[str, Any]) -> "Purchase":
+        """Inverse of `to_values`."""
+        draws = values["draws"]
+        return cls(
+            released_of(values["released"]),
+            datetime.fromisoformat(values["at"]),
+            values["adds"],
+            None if draws is None else tuple(draws),
+            values["group"],
+        )
+
+
+class Purchases:
+    """The purchases of one kept set, each in a file of its own beside it.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        ``loans.sets/0003.paid`` for draw 3 of loans, of which ``0003-0001.paid`` is the first
+        purchase. Older versions wrote all purchases into the former.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._files = NumberedFiles(path.parent, f"{path.stem}-", path.suffix)
+
+    def all(self, failed: Failed = log_unread) -> tuple[Purchase, ...]:
+        """Read them, oldest first; a file that is damaged is put aside and logged.
+
+        Parameters
+        ----------
+        failed : callable, default=log_unread
+            Called with every error of the file system, which may pass: the file stays as it is.
+        """
+        try:
+            paths = self._files.paths()
+        except OSError as error:
+            failed(error)
+            return ()
+        own = (read_file(path, _read, failed) for path in paths)
+        return tuple(one for one in (*self._of_older_versions(failed), *own) if one is not None)
+
+    def add(self, bought: Purchase) -> None:
+        """Write one more.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        self._files.add(json.dumps(bought.to_values(), ensure_ascii=False, indent=1))
+
+    def _of_older_versions(self, failed: Failed) -> list[Purchase | None]:
+        """Purchases in one file, and in what was left of it by a crash or an error of the disk."""
+        known: list[Any] = []
+        for suffix in (".damaged", self.path.suffix, ".new"):
+            path = self.path.with_suffix(suffix)
+            listed = read_file(path, _listed, failed, aside=path == self.path) or []
+            known += [values for values in listed if values not in known]
+        return [_usable(values, self.path) for values in known]
+
+
+def _read(text: str) -> Purchase:
+    return Purchase.of_values(json.loads(text))
+
+
+def _listed(text: str) -> list[Any]:
+    return list(json.loads(text))
+
+
+def _usable(values: Any, path: Path) -> Purchase | None:
+    try:
+        return Purchase.of_values(values)
+    except (ValueError, KeyError, TypeError) as error:
+        LOGGER.error("a purchase in %s could not be read", path, exc_info=error)
+        return None
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What may leave; there is no place in it for a row or a loss.
+
+    Attributes
+    ----------
+    table : str
+        Name of the data set.
+    models : ReleasedSet or ReleasedTrees
+    n_rows : int or None
+        Rows of the table, which is public; None where it is not here.
+    purchases : tuple of Purchase
+        Aggregates of these models.
+    schema : TableSchema or None
+        How rows become what the models take.
+    constants : Constants or None
+        Public constants of the problem.
+    account : Account or None
+        The ledger, of which number, notion and total of each charge leave.
+    """
+
+    table: str
+    models: ReleasedSet | ReleasedTrees
+    n_rows: int | None
+    purchases: tuple[Purchase, ...] = ()
+    schema: TableSchema | None = None
+    constants: Constants | None = None
+    account: Account | None = None
+
+    @property
+    def of_trees(self) -> bool:
+        """Whether the models are trees."""
+        return isinstance(self.models, ReleasedTrees)
+
+    @property
+    def linear(self) -> ReleasedSet:
+        """The models, where they have coefficients."""
+        if isinstance(self.models, ReleasedTrees):
+            raise TypeError("trees have no coefficients")
+        return self.models
+
+    @property
+    def delta(self) -> float:
+        """δ that the models were paid for with."""
+        return paid_delta(self.models.guarantee)
+
+    @property
+    def models_price(self) -> float:
+        """ε that the models cost by themselves."""
+        return self.models.guarantee.epsilon(self.delta)
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """Of the models, and of each purchase."""
+        return (self.models.guarantee, *(one.released.guarantee for one in self.purchases))
+
+    @property
+    def total(self) -> float:
+        """ε of all of it together, at the models' δ."""
+        every = list(self.guarantees)
+        order = settled(every) if self.account is None else self.account.totals.order
+        return adaptive_epsilon(every, self.delta, order=order)
+
+
+_NO_MODELS = "there are no models to release yet: press Draw"
+_NO_ROWS = "the rows are not here, and aggregates are made of them: choose the data set under Data"
+_IN_BLOCKS = (
+    "aggregates are made of rows that are held, and these come in blocks, of which only the models "
+    "may leave: save the bundle, or buy aggregates of a sample that you name as one, "
+    "release(models, *explorer.blocks.sample(50_000).held(), ...)"
+)
+_LEVELLED = (Categorical, Ordered, YesNo)
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """A basket that is about to be paid for.
+
+    Attributes
+    ----------
+    pay : callable
+        Charges the ledger, reads the rows, and gives what was bought.
+    models : RashomonSet or PredictorSet
+        The set on screen when it was ordered.
+    """
+
+    pay: Callable[[], Purchase]
+    models: Any
+
+
+class _Unkept(NamedTuple):
+    """A purchase that could not be written: shown, and written as soon as that is possible."""
+
+    place: Purchases
+    bought: Purchase
+    error: Exception
+
+
+_OTHERS = "only models that were drawn and paid for may leave"
+
+
+class Shop:
+    """What may be bought of the rows for the set on screen, and what was.
+
+    Parameters
+    ----------
+    session : Session
+        Its set, rows and ledger; ``state.paid`` follows the set on screen.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.state = session.state
+        self._of: Any = None
+        self._unkept: list[_Unkept] = []
+        self.state.observe(lambda _: self._follow(), ["in_view", "rashomon_set"])
+        self._follow()
+
+    def models(self, draws: tuple[int, ...] | None = None) -> Paid:
+        """Give what may leave of the set on screen: all, or some chosen without private rows.
+
+        Raises
+        ------
+        DataError, CuratorOnlyError
+            If there is nothing that may leave, saying why.
+        """
+        drawn = self.state.rashomon_set
+        if drawn is None or not drawn.n_draws or self.state.spent:
+            raise DataError(_NO_MODELS)
+        if not isinstance(drawn, RashomonSet) and trees_in(drawn) is None:
+            raise CuratorOnlyError(_OTHERS)
+        if not drawn.guarantee.holds:
+            raise CuratorOnlyError(f"these models may not leave: {drawn.guarantee.theorem}")
+        with said_elsewhere():
+            released: Paid = drawn.release()
+        if draws is None:
+            return released
+        mask = np.isin(np.arange(released.n_draws), draws)
+        return released.filter(mask, reads_rows=False)
+
+    @property
+    def groups(self) -> Mapping[str, tuple[Any, ...]]:
+        """Sensitive columns whose levels are declared or confirmed, and the levels."""
+        data = self.state.data
+        if data is None:
+            return {}
+        columns = [one for one in data.schema.columns if one.role == "sensitive" and not one.learnt]
+        return {one.name: tuple(one.texts) for one in columns if isinstance(one, _LEVELLED)}
+
+    def basket(
+        self,
+        names: tuple[str, ...],
+        epsilon: float,
+        *,
+        weights: Mapping[str, float] | None = None,
+        draws: tuple[int, ...] | None = None,
+        group: str = "",
+    ) -> Basket:
+        """Fill a basket for the set on screen; reads no row.
+
+        Raises
+        ------
+        DataError, CuratorOnlyError
+            If nothing of this set or table can be bought.
+        """
+        state, models = self.state, self.models(draws)
+        if state.data is None or self.session.rows is None:
+            raise DataError(_NO_ROWS)
+        if self.session.in_blocks:
+            raise DataError(_IN_BLOCKS)
+        if state.unconfirmed:
+            raise CuratorOnlyError(f"nothing of this table may leave: {state.unconfirmed}")
+        return Basket(
+            models,
+            len(self.session.rows),
+            names,
+            epsilon,
+            0.0 if state.account is None else state.account.delta,
+            weights or {},
+            self.groups.get(group, ()),
+        )
+
+    def contents(self, draws: tuple[int, ...] | None = None) -> Contents:
+        """Say what may leave of the set on screen, with what was paid for of these models."""
+        state = self.state
+        data = state.data
+        usable = data is not None and not data.bounds_learnt
+        return Contents(
+            "a table" if data is None else str(data.name),
+            in_words(self.models(draws), None if state.unconfirmed else data),
+            self._n_rows,
+            tuple(one for one in state.paid if one.draws == draws),
+            public_part(data.schema) if usable else None,
+            self.session.constants,
+            self.session.refresh_account(),
+        )
+
+    @property
+    def _n_rows(self) -> int | None:
+        """Rows of the table; None of trees from elsewhere, which do not know it."""
+        if self.session.rows is not None:
+            return self.session.shape[0]
+        drawn = self.state.rashomon_set
+        return int(drawn.plan.n) if isinstance(drawn, RashomonSet) else None
+
+    def order(
+        self, basket: Basket, *, draws: tuple[int, ...] | None = None, group: str = ""
+    ) -> Order:
+        """Take an order; carrying it out charges the ledger and reads the rows, perhaps aside.
+
+        The set and table on screen may change meanwhile: what was ordered stays what it is.
+        """
+        session, account = self.session, self.session.refresh_account()
+        if basket.plan is None or account is None:
+            raise DataError("the basket is empty: tick what is to be released")
+        ledger, adds = session.ledger_to_charge(), basket.adds(account)
+        rows, targets, at = session.rows, session.targets, datetime.now().replace(microsecond=0)
+        by = self.state.data.sensitive[group] if basket.categories else None
+        kept = self._purchases()
+
+        def pay() -> Purchase:
+            with said_elsewhere():
+                released = release(basket.models, rows, targets, by, ledger=ledger, **basket.budget)
+            bought = Purchase(released, at, adds, draws, group)
+            if kept is not None:
+                try:
+                    kept.add(bought)
+                except Exception as error:  # whatever it is, it was paid for: `received` tells
+                    self._unkept.append(_Unkept(kept, bought, error))
+            return bought
+
+        return Order(pay, self.state.rashomon_set)
+
+    def received(self, order: Order, bought: Purchase) -> None:
+        """Put on screen what was bought, if its set is still there, and say what is left.
+
+        Where it could not be kept, that is reported.
+        """
+        state, session = self.state, self.session
+        there = [one.released.charge for one in state.paid]  # read from its file meanwhile
+        if _same(state.rashomon_set, order.models) and bought.released.charge not in there:
+            state.paid = (*state.paid, bought)
+        unkept = [one.error for one in self._unkept if one.bought is bought]
+        try:
+            account = session.refresh_account()
+            left = "" if account is None else f" Left: ε = {what_is_left(account.left)}."
+            numbers = plural(len(bought.released.statistics), "number")
+            session.say(f"Bought {numbers} for {price(bought.adds)}.{left}")
+        finally:
+            for error in unkept:
+                report(state, "Keeping what was bought", error, ON_SCREEN_ONLY)
+
+    def _purchases(self) -> Purchases | None:
+        kept, number = self.session.kept_sets, self.state.in_view
+        return None if kept is None or not number else Purchases(kept.paid(number))
+
+    def _follow(self) -> None:
+        """Show what was paid for of the set on screen, and of no other."""
+        drawn = self.state.rashomon_set
+        same = _same(drawn, self._of)
+        self._of = drawn
+        kept = self._purchases()
+        if kept is not None:
+            errors: list[OSError] = []
+            written = kept.all(errors.append)
+            self.state.paid = (*written, *self._kept_again(kept))
+            if errors:
+                report(self.state, PAID_READ, errors[0], STILL_THERE)
+        elif not same:
+            self.state.paid = ()
+
+    def _kept_again(self, kept: Purchases) -> tuple[Purchase, ...]:
+        """Purchases of a set that were not kept; each is tried once more."""
+        again = [one for one in self._unkept if one.place.path == kept.path]
+        for one in again:
+            with suppress(Exception):
+                kept.add(one.bought)
+                self._unkept.remove(one)
+        return tuple(one.bought for one in again)
+
+
+def _same(models: Any, others: Any) -> bool:
+    """Whether two sets are of the same draws, whatever ψ they are looked at with."""
+    if isinstance(models, RashomonSet) and isinstance(others, RashomonSet):
+        return np.array_equal(models.coef, others.coef)
+    trees = trees_in(models)
+    return trees is not None and trees == trees_in(others)

@@ -1,0 +1,90 @@
+"""Fitted models of other libraries."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from rashomon_explorer.estimators import (
+    RashomonClassifier,
+    RashomonRegressor,
+    RashomonTreeClassifier,
+)
+from rashomon_explorer.measures import exact_ambiguity, exact_coefficient_ranges, penalised_problem
+
+Ours = RashomonClassifier | RashomonRegressor | RashomonTreeClassifier
+
+
+def fitted_estimator(shown: Any) -> Ours:
+    """Return the fitted estimator of the page, the last step of a pipeline.
+
+    >>> fitted_estimator({})
+    Traceback (most recent call last):
+    TypeError: estimator must be a fitted RashomonClassifier, RashomonRegressor or \
+RashomonTreeClassifier, or a Pipeline that ends in one, got dict
+    """
+    last = shown[-1] if isinstance(shown, Pipeline) else shown
+    if not isinstance(last, Ours):
+        raise TypeError(
+            "estimator must be a fitted RashomonClassifier, RashomonRegressor or "
+            f"RashomonTreeClassifier, or a Pipeline that ends in one, got {type(last).__name__}"
+        )
+    check_is_fitted(last)
+    return last
+
+
+MOST_PEOPLE = 500
+"""Of so many people, the first of the table, it is asked whose label can flip."""
+
+
+@dataclass(frozen=True)
+class OutsideModel:
+    """A fitted scikit-learn model with the rows that it was fitted to (curator).
+
+    Parameters
+    ----------
+    model : LogisticRegression, Ridge or LinearRegression
+    rows : DataFrame
+        As the model takes them, behind whatever a pipeline does.
+    y : array-like of shape (n_rows,)
+    problem : PenalisedProblem
+        What the model minimised.
+    """
+
+    model: Any
+    rows: pd.DataFrame
+    y: Any
+    problem: Any
+
+    @classmethod
+    def of(cls, shown: Any, X: Any, y: Any) -> "OutsideModel":
+        """Take a model, or a pipeline that ends in one, with the rows that it was fitted to.
+
+        Raises
+        ------
+        TypeError, ValueError, DataError
+            If what the model minimised is not known, as `penalised_problem` says.
+        """
+        model, rows = shown, X
+        if isinstance(shown, Pipeline):
+            model = shown[-1]
+            for _, step in shown.steps[:-1]:
+                rows = step.transform(rows)
+        frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(np.asarray(rows))
+        known = rows if hasattr(model, "feature_names_in_") else frame.to_numpy()
+        return cls(model, frame, y, penalised_problem(model, known, y))
+
+    def ranges(self, psi: float) -> pd.DataFrame:
+        """Exact range of every coefficient over the models within ψ of its objective."""
+        return exact_coefficient_ranges(self.problem, psi)
+
+    def told(self, psi: float) -> str:
+        """Say how many people's label some model as good flips; empty for a regression."""
+        if not hasattr(self.model, "classes_"):
+            return ""
+        people = self.rows.head(MOST_PEOPLE)
+        share = exact_ambiguity(self.problem, psi, people.to_numpy())
+        return f"{share.lower:.0%} of {len(people):,} people can be labelled otherwise"

@@ -1,0 +1,198 @@
+"""What the page accepts."""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.estimators import (
+    RashomonClassifier,
+    RashomonRegressor,
+    RashomonTreeClassifier,
+)
+from rashomon_explorer.explorer.external_model import OutsideModel
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.table.files import data_in_blocks
+from rashomon_explorer.rows import RowBlocks, row_blocks
+from rashomon_explorer.rows.dask import is_dask
+from rashomon_explorer.sets import (
+    PredictorSet,
+    RashomonSet,
+    ReleasedSet,
+    ReleasedTrees,
+    from_estimators,
+)
+
+_OURS = (RashomonClassifier, RashomonRegressor, RashomonTreeClassifier)
+_LINEAR = (LogisticRegression, Ridge, LinearRegression)
+_KNOWN = (
+    "a data set (Bunch), rows in blocks (row_blocks(...)), a fitted RashomonClassifier, "
+    "RashomonRegressor or "
+    "RashomonTreeClassifier, a RashomonSet, a PredictorSet, a fitted LogisticRegression, Ridge or "
+    "LinearRegression, a Pipeline that ends in one, or a list of fitted models"
+)
+Show = Callable[[Session], None]
+
+
+def opened(shown: Any, data: Any = None) -> Show:
+    """Say how to bring something on screen; refuses, in words, what cannot be.
+
+    Parameters
+    ----------
+    shown : object
+        What `Explorer` was given.
+    data : Bunch or (X, y), optional
+        Its rows: a data set, or rows and targets as the models take them.
+
+    Raises
+    ------
+    TypeError
+        If it is of no known kind, or its rows are of no use to it.
+    sklearn.exceptions.NotFittedError
+        If a model was not fitted.
+
+    Examples
+    --------
+    >>> opened(3)
+    Traceback (most recent call last):
+    TypeError: Explorer shows a data set (Bunch), rows in blocks (row_blocks(...)), a fitted \
+RashomonClassifier, RashomonRegressor or RashomonTreeClassifier, a RashomonSet, a PredictorSet, \
+a fitted LogisticRegression, Ridge or LinearRegression, a Pipeline that ends in one, or a list of \
+fitted models, got int
+    """
+    last = shown[-1] if isinstance(shown, Pipeline) else shown
+    for kinds, show in _WAYS:
+        if isinstance(last, kinds):
+            return show(shown, data)
+    if isinstance(last, ReleasedSet | ReleasedTrees):
+        raise TypeError(
+            "Explorer shows what a curator may see, and this is a release: show it with "
+            "rashomon_explorer.plots or report.release_report"
+        )
+    more = ": give it in a list, with its rows" if isinstance(last, BaseEstimator) else ""
+    raise TypeError(f"Explorer shows {_KNOWN}, got {type(last).__name__}{more}")
+
+
+def as_data(given: Any, declared: Mapping[str, Any], estimator: Any = None) -> Any:
+    """Make rows in blocks the page's data set; everything else is returned as it is.
+
+    Parameters
+    ----------
+    given : object
+        What `Explorer` was given.
+    declared : dict
+        ``schema`` and ``name``, where they were said.
+    estimator : object, optional
+        Whose rows these are: its schema is taken where none was said.
+
+    Raises
+    ------
+    TypeError
+        If a Dask collection comes without the name of its target.
+    """
+    if is_dask(given):
+        raise TypeError(
+            f"a Dask {type(given).__name__} must say what is to be predicted: "
+            "Explorer(row_blocks(frame, target=...))"
+        )
+    if not isinstance(given, RowBlocks):
+        return given
+    known = getattr(estimator, "schema", None)
+    schema = declared.get("schema", known if _has_target(known) else None)
+    return data_in_blocks(given, schema, declared.get("name"))
+
+
+def _has_target(schema: Any) -> bool:
+    return schema is not None and TableSchema.of(schema).target is not None
+
+
+def is_outside(shown: Any) -> bool:
+    """Whether it is a linear model of scikit-learn, or a pipeline that ends in one.
+
+    >>> is_outside(Ridge()), is_outside(None)
+    (True, False)
+    """
+    return isinstance(shown[-1] if isinstance(shown, Pipeline) else shown, _LINEAR)
+
+
+def _bunch(shown: Bunch, data: Any) -> Show:
+    return lambda session: session.choose(shown)
+
+
+def _fitted(shown: Any, data: Any) -> Show:
+    check_is_fitted(shown[-1] if isinstance(shown, Pipeline) else shown)
+    if data is not None and not isinstance(data, Bunch):
+        raise TypeError(
+            f"data of a Rashomon estimator must be a Bunch, as load_csv makes it, got {_of(data)}"
+        )
+    return lambda session: session.show_fitted(shown, data)
+
+
+def _set(shown: Any, data: Any) -> Show:
+    if data is None or isinstance(data, Bunch):
+        return lambda session: session.show_set(shown, data)
+    X, _ = _pair(data)
+    return lambda session: session.show_set(shown, None, rows=X)
+
+
+def _linear(shown: Any, data: Any) -> Show:
+    check_is_fitted(shown[-1] if isinstance(shown, Pipeline) else shown)
+    model = OutsideModel.of(shown, *_pair(data))
+    return lambda session: session.show_outside(model)
+
+
+def _several(shown: Any, data: Any) -> Show:
+    X, y = _pair(data)
+    models = from_estimators(shown, X, y)
+    return lambda session: session.show_set(models, None, rows=X)
+
+
+def _pair(data: Any) -> tuple[Any, Any]:
+    """Rows and targets as models take them."""
+    if isinstance(data, Bunch):
+        return data.X, data.y
+    if isinstance(data, tuple) and len(data) == 2:
+        return data
+    raise TypeError(
+        "fitted models are shown with the rows that they were fitted to: Explorer(model, data=(X, "
+        f"y)), got data of type {_of(data)}"
+    )
+
+
+def _of(data: Any) -> str:
+    return type(data).__name__
+
+
+_WAYS: tuple[tuple[Any, Callable[[Any, Any], Show]], ...] = (
+    (Bunch, _bunch),
+    (_OURS, _fitted),
+    ((RashomonSet, PredictorSet), _set),
+    (_LINEAR, _linear),
+    ((list, tuple), _several),
+)
+
+
+TABLE_VARIABLE = "RASHOMON_EXPLORER_TABLE"
+"""Environment variable with ``path``, ``target`` and ``schema`` of a table in blocks, as JSON."""
+
+
+def asked_table() -> Bunch | None:
+    """Return the data set of ``rashomon-explorer --data``; None where there is none.
+
+    Raises
+    ------
+    DataError
+        If it cannot be opened any more.
+    """
+    told = os.environ.get(TABLE_VARIABLE)
+    if not told:
+        return None
+    asked = json.loads(told)
+    return data_in_blocks(row_blocks(asked["path"], target=asked["target"]), asked["schema"])

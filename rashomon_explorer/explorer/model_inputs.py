@@ -1,0 +1,135 @@
+"""Rows as the models see them, and group columns."""
+
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rashomon_explorer.explorer.family import trees_in
+from rashomon_explorer.explorer.state import ExplorerState
+from rashomon_explorer.explorer.streamed_table import IN_UNITS, MOST_LEVELS, Grouping, whole_of
+from rashomon_explorer.rows import RowBlocks
+
+
+def group_columns(data: Any) -> tuple[str, ...]:
+    """Name the columns that tell people apart: the sensitive ones, those of few levels, the rest.
+
+    Text that says something else of nearly everybody, such as a number of staff, makes no groups.
+
+    >>> from sklearn.utils import Bunch
+    >>> frame = pd.DataFrame({"age": [1, 2], "y": [0, 1], "sex": ["f", "m"], "one": [0, 0]})
+    >>> target = Bunch(name="y")
+    >>> group_columns(Bunch(frame=frame, sensitive=frame[["sex"]], schema=Bunch(target=target)))
+    ('sex', 'age')
+    """
+    if data is None:
+        return ()
+    target = getattr(data.schema.target, "name", None)
+    first = [str(name) for name in data.sensitive.columns]
+    others = [str(name) for name in data.frame.columns if str(name) not in (*first, target)]
+    levels = {name: _column(data, name).nunique(dropna=False) for name in [*first, *others]}
+    others = [name for name in others if not _names_people(data, name, levels[name])]
+    others.sort(key=lambda name: levels[name] > MOST_LEVELS)
+    return tuple(name for name in [*first, *others] if levels[name] > 1)
+
+
+def _names_people(data: Any, name: str, levels: int) -> bool:
+    """Whether a column of text has more levels than every second person could share."""
+    text = not pd.api.types.is_numeric_dtype(_column(data, name))
+    return text and levels > max(MOST_LEVELS, len(data.frame) // 2)
+
+
+def group_labels(data: Any, column: str) -> pd.Series:
+    """Say in which group of a column each person is, as text; ordered as the groups are."""
+    values = _column(data, column)
+    return Grouping.of(values)(values).rename(column)
+
+
+def grouping_of(data: Any, column: str) -> Grouping:
+    """Rule by which a column's groups are told apart."""
+    return Grouping.of(_column(data, column))
+
+
+def _column(data: Any, name: str) -> pd.Series:
+    for table in (data.sensitive, data.frame):
+        for place, own in enumerate(table.columns):
+            if str(own) == name:
+                return table.iloc[:, place]
+    raise KeyError(f"the table has no column {name!r}")
+
+
+class SeenRows:
+    """Rows, targets and groups under the names and codes of the models on screen."""
+
+    state: ExplorerState
+    rows: Any
+    _encoder: Any
+    _behind: Any
+    _encoded: Any
+
+    @property
+    def encoder(self) -> Any:
+        """What encoded the rows on screen; None of rows that came encoded."""
+        return self._encoder if self.rows is not None and self.rows is self._encoded else None
+
+    @property
+    def targets(self) -> Any:
+        """Targets of the data set as the models on screen name them: codes, or labels."""
+        data = self.state.data
+        if data is None:
+            return None
+        return data.y if self._of_codes else data.frame[data.schema.target.name]
+
+    @property
+    def _of_codes(self) -> bool:
+        """Whether the models on screen name classes by their codes."""
+        data, models = self.state.data, self.state.rashomon_set
+        named = () if models is None else getattr(models, "classes", ())
+        return set(named) <= set(range(len(data.classes or ())))
+
+    @property
+    def blocks(self) -> RowBlocks | None:
+        """All rows as the models on screen see them, and targets; None of a table that is held.
+
+        The first who asks waits for a look at every row.
+        """
+        whole = whole_of(self.state.data)
+        if whole is None:
+            return None
+        behind = self._behind
+        if behind is None and trees_in(self.state.rashomon_set) is not None:
+            behind = IN_UNITS
+        return whole.encoded(behind, labels=not self._of_codes)
+
+    @property
+    def all_targets(self) -> NDArray[Any]:
+        """Targets of all rows in blocks, as the models on screen name them; read once."""
+        data = self.state.data
+        codes = data.whole.targets
+        return codes if self._of_codes else np.asarray(data.classes)[codes]
+
+    def all_groups(self, column: str) -> "pd.Series[Any]":
+        """In which group of a column each of all rows in blocks is; read once."""
+        return cast(
+            "pd.Series[Any]",
+            self.state.data.whole.groups(column, grouping_of(self.state.data, column)),
+        )
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the rows of the table are not held."""
+        return whole_of(self.state.data) is not None
+
+    @property
+    def sample_words(self) -> str:
+        """Say that single people are a sample of a table in blocks; empty where they are not."""
+        whole = whole_of(self.state.data)
+        return "" if whole is None else whole.words
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of all rows, held or not, and of columns as the models see them."""
+        whole = whole_of(self.state.data)
+        n, columns = self.rows.shape
+        return (int(n) if whole is None else whole.n), int(columns)

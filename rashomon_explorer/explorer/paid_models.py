@@ -1,0 +1,471 @@
+"""Models that are paid for: one model and penalties."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from rashomon_explorer.estimators import DPBilevelSearch, DPClassifier, DPRegressor
+from rashomon_explorer.exceptions import BudgetExceededError, DataError, LedgerError, SamplerError
+from rashomon_explorer.explorer.account import to_charge
+from rashomon_explorer.explorer.error_boundary import ON_SCREEN_ONLY, PAID_READ, STILL_THERE, report
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.set_store import NumberedFiles, read_file
+from rashomon_explorer.explorer.state import BUDGET, SETTINGS
+from rashomon_explorer.explorer.streamed_table import whole_of
+from rashomon_explorer.mechanisms.one_model import ModelPlan
+from rashomon_explorer.mechanisms.penalties import TuningPlan
+from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.plots.text import at_most, price, what_is_left
+from rashomon_explorer.privacy import Guarantee
+
+
+class Bought(Protocol):
+    """What was made and paid for; all of it is public."""
+
+    def to_text(self) -> str:
+        """Write it."""
+
+    @classmethod
+    def of_text(cls, text: str) -> Self:
+        """Inverse of `to_text`."""
+
+
+T = TypeVar("T", bound=Bought)
+
+
+class Seller(ABC, Generic[T]):
+    """Sells one kind of private thing of the table on screen.
+
+    A subclass says what is planned, how it is made, and what is said of it.
+
+    Parameters
+    ----------
+    session : Session
+        Its data set, settings and ledger.
+    """
+
+    kind: ClassVar[type[Bought]]
+    trait: ClassVar[str]
+    """The state's trait that holds the last one."""
+
+    ending: ClassVar[str]
+    """Of the files that keep them."""
+
+    called: ClassVar[str]
+    name: ClassVar[str]
+    done: ClassVar[str]
+    """Words of what is refused: "there is no plan of *one model*", "*This model* would add",
+    "nothing was *made*"."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.state = session.state
+        self._unkept: Exception | None = None
+        self.state.observe(lambda _: self._last(), "data")
+
+    @abstractmethod
+    def _planned(self) -> Guarantee | None:
+        """Guarantee of what the settings plan; None where nothing can be bought."""
+
+    @abstractmethod
+    def _maker(self, ledger: Path | None, adds: float) -> Callable[[], T]:
+        """Take rows and settings as they are, and return what makes the thing, perhaps aside."""
+
+    @abstractmethod
+    def _receipt(self, made: T) -> str:
+        """Say what was made, and for how much."""
+
+    def order(self) -> Callable[[], T]:
+        """Take an order; carrying it out charges the ledger and reads the rows, perhaps aside."""
+        session, state = self.session, self.state
+        if state.busy:
+            raise DataError("a draw is under way: wait for it or press Stop")
+        if state.unconfirmed:
+            raise LedgerError(f"nothing of this table may leave: {state.unconfirmed}")
+        account, guarantee = session.refresh_account(), self._planned()
+        if guarantee is None or account is None:
+            told = f"there is no plan of {self.called}: see what is said above the button"
+            raise SamplerError(told)
+        adds = account.adds(guarantee)
+        if not account.affords(guarantee):
+            raise BudgetExceededError(
+                f"{self.name} would add {price(adds)}, and ε = {what_is_left(account.left)} is "
+                f"left: set ε lower. Nothing was {self.done} and nothing was spent."
+            )
+        ledger = session.ledger_to_charge()
+        make = self._maker(ledger, adds)
+        kept = None if ledger is None else ledger.with_suffix(".sets")
+
+        def pay() -> T:
+            with said_elsewhere():
+                made = make()
+            try:
+                if kept is not None:
+                    _keep(kept, made, self.ending)
+            except Exception as error:  # whatever it is, it was paid for: `received` tells
+                self._unkept = error
+            return made
+
+        return pay
+
+    def received(self, made: T) -> None:
+        """Put it on screen, say what is left, and report where it could not be kept."""
+        setattr(self.state, self.trait, made)
+        unkept, self._unkept = self._unkept, None
+        try:
+            account = self.session.refresh_account()
+            left = "" if account is None else f" Left: ε = {what_is_left(account.left)}."
+            self.session.say(f"{self._receipt(made)}.{left}")
+        finally:
+            if unkept is not None:
+                report(self.state, f"Keeping {self.called}", unkept, ON_SCREEN_ONLY)
+
+    def _last(self) -> None:
+        """Show the last one that was paid for from this table."""
+        account, found, errors = self.state.account, None, list[OSError]()
+        if self.state.data is not None and account is not None:
+            try:
+                paths = _files(account.path.with_suffix(".sets"), self.ending).paths()
+            except OSError as error:
+                paths = []
+                errors.append(error)
+            while paths and found is None and not errors:
+                found = read_file(paths.pop(), self.kind.of_text, errors.append)
+        setattr(self.state, self.trait, found)
+        if errors:
+            report(self.state, PAID_READ, errors[0], STILL_THERE)
+
+
+def _keep(folder: Path, made: Bought, ending: str) -> None:
+    _files(folder, ending).add(made.to_text())
+
+
+def _files(folder: Path, ending: str) -> NumberedFiles:
+    return NumberedFiles(folder, "", ending)
+
+
+_ESTIMATORS: dict[str, Any] = {"classification": DPClassifier, "regression": DPRegressor}
+
+
+@dataclass(frozen=True)
+class OneModel:
+    """A private model and what was promised of it; all of it is public.
+
+    Attributes
+    ----------
+    model : dict
+        As ``models.json`` of a bundle holds models; `basket.score` predicts with it.
+    method, why : str
+        How it was made, and why so.
+    others : tuple of (str, str)
+        The ways not taken, with what each promised or why it does not apply.
+    excess, unseen : str
+        Promised bounds of its excess loss, on the rows and on new ones.
+    guarantee : Guarantee
+    delta, adds : float
+        δ of the price, and what it added to what was spent.
+    """
+
+    model: dict[str, Any]
+    method: str
+    why: str
+    others: tuple[tuple[str, str], ...]
+    excess: str
+    unseen: str
+    guarantee: Guarantee
+    delta: float
+    adds: float
+
+    def to_text(self) -> str:
+        """Write it as JSON."""
+        told = {**vars(self), "guarantee": self.guarantee.to_dict()}
+        return json.dumps(told, ensure_ascii=False, indent=1)
+
+    @classmethod
+    def of_text(cls, text: str) -> "OneModel":
+        """Inverse of `to_text`."""
+        told = json.loads(text)
+        told["guarantee"] = Guarantee.from_dict(told["guarantee"])
+        told["others"] = tuple(map(tuple, told["others"]))
+        return cls(**told)
+
+
+class SingleModel(Seller[OneModel]):
+    """Plans, pays for and keeps one private model of the table on screen.
+
+    Parameters
+    ----------
+    session : Session
+        Its data set, settings and ledger.
+    """
+
+    kind = OneModel
+    trait, ending = "one_model", ".model"
+    called, name, done = "one model", "This model", "made"
+
+    def __init__(self, session: Session) -> None:
+        session.state.observe(lambda _: self.replan(), ["goal", "data", "view", *SETTINGS, *BUDGET])
+        super().__init__(session)
+
+    def make_estimator(self, *, ledger: Path | None = None) -> Any:
+        """Return an unfitted estimator with the settings of the sliders."""
+        state = self.state
+        if state.data is None:
+            raise DataError("there is no data set yet: choose one under Data")
+        kind = _ESTIMATORS[state.data.task]
+        named = {name: getattr(state, name) for name in ("epsilon", "delta", "radius", "loss")}
+        ridge = 0.0 if state.ridge == AUTO else state.ridge
+        budget = state.budget_epsilon, state.budget_delta
+        if state.data.task == "regression":
+            named["target_bounds"] = state.data.target_bounds
+        else:
+            named["classes"] = tuple(range(len(state.data.classes)))
+        return kind(**named, ridge=ridge, ledger=to_charge(ledger, budget))
+
+    def replan(self) -> None:
+        """Plan, where one model is wanted; reads no row."""
+        state = self.state
+        if state.goal != "one" or state.data is None:
+            state.one_plan = None
+            return
+        if state.withheld:
+            state.one_plan = state.withheld
+            return
+        path = None if state.account is None else state.account.path
+        try:
+            with said_elsewhere():
+                state.one_plan = self.make_estimator(ledger=path).plan(*self.session.shape)
+        except (SamplerError, ValueError) as error:
+            state.one_plan = str(error)
+
+    def _planned(self) -> Guarantee | None:
+        plan = self.state.one_plan
+        return plan.guarantee if isinstance(plan, ModelPlan) else None
+
+    def _maker(self, ledger: Path | None, adds: float) -> Callable[[], OneModel]:
+        estimator, data = self.make_estimator(ledger=ledger), self.state.data
+        rows, targets, whole = self.session.rows, data.y, whole_of(data)
+        columns = list(map(str, rows.columns))
+        if whole is not None:  # looked through first: a row that cannot be used costs nothing
+            return lambda: _made(estimator.fit(whole.encoded()), data, columns, adds)
+        return lambda: _made(estimator.fit(rows, targets), data, columns, adds)
+
+    def _receipt(self, made: OneModel) -> str:
+        return f"Made one model by {made.method} for {price(made.adds)}"
+
+
+def _made(fitted: Any, data: Any, columns: list[str], adds: float) -> OneModel:
+    plan: ModelPlan = fitted.plan_
+    outputs = np.atleast_2d(fitted.encoded_coef_)
+    told = {
+        "format": "rashomon-explorer models",
+        "version": 1,
+        "columns": columns,
+        "link": _link(fitted, len(outputs)),
+        "row_norm": fitted.row_norm,
+        "target_bounds": [-1.0, 1.0],  # coefficients are in units of the target
+        "classes": [] if data.classes is None else list(data.classes),
+        "coefficients": [_scored(outputs).tolist()],
+        "intercepts": [_scored(np.atleast_1d(fitted.encoded_intercept_)).tolist()],
+    }
+    others = tuple(
+        (one.method, f"excess {at_most(one.promised(plan.goal))}" if one.applies else one.why)
+        for one in plan.options
+        if one.method != plan.method
+    )
+    return OneModel(
+        told,
+        plan.method,
+        plan.why,
+        others,
+        at_most(plan.excess_bound),
+        at_most(plan.unseen_bound),
+        fitted.guarantee_,
+        plan.delta,
+        adds,
+    )
+
+
+def _scored(every: Any) -> Any:
+    """Scores of all classes but the first, as released models have them, counted from it."""
+    return every if len(every) == 1 else every[1:] - every[:1]
+
+
+def _link(fitted: Any, outputs: int) -> str:
+    if not hasattr(fitted, "classes_"):
+        return "identity"
+    if fitted.loss != "logistic":
+        return "sign"
+    return "logistic" if outputs == 1 else "softmax"
+
+
+_HELD = (
+    "Penalties are chosen on rows that are held, and these come in blocks: draw one from a sample "
+    "that you name as one, explorer.blocks.sample(50_000).held(), with DPBilevelSearch."
+)
+
+BOUNDS = {"0.1 to 10": (0.1, 10.0), "0.01 to 1": (0.01, 1.0), "0.001 to 10": (0.001, 10.0)}
+"""Public ranges that are offered; scikit-learn's alpha is n times such a penalty."""
+
+MANY = (1, 5, 20)
+"""Numbers of draws that are offered."""
+
+
+@dataclass(frozen=True)
+class TuningOffer:
+    """What would be drawn: an unfitted search and its plan, or why there is none; all public."""
+
+    search: DPBilevelSearch | None
+    plan: TuningPlan | None
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Penalties that were drawn and paid for, and what was promised of them; all of it is public.
+
+    Attributes
+    ----------
+    penalties : tuple of float
+    bounds : tuple of float
+        Their public range.
+    mechanism, promised : str
+    guarantee : Guarantee
+    delta, adds : float
+        δ of the price, and what it added to what was spent.
+    """
+
+    penalties: tuple[float, ...]
+    bounds: tuple[float, float]
+    mechanism: str
+    promised: str
+    guarantee: Guarantee
+    delta: float
+    adds: float
+
+    def to_text(self) -> str:
+        """Write it as JSON."""
+        return json.dumps({**vars(self), "guarantee": self.guarantee.to_dict()}, indent=1)
+
+    @classmethod
+    def of_text(cls, text: str) -> "Tuned":
+        """Inverse of `to_text`."""
+        told = json.loads(text)
+        told["guarantee"] = Guarantee.from_dict(told["guarantee"])
+        for name in ("penalties", "bounds"):
+            told[name] = tuple(told[name])
+        return cls(**told)
+
+
+class Tuner(Seller[Tuned]):
+    """Plans, pays for and keeps private draws of a penalty for the table on screen.
+
+    Parameters
+    ----------
+    session : Session
+        Its data set, price and ledger.
+
+    Attributes
+    ----------
+    bounds : str
+        A key of `BOUNDS`.
+    n_draws : int
+    """
+
+    kind = Tuned
+    trait, ending = "tuned", ".penalties"
+    called, name, done = "a penalty", "This choice", "drawn"
+
+    def __init__(self, session: Session) -> None:
+        self.bounds, self.n_draws = next(iter(BOUNDS)), MANY[0]
+        planned_by = ["data", "view", "account", "epsilon", "delta", "psi"]
+        session.state.observe(lambda _: self.replan(), planned_by)
+        super().__init__(session)
+
+    def make_search(self, *, ledger: Path | None = None) -> DPBilevelSearch:
+        """Return an unfitted search with the settings of the page."""
+        state = self.state
+        if state.data is None:
+            raise DataError("there is no data set yet: choose one under Data")
+        named: dict[str, Any] = {name: getattr(state, name) for name in ("epsilon", "delta", "psi")}
+        if state.data.task == "regression":
+            kind, named["target_bounds"] = "ridge", state.data.target_bounds
+        else:
+            kind, named["classes"] = "logistic", tuple(range(len(state.data.classes)))
+        return DPBilevelSearch(
+            kind,
+            bounds=BOUNDS[self.bounds],
+            n_draws=self.n_draws,
+            refit=None,
+            ledger=None if ledger is None else str(ledger),
+            **named,
+        )
+
+    def replan(self) -> None:
+        """Plan what the price would buy; reads no row."""
+        self.state.tuning = self._offered()
+
+    def _offered(self) -> TuningOffer:
+        data, account = self.state.data, self.state.account
+        if data is None or account is None or self.session.rows is None:
+            return TuningOffer(None, None, "Choose a data set first.")
+        if self.state.withheld:
+            return TuningOffer(None, None, self.state.withheld)
+        if whole_of(data) is not None:
+            return TuningOffer(None, None, _HELD)
+        if data.classes is not None and len(data.classes) > 2:
+            return TuningOffer(None, None, "Penalties are chosen for two classes or a number.")
+        try:
+            with said_elsewhere():
+                search = self.make_search(ledger=account.path)
+                planned = search._planned(*self.session.rows.shape)
+        except (SamplerError, ValueError) as error:
+            return TuningOffer(None, None, str(error))
+        assert isinstance(planned, TuningPlan)  # one penalty is drawn from a grid
+        return TuningOffer(self.make_search(), planned)
+
+    def _planned(self) -> Guarantee | None:
+        offer = self.state.tuning
+        return None if offer is None or offer.plan is None else offer.plan.guarantee
+
+    def _maker(self, ledger: Path | None, adds: float) -> Callable[[], Tuned]:
+        search, rows, targets = (
+            self.make_search(ledger=ledger),
+            self.session.rows,
+            self.state.data.y,
+        )
+        bounds = BOUNDS[self.bounds]
+
+        def make() -> Tuned:
+            fitted = search.fit(rows, targets)
+            return Tuned(
+                tuple(fitted.rashomon_set_.penalties[:, 0].tolist()),
+                bounds,
+                fitted.plan_.mechanism,
+                promised(fitted.plan_),
+                fitted.guarantee_,
+                search.delta,
+                adds,
+            )
+
+        return make
+
+    def _receipt(self, made: Tuned) -> str:
+        return f"Drew {len(made.penalties)} of a penalty for {price(made.adds)}"
+
+
+def promised(plan: TuningPlan) -> str:
+    """Say what is promised of a draw's validation loss.
+
+    >>> from rashomon_explorer.mechanisms.penalties import PenaltyConstants, plan_tuning
+    >>> known = PenaltyConstants("logistic", 1.5, 0.1, 10.0, 20_000, 10_000, margin_bound=4.0)
+    >>> promised(plan_tuning(known, 1, epsilon=1.0))
+    '≤ 0.0172 above the least validation loss on average'
+    """
+    return f"{at_most(plan.excess_bound)} above the least validation loss on average"

@@ -1,0 +1,197 @@
+"""What may leave, to take along: the bundle, the report in both editions, the receipt."""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import ipywidgets
+from sklearn.utils import Bunch
+
+from rashomon_explorer.exceptions import CuratorOnlyError, DataError
+from rashomon_explorer.explorer.error_boundary import report as report_failure
+from rashomon_explorer.explorer.export.purchases import Shop
+from rashomon_explorer.explorer.family import paid_delta
+from rashomon_explorer.explorer.panels.card import CodeToggle, card
+from rashomon_explorer.explorer.widgets.files import Download, Made, Making, ToPicture
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.plots.text import plural, price, what_is_left
+from rashomon_explorer.sets import RashomonSet
+
+_HTML, _ZIP = "text/html", "application/zip"
+_BUNDLE = "Models, guarantee, paid aggregates, definitions, figures and report, in one zip file"
+
+
+class TakePanel:
+    """The receipt, and buttons that make files.
+
+    Parameters
+    ----------
+    shop : Shop
+        What was paid for.
+
+    Attributes
+    ----------
+    draws : callable
+        Says which models are taken; None for all.
+    bundle, saver : Download
+        A zip file of all that may leave; the second stands in the page's bar.
+    release_report, curator_report : Download
+        One HTML file each.
+    receipt : ipywidgets.HTML
+        What was bought, when, for how much, and what is left.
+    widget : ipywidgets.Widget
+        The panel.
+    """
+
+    title = "Receipt and bundle"
+
+    def __init__(self, shop: Shop) -> None:
+        self.shop = shop
+        self.state = shop.state
+        self.draws: Callable[[], tuple[int, ...] | None] = lambda: None
+        self.receipt = ipywidgets.HTML()
+        self.receipt.add_class("rx-receipt")
+        self.bundle = self._made("Save the bundle", _BUNDLE, self._bundle, primary=True)
+        self.saver = self._made("Save", _BUNDLE, self._bundle)
+        self.release_report = self._made(
+            "Report for release", "One HTML file of what was paid for", self._release_report
+        )
+        self.curator_report = self._made(
+            "Report for curators",
+            "One HTML file of all that is known, private numbers too: not for release",
+            self._curator_report,
+        )
+        self._code = CodeToggle(self.lines, self.title)
+        row = ipywidgets.HBox([self.bundle, self.release_report, self.curator_report])
+        row.add_class("rx-take")
+        self.widget = card("", self.title, [row, self.receipt], self._code)
+        watched = ["rashomon_set", "paid", "account", "view", "phase", "data"]
+        self.state.observe(lambda _: self.refresh(), watched)
+        self.refresh()
+
+    def _made(
+        self, label: str, hint: str, prepare: Callable[[], Making], *, primary: bool = False
+    ) -> Download:
+        failed = partial(report_failure, self.state, f"“{label}”")
+        return Download(label, hint, prepare, failed, primary=primary)
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that writes the same files."""
+        rows = "explorer.rows, explorer.targets"
+        if self.shop.session.in_blocks:
+            rows = "explorer.blocks, explorer.session.all_targets"
+        return (
+            "from rashomon_explorer.report import report",
+            "explorer.rashomon_set.release().save('models.npz')",
+            "report(explorer.rashomon_set.release(), 'release.html')",
+            f"report(explorer.rashomon_set, 'curator.html', {rows})",
+        )
+
+    def refresh(self) -> None:
+        """Write the receipt again, and let the buttons make what there is."""
+        why = self._why_not()
+        for button in (self.bundle, self.saver, self.release_report):
+            button.disabled = bool(why)
+        drawn = self.state.rashomon_set
+        nothing = drawn is None or not drawn.n_draws or self.state.busy
+        self.curator_report.disabled = nothing or self.state.view == "release"
+        self._code.refresh()
+        self.receipt.value = self._refusal(why) if why else self._bought()
+
+    def _why_not(self) -> str:
+        try:
+            self.shop.models()
+        except (DataError, CuratorOnlyError) as error:
+            return str(error)
+        return ""
+
+    def _refusal(self, why: str) -> str:
+        return f'<p class="rx-note">{escape(why[:1].upper() + why[1:])}.</p>'
+
+    def _bought(self) -> str:
+        models, account = self.state.rashomon_set, self.state.account
+        paid = price(
+            models.guarantee.epsilon(paid_delta(models.guarantee)), paid_delta(models.guarantee)
+        )
+        lines = [f"{plural(models.n_draws, 'model')}: <b>{paid}</b> by themselves"]
+        for one in self.state.paid:
+            when = f"{one.at:%d %b %H:%M}"
+            added = f"added <b>{price(one.adds)}</b>"
+            lines.append(f"{escape(one.what)}: {added}, charge {one.released.charge}, {when}")
+        if not self.state.paid:
+            lines.append("No aggregate of the private rows was bought of this set.")
+        if account is not None and account.exists:
+            lines.append(f"Left of the budget: <b>ε = {what_is_left(account.left)}</b>")
+        band = '<span class="rx-band rx-paid-band">released: paid for</span>'
+        return f"{band}<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>"
+
+    def _bundle(self) -> Making:
+        given = self.shop.contents(self.draws())
+
+        def make() -> ToPicture:
+            # Here and not at the top: a page that saves nothing need not know how.
+            from rashomon_explorer.explorer.export.bundle import bundle, figures, in_light
+
+            def finish(pictures: Mapping[str, bytes]) -> Made:
+                return Made(f"{given.table}-release.zip", bundle(given, pictures), _ZIP)
+
+            with said_elsewhere():
+                shown = {name: in_light(figure) for name, figure in figures(given).items()}
+            return ToPicture(shown, finish)
+
+        return make
+
+    def _release_report(self) -> Making:
+        given = self.shop.contents(self.draws())
+
+        def make() -> Made:
+            from rashomon_explorer.explorer.export.bundle import release_page
+
+            return Made(f"{given.table}-release.html", release_page(given).encode(), _HTML)
+
+        return make
+
+    def _curator_report(self) -> Making:
+        """Prepare the edition that reads the rows; never in the release."""
+        state, session = self.state, self.shop.session
+        models, rows, targets = state.rashomon_set, session.rows, session.targets
+        if models is None or state.view == "release":
+            raise CuratorOnlyError("this report is the curator's: switch to Curator")
+        known = rows is not None and isinstance(models, RashomonSet)
+        table = "models" if state.data is None else str(state.data.name)
+        account = session.refresh_account()
+        ledger = account.path if account is not None and account.exists else None
+
+        def handed() -> tuple[Any, Any, Any]:
+            """Rows, targets and groups; of rows in blocks all of them."""
+            split = None if state.data is None else _groups(state.data)
+            if not session.in_blocks:
+                return rows, targets, split
+            all_of = None if split is None else session.all_groups(str(split.name))
+            return session.blocks, session.all_targets, all_of
+
+        def make() -> Made:
+            from rashomon_explorer.report import curator_report
+
+            rows, targets, groups = handed()
+
+            with tempfile.TemporaryDirectory() as folder, said_elsewhere():
+                path = curator_report(
+                    models,
+                    Path(folder) / "report.html",
+                    rows if known else None,
+                    targets if known else None,
+                    groups=groups if known else None,
+                    ledger=ledger,
+                )
+                return Made(f"{table}-curator.html", path.read_bytes(), _HTML)
+
+        return make
+
+
+def _groups(data: Bunch) -> Any:
+    sensitive = data.sensitive
+    return sensitive.iloc[:, 0] if len(sensitive.columns) else None

@@ -1,0 +1,327 @@
+"""People."""
+
+from html import escape
+from typing import Any
+
+import ipywidgets
+import numpy as np
+import pandas as pd
+
+from rashomon_explorer.explorer.background import Later
+from rashomon_explorer.explorer.family import trees_in
+from rashomon_explorer.explorer.html import EXACT, SAMPLED, marks_html
+from rashomon_explorer.explorer.model_inputs import group_labels
+from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.session import Session
+from rashomon_explorer.explorer.widgets.tables import RowTable
+from rashomon_explorer.measures import enough_draws, width_or_noise
+from rashomon_explorer.measures.decomposition import WidthOrNoise
+from rashomon_explorer.plots.decomposition import told
+from rashomon_explorer.plots.inside_filter import counted
+from rashomon_explorer.plots.person import flip_kinds
+from rashomon_explorer.plots.text import number, percent, plural
+from rashomon_explorer.sets import RashomonSet
+
+_EVERYONE = "everyone"
+_HALF_WIDTH = 0.02
+_CLASSES_ONLY = "classification"
+
+
+class PeopleHeadline:
+    """Sentences about the people on screen, and a choice of the group that is looked at.
+
+    Parameters
+    ----------
+    session : Session
+        The models on screen and their rows.
+
+    Attributes
+    ----------
+    column, group : ipywidgets.Dropdown
+        The column by which people are told apart, and the group that is looked at.
+    words : ipywidgets.HTML
+        The sentences.
+    widget : ipywidgets.Widget
+        The panel.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.state = session.state
+        self.column = ipywidgets.Dropdown(description="Groups by", options=[])
+        self.group = ipywidgets.Dropdown(description="look at", options=[_EVERYONE])
+        self.words = ipywidgets.HTML('<p class="rx-note">Press <b>Draw</b>.</p>')
+        self._telling = False
+        self.column.observe(self._by, "value")
+        self.group.observe(self._look, "value")
+        choices = ipywidgets.HBox([self.column, self.group])
+        choices.add_class("rx-bar")
+        self.widget = ipywidgets.HBox([self.words, choices])
+        self.widget.add_class("rx-card")
+        self.widget.add_class("rx-headline")
+        self.state.observe(lambda _: self._offer(), ["data", "group_column", "groups", "view"])
+        needs = ["rashomon_set", "outside", "data", "groups", "psi", "family"]
+        self.later = Later(self.state, needs, "people", self.find, self._show)
+        self._offer()
+
+    def _offer(self) -> None:
+        """Offer every column, those declared sensitive first, and the groups of the chosen one."""
+        columns, state = self.session.picked.columns, self.state
+        chosen = state.group_column if state.group_column in columns else None
+        chosen = chosen or (columns[0] if columns else None)
+        levels: tuple[str, ...] = ()
+        if chosen and state.view == "curator":  # which groups there are is read from the rows
+            levels = self.session.picked.everyone.levels(chosen)
+        picked = [level for own, level in state.groups if own == chosen]
+        self._telling = True
+        if tuple(self.column.options) != columns:
+            self.column.options = columns
+        self.column.value = chosen
+        options = (_EVERYONE, *levels)
+        if tuple(self.group.options) != options:
+            self.group.options = options
+        self.group.value = picked[0] if len(picked) == 1 and picked[0] in levels else _EVERYONE
+        self.column.disabled = self.group.disabled = not columns
+        self._telling = False
+
+    def _by(self, _change: object) -> None:
+        if not self._telling:
+            self.state.group_column = self.column.value or ""
+
+    def _look(self, _change: object) -> None:
+        if not self._telling:
+            everyone = self.group.value == _EVERYONE
+            self.state.groups = () if everyone else ((self.column.value, self.group.value),)
+
+    def find(self) -> str:
+        """Say how many labels flip, whose the disagreement is, and whether draws are enough."""
+        state, session = self.state, self.session
+        models = state.rashomon_set
+        if state.view == "release" or session.rows is None or (models or state.outside) is None:
+            return ""
+        parts = [_of_all_trees(session), _ambiguity(session)]
+        if models is not None and models.n_draws and models.task == _CLASSES_ONLY:
+            trees = trees_in(models) is not None  # of which no noise is split off
+            parts += [_enough(session)] if trees else [_width(session), _enough(session)]
+        return "".join(f"<li>{part}</li>" for part in parts if part)
+
+    def _show(self, found: Any) -> None:
+        if isinstance(found, Exception):
+            found = f"<li>{escape(str(found))}</li>"
+        empty = '<p class="rx-note">Nothing to say about people yet.</p>'
+        if self.state.view == "release":
+            empty = '<p class="rx-note">Who is affected is read from private rows.</p>'
+        self.words.value = f"<ul>{found}</ul>" if found else empty
+
+
+def _of_all_trees(session: Any) -> str:
+    """Say whose label some tree flips, of all that the settings allow; empty of linear models."""
+    if session.tree_answers.why_not or trees_in(session.state.rashomon_set) is None:
+        return ""
+    flips = session.tree_answers.flips()["psi"].to_numpy()
+    psi, everyone = float(session.state.psi), f"all {len(flips):,} people"
+    everyone = session.sample_words or everyone
+    return (
+        f"{marks_html(EXACT)} some tree within ψ = {number(psi)} flips the label of "
+        f"<b>{percent(float((flips <= psi).mean()))}</b> of {everyone}"
+    )
+
+
+def _ambiguity(session: Any) -> str:
+    """Say whose label flips, as draws show it beside what is proved."""
+    table = session.exact.people(session.picked.few)
+    people = f"{len(table):,} people"
+    if session.sample_words:
+        people = f"{people} of {session.sample_words}"
+    elif len(table) < len(session.rows):
+        people = f"{people} of {len(session.rows):,}"
+    drawn, proved = table.get("drawn_flips"), table.get("flips")
+    shown = "" if drawn is None else percent(float((drawn > 0).mean()))
+    if proved is None:
+        more = "" if trees_in(session.state.rashomon_set) else ", and the set perhaps more"
+        told = f"draws flip the label of {shown} of {people}{more}"
+        return f"{marks_html(SAMPLED)} {told}" if shown else ""
+    low, high = ((proved == "yes").mean(), (proved != "no").mean())
+    exact = percent(float(low)) if low == high else f"{percent(float(low))} to {percent(high)}"
+    words = f"{marks_html(EXACT)} good models can flip the label of <b>{exact}</b> of {people}"
+    return f"{words}; {marks_html(SAMPLED)} the draws show it of {shown}" if shown else words
+
+
+def _width(session: Any) -> str:
+    """Say how much of the disagreement is the set's own."""
+    models, people = session.state.rashomon_set, session.picked.everyone
+    if counted(models).models.n_draws < 2:
+        return "Width and noise cannot be told apart by fewer than two draws within ψ."
+    try:
+        rows = session.blocks
+        found: WidthOrNoise = width_or_noise(models, people.rows if rows is None else rows)
+    except ValueError as error:
+        return f"Width or noise cannot be told: {escape(str(error).split(':')[0])}."
+    return f"{marks_html(SAMPLED)} {escape(told(found))}"
+
+
+def _enough(session: Any) -> str:
+    """Say whether so many draws fix the disagreement."""
+    models = session.state.rashomon_set
+    inside = counted(models).models
+    drawn = isinstance(models, RashomonSet) or models.independent
+    if not drawn or inside.n_draws < 2:
+        return "Too few draws lie within ψ to say how far good models disagree."
+    labels = np.asarray(inside.labels(session.picked.rows))
+    try:
+        found = enough_draws("disagreement", labels, half_width=_HALF_WIDTH, sampler=models.sampler)
+    except (ValueError, ImportError) as error:
+        return f"Whether the draws are enough cannot be told: {escape(str(error).split(':')[0])}."
+    ends = f"{percent(max(found.low, 0.0), 'down')} to {percent(min(found.high, 1.0), 'up')}"
+    # Two by two: pairs that share a model are no new evidence.
+    answer = "are enough" if found.enough else "are <b>not enough</b>"
+    people = session.sample_words or "people"
+    return (
+        f"{marks_html(SAMPLED)} two good models disagree on {percent(found.value)} of {people}, "
+        f"{ends} at 95 %: {plural(found.n_draws // 2, 'pair')} of draws {answer} for "
+        f"± {percent(_HALF_WIDTH)}."
+    )
+
+
+_MOST_COLUMNS = 3
+_HINTS = {
+    "person": "place in the table, from 0",
+    "answer": "the best model's answer: a chance, or a prediction",
+    "sampled": "∙∙∙ least and largest answer of the draws within ψ; sorted by width",
+    "exact": "▬ least and largest answer of all models within ψ; sorted by width",
+    "otherwise": "∙∙∙ share of the draws that say another class than the best model",
+    "label": "whether a good model flips the label: by a draw, or as proved",
+}
+
+
+class PeopleTable:
+    """A table of the people who are shown one by one; a click picks somebody.
+
+    Parameters
+    ----------
+    session : Session
+        The models on screen and their rows.
+
+    Attributes
+    ----------
+    table : RowTable
+        The people.
+    widget : ipywidgets.Widget
+        The panel.
+    """
+
+    title = "People, one a row"
+    short = "Table of people"
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.state = session.state
+        self.table = RowTable(label="People", hint="Search people: 17, flips, sex…")
+        self.said = ipywidgets.HTML()
+        hide_when_empty(self.said)
+        self._code = CodeToggle(self.lines, self.title)
+        self.widget = card("", self.title, [self.said, self.table], self._code)
+        self.widget.add_class("rx-people-table")
+        needs = ["rashomon_set", "outside", "data", "groups", "group_column", "psi"]
+        self.later = Later(self.state, needs, "people", self._find, self._show)
+        self.table.observe(self._picked, "picked")
+        self.state.observe(lambda _: self._mark(), "people")
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that shows the same numbers."""
+        return ("explorer.exact.people(explorer.picked.few)",)
+
+    def _find(self) -> pd.DataFrame | None:
+        session = self.session
+        nothing = self.state.rashomon_set is None and self.state.outside is None
+        if nothing or self.state.view == "release" or session.rows is None:
+            return None
+        table = session.exact.people(session.picked.few)
+        return self._with_groups(table)
+
+    def _with_groups(self, table: pd.DataFrame) -> pd.DataFrame:
+        data, columns = self.state.data, self.session.picked.columns
+        chosen = [self.state.group_column] if self.state.group_column in columns else []
+        shown = dict.fromkeys([*chosen, *columns])
+        groups = {
+            name: group_labels(data, name).iloc[table.index].to_numpy()
+            for name in list(shown)[:_MOST_COLUMNS]
+        }
+        return table.assign(**{f"_{name}": values for name, values in groups.items()})
+
+    def _show(self, found: Any) -> None:
+        if not isinstance(found, pd.DataFrame):
+            self.table.rows, self.table.columns = [], []
+            self.said.value = _why_not(found, self.state)
+            return
+        columns = _columns(found)
+        with self.table.hold_sync():
+            self.table.columns = [
+                {
+                    "name": name,
+                    "hint": _HINTS.get(name, f"in groups by {name}"),
+                }
+                for name in columns
+            ]
+            self.table.rows = [_row(int(place), row, columns) for place, row in _lines(found)]
+            everyone = self.session.sample_words or f"{len(self.session.rows):,} people"
+            self.table.note = f"{len(found):,} of {everyone}"
+        kinds = [EXACT] * ("flips" in found or "exact_low" in found)
+        self.said.value = marks_html(*kinds, *[SAMPLED] * ("drawn_low" in found))
+        self._mark()
+
+    def _mark(self) -> None:
+        self.table.picked = [int(person) for person in self.state.people]
+
+    def _picked(self, _change: object) -> None:
+        self.state.people = tuple(self.table.picked)
+
+
+def _why_not(found: Any, state: Any) -> str:
+    if isinstance(found, Exception):
+        return f"<p>People cannot be shown: {ipywidgets.HTML(str(found)).value}</p>"
+    words = "Press <b>Draw</b>, or show a model with its rows."
+    if state.view == "release":
+        words = "This table reads private rows, so it is not part of the release."
+    return f'<p class="rx-note">{words}</p>'
+
+
+def _lines(found: pd.DataFrame) -> Any:
+    kinds = flip_kinds(found) if {"flips", "drawn_flips"} & set(found) else None
+    named = found if kinds is None else found.assign(kind=kinds)
+    return named.iterrows()
+
+
+def _columns(found: pd.DataFrame) -> list[str]:
+    known = {
+        "answer": "best",
+        "sampled": "drawn_low",
+        "exact": "exact_low",
+        "otherwise": "drawn_flips",
+    }
+    flips = ["label"] if {"flips", "drawn_flips"} & set(found) else []
+    groups = [str(name)[1:] for name in found if str(name).startswith("_")]
+    kept = [name for name, column in known.items() if column in found]
+    return ["person", *kept, *flips, *groups]
+
+
+def _row(place: int, row: pd.Series, columns: list[str]) -> dict[str, Any]:
+    cells, keys = zip(*(_cell(place, row, name) for name in columns), strict=True)
+    return {"id": place, "cells": list(cells), "keys": list(keys)}
+
+
+def _cell(place: int, row: pd.Series, name: str) -> tuple[str, Any]:
+    """Write one cell, and say what it is sorted by."""
+    if name == "person":
+        return str(place), place
+    if name == "answer":
+        return number(float(row["best"])), float(row["best"])
+    if name in ("sampled", "exact"):
+        side = "drawn" if name == "sampled" else "exact"
+        low, high = float(row[f"{side}_low"]), float(row[f"{side}_high"])
+        return f"{number(low, 2)} to {number(high, 2)}", high - low
+    if name == "otherwise":
+        return percent(float(row["drawn_flips"])), float(row["drawn_flips"])
+    if name == "label":
+        return str(row["kind"]), str(row["kind"])
+    return str(row[f"_{name}"]), str(row[f"_{name}"])

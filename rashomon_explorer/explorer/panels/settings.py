@@ -1,0 +1,551 @@
+"""Settings of a draw."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from html import escape
+from typing import Any
+
+import ipywidgets
+import traitlets
+
+from rashomon_explorer.data import Numeric, TableSchema
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer.family import TREE_SETTINGS, class_in_words, of_trees
+from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.state import LINEAR, OPEN, TREES, ExplorerState
+from rashomon_explorer.explorer.table.editor import TableEditor
+from rashomon_explorer.explorer.widgets.controls import Dial
+from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
+from rashomon_explorer.plots.text import at_most, promised_hits
+from rashomon_explorer.problem.losses import get_loss
+
+
+class OpenDial:
+    """A dial and a tick that leaves it to the rule; moving the dial takes the tick away.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Its setting is linked both ways; while it is ``"auto"`` the dial shows the plan's number.
+    name : str
+        The setting, also an attribute of plans.
+    dial : Dial
+
+    Attributes
+    ----------
+    auto : ipywidgets.Checkbox
+        Ticked while the rule chooses.
+    widget : ipywidgets.Widget
+        Both.
+    """
+
+    def __init__(self, state: ExplorerState, name: str, dial: Dial) -> None:
+        self.state, self.name, self.dial = state, name, dial
+        self.auto = ipywidgets.Checkbox(
+            description=f"{dial.label}: chosen by the rule, from public numbers", indent=False
+        )
+        self.auto.add_class("rx-auto")
+        self._telling, self._first = False, dial.value
+        dial.observe(self._moved, "value")
+        self.auto.observe(self._ticked, "value")
+        state.observe(lambda _: self.tell(), [name, "plan"])
+        self.widget = ipywidgets.VBox([dial, self.auto])
+        self.tell()
+
+    def tell(self) -> None:
+        """Show what the state says."""
+        held = getattr(self.state, self.name)
+        planned = getattr(self.state.plan, self.name, None) if held == AUTO else held
+        if held == AUTO and self.state.withheld:
+            planned = self._first
+        self._telling = True
+        self.auto.value = held == AUTO
+        if planned is not None:
+            self.dial.value = on_scale(self.dial, float(planned))
+        self._telling = False
+
+    def _moved(self, _change: object) -> None:
+        if not self._telling:
+            self._hold(self.dial.value)
+
+    def _ticked(self, _change: object) -> None:
+        if not self._telling:
+            self._hold(AUTO if self.auto.value else self.dial.value)
+
+    def _hold(self, value: Any) -> None:
+        whole = self.dial.integer and value != AUTO
+        setattr(self.state, self.name, int(value) if whole else value)
+
+
+def on_scale(dial: Dial, value: float) -> float:
+    """Move a number to the nearer end of a slider's scale; where zero has a place, it stays.
+
+    >>> on_scale(Dial(low=1.0, high=8.0, value=2.0), 20.0)
+    8.0
+    """
+    if dial.zero and value == 0:
+        return value
+    return min(max(value, dial.low), dial.high)
+
+
+MOST_LEAVES = 12
+LINEAR_ALONE = ("radius", "ridge")
+TREES_ALONE = ("max_leaves", "max_depth", "leaf_penalty")
+
+
+def dials() -> dict[str, Dial]:
+    """Make one slider a setting.
+
+    >>> sorted(set(dials()) - {*LINEAR_ALONE, *TREES_ALONE})
+    ['delta', 'epsilon', 'n_draws', 'psi']
+    """
+    return {
+        "max_leaves": Dial(
+            label="Leaves",
+            unit="at most",
+            help="All trees with so many leaves are counted; public.",
+            low=1,
+            high=MOST_LEAVES,
+            integer=True,
+            value=4,
+        ),
+        "max_depth": Dial(
+            label="Depth",
+            unit="at most",
+            help="Questions one after the other; to the right, as many as the leaves allow.",
+            low=1,
+            high=MOST_LEAVES - 1,
+            integer=True,
+            value=MOST_LEAVES - 1,
+        ),
+        "leaf_penalty": Dial(
+            label="Price of a leaf",
+            unit="added to the loss",
+            help="In shares of the rows; costs no privacy.",
+            low=1e-4,
+            high=0.1,
+            log=True,
+            zero=True,
+            value=0.005,
+        ),
+        "psi": Dial(
+            label="Threshold ψ",
+            unit="loss",
+            help="A model is good if its loss is at most ψ above the best.",
+            low=0.001,
+            high=1.0,
+            log=True,
+            value=0.02,
+        ),
+        "epsilon": Dial(
+            label="Privacy price ε",
+            unit="in total",
+            help="For all draws together; smaller is more private.",
+            low=0.01,
+            high=100.0,
+            log=True,
+            value=4.0,
+        ),
+        "n_draws": Dial(
+            label="Draws",
+            unit="models",
+            help="More draws share the same price.",
+            low=1,
+            high=500,
+            log=True,
+            integer=True,
+            value=20,
+        ),
+        "radius": Dial(
+            label="Radius",
+            unit="of the ball of models",
+            help="Bound on the length of the coefficients; public.",
+            low=0.25,
+            high=32.0,
+            log=True,
+            value=4.0,
+        ),
+        "ridge": Dial(
+            label="Ridge",
+            unit="added to the loss",
+            help="Pulls coefficients to zero; costs nothing.",
+            low=1e-6,
+            high=1.0,
+            log=True,
+            zero=True,
+            value=0.0,
+        ),
+        "delta": Dial(
+            label="Privacy δ",
+            unit="in total",
+            help="Chance that ε does not hold; 0 asks for pure privacy.",
+            low=1e-12,
+            high=1e-3,
+            log=True,
+            zero=True,
+            value=1e-6,
+        ),
+    }
+
+
+def follow(dial: Dial, state: ExplorerState, name: str) -> None:
+    """Link a slider and a setting both ways.
+
+    What is beyond the slider's end is shown at its end and stays what it is; a setting that may be
+    None, no bound, is shown at the upper end.
+    """
+    open_ended = bool(state.traits()[name].allow_none)
+    telling = False
+
+    def tell(_change: object = None) -> None:
+        nonlocal telling
+        value = getattr(state, name)
+        telling = True
+        dial.value = dial.high if value is None else on_scale(dial, float(value))
+        telling = False
+
+    def hold(_change: object) -> None:
+        if not telling:
+            value: Any = int(dial.value) if dial.integer else dial.value
+            setattr(state, name, None if open_ended and value == dial.high else value)
+
+    state.observe(tell, name)
+    dial.observe(hold, "value")
+    tell()
+
+
+WAYS: Mapping[str, str] = {
+    AUTO: "auto: what promises most",
+    "exact": "exact: uniform on the set; may not come",
+    "unthresholded": "unthresholded: near the best model; may not come",
+    "langevin_average": "langevin_average: near the best model; always comes",
+    "langevin_clipped": "langevin_clipped: one good model of few rows; always comes",
+    "objective_perturbation": "objective_perturbation: one good model, pure; always comes",
+    "ellipsoid": "ellipsoid: one price for any number; always comes",
+    "ellipsoid_exact": "ellipsoid_exact: of the set near a private centre, many columns",
+    "langevin": "langevin: a chain in the set; no hit rate is known",
+    "finite_grid": "finite_grid: exact on a grid, up to three parameters",
+    "hit_and_run": "hit_and_run: free, not private, curator only",
+    "mala": "mala: free, not private, curator only",
+}
+"""What each way is, in a few words; every sampler of the estimators has its line."""
+
+
+class WayPicker:
+    """Which way the next draws are made, and why.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Its ``sampler`` is linked both ways.
+
+    Attributes
+    ----------
+    way : ipywidgets.Dropdown
+        ``"auto"``, or a sampler by name.
+    why : ipywidgets.HTML
+        What was taken and what it promises; why not where it cannot be had.
+    widget : ipywidgets.Widget
+        Both.
+    """
+
+    def __init__(self, state: ExplorerState) -> None:
+        self.state = state
+        self.way = ipywidgets.Dropdown(
+            description="Way to draw", options=[(told, name) for name, told in WAYS.items()]
+        )
+        self.why = ipywidgets.HTML()
+        self.why.add_class("rx-note")
+        hide_when_empty(self.why)
+        traitlets.link((self.way, "value"), (state, "sampler"))
+        state.observe(lambda _: self.tell(), ["plan", "no_plan", "sampler"])
+        self.widget = ipywidgets.VBox([self.way, self.why])
+        self.tell()
+
+    def tell(self) -> None:
+        """Say what was taken and why, or why it cannot be."""
+        self.why.value = f"<p>{escape(self._words())}</p>" if self._words() else ""
+
+    def _words(self) -> str:
+        state = self.state
+        if state.no_plan:
+            return f"This way cannot be taken: {state.no_plan}"
+        if state.plan is None or isinstance(state.plan, TreePlan):
+            return ""
+        if state.uncharged:
+            return f"Nothing is charged and nothing may be released: {state.uncharged}."
+        taken, why = state.plan.sampler or state.sampler, state.plan.why
+        if state.sampler == AUTO:
+            return f"Taken: {taken.replace('_', ' ')}. {why[:1].upper()}{why[1:]}."
+        if has_hit_rate(state.plan):
+            return f"Promised: {promised_hits(state.plan)} of the draws within ψ."
+        return (
+            "No share of draws within ψ is promised; the expected excess loss is "
+            f"{at_most(state.plan.excess_bound)}."
+        )
+
+
+_HOW = (
+    "Numbers, by commas; where nothing is said, the even steps in grey. Public knowledge, never "
+    "read off the rows."
+)
+
+
+class QuestionsEditor:
+    """Thresholds, a box a column of numbers, and the size of the class that follows.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Its data set's declaration is edited.
+
+    Attributes
+    ----------
+    redeclare : callable
+        Takes the declaration once it was changed; the owner sets it.
+    opened : ipywidgets.ToggleButton
+        Shows the boxes.
+    boxes : dict of str to ipywidgets.Text
+        By column; empty before anybody opened them.
+    size : ipywidgets.HTML
+        How many trees there are, and whether they can be counted. No row is read.
+    widget : ipywidgets.Widget
+        All of it.
+    """
+
+    def __init__(self, state: ExplorerState) -> None:
+        self.state = state
+        self.redeclare: Callable[[TableSchema], object] = lambda schema: None
+        self.boxes: dict[str, ipywidgets.Text] = {}
+        self.size = _words()
+        self.size.add_class("rx-class-size")
+        self.opened = ipywidgets.ToggleButton(
+            description="Thresholds", tooltip="What trees ask the columns of numbers; public"
+        )
+        self.opened.add_class("rx-quiet")
+        self._problem = _words()
+        self._problem.add_class("rx-class-size")
+        self._listed = ipywidgets.VBox([])
+        self._listed.add_class("rx-thresholds")
+        how = ipywidgets.HTML(f'<p class="rx-note">{_HOW}</p>')
+        self._editor = ipywidgets.VBox([how, self._problem, self._listed])
+        self.widget = ipywidgets.VBox([self.size, self.opened, self._editor])
+        self.opened.observe(lambda _: self.refresh(), "value")
+        self._telling = False
+        watched = ["data", "family", "max_leaves", "max_depth", "phase", "view"]
+        state.observe(lambda _: self.refresh(), watched)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Write the size of the class again, and the boxes where they are shown."""
+        state = self.state
+        known = of_trees(state) and state.data is not None and state.data.classes is not None
+        known = known and not state.withheld
+        numbers = _numbers(state.data.schema) if known else ()
+        self.size.value = f"<p>{escape(class_in_words(state))}</p>" if known else ""
+        self.opened.layout.display = None if numbers else "none"
+        shown = self.opened.value and bool(numbers)
+        self._editor.layout.display = None if shown else "none"
+        if shown or state.withheld:
+            self._list(numbers)
+
+    def _list(self, numbers: tuple[Numeric, ...]) -> None:
+        if list(self.boxes) != [one.name for one in numbers]:
+            self._problem.value = ""
+            self.boxes = {one.name: self._box(one.name) for one in numbers}
+            self._listed.children = tuple(self.boxes.values())
+        self._telling = True
+        for one in numbers:
+            box = self.boxes[one.name]
+            box.placeholder = _listed(one.even_cuts)
+            box.disabled = self.state.busy
+            box.value = _listed(one.thresholds)
+        self._telling = False
+
+    def _box(self, name: str) -> ipywidgets.Text:
+        box = ipywidgets.Text(description=name, continuous_update=False)
+        box.tooltip = f"Thresholds of {name}"
+        box.observe(partial(self._typed, name), "value")
+        return box
+
+    def _typed(self, name: str, _change: object) -> None:
+        if self._telling:
+            return
+        self._problem.value = ""
+        try:
+            table = TableEditor.of(self.state.data)
+            self.redeclare(table.edited(name, "thresholds", self.boxes[name].value).schema)
+        except DataError as error:
+            told = str(error)
+            self._problem.value = f"<p>{escape(told[:1].upper() + told[1:])}.</p>"
+
+
+def _numbers(schema: TableSchema) -> tuple[Numeric, ...]:
+    return tuple(one for one in schema.features if isinstance(one, Numeric))
+
+
+def _listed(numbers: Sequence[float]) -> str:
+    return ", ".join(f"{one:.6g}" for one in numbers)
+
+
+def _words() -> ipywidgets.HTML:
+    words = ipywidgets.HTML()
+    words.add_class("rx-note")
+    hide_when_empty(words)
+    return words
+
+
+_MAIN = ("psi", "epsilon", "n_draws")
+_MORE = ("radius", "ridge", "delta")
+_FITTED = ("logistic", "squared")
+_FAMILIES = {"linear models": LINEAR, "sparse trees": TREES}
+
+
+def losses_for(task: str) -> tuple[str, ...]:
+    """Name the losses of a task that the estimators fit.
+
+    >>> losses_for("classification")
+    ('logistic',)
+    """
+    return tuple(name for name in _FITTED if get_loss(name).task == task)
+
+
+def linear_lines(state: ExplorerState) -> tuple[str, ...]:
+    """Python that makes the estimator of linear models of these settings.
+
+    >>> linear_lines(ExplorerState())[0]
+    'from rashomon_explorer import RashomonClassifier'
+    """
+    regression = state.data is not None and state.data.task == "regression"
+    kind = "RashomonRegressor" if regression else "RashomonClassifier"
+    names = (*_MAIN, *_MORE, "sampler")
+    settings = ", ".join(f"{name}={getattr(state, name)!r}" for name in names)
+    bounds = f", target_bounds={state.data.target_bounds!r}" if regression else ""
+    several = state.data is not None and len(state.data.classes or ()) > 2 and not state.withheld
+    classes = f", classes=range({len(state.data.classes)})" if several else ""
+    return (f"from rashomon_explorer import {kind}", f"{kind}({settings}{bounds}{classes})")
+
+
+def tree_lines(state: ExplorerState) -> tuple[str, ...]:
+    """Python that makes the estimator of trees of these settings.
+
+    >>> "max_depth=None" in tree_lines(ExplorerState())[1]
+    True
+    """
+    names = (*TREE_SETTINGS, "n_draws")
+    settings = ", ".join(f"{name}={getattr(state, name)!r}" for name in names)
+    return (
+        "from rashomon_explorer import RashomonTreeClassifier",
+        f"RashomonTreeClassifier({settings}, schema=explorer.data.schema)",
+    )
+
+
+LINES: Mapping[str, Callable[[ExplorerState], tuple[str, ...]]] = {
+    LINEAR: linear_lines,
+    TREES: tree_lines,
+}
+
+
+class ModelPanel:
+    """Which models count as good, and what the draws may cost.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Its settings are linked both ways.
+
+    Attributes
+    ----------
+    family : ipywidgets.Dropdown
+        Linear models or sparse trees; trees are offered where classes are predicted.
+    dials : dict of str to Dial
+        By the estimators' parameter names.
+    open : dict of str to OpenDial
+        Those that may be left to the rule.
+    way : WayPicker
+        The way to draw.
+    questions : QuestionsEditor
+        What trees ask, and how many of them there are.
+    widget : ipywidgets.Widget
+        The panel.
+    """
+
+    def __init__(self, state: ExplorerState) -> None:
+        self.state = state
+        self.dials = dials()
+        self.loss = ipywidgets.Dropdown(description="Loss", options=losses_for("classification"))
+        self.more = ipywidgets.ToggleButton(
+            description="More settings", tooltip="Radius, ridge and δ"
+        )
+        self.more.add_class("rx-quiet")
+        self._code = CodeToggle(self.lines, "Model")
+        self.way = WayPicker(state)
+        self.questions = QuestionsEditor(state)
+        self.family = ipywidgets.Dropdown(description="Models", options=[*_FAMILIES.items()])
+        for name, dial in self.dials.items():
+            if name not in OPEN:
+                follow(dial, state, name)
+        self.open = {name: OpenDial(state, name, self.dials[name]) for name in OPEN}
+        shown = {**self.dials, **{name: one.widget for name, one in self.open.items()}}
+        self._extra = ipywidgets.VBox([shown[name] for name in _MORE])
+        self._extra.layout.display = "none"
+        traitlets.link((self.loss, "value"), (state, "loss"))
+        traitlets.link((self.family, "value"), (state, "family"))
+        self._of = {
+            LINEAR: (self.loss, self.way.widget, *(shown[name] for name in LINEAR_ALONE)),
+            TREES: (self.questions.widget, *(shown[name] for name in TREES_ALONE)),
+        }
+        self._watch()
+        self.widget = card(
+            "",
+            "Model",
+            [
+                self.family,
+                self.loss,
+                self.way.widget,
+                *(shown[name] for name in TREES_ALONE),
+                self.questions.widget,
+                *(shown[name] for name in _MAIN),
+                self.more,
+                self._extra,
+            ],
+            self._code,
+        )
+        self._of_family()
+        self._lock()
+
+    def _watch(self) -> None:
+        state = self.state
+        self.more.observe(self._toggle, "value")
+        state.observe(lambda _: self._code.refresh(), [*self.dials, "sampler"])
+        state.observe(self._offer, "data")
+        state.observe(lambda _: self._lock(), ["phase", "data"])
+        state.observe(lambda _: self._of_family(), "family")
+
+    def lines(self) -> tuple[str, ...]:
+        """Python that makes the estimator of these settings."""
+        return LINES[str(self.state.family)](self.state)
+
+    def _of_family(self) -> None:
+        """Hide what the other family alone has."""
+        for family, controls in self._of.items():
+            for control in controls:
+                control.layout.display = None if family == self.state.family else "none"
+        self._code.refresh()
+
+    def _toggle(self, _change: object) -> None:
+        self._extra.layout.display = None if self.more.value else "none"
+
+    def _offer(self, _change: object) -> None:
+        if self.state.data is not None:
+            self.loss.options = losses_for(self.state.data.task)
+            self._code.refresh()
+
+    def _lock(self) -> None:
+        ticks = [one.auto for one in self.open.values()]
+        for control in (*self.dials.values(), *ticks, self.way.way, self.loss):
+            control.disabled = self.state.busy
+        numbers = self.state.data is not None and self.state.data.task == "regression"
+        self.family.disabled = self.state.busy or numbers

@@ -1,0 +1,127 @@
+"""The rail: data, model and plan in a line each, and Draw always in sight."""
+
+from html import escape
+
+import ipywidgets
+
+from rashomon_explorer.explorer.panels.settings import ModelPanel
+from rashomon_explorer.explorer.panels.single import GoalPanel
+from rashomon_explorer.explorer.state import SETTINGS, TREES, ExplorerState
+from rashomon_explorer.explorer.streamed_table import shape_of
+from rashomon_explorer.explorer.widgets.controls import Step
+from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
+from rashomon_explorer.plots.text import at_most, number, plural, price, promised_hits
+
+
+class Rail:
+    """What was chosen so far; each line opens, or leads to its view.
+
+    Parameters
+    ----------
+    state : ExplorerState
+        Its settings are told.
+    model : ModelPanel
+        Opened by its line.
+    draw : GoalPanel
+        Always in sight.
+
+    Attributes
+    ----------
+    data, model, plan : Step
+        The lines.
+    widget : ipywidgets.Widget
+        The rail.
+    """
+
+    def __init__(self, state: ExplorerState, model: ModelPanel, draw: GoalPanel) -> None:
+        self.state = state
+        self.data = Step(title="Data", opens=False)
+        self.model = Step(title="Model")
+        self.plan = Step(title="Plan", opens=False)
+        self.data.observe(lambda _: setattr(state, "page", "data"), "pressed")
+        self.plan.observe(lambda _: setattr(state, "page", "plan"), "pressed")
+        self._settings = model.widget
+        self.model.observe(lambda _: self._open(), "unfolded")
+        self._open()
+        steps = ipywidgets.VBox([self.data, self.model, self._settings, self.plan])
+        steps.add_class("rx-steps")
+        self.widget = ipywidgets.VBox([steps, draw.widget])
+        self.widget.add_class("rx-rail")
+        state.observe(lambda _: self.refresh(), ["data", "plan", "no_plan", "view", *SETTINGS])
+        self.refresh()
+
+    def _open(self) -> None:
+        self._settings.layout.display = None if self.model.unfolded else "none"
+
+    def refresh(self) -> None:
+        """Write the lines again."""
+        self.data.summary = _data_line(self.state)
+        self.model.summary = _model_line(self.state)
+        self.plan.summary = _plan_line(self.state)
+
+
+def _data_line(state: ExplorerState) -> str:
+    data = state.data
+    if data is None:
+        return "Choose a data set."
+    n, columns = shape_of(data)
+    if state.withheld:
+        return escape(plural(n, "row"))
+    told = [plural(n, "row"), plural(columns, "feature")]
+    if data.classes is not None:
+        told.append(f"predicts {data.classes[-1] if len(data.classes) == 2 else 'a class'}")
+    else:
+        told.append("predicts a number")
+    if len(data.sensitive.columns):
+        told.append(f"sensitive: {', '.join(map(str, data.sensitive.columns))}")
+    return escape(" · ".join(told))
+
+
+def _tree_line(state: ExplorerState) -> str:
+    told = [
+        f"trees of at most {state.max_leaves} {'leaf' if state.max_leaves == 1 else 'leaves'}",
+        f"ψ = {number(state.psi)}",
+        price(state.epsilon),
+        plural(state.asked_draws, "draw"),
+    ]
+    return escape(" · ".join(told))
+
+
+def _model_line(state: ExplorerState) -> str:
+    if state.family == TREES:
+        return _tree_line(state)
+    told = [
+        state.loss,
+        state.sampler.replace("_", " "),
+        f"ψ = {number(state.psi)}",
+        price(state.epsilon),
+        plural(state.asked_draws, "draw"),
+        *(f"{name} {_setting(state, name)}" for name in ("radius", "ridge") if _said(state, name)),
+    ]
+    return escape(" · ".join(told))
+
+
+def _said(state: ExplorerState, name: str) -> bool:
+    return getattr(state, name) != 0.0
+
+
+def _setting(state: ExplorerState, name: str) -> str:
+    value = getattr(state, name)
+    return str(value) if value == AUTO else number(value)
+
+
+def _plan_line(state: ExplorerState) -> str:
+    if state.withheld:
+        return "not shown in the release"
+    if state.no_plan:
+        return escape(f"Not to be had: {state.no_plan}")
+    if state.plan is None:
+        return "Needs a data set."
+    if state.uncharged:
+        return "nothing is charged, nothing may leave"
+    way = (state.plan.sampler or state.sampler).replace("_", " ")
+    if not has_hit_rate(state.plan):
+        excess = at_most(getattr(state.plan, "weighed_excess", state.plan.excess_bound))
+        return f"{escape(way)} · excess promised <b>{escape(excess)}</b>"
+    return f"{escape(way)} · promised <b>{escape(promised_hits(state.plan))}</b> within ψ"

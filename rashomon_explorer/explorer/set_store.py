@@ -1,0 +1,514 @@
+"""Saved sets."""
+
+import json
+import logging
+import os
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sklearn.utils import Bunch
+
+from rashomon_explorer._utils.files import (
+    make_folder,
+    put_aside,
+    replace_file,
+    tighten,
+    write_new_file,
+)
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.explorer.background import shown_together
+from rashomon_explorer.explorer.dataset import ChosenData, constants_of, linear_estimator
+from rashomon_explorer.explorer.error_boundary import (
+    LOGGER,
+    ON_SCREEN_ONLY,
+    PAID_READ,
+    STILL_THERE,
+    report,
+)
+from rashomon_explorer.explorer.family import paid_delta, tree_rows
+from rashomon_explorer.explorer.state import ExplorerState, Favourites
+from rashomon_explorer.explorer.streamed_table import shape_of
+from rashomon_explorer.mechanisms.planning.plan import PublicLaw
+from rashomon_explorer.plots.text import plural, price
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.sets import RashomonSet
+from rashomon_explorer.sets.curator import CuratorSet
+from rashomon_explorer.sets.files import load, write
+
+T = TypeVar("T")
+Failed = Callable[[OSError], object]
+
+_NO_TEXT = (json.JSONDecodeError, UnicodeDecodeError)
+_NOT_OURS = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
+
+
+def log_unread(error: OSError) -> None:
+    """Log that a file cannot be read at the moment."""
+    LOGGER.error("a file of paid results cannot be read now", exc_info=error)
+
+
+def file_names(folder: Path) -> list[str]:
+    """Names in a folder; none where there is no folder.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be read at the moment.
+    """
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
+
+
+class NumberedFiles:
+    """One file a result: ``0001.model``, ``0002.model``, …; two pages may write at once.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        It appears with the first file.
+    before, after : str
+        What stands before and after the number in a name.
+    """
+
+    def __init__(self, folder: Path, before: str, after: str) -> None:
+        self.folder = folder
+        self._before, self._after = before, after
+
+    def paths(self) -> list[Path]:
+        """Files that are not put aside, oldest first.
+
+        Raises
+        ------
+        OSError
+            If the folder cannot be read at the moment.
+        """
+        numbers = sorted(number for number, aside in self._numbered() if not aside)
+        return [self.folder / self._name(number) for number in numbers]
+
+    def add(self, text: str) -> None:
+        """Write one more.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+        """
+        make_folder(self.folder)
+        content = text.encode()
+        # The number of a file that was put aside is not given again.
+        first = 1 + max((number for number, _ in self._numbered()), default=0)
+        write_new_file(self.folder, self._name, first, lambda file: file.write(content))
+
+    def _name(self, number: int) -> str:
+        return f"{self._before}{number:04d}{self._after}"
+
+    def _numbered(self) -> list[tuple[int, str]]:
+        before, after = re.escape(self._before), re.escape(self._after)
+        ours = re.compile(rf"{before}(\d{{4,}}){after}(\.\d+\.damaged)?")
+        found = map(ours.fullmatch, file_names(self.folder))
+        return [(int(match[1]), match[2] or "") for match in found if match]
+
+
+def read_file(
+    path: Path, parse: Callable[[str], T], failed: Failed = log_unread, *, aside: bool = True
+) -> T | None:
+    """Parse a JSON file; None where there is none, or none that can be used.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    parse : callable
+        Makes the result from the file's text.
+    failed : callable, default=log_unread
+        Called with an error of the file system, which may pass: the file stays as it is.
+    aside : bool, default=True
+        Whether a file that holds no JSON is put aside. What another version of the package wrote
+        may parse as JSON and mean nothing here: it stays.
+    """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        failed(error)
+        return None
+    try:
+        return parse(content.decode())
+    except _NOT_OURS as error:
+        level = logging.ERROR if aside else logging.INFO
+        LOGGER.log(level, "%s could not be read", path, exc_info=error)
+        if aside and isinstance(error, _NO_TEXT):
+            _put_aside(path)
+        return None
+
+
+def _put_aside(path: Path) -> None:
+    try:
+        LOGGER.error("%s is damaged; it is now called %s", path, put_aside(path))
+    except OSError as error:  # another page was first, or the folder is read-only
+        LOGGER.error("%s is damaged and could not be put aside", path, exc_info=error)
+
+
+_SETS, _MODELS, _GONE = ".sets", ".npz", ".deleted"
+
+# Models, note, stars and aggregates: those of one set may be in several files, of which older
+# versions wrote `.new` and `.damaged`. What has a number of its own, as one model has, is none.
+_OF_A_SET = re.compile(r"(\d+)(-\d+)?\.(npz|json|stars|paid|new|damaged|deleted)(\.\d+\.damaged)?")
+
+
+@dataclass(frozen=True)
+class KeptSet:
+    """One set in a folder, by what is public of it.
+
+    Attributes
+    ----------
+    number : int
+        First, second, … of its ledger.
+    at : datetime.datetime
+        When it was drawn.
+    n_draws : int
+        Its models.
+    epsilon : float
+        What they cost by themselves.
+    settings : dict
+        What they were drawn with.
+    """
+
+    number: int
+    at: datetime
+    n_draws: int
+    epsilon: float
+    settings: dict[str, Any]
+
+    @property
+    def label(self) -> str:
+        """The set in a line.
+
+        >>> KeptSet(3, datetime(2026, 11, 22, 23, 41), 20, 1.9, {}).label
+        'Draw 3 · 20 models · ε = 1.9 · 22 Nov 23:41'
+        """
+        models = plural(self.n_draws, "model")
+        return f"Draw {self.number} · {models} · {price(self.epsilon)} · {self.at:%d %b %H:%M}"
+
+
+class KeptSets:
+    """The folder of one ledger's sets: what was paid for stays, whatever happens to the page.
+
+    Parameters
+    ----------
+    ledger : pathlib.Path
+        The ledger's file; the sets lie in a folder of its name.
+
+    Attributes
+    ----------
+    folder : pathlib.Path
+        ``loans.sets`` for ``loans.ledger``; it appears with the first set.
+    """
+
+    def __init__(self, ledger: Path) -> None:
+        self.folder = ledger.with_suffix(_SETS)
+
+    def all(self, failed: Failed = log_unread) -> tuple[KeptSet, ...]:
+        """List the sets, oldest first, each by its models, with or without its note.
+
+        Parameters
+        ----------
+        failed : callable, default=log_unread
+            Called with every error of the file system, which may pass: the set stays where it is.
+        """
+        tighten(self.folder)
+        try:
+            numbers = self.numbers()
+        except OSError as error:
+            failed(error)
+            return ()
+        found = (self._described(number, failed) for number in numbers)
+        return tuple(one for one in found if one is not None)
+
+    def numbers(self) -> tuple[int, ...]:
+        """Numbers of the sets by the names of the files alone, in order.
+
+        Raises
+        ------
+        OSError
+            If the folder cannot be read at the moment.
+        """
+        return tuple(sorted(n for n, name in self._files() if name == self._models(n).name))
+
+    def keep(self, models: CuratorSet, settings: dict[str, Any]) -> KeptSet:
+        """Write a set; its file is the curator's alone, its note holds public numbers.
+
+        Raises
+        ------
+        OSError
+            If the models cannot be written. Without the note, the set is kept all the same.
+        """
+        make_folder(self.folder)
+        # A number that was deleted is not given again: another page may still show what it meant.
+        first = 1 + max((number for number, _ in self._files()), default=0)
+        number = write_new_file(
+            self.folder, lambda n: self._models(n).name, first, partial(write, models)
+        )
+        kept = _of_models(number, datetime.now().replace(microsecond=0), models, settings)
+        content = _written(kept).encode()
+        try:
+            replace_file(self._note(number), lambda file: file.write(content))
+        except OSError as error:
+            LOGGER.error("the note of %s was not written", self._models(number), exc_info=error)
+        return kept
+
+    def open(self, number: int) -> Any:
+        """Read a set's models.
+
+        Raises
+        ------
+        DataError
+            If it is not there any more.
+        """
+        try:
+            return load(self._models(number), CuratorSet)
+        except FileNotFoundError as error:
+            raise DataError(
+                f"draw {number} is not in {self.folder} any more: it was deleted, here or on "
+                "another page. What it cost stays spent"
+            ) from error
+
+    def paid(self, number: int) -> Path:
+        """Say where the aggregates lie that were paid for of a set: see `Purchases`."""
+        return self.folder / f"{number:04d}.paid"
+
+    def delete(self, number: int) -> None:
+        """Take a set away for good, with its aggregates; what they cost stays spent."""
+        deleted = self.folder / f"{number:04d}{_GONE}"
+        with suppress(OSError):  # first, so that the number is never free; a full disk may refuse
+            deleted.touch(mode=0o600)
+        self._models(number).unlink(missing_ok=True)
+        for owner, name in self._files():
+            if owner == number and name != deleted.name:
+                (self.folder / name).unlink(missing_ok=True)
+        if self.folder.exists():
+            deleted.touch(mode=0o600)
+
+    def favourites(self, number: int) -> Favourites:
+        """Read the stars and notes on a set's models; none where the file is damaged."""
+        return read_file(self._favourites(number), Favourites.of_text) or Favourites()
+
+    def keep_favourites(self, number: int, favourites: Favourites) -> None:
+        """Write the stars and notes on a set's models."""
+        favourites.write(self._favourites(number))
+
+    def _described(self, number: int, failed: Failed) -> KeptSet | None:
+        """Read what is public of a set: from its note, and without one from its models."""
+        # A page of an older version writes a note in place: one that is half there stays there.
+        noted = read_file(self._note(number), _read, failed, aside=False)
+        if noted is not None:
+            return replace(noted, number=number)
+        path = self._models(number)
+        try:
+            at = datetime.fromtimestamp(path.stat().st_mtime)
+            return _of_models(number, at, load(path, CuratorSet), {})
+        except FileNotFoundError:  # deleted on another page meanwhile
+            return None
+        except OSError as error:
+            failed(error)
+            return None
+        except DataError as error:
+            LOGGER.error("%s could not be read", path, exc_info=error)
+            return None
+
+    def _files(self) -> list[tuple[int, str]]:
+        """Every file of a set, or of one that was deleted, with the set's number."""
+        found = map(_OF_A_SET.fullmatch, file_names(self.folder))
+        return [(int(match[1]), match[0]) for match in found if match]
+
+    def _models(self, number: int) -> Path:
+        return self.folder / f"{number:04d}{_MODELS}"
+
+    def _favourites(self, number: int) -> Path:
+        return self.folder / f"{number:04d}.stars"
+
+    def _note(self, number: int) -> Path:
+        return self.folder / f"{number:04d}.json"
+
+
+def _of_models(number: int, at: datetime, models: CuratorSet, settings: dict[str, Any]) -> KeptSet:
+    epsilon = models.guarantee.epsilon(paid_delta(models.guarantee))
+    return KeptSet(number, at, models.n_draws, epsilon, dict(settings))
+
+
+def _written(kept: KeptSet) -> str:
+    said = {**vars(kept), "at": kept.at.isoformat(timespec="seconds")}
+    return json.dumps(said, ensure_ascii=False, indent=1)
+
+
+def _read(text: str) -> KeptSet:
+    said = json.loads(text)
+    return KeptSet(**{**said, "at": datetime.fromisoformat(said["at"])})
+
+
+class SetsShownAgain(ChosenData):
+    """A data set, and the sets that were drawn from it before."""
+
+    def __init__(self, state: ExplorerState, home: Path) -> None:
+        super().__init__(state, home)
+        self._drawn: Constants | None = None
+        self._seen: tuple[Path, frozenset[int]] | None = None
+
+    @shown_together
+    def choose(self, data: Bunch) -> None:
+        """Take a data set, and show again what was drawn from it last."""
+        super().choose(data)
+        self.state.kept, errors = self._listed()
+        self._show_last(errors)
+
+    def _show_last(self, errors: Sequence[OSError] = ()) -> None:
+        """Show the newest set; errors of the file system, which may pass, are reported."""
+        state, failed = self.state, list(errors)
+        try:
+            if state.kept and not state.unconfirmed:
+                self.open_kept(state.kept[-1].number)
+        except DataError as error:
+            LOGGER.info("the last set was not shown again", exc_info=error)
+        except OSError as error:
+            failed.append(error)
+        if failed:
+            report(state, PAID_READ, failed[0], STILL_THERE)
+
+    @shown_together
+    def confirm(self, schema: TableSchema) -> None:
+        """Take the schema of the table on screen with fewer marks; its rows stay as they are."""
+        waiting = self.state.unconfirmed
+        self.redeclare(schema)
+        if waiting and not self.state.unconfirmed and self.state.rashomon_set is None:
+            self._show_last()
+
+    @property
+    def kept_sets(self) -> KeptSets | None:
+        """Where the sets of this table lie; None without a table."""
+        return None if self._ledger_path is None else KeptSets(self._ledger_path)
+
+    @shown_together
+    def open_kept(self, number: int) -> None:
+        """Show a set again that was paid for; nothing is charged, and no slider moves."""
+        self._check_ready()
+        state = self.state
+        kept = next((one for one in state.kept if one.number == number), None)
+        if kept is None or self.kept_sets is None:
+            raise DataError(f"there is no draw {number} of this table in {self.home}")
+        try:
+            models = self.kept_sets.open(number)
+        except DataError:
+            self._look_for_kept()
+            raise
+        linear = isinstance(models, RashomonSet)
+        rows = self._encoded if linear else tree_rows(state.data)
+        names = models.feature_names if linear else models.models.feature_names
+        columns = tuple(map(str, rows.columns))
+        if names[: len(columns)] != columns:
+            raise DataError(
+                f"draw {number} was made of other columns than the table has now: load the table "
+                "as it was declared then"
+            )
+        self._drawn = self._constants_with(kept.settings, models) if linear else None
+        self.rows, self.estimator, self._behind = rows, None, None
+        with state.hold_trait_notifications():
+            state.selection = ()
+            state.rashomon_set = models
+            state.n_drawn = models.n_draws
+            state.drawn_settings = dict(kept.settings)
+            state.in_view = number
+            state.phase = "done"
+        self.say(f"{kept.label} is shown again; nothing was charged.")
+
+    def _constants_with(self, settings: dict[str, Any], models: RashomonSet) -> Constants | None:
+        if not settings:  # its note is lost: what the plan says of itself is left
+            law = None if models.plan is None else PublicLaw.of(models.plan)
+            return None if law is None else law.constants
+        known = linear_estimator(self.state)
+        own = {k: v for k, v in settings.items() if k in known.get_params()}
+        return constants_of(known.set_params(**own), *shape_of(self.state.data))
+
+    @shown_together
+    def delete_kept(self, number: int) -> None:
+        """Take a set away for good; what it cost stays spent."""
+        if kept := self.kept_sets:
+            kept.delete(number)
+            left = tuple(one for one in self.state.kept if one.number != number)
+            self.state.kept, _ = self._listed(left)
+            if self.state.in_view == number:
+                self._clear()
+                self.replan()
+            self.say(f"Draw {number} was deleted; what it cost stays spent.")
+
+    def catch_up(self) -> None:
+        """Offer what another page has drawn meanwhile, and show it where this one shows nothing.
+
+        A program that was started ahead of its page knows only what was there then.
+        """
+        state = self.state
+        if state.busy or state.data is None or self.kept_sets is None:
+            return
+        new = frozenset(self.kept_sets.numbers()) - {one.number for one in state.kept}
+        if not new or self._seen == (self.kept_sets.folder, new):  # what is damaged is read once
+            return
+        errors = self._look_for_kept()
+        if errors:  # they may pass: look again next time
+            raise errors[0]
+        self._seen = self.kept_sets.folder, new - {one.number for one in state.kept}
+        on_screen = state.rashomon_set is not None or state.outside is not None
+        if state.kept and not on_screen and not state.unconfirmed:
+            try:
+                self.open_kept(state.kept[-1].number)
+            except DataError as error:
+                LOGGER.info("the newest set was not shown", exc_info=error)
+            except OSError as error:
+                report(state, PAID_READ, error, STILL_THERE)
+
+    def _look_for_kept(self) -> list[OSError]:
+        """Read the folder again: another page may have deleted what this one shows."""
+        state = self.state
+        there, errors = self._listed(state.kept)
+        with state.hold_trait_notifications():
+            state.kept = there
+            if state.in_view not in [kept.number for kept in there]:
+                state.in_view = 0
+        return errors
+
+    def _listed(self, known: tuple[KeptSet, ...] = ()) -> tuple[tuple[KeptSet, ...], list[OSError]]:
+        """List the sets, with errors that may pass: then those that were known stay."""
+        errors: list[OSError] = []
+        if self.kept_sets is None:
+            return (), errors
+        there = {one.number: one for one in self.kept_sets.all(errors.append)}
+        if errors:
+            there |= {one.number: one for one in known}
+        return tuple(there[number] for number in sorted(there)), errors
+
+    def _keep(self) -> None:
+        """Write what was paid for beside its ledger; the page goes on where it cannot."""
+        state = self.state
+        if self.kept_sets is None or state.uncharged or not state.rashomon_set.guarantee.holds:
+            return
+        try:
+            kept = self.kept_sets.keep(state.rashomon_set, state.drawn_settings)
+        except Exception as error:  # whatever it is, the draws were paid for and stay
+            report(state, "Keeping the draws beside their ledger", error, ON_SCREEN_ONLY)
+            return
+        try:
+            if state.favourites != Favourites():  # given while the draws came
+                self.kept_sets.keep_favourites(kept.number, state.favourites)
+        except OSError as error:
+            report(state, "Keeping stars and notes", error)
+        there, _ = self._listed((*state.kept, kept))
+        with state.hold_trait_notifications():
+            state.kept = there
+            state.in_view = kept.number

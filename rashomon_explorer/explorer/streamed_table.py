@@ -1,0 +1,525 @@
+"""Tables that are read in chunks."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+from sklearn.utils import Bunch
+
+from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer.data import Anything, Column, TableEncoder, TableSchema
+from rashomon_explorer.data.cells import as_text
+from rashomon_explorer.data.columns import Levelled
+from rashomon_explorer.data.encoder import UnitEncoder
+from rashomon_explorer.data.messages import quoted
+from rashomon_explorer.data.schema import public_part
+from rashomon_explorer.data.tables import declared_labels
+from rashomon_explorer.estimators import PublicBoundsScaler
+from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
+from rashomon_explorer.plots.text import number
+from rashomon_explorer.privacy.ledger.tables import Hashes, row_hashes
+from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows.chunked import Step
+from rashomon_explorer.rows.columns import each_row
+from rashomon_explorer.rows.source import as_it_is, numbers
+from rashomon_explorer.rows.steps import Clipped, Encoded, Transformed
+from rashomon_explorer.rows.transforms import MadeRows, Titled
+from rashomon_explorer.rows.workers import Threads
+from rashomon_explorer.rows.wrappers import Picked
+from rashomon_explorer.sets import RashomonSet
+
+
+def features_of(schema: TableSchema) -> TableSchema:
+    """Leave the target to the data set, which has coded it.
+
+    >>> from rashomon_explorer.data import Numeric, YesNo
+    >>> features_of(TableSchema([Numeric("age", (18, 90)), YesNo("repaid", role="target")]))
+    TableSchema
+      age     numeric 18 to 90
+      repaid  anything, ignore
+    """
+    public = public_part(schema)  # an encoder needs no more of columns that no model sees
+
+    def kept(column: Column) -> Column:
+        if column is schema.target:
+            return Anything(column.name, role="ignore")
+        return column if column.unconfirmed else public[column.name]
+
+    return TableSchema([kept(column) for column in schema.columns])
+
+
+def encoded(data: Bunch) -> tuple[TableEncoder, pd.DataFrame]:
+    """Encode a data set by its schema, row by row; returns the encoder and the rows.
+
+    Rows whose schema was learnt carry the mark of it; the page says so by itself.
+    """
+    encoder = TableEncoder(features_of(data.schema))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        return encoder, encoder.fit_transform(data.frame)
+
+
+def scaled(data: Bunch) -> pd.DataFrame:
+    """Scale the same columns by their bounds, as they may have been charged elsewhere."""
+    return PublicBoundsScaler(data.bounds).set_output(transform="pandas").fit_transform(data.X)
+
+
+def rows_as_fitted(estimator: Any, data: Bunch) -> Any:
+    """Rows of a data set as a fitted estimator's models take them.
+
+    Columns that are encoded already, as in ``data.X``, or the table as it is, for whoever has a
+    schema.
+    """
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    if hasattr(last, "encoder_"):
+        encode = _in_units if isinstance(last.encoder_, UnitEncoder) else _by_schema
+        return encode(last.encoder_, data)
+    if last is estimator:
+        return data.X
+    first = estimator[0]
+    if isinstance(first, TableEncoder) and first.schema is not None:
+        rows = _by_schema(first, data)
+        for _, step in estimator.steps[1:-1]:
+            rows = step.transform(rows)
+        return rows
+    return estimator[:-1].transform(data.X)
+
+
+def encoder_as_fitted(estimator: Any, data: Bunch) -> Any:
+    """Return what encodes rows in blocks as a fitted estimator's models take them.
+
+    Raises
+    ------
+    DataError
+        If its rows went through other steps first, which nobody has put behind the blocks.
+    """
+    if isinstance(estimator, Pipeline):
+        raise DataError(
+            "rows in blocks are shown with an estimator that takes them as they come: fit "
+            "RashomonClassifier(schema=...) to them, not a pipeline"
+        )
+    if hasattr(estimator, "encoder_"):
+        return estimator.encoder_
+    models = estimator.rashomon_set_
+    held = getattr(models, "models", None)
+    names = models.feature_names[:-1] if held is None else held.feature_names
+    known = set(map(str, data.frame.columns))
+    if lacking := [name for name in names if name not in known]:
+        raise DataError(
+            f"the models take {quoted(lacking)}, and the rows have {quoted(known)}: give the rows "
+            "that the estimator was fitted to"
+        )
+    return AsTheyAre(tuple(names))
+
+
+@dataclass(frozen=True)
+class AsTheyAre:
+    """Some columns as they came, of numbers: what models without a schema were fitted to.
+
+    Parameters
+    ----------
+    columns : tuple of str
+
+    Examples
+    --------
+    >>> AsTheyAre(("age",)).transform(pd.DataFrame({"age": [30], "id": ["x"]})).tolist()
+    [[30.0]]
+    """
+
+    columns: tuple[str, ...]
+
+    def transform(self, X: pd.DataFrame) -> FloatArray:
+        """Give the columns as an array (n, d)."""
+        return numbers(X[list(self.columns)])
+
+    def get_feature_names_out(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return self.columns
+
+
+def refuse_other_columns(models: Any, rows: pd.DataFrame) -> None:
+    """Raise a DataError unless linear models take these columns."""
+    names = getattr(models, "feature_names", None) if isinstance(models, RashomonSet) else None
+    if names is None or list(names[:-1]) == [str(name) for name in rows]:
+        return
+    raise DataError(
+        f"the set's models take {quoted(names[:-1])}, and the data set becomes {quoted(rows)}: "
+        "show the set with the rows as its models take them, data=(X, y)"
+    )
+
+
+def _in_units(encoder: UnitEncoder, data: Bunch) -> pd.DataFrame:
+    """Encode what the schema declares as trees take it."""
+    known = set(encoder.schema)
+    frame = data.frame[[name for name in data.frame if str(name) in known]]
+    names = list(encoder.get_feature_names_out())
+    return pd.DataFrame(encoder.transform(frame), columns=names, index=frame.index)
+
+
+def _by_schema(encoder: TableEncoder, data: Bunch) -> Any:
+    """Encode what the schema declares of the table; of a table without it, an error says what."""
+    declared = set(encoder.schema_)
+    return encoder.transform(data.frame[[name for name in data.frame if str(name) in declared]])
+
+
+MOST_LEVELS = 12
+"""More groups than this are put together: numbers in quarters, the rarest levels in one group."""
+
+NO_VALUE = "no value"
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Groups of one column.
+
+    Parameters
+    ----------
+    edges : tuple of float
+        Where quarters of numbers end; none where levels are told apart.
+    levels : tuple of str
+        Levels that are groups of their own.
+    rest : str
+        What all others are called.
+
+    Examples
+    --------
+    >>> Grouping.of(pd.Series(["f", "m", None]))(pd.Series(["m", "x"])).tolist()
+    ['m', 'others']
+    """
+
+    edges: tuple[float, ...] = ()
+    levels: tuple[str, ...] = ()
+    rest: str = "others"
+
+    @classmethod
+    def of(cls, values: "pd.Series[Any]") -> "Grouping":
+        """Learn the groups of a column."""
+        if pd.api.types.is_numeric_dtype(values) and values.nunique() > MOST_LEVELS:
+            quarters = np.nanquantile(values.astype(float), [0.25, 0.5, 0.75])
+            return cls(edges=tuple(np.unique(quarters).tolist()))
+        counts = _words(values).value_counts()
+        if len(counts) <= MOST_LEVELS:
+            return cls(levels=tuple(counts.index))
+        common = tuple(counts.index[: MOST_LEVELS - 1])
+        return cls(levels=common, rest=f"{len(counts) - len(common)} others")
+
+    @property
+    def names(self) -> Sequence[str]:
+        """All groups there can be."""
+        own = _quarters(self.edges) if self.edges else [*self.levels, self.rest]
+        return list(dict.fromkeys([*own, NO_VALUE]))
+
+    def __call__(self, values: "pd.Series[Any]") -> "pd.Series[Any]":
+        """Say in which group each value is, as text."""
+        if not self.edges:
+            words = _words(values)
+            return words.where(words.isin(self.levels), self.rest)
+        numbers = values.astype(float)
+        places = np.searchsorted(np.array(self.edges), numbers, side="left")
+        names = np.array(_quarters(self.edges), dtype=object)
+        told = pd.Series(names[places], index=values.index, name=values.name)
+        return told.where(values.notna(), NO_VALUE)
+
+    def codes(self, values: "pd.Series[Any]") -> "np.ndarray[Any, np.dtype[np.int8]]":
+        """Place of each value's group among the names: a byte a row."""
+        return np.asarray(pd.Index(self.names).get_indexer(pd.Index(self(values))), dtype=np.int8)
+
+
+def _words(values: "pd.Series[Any]") -> "pd.Series[Any]":
+    return values.astype(object).where(values.notna(), NO_VALUE).map(_word)
+
+
+def _word(value: Any) -> str:
+    whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value)) if whole else str(value)
+
+
+def _quarters(edges: Sequence[float]) -> list[str]:
+    """Name four groups of about as many people each."""
+    ends = [number(float(edge)) for edge in edges]
+    middle = [f"{low} to {high}" for low, high in pairwise(ends)]
+    return [f"up to {ends[0]}", *middle, f"over {ends[-1]}"]
+
+
+PEOPLE = 5_000
+"""Rows that stand for single people, in tables that have more."""
+
+IN_UNITS = "units"
+
+_SEED = 0
+_NORM = 1.0  # as the page encodes tables that are held
+
+
+@dataclass(frozen=True, eq=False)
+class Came:
+    """Rows in blocks as they came, and a fixed random sample of them, which is held.
+
+    Which rows are in it follows from their number alone: the seed is always the same, and no value
+    is looked at to choose them.
+
+    Parameters
+    ----------
+    rows : RowBlocks
+        Under names, with their targets.
+    target : str
+        What the targets' column is called.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.rows import row_blocks
+    >>> came = Came.of(row_blocks(np.arange(8.0).reshape(4, 2), [0, 1, 0, 1]))
+    >>> came.people.columns.tolist(), len(came.people)
+    (['x0', 'x1', 'target'], 4)
+    """
+
+    rows: RowBlocks
+    target: str
+
+    @classmethod
+    def of(cls, rows: RowBlocks) -> "Came":
+        """Take rows in blocks; reads nothing yet.
+
+        Raises
+        ------
+        TypeError
+            If they have no targets, or steps were put behind them.
+        """
+        source = rows.source
+        if not source.labelled:
+            raise TypeError(
+                "the page draws models that predict something, and these rows have no targets: "
+                "row_blocks(..., target=...)"
+            )
+        if rows.steps:
+            raise TypeError(
+                "the page encodes rows by their declaration: give them as they came, "
+                "Explorer(row_blocks(...), schema=...), without through() or then()"
+            )
+        names = source.names or [f"x{j}" for j in range(source.shape[1])]
+        y = getattr(source, "y", None)
+        called = getattr(y, "name", None) if hasattr(y, "to_frame") else None  # a Series has one
+        target = str(getattr(source, "target", None) or called or "target")
+        if target in set(names):
+            raise DataError(f"a feature and the target are both called {target!r}: rename one")
+        return cls(replace(rows, source=Titled(source, tuple(names)), seen=None), target)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.rows.n
+
+    @property
+    def places(self) -> IntArray:
+        """Where the people of the sample stand among all rows."""
+        return Picked.of(self.rows.source, PEOPLE, _SEED).places
+
+    @property
+    def people(self) -> pd.DataFrame:
+        """The sample, as it came; read anew whenever it is asked for."""
+        frame, targets = self.rows.sample(PEOPLE, seed=_SEED).held()
+        return pd.DataFrame(frame).assign(**{self.target: targets}).reset_index(drop=True)
+
+
+class WholeTable:
+    """All rows of a table that the page shows, by the declaration of a data set.
+
+    Safe to ask from several threads: who asks for what another is finding waits for it.
+
+    Parameters
+    ----------
+    came : Came
+    data : sklearn.utils.Bunch
+        The data set that the page makes of the sample, whose declaration is that of all rows.
+    """
+
+    def __init__(self, came: Came, data: Bunch) -> None:
+        self.came = came
+        self.schema: TableSchema = data.schema
+        self._coded = Coded(data.schema, data.target_bounds, _told_apart(data))
+        self._groupings: dict[str, Grouping] = {}
+        self._known: dict[Any, Any] = {}
+        self._lock = Lock()
+
+    @property
+    def n(self) -> int:
+        """Number of rows; public."""
+        return self.came.n
+
+    @property
+    def words(self) -> str:
+        """Say which people figures of single people are of; empty where they are all there are."""
+        if self.n <= PEOPLE:
+            return ""
+        return f"a fixed random sample of {PEOPLE:,} of {self.n:,} people"
+
+    @property
+    def labelled(self) -> RowBlocks:
+        """Rows as they came, and targets as the page names them: codes of classes, or numbers."""
+        return self.came.rows.then(self._coded)
+
+    def encoded(
+        self, encoder: Any = None, *, labels: bool = False, watch: Step | None = None
+    ) -> RowBlocks:
+        """Rows as models see them, as they were when they were looked at first.
+
+        The first who asks waits for a look at every row.
+
+        Parameters
+        ----------
+        encoder : fitted transformer or "units", optional
+            By default the page's own; ``"units"`` leaves columns in theirs, as trees ask them.
+        labels : bool, default=False
+            Whether targets are the table's own labels, where classes are told apart.
+        watch : callable, optional
+            Takes rows and targets of each block of that first look and returns them; it may end it.
+
+        Raises
+        ------
+        DataError
+            If a row cannot be used; the message names its file and row group.
+        RowsChangedError
+            If the rows are not what they were then.
+        """
+        table = self.came.rows.then(replace(self._coded, labels=labels))
+        features = features_of(self.schema)
+        names = features.encoded_names
+        if encoder is None:
+            table = table.then(Encoded(features, _NORM), Clipped(_NORM, intercept=False))
+        elif encoder is IN_UNITS:
+            table = table.then(Transformed(UnitEncoder(features), tuple(table.source.names or ())))
+        else:
+            table = table.through(encoder)
+            names = encoder.get_feature_names_out()
+        here = isinstance(table.workers, Threads)  # other processes have no way to tell
+        watched = table if watch is None or not here else table.then(watch)
+        seen = self._once((encoder, labels), lambda: watched.looked_at().seen)
+        looked = replace(table, seen=seen)
+        made = MadeRows(looked, tuple(map(str, names)))
+        return replace(looked, source=made, steps=(as_it_is,), seen=None)
+
+    @property
+    def targets(self) -> NDArray[Any]:
+        """All targets (n,), as the page names them; a byte a row for classes."""
+        return self._once(
+            "targets", lambda: np.concatenate(self.labelled.reduce(_targets, merge=_joined))
+        )
+
+    def groups(self, column: str, rule: Grouping) -> "pd.Series[Any]":
+        """In which group of a column each row is, by a rule: a byte a row."""
+        declared = {one.name: one for one in self.schema.columns}.get(column)
+        text = isinstance(declared, Levelled) and declared.role == "sensitive"
+
+        def find() -> "pd.Series[Any]":
+            rows = self.came.rows
+            alone = replace(rows, source=rows.source.only(column), steps=(as_it_is,), seen=None)
+            codes = each_row(alone, _Grouped(rule, text))
+            found = pd.Series(pd.Categorical.from_codes(codes, pd.Index(rule.names)), name=column)
+            return found.cat.remove_unused_categories()
+
+        return self._once(("groups", column, rule), find)
+
+    def hashes(self) -> Hashes:
+        """Find what the rows are recognised by, eight bytes a row."""
+        rows = self.encoded()
+        return Hashes(rows.source.shape, each_row(rows, row_hashes))
+
+    def _once(self, key: Any, find: Callable[[], Any]) -> Any:
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = find()
+            return self._known[key]
+
+
+def whole_of(data: Any) -> WholeTable | None:
+    """Return the table behind a data set whose rows are not held; None of one that is held.
+
+    >>> whole_of(None) is None, whole_of(Bunch(X=np.eye(2))) is None
+    (True, True)
+    """
+    return None if data is None else data.get("whole")
+
+
+def shape_of(data: Bunch) -> tuple[int, int]:
+    """Count the rows of a data set, held or not, and the columns that models see.
+
+    >>> shape_of(Bunch(X=np.eye(2)))
+    (2, 2)
+    """
+    whole = whole_of(data)
+    n, columns = data.X.shape
+    return (int(n) if whole is None else whole.n), int(columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A step: targets as the page names them.
+
+    Parameters
+    ----------
+    schema : TableSchema
+    bounds : tuple of float or None
+        Of a target that is a number, which is clipped to them.
+    told_apart : object
+        The class that is told from all others; None where all are told apart.
+    labels : bool
+        Whether classes are to stay the labels that the schema writes.
+    """
+
+    schema: TableSchema
+    bounds: tuple[float, float] | None
+    told_apart: Any = None
+    labels: bool = False
+
+    def __call__(self, rows: Any, targets: Any) -> tuple[Any, NDArray[Any]]:
+        """Return the rows as they are, and the targets (m,)."""
+        if self.bounds is not None:
+            return rows, self._numbers(targets)
+        labels = declared_labels(self.schema, targets)
+        if self.labels:
+            return rows, labels
+        if self.told_apart is not None:
+            return rows, (labels == self.told_apart).astype(np.int8)
+        classes = {label: code for code, label in enumerate(self.schema.classes or ())}
+        return rows, np.array([classes[label] for label in labels.tolist()], dtype=np.int8)
+
+    def _numbers(self, targets: Any) -> FloatArray:
+        try:
+            numbers = np.asarray(targets, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"the target must be a number: {error}") from error
+        if not np.isfinite(numbers).all():
+            raise DataError("the target is NaN or infinity: remove or impute the row")
+        assert self.bounds is not None
+        return np.clip(numbers, *self.bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Grouped:
+    """Codes of a block's groups."""
+
+    rule: Grouping
+    text: bool
+
+    def __call__(self, rows: Any) -> NDArray[np.int8]:
+        values = rows.iloc[:, 0]
+        return self.rule.codes(as_text(values) if self.text else values)
+
+
+def _told_apart(data: Bunch) -> Any:
+    declared = list(data.schema.classes or ())
+    return None if data.classes is None or list(data.classes) == declared else data.classes[-1]
+
+
+def _targets(rows: Any, targets: Any) -> tuple[NDArray[Any], ...]:
+    return (np.array(targets),)
+
+
+def _joined(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
+    return one + other

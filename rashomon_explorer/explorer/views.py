@@ -1,0 +1,299 @@
+"""The views of the page."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Protocol
+
+import ipywidgets
+
+from rashomon_explorer.explorer.cards.base import FigureCard
+from rashomon_explorer.explorer.renderer import Gallery
+from rashomon_explorer.explorer.state import LINEAR
+from rashomon_explorer.explorer.widgets.controls import Fold
+
+__all__ = [
+    "VIEWS",
+    "Part",
+    "Slot",
+    "View",
+    "ViewPlan",
+]
+
+
+@dataclass(frozen=True)
+class ViewPlan:
+    """One view: its address, its question, and what answers it.
+
+    Attributes
+    ----------
+    name : str
+        Its address, without the ``#``.
+    title : str
+        The words of its tab.
+    question : str
+        What it answers.
+    slots : tuple of tuple of str
+        Names of panels and figures. Those of one slot take turns in one place; one that a page
+        does not have is left out.
+    strips : tuple of str
+        Names of panels across its top.
+    """
+
+    name: str
+    title: str
+    question: str
+    slots: tuple[tuple[str, ...], ...]
+    strips: tuple[str, ...] = ()
+
+
+VIEWS: tuple[ViewPlan, ...] = (
+    ViewPlan("data", "Data", "What is known of the table?", (("data panel", "columns"),)),
+    ViewPlan(
+        "plan",
+        "Plan",
+        "What would a price buy?",
+        (("plan",), ("plan panel",), ("promise",), ("budget panel",)),
+    ),
+    ViewPlan(
+        "set",
+        "Set",
+        "How wide is the set?",
+        (
+            ("losses",),
+            (
+                "models panel",
+                "coefficients",
+                "trees",
+                "rules",
+                "witness",
+                "pair",
+                "sets",
+                "selection panel",
+            ),
+            ("ranges", "bounds", "exact", "tree_sizes"),
+        ),
+        strips=("numbers panel",),
+    ),
+    ViewPlan(
+        "features",
+        "Features",
+        "What do the models rely on?",
+        (
+            ("importance", "class_reliance", "exact_ranges", "tree_questions", "tree_use"),
+            ("profile", "importance_cloud", "importance_distribution"),
+        ),
+    ),
+    ViewPlan(
+        "people",
+        "People & groups",
+        "Who is affected?",
+        (
+            ("people_ranges", "people table", "people", "tree_flips"),
+            ("person", "gaps", "frontier", "burden", "width_or_noise", "tree_parity"),
+        ),
+        strips=("people headline",),
+    ),
+    ViewPlan(
+        "release",
+        "Release & ledger",
+        "What may leave, and at what price?",
+        (
+            ("basket panel",),
+            ("take panel", "one model panel", "tuning panel"),
+            ("aggregates", "tradeoff", "budget", "ledger panel", "penalties"),
+        ),
+    ),
+)
+
+
+_OPEN_ON_A_PHONE = 2
+"""Places of a view that a phone shows at once; the others have a line that opens them."""
+
+
+class Part(Protocol):
+    """A panel or a figure."""
+
+    @property
+    def widget(self) -> ipywidgets.Widget:
+        """What stands on the page."""
+
+
+class Slot:
+    """A place for one figure of several, chosen by name.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What takes turns; one alone needs no list to choose from.
+    parts : mapping of str to panel
+        The panels among them.
+    cards : Gallery
+        The figures among them, of which each is made when it is first seen.
+    folds : bool, default=False
+        Whether a phone shows a line in its place, which opens it.
+
+    Attributes
+    ----------
+    choice : ipywidgets.Dropdown
+        Titles of what takes turns.
+    fold : Fold or None
+        That line.
+    widget : ipywidgets.Widget
+        The place.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        parts: Mapping[str, Part],
+        cards: Gallery,
+        *,
+        folds: bool = False,
+    ) -> None:
+        self.names = tuple(names)
+        self._here: dict[str, Part] = {name: parts[name] for name in names if name in parts}
+        self._cards = cards
+        self._known: dict[str, Part | type[FigureCard]] = {**cards.kinds, **self._here}
+        self._titles = [(_called(self._known[name]), place) for place, name in enumerate(names)]
+        self.choice = ipywidgets.Dropdown(
+            description="Figure shown here", options=self._titles, value=0
+        )
+        self.choice.add_class("rx-slot-choice")
+        self._seen = self._offering = False
+        self.choice.observe(lambda _: self._chosen(), "value")
+        self.fold = Fold(of=".rx-slot", escapes=False) if folds else None
+        pickers = [self.fold] if self.fold is not None else []
+        pickers += [self.choice] if len(self.names) > 1 else []
+        self.widget = ipywidgets.Box([*pickers, *(part.widget for part in self._here.values())])
+        self.widget.add_class("rx-slot")
+        if folds:
+            self.widget.add_class("rx-folds")
+        self.show(seen=False)
+
+    def _chosen(self) -> None:
+        if not self._offering:
+            self.show(seen=self._seen)
+
+    def offer(self, families: Collection[str]) -> None:
+        """Let figures be chosen that have something to show of models of these families.
+
+        Figures of trees are turned to where they come to be offered, as figures without any trees
+        to show are turned from; a panel stays.
+        """
+        kinds = self._cards.kinds
+        before = [place for _, place in self.choice.options]
+        offered = [one for one in self._titles if self._suits(self.names[one[1]], families)]
+        places = [place for _, place in offered]
+        if places == before or not places:
+            return
+        new = [place for place in places if place not in before]
+        ours = [one for one in new if getattr(kinds.get(self.names[one]), "of_trees", False)]
+        chosen = self.choice.value if self.choice.value in places else places[0]
+        if ours and self.names[chosen] in kinds:
+            chosen = ours[0]
+        self._offering = True
+        self.choice.options, self.choice.value = offered, chosen
+        self._offering = False
+        if len(self.names) > 1:
+            self.choice.layout.display = None if len(offered) > 1 else "none"
+        self.show(seen=self._seen)
+
+    def _suits(self, name: str, families: Collection[str]) -> bool:
+        part = self._known[name]
+        if isinstance(part, type):
+            return part.suits(families)
+        return LINEAR in families or not getattr(part, "linear", False)
+
+    def show(self, *, seen: bool) -> None:
+        """Show the chosen part alone; tell the figures whether anyone sees them."""
+        self._seen = seen
+        chosen = self.names[self.choice.value]
+        if seen and chosen not in self._here:
+            self._here[chosen] = self._cards.hung(chosen)
+            self.widget.children = (*self.widget.children, self._here[chosen].widget)
+        if self.fold is not None:
+            called = getattr(self._known[chosen], "title", "")
+            self.fold.words, self.fold.label = called, f"{called}: show or hide"
+        for name, part in self._here.items():
+            if len(self.names) > 1:
+                part.widget.layout.display = None if name == chosen else "none"
+            if isinstance(part, FigureCard):
+                part.shown = seen and name == chosen
+                if part.shown:
+                    part.appeared()
+
+
+def _called(part: Part | type[FigureCard]) -> str:
+    return getattr(part, "short", "") or getattr(part, "title", "")
+
+
+class View:
+    """One question, its figures and its controls.
+
+    Parameters
+    ----------
+    plan : ViewPlan
+        What stands where.
+    parts : mapping of str to panel
+        The panels by name.
+    cards : Gallery
+        The figures by name.
+
+    Attributes
+    ----------
+    slots : tuple of Slot
+        Its places.
+    names : tuple of tuple of str
+        What stands in each.
+    content : tuple of ipywidgets.Widget
+        What is put on the page when it is first seen.
+    widget : ipywidgets.Widget
+        The view.
+    """
+
+    def __init__(self, plan: ViewPlan, parts: Mapping[str, Part], cards: Gallery) -> None:
+        self.plan = plan
+        known = {*parts, *cards}
+        held = [tuple(name for name in names if name in known) for names in plan.slots]
+        self.names = tuple(names for names in held if names)
+        self.slots = tuple(
+            Slot(names, parts, cards, folds=place >= _OPEN_ON_A_PHONE)
+            for place, names in enumerate(self.names)
+        )
+        heading = ipywidgets.HTML(f"<h2>{escape(plan.question)}</h2>")
+        heading.add_class("rx-question")
+        grid = ipywidgets.Box([slot.widget for slot in self.slots])
+        grid.add_class("rx-grid")
+        strips = [parts[name].widget for name in plan.strips]
+        self.content = (heading, *strips, grid)
+        self.widget = ipywidgets.VBox()
+        self.widget.add_class("rx-view")
+        self.widget.add_class(f"rx-view-{plan.name}")
+
+    def show(self, *, seen: bool) -> None:
+        """Let its figures be drawn, or leave them as they are until the view is seen again.
+
+        What stands in it is put on the page when it is first seen: a browser that makes all views
+        at once shows the first one late.
+        """
+        if seen and not self.widget.children:
+            self.widget.children = self.content
+        for slot in self.slots:
+            slot.show(seen=seen)
+
+    def offer(self, families: Collection[str]) -> None:
+        """Let figures be chosen that have something to show of models of these families."""
+        for slot in self.slots:
+            slot.offer(families)
+
+    def bring(self, name: str) -> bool:
+        """Put a figure or panel into sight within its slot; False if it is not here."""
+        for slot, names in zip(self.slots, self.names, strict=True):
+            if name in names:
+                if names.index(name) in dict(slot.choice.options).values():
+                    slot.choice.value = names.index(name)
+                if slot.fold is not None:
+                    slot.fold.unfolded = True
+                return True
+        return name in self.plan.strips

@@ -1,0 +1,253 @@
+"""Downloads and uploads."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import ipywidgets
+import plotly
+import plotly.graph_objects as go
+import traitlets
+
+from rashomon_explorer.explorer.widgets.plotly_view import shared_bundle
+
+_HERE = Path(__file__).parent
+_PARTS = ("plotly_library.js", "pictures.js", "download.js")
+_BEGUN, _BETWEEN = 20.0, 60.0
+"""Seconds until a browser's first picture, and between two, before a file goes without them."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A file on its way to the browser.
+
+    Attributes
+    ----------
+    name : str
+        What it will be called.
+    content : bytes
+        What is in it.
+    mime : str
+        What it is.
+    """
+
+    name: str
+    content: bytes
+    mime: str = "application/octet-stream"
+
+
+@dataclass(frozen=True)
+class ToPicture:
+    """A file that wants pictures of figures first, which a browser draws.
+
+    Attributes
+    ----------
+    figures : dict of str to plotly.graph_objects.Figure
+        By name.
+    finish : callable
+        Makes the file with the pictures, by names such as ``losses.png`` and ``losses.svg``; with
+        none where no browser draws them.
+    """
+
+    figures: Mapping[str, go.Figure]
+    finish: Callable[[Mapping[str, bytes]], Made]
+
+
+Making = Callable[[], Made | ToPicture]
+
+
+class Download(anywidget.AnyWidget):
+    """A button that makes a file and hands it to the browser.
+
+    Parameters
+    ----------
+    label, hint : str
+        Words of the button, and what a pointer that rests on it is told.
+    prepare : callable
+        Called in the page's own thread when the button is pressed: looks at the page and returns
+        what makes the file, which then works in another thread.
+    failed : callable
+        Told of an exception of either.
+    primary : bool
+        Whether it is the loud button of its place.
+
+    Attributes
+    ----------
+    making : bool
+        Whether a file is being made.
+    disabled : bool
+        Whether there is nothing to save.
+
+    Examples
+    --------
+    >>> note = Made("note.txt", b"paid")
+    >>> Download("Save", "a note", lambda: lambda: note, print).fetch().name
+    'note.txt'
+    """
+
+    _esm = "".join((_HERE / name).read_text(encoding="utf-8") for name in _PARTS)
+    label = traitlets.Unicode("Save").tag(sync=True)
+    hint = traitlets.Unicode("").tag(sync=True)
+    primary = traitlets.Bool(False).tag(sync=True)
+    disabled = traitlets.Bool(False).tag(sync=True)
+    making = traitlets.Bool(False).tag(sync=True)
+    plotly_version = traitlets.Unicode(plotly.__version__).tag(sync=True)
+    bundle = traitlets.Instance(ipywidgets.Widget).tag(sync=True, **ipywidgets.widget_serialization)
+
+    def __init__(
+        self,
+        label: str,
+        hint: str,
+        prepare: Callable[[], Making],
+        failed: Callable[[Exception], object],
+        *,
+        primary: bool = False,
+    ) -> None:
+        super().__init__(label=label, hint=hint, primary=primary, bundle=shared_bundle())
+        self._prepare = prepare
+        self._failed = failed
+        self._task: asyncio.Task[None] | None = None
+        self._pictures: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
+        self.on_msg(self._receive)
+
+    def fetch(self) -> Made:
+        """Make the file here and now, without a browser and its pictures."""
+        return _finished(self._prepare()(), {})
+
+    def _receive(self, _widget: object, content: dict[str, Any], buffers: Sequence[Any]) -> None:
+        if content.get("type") == "picture":
+            self._pictures.put_nowait((str(content.get("name")), b"".join(map(bytes, buffers))))
+        if content.get("type") != "asked" or self.making:
+            return
+        try:
+            make = self._prepare()
+        except Exception as error:
+            self._failed(error)
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # a script has no loop
+            self._hand_over(_finished(make(), {}))
+            return
+        self.making = True
+        self._task = loop.create_task(self._make(make))
+
+    async def _make(self, make: Making) -> None:
+        try:
+            made = await asyncio.to_thread(make)
+            if isinstance(made, ToPicture):
+                made = await asyncio.to_thread(made.finish, await self._drawn(made.figures))
+            self._hand_over(made)
+        except Exception as error:
+            self._failed(error)
+        finally:
+            self.making = False
+
+    async def _drawn(self, figures: Mapping[str, go.Figure]) -> dict[str, bytes]:
+        """Let the browser draw figures; what it cannot draw is left out."""
+        self._pictures = asyncio.Queue()
+        self.send({"type": "draw", "figures": {n: f.to_dict() for n, f in figures.items()}})
+        pictures: dict[str, bytes] = {}
+        patience = _BEGUN
+        try:
+            while True:
+                name, content = await asyncio.wait_for(self._pictures.get(), patience)
+                if not name:  # that was the last
+                    return pictures
+                pictures[name], patience = content, _BETWEEN
+        except TimeoutError:
+            return pictures
+
+    def _hand_over(self, made: Made) -> None:
+        message = {"type": "file", "name": made.name, "mime": made.mime}
+        self.send(message, buffers=[made.content])
+
+
+def _finished(made: Made | ToPicture, pictures: Mapping[str, bytes]) -> Made:
+    return made.finish(pictures) if isinstance(made, ToPicture) else made
+
+
+_MEGABYTE = 1_000_000
+
+
+class FilePicker(anywidget.AnyWidget):
+    """One file, as a native input that shows its name.
+
+    Parameters
+    ----------
+    label : str
+        What to choose.
+    accept : str
+        File types, as HTML's ``accept``.
+
+    Attributes
+    ----------
+    name : str
+        Name of the file chosen.
+    content : bytes
+        What is in it; empty if it is larger than `most_bytes`.
+    size : int
+        Its size in bytes.
+    most_bytes : int
+        Largest file that the page sends.
+    picked : int
+        Counts the choices; observe this one.
+    disabled : bool
+        Whether nothing can be chosen.
+
+    Examples
+    --------
+    >>> FilePicker(label="CSV file", accept=".csv").name
+    ''
+    """
+
+    _esm = (Path(__file__).parent / "file_picker.js").read_text(encoding="utf-8")
+    label = traitlets.Unicode("File").tag(sync=True)
+    accept = traitlets.Unicode("").tag(sync=True)
+    name = traitlets.Unicode("").tag(sync=True)
+    content = traitlets.Bytes().tag(sync=True, from_json=lambda value, _: bytes(value))
+    size = traitlets.Int(0).tag(sync=True)
+    most_bytes = traitlets.Int(8 * _MEGABYTE).tag(sync=True)
+    picked = traitlets.Int(0).tag(sync=True)
+    disabled = traitlets.Bool(False).tag(sync=True)
+
+    def __init__(self, label: str, accept: str = "") -> None:
+        super().__init__(label=label, accept=accept)
+
+    def choose(self, name: str, content: bytes) -> None:
+        """Do what choosing a file in the browser does.
+
+        Parameters
+        ----------
+        name : str
+            The file's name.
+        content : bytes
+            What is in it.
+        """
+        with self.hold_trait_notifications():
+            self.name, self.size = name, len(content)
+            self.content = content if len(content) <= self.most_bytes else b""
+            self.picked += 1
+
+
+class Saver(anywidget.AnyWidget):
+    """A button; off while there is nothing to save.
+
+    Attributes
+    ----------
+    label, name, content : str
+        Words of the button, name of the file, and what is in it.
+
+    Examples
+    --------
+    >>> Saver(label="Save", name="loans.toml", content="[columns]").name
+    'loans.toml'
+    """
+
+    _esm = (Path(__file__).parent / "saver.js").read_text(encoding="utf-8")
+    label = traitlets.Unicode("Save").tag(sync=True)
+    name = traitlets.Unicode("").tag(sync=True)
+    content = traitlets.Unicode("").tag(sync=True)

@@ -1,0 +1,401 @@
+"""Disagreement split into set width and mechanism noise."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy.special import stdtrit
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.progress import progress
+from rashomon_explorer._utils.validation import check_inner_share
+from rashomon_explorer.measures.decomposition.estimates import (
+    FEW,
+    KNOWN,
+    PAIRS,
+    Mixture,
+    Split,
+    hit_interval,
+    split_of,
+    variance,
+)
+from rashomon_explorer.measures.decomposition.inputs import Inputs, given, given_in_blocks
+from rashomon_explorer.measures.decomposition.kernels import (
+    Layout,
+    PairMeasure,
+    Units,
+    get_pair_measure,
+)
+from rashomon_explorer.measures.decomposition.result import CURATOR, WidthOrNoise
+from rashomon_explorer.measures.inputs import group_masks, models_at_once
+from rashomon_explorer.rows.coercion import is_in_blocks
+
+_ESTIMATES = ("total", "width", "noise", "share_of_noise")
+
+
+def width_or_noise(
+    models: Any,
+    X: ArrayLike | None = None,
+    *,
+    measure: str = "disagreement",
+    reference: Any = None,
+    reference_chains: int | None = None,
+    inside: ArrayLike | None = None,
+    groups: ArrayLike | pd.Series | None = None,
+    confidence: float = 0.95,
+) -> WidthOrNoise:
+    """Split a measure of private draws into the set's own width and the mechanism's noise.
+
+    Draws have the law P = hU + (1 − h)Q: U is uniform on the Rashomon set G whatever the
+    temperature, since the thresholded density is constant there, h is the hit rate, and Q the law
+    outside. So all that the mechanism adds comes from draws that miss, and for a measure that is
+    a mean over pairs of models, with k(U, Q) short for E k(f, f') of independent f ~ U and f' ~ Q,
+
+        k(P, P) = h²·k(U, U) + 2h(1 − h)·k(U, Q) + (1 − h)²·k(Q, Q),
+        width = k(U, U),  noise = k(P, P) − k(U, U).
+
+    Draws inside are themselves independent and uniform on G (docs/measures-proofs.md), so
+    that the pairs inside estimate the width, and every term is the mean over the pairs of its
+    kind, without bias. Intervals leave out one draw at a time (:class:`Estimate`); pairs are not
+    independent and are never treated so.
+
+    **Curator: computed from private rows, not private.**
+
+    Parameters
+    ----------
+    models : RashomonSet, PredictorSet, or array-like of shape (n_draws, n_rows[, n_classes])
+        All draws of a fit by the sampler ``"exact"``, ``"finite_grid"`` or, with a reference,
+        ``"langevin"``; all private trees of a fit, whose law may be flat up to a smaller threshold
+        than ψ: then with a reference; or the labels or scores of independent draws whose hits are
+        uniform.
+    X : array-like of shape (n_rows, n_features), RowBlocks or Dask collection, optional
+        Rows for a set. Rows in blocks are read once and never held.
+    measure : {"disagreement", "score_variance"}, default="disagreement"
+        Pr[f(x) ≠ f'(x)], or ½E(s − s')², the variance of scores (several classes' are added).
+    reference : RashomonSet, PredictorSet, CountedTrees or array-like, optional
+        Models that are uniform on the same set, as from ``sampler="hit_and_run"`` or, for trees,
+        ``CountedTrees.draw``: they join the draws inside, or take their place where these are not
+        proved uniform. Of trees all of them, counted: the width is then exact, and X some of the
+        table's own rows.
+    reference_chains : int, optional
+        Chains that the reference came from, one state of each in turn; by default the sampler's
+        own number for ``"hit_and_run"`` (one a model where there are fewer models), and
+        independent models for arrays.
+    inside : array-like of bool, shape (n_draws,), optional
+        For arrays: which draws lie in the Rashomon set.
+    groups : array-like of shape (n_rows,), or str, optional
+        Group of each row, for a split of each group's; of rows in blocks the name of a column.
+    confidence : float, default=0.95
+        Of each interval.
+
+    Raises
+    ------
+    ValueError
+        If a shape or value is wrong, draws were chosen out or are not independent, or fewer than
+        two models are known to be uniform on the set.
+    CuratorOnlyError
+        If given a release, which does not know which draws lie inside.
+
+    Examples
+    --------
+    >>> labels = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
+    >>> found = width_or_noise(labels, inside=[True] * 40 + [False] * 20)
+    >>> print(found.share_of_noise)
+    0.537 [0.327, 0.748]
+    >>> found.parts["pairs"].round(3).tolist()
+    [0.441, 0.452, 0.107]
+    """
+    check_inner_share(confidence=confidence)
+    pair_measure = get_pair_measure(measure)
+    if is_in_blocks(X):
+        if inside is not None:
+            raise ValueError("inside is for arrays: a set knows which draws lie in its set")
+        found = given_in_blocks(models, X, pair_measure, reference, reference_chains, groups)
+    else:
+        found = given(models, X, pair_measure, inside, reference, reference_chains)
+    units = units_of(found, pair_measure)
+    mixture = Mixture.of(units, found.uniform, _width_of(found))
+    split = estimates(found, units, mixture, confidence)
+    hits, n_draws = int(found.inside.sum()), len(found.inside)
+    return WidthOrNoise(
+        measure=measure,
+        confidence=confidence,
+        total=split.total,
+        width=split.width,
+        noise=split.noise,
+        share_of_noise=split.share_of_noise,
+        hit_rate=hit_interval(hits, n_draws, confidence),
+        parts=_parts(mixture),
+        groups=None if groups is None else _by_group(found, pair_measure, groups, confidence),
+        n_draws=n_draws,
+        n_hits=hits,
+        n_reference=found.n_counted or len(found.chains),
+        cross_check=_cross_check(units, _width_of(found)) if found.comparable else None,
+        counted=found.exact is not None,
+        guaranteed=found.guaranteed,
+        assumed=found.assumed,
+    )
+
+
+def units_of(found: Inputs, measure: PairMeasure, rows: Mask | None = None) -> Units:
+    """Units of some rows, or all."""
+    if rows is None and found.pairs is not None:
+        return _units(found, found.pairs.whole)
+    values = found.values if rows is None else found.values[:, rows]
+    return _units(found, measure.matrix(values))
+
+
+def _units(found: Inputs, means: FloatArray) -> Units:
+    return Units.of(means, Layout.of(found.inside, found.chains))
+
+
+def estimates(found: Inputs, units: Units, mixture: Mixture, confidence: float) -> Split:
+    """Estimates of a mixture of what was given."""
+    return split_of(
+        units,
+        mixture,
+        uniform=found.uniform,
+        most=found.most,
+        confidence=confidence,
+        least_hit_rate=found.least_hit_rate,
+        exact=found.exact is not None,
+    )
+
+
+def _width_of(found: Inputs, rows: Mask | None = None) -> float | None:
+    """Width of some rows, or all, where it is known."""
+    if found.exact is None:
+        return None
+    return float((found.exact if rows is None else found.exact[rows]).mean())
+
+
+def flat(split: Split) -> dict[str, float]:
+    """Value and ends of every estimate, as columns of a table."""
+    columns = {}
+    for name in _ESTIMATES:
+        estimate = getattr(split, name)
+        columns[name] = estimate.value
+        columns[f"{name}_low"], columns[f"{name}_high"] = estimate.low, estimate.high
+    return columns
+
+
+def _parts(mixture: Mixture) -> pd.DataFrame:
+    table = pd.DataFrame(
+        {
+            "pairs": mixture.pairs[:, 0],
+            "value": mixture.values[:, 0],
+            "total": mixture.terms[:, 0],
+            "noise": mixture.noise_terms[:, 0],
+        },
+        index=pd.Index(PAIRS, name="draws"),
+    )
+    table.attrs["view"] = CURATOR
+    return table
+
+
+def _by_group(
+    found: Inputs, measure: PairMeasure, groups: ArrayLike | pd.Series, confidence: float
+) -> pd.DataFrame:
+    table: dict[Any, dict[str, float]] = {}
+    for name, count, units, width in _grouped(found, measure, groups):
+        table[name] = {"rows": count}
+        if units is not None:
+            mixture = Mixture.of(units, found.uniform, width)
+            split = estimates(found, units, mixture, confidence)
+            table[name].update(flat(split))
+    frame = pd.DataFrame.from_dict(table, orient="index").astype({"rows": int})
+    frame.index.name = "group"
+    frame.attrs["view"] = CURATOR
+    return frame
+
+
+def _grouped(
+    found: Inputs, measure: PairMeasure, groups: ArrayLike | pd.Series
+) -> Iterator[tuple[Any, int, Units | None, float | None]]:
+    """Each group with its number of rows, and where it has any its units and known width."""
+    if found.pairs is not None:
+        for name, (count, means) in found.pairs.groups.items():
+            yield name, count, _units(found, means), None
+        return
+    for name, mask in group_masks(groups, found.values.shape[1]).items():
+        some = bool(mask.any())
+        units = units_of(found, measure, mask) if some else None
+        yield name, int(mask.sum()), units, _width_of(found, mask) if some else None
+
+
+def _cross_check(units: Units, exact: float | None) -> float | None:
+    """Width of the hits less that of the reference, in standard errors; None if not known."""
+    drawn = units.layout.drawn
+    if drawn.all() and exact is None:
+        return None
+    hits = Mixture.of(units.only(units.layout.hit), uniform=True).width
+    if exact is not None:
+        beside, more = exact, 0.0
+    else:
+        reference = Mixture.of(units.only(~drawn), uniform=False).width
+        beside, more = reference[0], _error(reference)
+    apart, error = hits[0] - beside, math.hypot(_error(hits), more)
+    return float(apart / error) if error > 0 and math.isfinite(apart) else None
+
+
+def _error(replicates: FloatArray) -> float:
+    return math.sqrt(float(variance(replicates[1:])))
+
+
+VERDICTS = ("the set", "the mechanism", "not told", "nobody differs")
+
+
+def width_or_noise_by_person(
+    models: Any,
+    X: ArrayLike | None = None,
+    *,
+    measure: str = "disagreement",
+    reference: Any = None,
+    reference_chains: int | None = None,
+    inside: ArrayLike | None = None,
+    confidence: float = 0.95,
+) -> pd.DataFrame:
+    """Split every person's measure as :func:`width_or_noise` splits its mean.
+
+    **Curator: computed from private rows, not private.**
+
+    Parameters
+    ----------
+    models, X, measure, reference, reference_chains, inside
+        As for :func:`width_or_noise`.
+    confidence : float, default=0.95
+        Of each verdict by itself: of many persons about whom it could go either way, one in
+        twenty is told wrongly.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a person, in the order and with the index of ``X``: ``total``, ``width``,
+        ``noise``, ``share_of_noise`` (NaN where all draws agree), and ``verdict``: ``"the set"``
+        if the interval of width − total/2 lies above 0, so that most of what the draws dispute
+        about this person good models dispute too; ``"the mechanism"`` if it lies below; ``"not
+        told"`` if neither; ``"nobody differs"`` where all draws agree. Means of ``total``,
+        ``width`` and ``noise`` are the values of :func:`width_or_noise`.
+
+    Raises
+    ------
+    ValueError, CuratorOnlyError
+        As :func:`width_or_noise`.
+
+    Examples
+    --------
+    >>> labels = [[0, place % 2, 0] for place in range(20)]
+    >>> labels += [[0, 0, place % 2] for place in range(20)]
+    >>> table = width_or_noise_by_person(labels, inside=[True] * 20 + [False] * 20)
+    >>> table["verdict"].tolist()
+    ['nobody differs', 'the set', 'the mechanism']
+    """
+    check_inner_share(confidence=confidence)
+    pair_measure = get_pair_measure(measure)
+    found = given(models, X, pair_measure, inside, reference, reference_chains)
+    layout = Layout.of(found.inside, found.chains)
+    step = models_at_once(found.values.swapaxes(0, 1))
+    parts = []
+    for start in progress(range(0, found.values.shape[1], step), "width or noise"):
+        rows = RowUnits(found.values[:, start : start + step], pair_measure, layout)
+        exact = None if found.exact is None else found.exact[start : start + step]
+        parts.append(_table(found, rows, exact, confidence))
+    table = pd.concat(parts, ignore_index=True)
+    if isinstance(X, pd.DataFrame):
+        table.index = X.index
+    table.attrs["view"] = CURATOR
+    return table
+
+
+@dataclass(frozen=True)
+class RowUnits:
+    """Pair sums of each of a few rows; otherwise as :class:`Units`."""
+
+    values: Any  # (n_models, n_rows[, n_classes])
+    measure: PairMeasure
+    layout: Layout
+    # sums found before, by the weights' bytes: each is asked for several times
+    known: dict[bytes, FloatArray] = field(default_factory=dict)
+
+    def pairs(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Count the pairs, (1 + n_units, 1)."""
+        return self.layout.pairs(first, second)[:, None]
+
+    def total(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Σ of k over pairs, of all units and without each, (1 + n_units, n_rows)."""
+        to_first, to_second = (self._known(weights) for weights in (first, second))
+        whole = first @ to_second
+        without = whole - first[:, None] * to_second - second[:, None] * to_first
+        return np.concatenate([whole[None], without])
+
+    def _known(self, weights: FloatArray) -> FloatArray:
+        key = weights.tobytes()
+        if key not in self.known:
+            self.known[key] = self._towards(weights)
+        return self.known[key]
+
+    def _towards(self, weights: FloatArray) -> FloatArray:
+        """Σ of k from the models of each unit to those of others, (n_units, n_rows)."""
+        layout = self.layout
+        each = self.measure.towards(self.values, weights[layout.unit])
+        if len(each) == len(layout.sizes):
+            return each
+        result = np.zeros((len(layout.sizes), each.shape[1]))
+        for model, unit in enumerate(layout.unit):
+            result[unit] += each[model]
+        for chain in np.flatnonzero(layout.sizes > 1):
+            own = self.values[layout.unit == chain]
+            result[chain] -= self.measure.towards(own, np.full(len(own), weights[chain])).sum(
+                axis=0
+            )
+        return result
+
+
+def _table(
+    found: Inputs, rows: RowUnits, exact: FloatArray | None, confidence: float
+) -> pd.DataFrame:
+    mixture = Mixture.of(rows, found.uniform, exact)
+    total, width = mixture.total, mixture.width
+    contrast = width - total / 2
+    value, half = contrast[0], _half_width(found, rows.layout, contrast, confidence)
+    differ = total[0] > 0
+    verdict = np.select(
+        [~differ, value > half, value < -half], [VERDICTS[3], *VERDICTS[:2]], VERDICTS[2]
+    )
+    noise = total[0] - width[0]
+    share = np.divide(noise, total[0], out=np.full_like(noise, np.nan), where=differ)
+    return pd.DataFrame(
+        {
+            "total": total[0],
+            "width": width[0],
+            "noise": noise,
+            "share_of_noise": share,
+            "verdict": verdict,
+        }
+    )
+
+
+def _half_width(
+    found: Inputs, layout: Layout, contrast: FloatArray, confidence: float
+) -> FloatArray:
+    """Half of each row's interval; with few draws outside, wider by all that they may hide."""
+    wide = len(found.chains) + (int(found.inside.sum()) if found.uniform else 0)
+    if found.exact is not None:
+        wide = KNOWN
+    if wide < FEW:
+        return np.full(contrast.shape[1], np.inf)
+    missed = int(layout.missed.sum())
+    few = missed < FEW
+    chance = 0.5 + confidence / 2 if few else confidence
+    freedom = wide - 1 if few else min(missed, wide) - 1
+    drawn = layout.drawn
+    deviation = np.sqrt(variance(contrast[1:][drawn]) + variance(contrast[1:][~drawn]))
+    half = stdtrit(freedom, 0.5 + chance / 2) * deviation
+    if few:
+        hits = hit_interval(int(found.inside.sum()), len(found.inside), chance)
+        half = half + (1 - max(hits.low, found.least_hit_rate) ** 2) * found.most / 2
+    return np.asarray(half)

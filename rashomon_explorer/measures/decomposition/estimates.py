@@ -1,0 +1,310 @@
+"""Estimates with intervals."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtrit
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.measures.decomposition.kernels import Layout, PairSums, Units
+from rashomon_explorer.privacy.audit import upper_bound
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its confidence interval.
+
+    Parameters
+    ----------
+    value, low, high : float
+        NaN and infinite ends where nothing is known.
+
+    Examples
+    --------
+    >>> print(Estimate(0.031, 0.028, 0.034))
+    0.031 [0.028, 0.034]
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Value and ends with three digits."""
+        return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]"
+
+    def clipped(self, least: float, most: float) -> "Estimate":
+        """Keep the ends between values that the number cannot pass."""
+        return Estimate(self.value, max(self.low, least), min(self.high, most))
+
+
+def jackknife(
+    replicates: FloatArray,
+    drawn: Mask,
+    confidence: float,
+    freedom: float,
+    *,
+    skewed: bool = False,
+) -> Estimate:
+    """Student interval with the delete-one jackknife's variance, of one or two samples.
+
+    Var = Σ over samples of (k − 1)/k·Σ_i (t_(i) − mean)² (Efron and Stein 1981; for U-statistics
+    and smooth functions of them, Arvesen 1969): consistent for independent units, and for a
+    single U-statistic too large rather than too small in expectation. A skewed statistic's
+    interval is shifted by Johnson's (1978) a(1 + 2t²) standard errors, with a = Σl³/(6(Σl²)^{3/2})
+    from the influences l_i = (k − 1)(mean − t_(i)): few misses that all raise it leave a long tail
+    on one side.
+
+    ``replicates`` (1 + n_units,): the statistic, then the statistic without each unit; ``drawn``
+    says which of the two samples a unit is of. Below one degree of freedom the interval is
+    infinite; the shift is at most half its half-width.
+
+    >>> means = np.array([2.0, 2.5, 2.0, 1.5])  # of 1, 2, 3 and of each pair of them
+    >>> print(jackknife(means, np.ones(3, dtype=bool), 0.95, 2))
+    2 [-0.484, 4.48]
+    """
+    value = float(replicates[0])
+    spread = sum(float(variance(replicates[1:][of])) for of in (drawn, ~drawn))
+    if math.isnan(value) or math.isnan(spread) or freedom < 1:
+        return Estimate(value, -math.inf, math.inf)
+    t, error = float(stdtrit(freedom, 0.5 + confidence / 2)), math.sqrt(spread)
+    third = sum(_third_moment(replicates[1:][of]) for of in (drawn, ~drawn))
+    tilt = third / (6 * error**3) * (1 + 2 * t**2) if skewed and error else 0.0
+    shift = min(max(tilt, -t / 2), t / 2)
+    return Estimate(value, value + (shift - t) * error, value + (shift + t) * error)
+
+
+def hit_interval(hits: int, n_draws: int, confidence: float) -> Estimate:
+    """Share of independent draws that hit, with the interval of Clopper and Pearson (1934).
+
+    Examples
+    --------
+    >>> print(hit_interval(100, 100, 0.95))
+    1 [0.964, 1]
+    """
+    failure = (1 - confidence) / 2
+    low = 1 - float(upper_bound(n_draws - hits, n_draws, failure))
+    return Estimate(hits / n_draws, low, float(upper_bound(hits, n_draws, failure)))
+
+
+def variance(without: FloatArray) -> FloatArray:
+    """Jackknife's variance from the statistics without each unit, along the first axis."""
+    if not len(without):
+        return np.zeros(without.shape[1:])
+    return (len(without) - 1) * without.var(axis=0)
+
+
+def _third_moment(without: FloatArray) -> float:
+    """Σ of the cubed influences over k³, whose ratio to the cubed error is six accelerations."""
+    if not len(without):
+        return 0.0
+    influence = (len(without) - 1) * (without.mean() - without)
+    return float((influence**3).sum()) / len(without) ** 3
+
+
+PAIRS = ("both inside", "one outside", "both outside")
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A pairwise measure of draws as a mixture over pairs, with each unit left out in turn.
+
+    With h the hit rate, U the law inside and Q the law outside, independent draws f, f' of
+    P = hU + (1 − h)Q have E k(f, f') = h²·k(U, U) + 2h(1 − h)·k(U, Q) + (1 − h)²·k(Q, Q), and so
+    have the pairs of different draws: exactly, since they are counted.
+    """
+
+    # (3, 1 + n_units, …): share of the pairs with none, one and two models outside; m(m − 1), 2m(k
+    # − m) and (k − m)(k − m − 1) over k(k − 1) for m of k draws inside. Their sum is 1.
+    pairs: FloatArray
+    # (3, 1 + n_units, …): the measure among these pairs; NaN where there are none
+    values: FloatArray
+    width: FloatArray  # (1 + n_units, …): the measure of the uniform law on the Rashomon set
+
+    @classmethod
+    def of(
+        cls, units: PairSums, uniform: bool, exact: FloatArray | float | None = None
+    ) -> "Mixture":
+        """Split draws; reference models join the hits where those are ``uniform`` too.
+
+        Where the width is known, ``exact``, it is taken as it is, whichever unit is left out.
+        """
+        layout = units.layout
+        hit, reference = layout.hit.astype(float), (~layout.drawn).astype(float)
+        missed = layout.missed * layout.weights
+        inside = hit + reference if uniform else hit
+        counts = (units.pairs(hit, hit), 2 * units.pairs(hit, missed), units.pairs(missed, missed))
+        sides = ((inside, inside), (inside, missed), (missed, missed))
+        values = np.stack([_mean(units, *side) for side in sides])
+        if exact is not None:
+            width = np.broadcast_to(np.asarray(exact, dtype=float), values[0].shape)
+            values = np.stack([width, *values[1:]]) if uniform else values
+        else:
+            width = values[0] if uniform else _mean(units, reference, reference)
+        return cls(
+            pairs=_ratio(np.stack(counts), np.sum(counts, axis=0)), values=values, width=width
+        )
+
+    @property
+    def total(self) -> FloatArray:
+        """The measure of the draws' law, (1 + n_units,)."""
+        return np.asarray(self.terms.sum(axis=0))
+
+    @property
+    def terms(self) -> FloatArray:
+        """What each kind of pair adds to the total, (3, 1 + n_units)."""
+        return _product(self.pairs, self.values)
+
+    @property
+    def noise_terms(self) -> FloatArray:
+        """What each kind of pair adds to total − width, (3, 1 + n_units)."""
+        return _product(self.pairs, self.values - self.width)
+
+
+def _mean(units: PairSums, first: FloatArray, second: FloatArray) -> FloatArray:
+    return _ratio(units.total(first, second), units.pairs(first, second))
+
+
+def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+    result = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
+    return np.divide(above, below, out=result, where=below > 0)
+
+
+def _product(pairs: FloatArray, values: FloatArray) -> FloatArray:
+    # No pair of a kind adds nothing, however unknown its value.
+    return np.where(pairs > 0, pairs * np.where(pairs > 0, values, 0.0), 0.0)
+
+
+KNOWN = 10**9  # degrees of freedom of what is no estimate
+FEW = 5  # draws outside, below which a variance of theirs says nothing
+
+
+@dataclass(frozen=True)
+class Split:
+    """Estimates of one group of rows.
+
+    Parameters
+    ----------
+    total, width, noise, share_of_noise : Estimate
+    """
+
+    total: Estimate
+    width: Estimate
+    noise: Estimate
+    share_of_noise: Estimate
+
+
+def split_of(
+    units: Units,
+    mixture: Mixture,
+    *,
+    uniform: bool,
+    most: float,
+    confidence: float,
+    least_hit_rate: float = 0.0,
+    exact: bool = False,
+) -> Split:
+    """Estimates of a mixture.
+
+    With at least five draws outside the intervals are Student's with the jackknife's variance,
+    corrected for skewness, and as many degrees of freedom as the smaller of the samples has. With
+    fewer, what the misses would say is not known from them: the interval of the noise, and with
+    it the total's, then holds all that the interval of the hit rate leaves open. With fewer than
+    five uniform models the width's is everything.
+
+    ``most`` is the largest value of k, ``least_hit_rate`` what is proved for the mechanism, and
+    ``exact`` says that the width is known and not estimated.
+    """
+    layout, noise = units.layout, mixture.total - mixture.width
+    wide = int((~layout.drawn).sum() + (layout.hit.sum() if uniform else 0))
+    missed = _effective(layout.weights[layout.missed])
+    freedom = wide - 1 if wide >= FEW else 0
+    if exact:
+        freedom = KNOWN
+
+    def interval(
+        replicates: FloatArray, freedom: float, confidence: float = confidence, skewed: bool = True
+    ) -> Estimate:
+        return jackknife(replicates, layout.drawn, confidence, freedom, skewed=skewed)
+
+    # The misses decide how far the total's law is from normal: they are what it is skewed by.
+    total = interval(mixture.total, max(missed, FEW) - 1)
+    known = float(mixture.width[0])
+
+    def interval_of_width(confidence: float) -> Estimate:
+        if exact:
+            return Estimate(known, known, known)
+        return interval(mixture.width, freedom, confidence).clipped(0, most)
+
+    width = interval_of_width(confidence)
+    if missed >= FEW:
+        common = min(missed - 1, freedom)
+        found = interval(noise, common)
+        # A ratio's tail is held in by its denominator.
+        share = interval(_over(noise, mixture.total), common, skewed=False)
+    else:
+        half = 0.5 + confidence / 2  # two statements, each wrong half as often
+        outer = interval_of_width(half)
+        inner, apart = outer, Estimate(0.0, 0.0, 0.0)
+        if not uniform:
+            hits = float(layout.hit.sum()) - 1
+            inner = interval(mixture.values[0], hits, half).clipped(0, most)
+            apart = interval(mixture.values[0] - mixture.width, min(hits, freedom), half)
+        pairs = _pairs_with_a_miss(layout, least_hit_rate, half)
+        found = _widest(float(noise[0]), pairs, inner, apart, most)
+        share, total = _share(found, outer), _together(total, outer, found)
+    return Split(
+        total=total.clipped(0, most),
+        width=width,
+        noise=found.clipped(-most, most),
+        share_of_noise=share.clipped(-math.inf, 1),
+    )
+
+
+def _pairs_with_a_miss(layout: Layout, least_hit_rate: float, confidence: float) -> float:
+    """Largest chance that it leaves open for a pair of draws to have one outside, 1 − h²."""
+    hits = hit_interval(int(layout.hit.sum()), int(layout.drawn.sum()), confidence)
+    return 1 - max(hits.low, least_hit_rate) ** 2
+
+
+def _widest(
+    value: float, missing: float, inner: Estimate, apart: Estimate, most: float
+) -> Estimate:
+    """All that the share of pairs with a model outside leaves open: they may have any value.
+
+    total = (1 − q)·W' + q·V with W' the measure inside, V ∈ [0, most] and q = 1 − h², so that
+    noise = (W' − width) + q(V − W').
+    """
+    if missing <= 0:
+        return Estimate(value, apart.low, apart.high)
+    low, high = apart.low - missing * inner.high, apart.high + missing * (most - inner.low)
+    return Estimate(value, low, high)
+
+
+def _share(noise: Estimate, width: Estimate) -> Estimate:
+    """noise/(width + noise) at the ends, where it is largest and least."""
+    value = _fraction(noise.value, width.value, math.nan)
+    low = _fraction(noise.low, width.low, -math.inf)
+    return Estimate(value, low, _fraction(noise.high, width.low, 1.0))
+
+
+def _together(total: Estimate, width: Estimate, noise: Estimate) -> Estimate:
+    """Widen a total's interval to all that width and noise leave open."""
+    low, high = min(total.low, width.low + noise.low), max(total.high, width.high + noise.high)
+    return Estimate(total.value, low, high)
+
+
+def _fraction(noise: float, width: float, otherwise: float) -> float:
+    total = noise + width
+    return noise / total if 0 < total < math.inf else otherwise
+
+
+def _over(above: FloatArray, below: FloatArray) -> FloatArray:
+    return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
+
+
+def _effective(weights: FloatArray) -> float:
+    """(Σw)²/Σw², as many draws as these weights are worth (Kish 1965)."""
+    square = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / square if square > 0 else 0.0

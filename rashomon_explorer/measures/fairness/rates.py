@@ -1,0 +1,415 @@
+"""Rates of labels and scores by group."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
+from rashomon_explorer._utils.validation import check_count
+from rashomon_explorer.measures.inputs import (
+    Bytes,
+    Labels,
+    as_models_by_rows,
+    as_probabilities,
+    blocks,
+    group_codes,
+)
+from rashomon_explorer.sets.scores import likeliest
+
+Codes = NDArray[np.integer[Any]]
+GroupsLike = ArrayLike | pd.Series | pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Group of each row.
+
+    >>> table = pd.DataFrame({"sex": ["f", "m", "f"], "age": ["old", "old", "young"]})
+    >>> Groups.of(table, 3).names
+    (('f', 'old'), ('f', 'young'), ('m', 'old'))
+    """
+
+    codes: Codes  # (n_rows,): place of the row's group in ``names``; each group has rows
+    names: tuple[Any, ...]  # one a group; of several attributes a tuple of their values
+    attributes: tuple[str, ...]  # what the groups are of
+
+    @classmethod
+    def of(cls, groups: "GroupsLike | Groups", n_rows: int) -> "Groups":
+        """Read one attribute, or the crossing of several, one a column.
+
+        Of a crossing only combinations that occur are groups.
+        """
+        if isinstance(groups, Groups):
+            return groups
+        columns = _columns(groups)
+        coded = [_coded(column, name, n_rows) for name, column in columns.items()]
+        sizes = [len(names) for _, names in coded]
+        crossed = np.ravel_multi_index(tuple(codes for codes, _ in coded), tuple(sizes))
+        found, codes = np.unique(crossed, return_inverse=True)
+        if len(found) < 2:
+            raise ValueError(
+                "groups must hold at least two groups to compare, got one: every row is in "
+                f"{coded[0][1][0]!r}"
+            )
+        places = np.column_stack(np.unravel_index(found, sizes)).tolist()
+        names = [tuple(coded[j][1][k] for j, k in enumerate(place)) for place in places]
+        plain = tuple(names) if len(coded) > 1 else tuple(name[0] for name in names)
+        return cls(codes, plain, tuple(columns))
+
+    @property
+    def sizes(self) -> NDArray[np.int_]:
+        """Rows of each group, shape (n_groups,)."""
+        return np.bincount(self.codes, minlength=len(self.names))
+
+    @property
+    def texts(self) -> list[str]:
+        """Each group in words."""
+        return [in_words(name) for name in self.names]
+
+    def everyone(self) -> "Groups":
+        """Put all rows into one group."""
+        return Groups(np.zeros_like(self.codes), ("all rows",), self.attributes)
+
+    def series(self) -> pd.Series:
+        """Name of each row's group."""
+        names = np.empty(len(self.names), dtype=object)
+        names[:] = self.names
+        return pd.Series(names[self.codes])
+
+    def table(self) -> pd.DataFrame:
+        """Attributes of each row, one a column."""
+        return self.index()[self.codes].to_frame(index=False)
+
+    def index(self) -> pd.Index:
+        """Names as an index, of several levels for several attributes."""
+        if len(self.attributes) > 1:
+            return pd.MultiIndex.from_tuples(list(self.names), names=list(self.attributes))
+        return pd.Index(list(self.names), name=self.attributes[0])
+
+
+def in_words(name: Any) -> str:
+    """Write a group's name, values of several attributes with commas between.
+
+    Examples
+    --------
+    >>> in_words("f"), in_words(("f", "old"))
+    ('f', 'f, old')
+    """
+    return ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
+
+
+def _columns(groups: GroupsLike) -> dict[str, Any]:
+    columns: dict[str, Any]
+    if isinstance(groups, pd.DataFrame):
+        columns = {str(name): groups.iloc[:, place] for place, name in enumerate(groups.columns)}
+        if len(columns) < groups.shape[1]:
+            raise ValueError(f"groups must have columns of different names: {list(groups.columns)}")
+    elif np.ndim(groups) == 2:
+        array = np.asarray(groups)
+        columns = {f"attribute {place}": column for place, column in enumerate(array.T)}
+    else:
+        name = getattr(groups, "name", None)
+        columns = {"group" if name is None else str(name): groups}
+    if not columns:
+        raise ValueError("groups has no column: the data know no sensitive attribute")
+    return columns
+
+
+def _coded(column: Any, name: str, n_rows: int) -> tuple[Codes, list[Any]]:
+    codes, names = group_codes(column, n_rows)
+    empty = np.flatnonzero(np.bincount(codes, minlength=len(names)) == 0)
+    if len(empty):
+        raise ValueError(
+            f"groups declares the category {names[empty[0]]!r} of {name!r}, which has no rows, so "
+            "that it has no rates: leave it out, with .cat.remove_unused_categories()"
+        )
+    return codes, names
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Some rows in the order of their groups.
+
+    >>> groups = Groups.of(["b", "a", "b"], 3)
+    >>> cells, values = Cells.of(groups), np.array([[1, 0, 1]])
+    >>> cells.sums(values[:, cells.order]).tolist()
+    [[0, 2]]
+    """
+
+    order: NDArray[np.intp]  # (n_chosen,): rows, those of the first group first
+    # starts, sizes: (n_groups,): where each group starts in ``order``, and how many rows it has
+    # there, at least one
+    starts: NDArray[np.intp]
+    sizes: NDArray[np.int_]
+
+    @classmethod
+    def of(cls, groups: Groups, chosen: Mask | None = None, why: str = "") -> "Cells":
+        """Order all rows, or those chosen.
+
+        A group without any is an error whose message starts with ``why``.
+        """
+        rows = np.arange(len(groups.codes)) if chosen is None else np.flatnonzero(chosen)
+        codes = groups.codes[rows]
+        sizes = np.bincount(codes, minlength=len(groups.names))
+        if not sizes.all():
+            place = int(np.argmin(sizes))
+            raise ValueError(
+                f"{why}, of which the group {groups.names[place]!r} ({groups.sizes[place]} rows) "
+                "has none, so that it is not defined there: join the group with another, leave "
+                "its rows out, or leave the metric out"
+            )
+        order = rows[np.argsort(codes, kind="stable")]
+        return cls(order, np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
+
+    def sums(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Sum (n_models, n_groups) of values (n_models, n_chosen) that are in this order."""
+        kind = np.int64 if values.dtype.kind in "bui" else np.float64
+        counted = values.view(np.uint8) if values.dtype == np.bool_ else values
+        return np.add.reduceat(counted, self.starts, axis=1, dtype=kind)
+
+    def means(self, values: NDArray[Any]) -> FloatArray:
+        """Mean (n_models, n_groups) of values (n_models, n_chosen) that are in this order."""
+        return np.asarray(self.sums(values) / self.sizes)
+
+
+_DEFAULTS = ({0, 1}, {-1, 1})
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Coded labels of models, beside the truth."""
+
+    codes: Bytes  # (n_models, n_rows)
+    truth: Bytes  # (n_rows,): codes of the true labels
+    positive: int  # code of the label that a rate is of
+
+    @classmethod
+    def of(cls, labels: ArrayLike, y: ArrayLike, positive: Any = None) -> "Judged":
+        """Check and code labels of any kind."""
+        coded = Labels.of(labels)
+        coded = replace(coded, classes=_plain(coded.classes))
+        truth = _truth(y, coded)
+        label = _positive(positive, _seen(coded, truth))
+        code = coded.reference(np.full(len(truth), label))[0]
+        return cls(coded.codes, coded.reference(truth), int(code))
+
+    @classmethod
+    def of_scores(cls, scores: FloatArray, truth: ArrayLike, positive: int) -> "Judged":
+        """Labels that scores lead to, beside codes of the truth."""
+        codes = likeliest(scores).astype(np.uint8)
+        return cls(codes, np.asarray(truth).astype(np.uint8), positive)
+
+    @property
+    def is_positive(self) -> Mask:
+        """Rows whose true label is the positive one."""
+        return self.truth == self.positive
+
+
+def _selected(codes: Bytes, truth: Bytes, positive: int) -> Mask:
+    return codes == positive
+
+
+def _rejected(codes: Bytes, truth: Bytes, positive: int) -> Mask:
+    return codes != positive
+
+
+def _correct(codes: Bytes, truth: Bytes, positive: int) -> Mask:
+    return codes == truth
+
+
+@dataclass(frozen=True)
+class LabelRate:
+    """Share of some rows of a group that a model treats so."""
+
+    # from codes (n_models, k), the truth (k,) and the positive code to what is counted
+    counted: Callable[[Bytes, Bytes, int], Mask]
+    among: str = "all"  # rows among which, by their true label
+
+    def cells(self, judged: Judged, groups: Groups, name: str) -> Cells:
+        """Rows among which to count."""
+        why = f"{name} counts rows {self.among} in y"
+        return Cells.of(groups, _AMONG[self.among](judged), why)
+
+    def rates(self, judged: Judged, groups: Groups, name: str) -> FloatArray:
+        """Rate (n_models, n_groups)."""
+        cells = self.cells(judged, groups, name)
+        truth = judged.truth[cells.order]
+        return np.concatenate(
+            [
+                cells.means(self.counted(block[:, cells.order], truth, judged.positive))
+                for block in blocks(judged.codes)
+            ]
+        )
+
+    def summed(self, judged: Judged, chosen: Mask) -> IntArray:
+        """Count rows (n_models,) among those chosen, of which there may be none."""
+        among = _AMONG[self.among](judged)
+        where = np.flatnonzero(chosen if among is None else chosen & among)
+        counted = self.counted(judged.codes[:, where], judged.truth[where], judged.positive)
+        return np.count_nonzero(counted, axis=1)
+
+
+_AMONG: dict[str, Callable[[Judged], Mask | None]] = {
+    "all": lambda judged: None,
+    "positive": lambda judged: judged.is_positive,
+    "negative": lambda judged: ~judged.is_positive,
+}
+
+LABEL_RATES: Mapping[str, LabelRate] = {
+    "selection_rate": LabelRate(_selected),
+    "true_positive_rate": LabelRate(_selected, "positive"),
+    "false_negative_rate": LabelRate(_rejected, "positive"),
+    "false_positive_rate": LabelRate(_selected, "negative"),
+    "true_negative_rate": LabelRate(_rejected, "negative"),
+    "accuracy_score": LabelRate(_correct),
+}
+"""Rates of labels by the names that fairlearn and scikit-learn give them."""
+
+
+def _plain(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels of pandas' object columns as the numbers or the text they are."""
+    return np.asarray(labels.tolist()) if labels.dtype == object else labels
+
+
+def _truth(y: ArrayLike, coded: Labels) -> NDArray[Any]:
+    truth = np.asarray(y)
+    n_rows = coded.codes.shape[1]
+    if truth.shape != (n_rows,):
+        raise ValueError(f"y must hold one label for each of {n_rows} rows, got {truth.shape}")
+    if pd.isna(truth).any():
+        raise ValueError("y holds a missing label: remove the row")
+    truth = _plain(truth)
+    if (truth.dtype.kind in "biuf") != (coded.classes.dtype.kind in "biuf"):
+        raise ValueError(
+            f"y must hold labels like the models' {coded.classes[:3].tolist()}, got "
+            f"{truth[:3].tolist()}"
+        )
+    return truth
+
+
+def _seen(coded: Labels, truth: NDArray[Any]) -> list[Any]:
+    """Labels that occur, in the truth or in a model: not every code need."""
+    found = np.unique(truth).tolist()
+    for code, label in enumerate(coded.classes.tolist()):
+        if label not in found and any((block == code).any() for block in blocks(coded.codes)):
+            found.append(label)
+    return sorted(found)
+
+
+def _positive(positive: Any, seen: list[Any]) -> Any:
+    if positive is not None:
+        if positive not in seen:
+            raise ValueError(f"positive must be one of the labels {seen}, got {positive!r}")
+        return positive
+    if any(known.issuperset(seen) for known in _DEFAULTS):
+        return 1
+    raise ValueError(
+        f"positive must say which of the labels {seen} the rates are of: only 0 and 1, or -1 and "
+        "1, are read without"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Scores of models, beside the truth."""
+
+    scores: FloatArray  # (n_models, n_rows)
+    # (n_rows,): targets; for probabilities 1 where the row is of their class and 0 elsewhere
+    truth: FloatArray
+    n_bins: int = 10  # of the expected calibration error
+
+    @classmethod
+    def of(cls, scores: ArrayLike, y: ArrayLike, n_bins: int = 10) -> "Scored":
+        """Check scores and targets."""
+        values = as_models_by_rows(scores, "scores")
+        try:
+            truth = np.asarray(y, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"y must be numbers, for probabilities 1 for their class and 0: {error}"
+            ) from error
+        if truth.shape != values.shape[1:]:
+            raise ValueError(
+                f"y must hold one target for each of {values.shape[1]} rows, got {truth.shape}"
+            )
+        if not np.isfinite(truth).all():
+            raise ValueError(f"y holds NaN or infinity at row {int(np.isfinite(truth).argmin())}")
+        check_count(n_bins=n_bins)
+        return cls(values, truth, int(n_bins))
+
+
+def _errors(scored: Scored, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
+    return np.asarray(cells.sums(np.abs(truth - scores)))
+
+
+def _residuals(scored: Scored, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
+    return np.asarray(cells.sums(truth - scores))
+
+
+def _scores(scored: Scored, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
+    return np.asarray(cells.sums(scores))
+
+
+def _binned(scored: Scored, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
+    as_probabilities(scores)
+    if not np.isin(truth, (0, 1)).all():
+        raise ValueError("expected_calibration_error needs y of 0 and 1, the class of the scores")
+    models, groups, bins = len(scores), len(cells.sizes), scored.n_bins
+    bin_of = np.minimum((scores * bins).astype(np.intp), bins - 1)
+    group_of = np.repeat(np.arange(groups), cells.sizes)
+    cell = (np.arange(models)[:, None] * groups + group_of) * bins + bin_of
+    sums = np.bincount(cell.ravel(), (truth - scores).ravel(), minlength=models * groups * bins)
+    return np.asarray(sums.reshape(models, groups, bins))
+
+
+def _mean(sums: FloatArray, sizes: IntArray) -> FloatArray:
+    return np.asarray(sums / sizes)
+
+
+def _mean_over_bins(sums: FloatArray, sizes: IntArray) -> FloatArray:
+    return np.asarray(np.abs(sums).sum(axis=2) / sizes)
+
+
+@dataclass(frozen=True)
+class ScoreRate:
+    """Number that a model's scores have in a group."""
+
+    # from the whole, scores (n_models, k) and truth (k,) in the order of cells, and the cells, to
+    # sums (n_models, n_groups, …)
+    sums: Callable[[Scored, FloatArray, FloatArray, Cells], FloatArray]
+    # from sums over all rows and the groups' sizes (n_groups,) to the number (n_models, n_groups)
+    value: Callable[[FloatArray, IntArray], FloatArray] = _mean
+    signed: bool = False  # whether it may be negative, so that it has no ratio
+
+    def rates(self, scored: Scored, groups: Groups, name: str) -> FloatArray:
+        """Measure every model in every group, (n_models, n_groups)."""
+        cells = Cells.of(groups)
+        truth = scored.truth[cells.order]
+        return np.concatenate(
+            [
+                self.value(self.sums(scored, block[:, cells.order], truth, cells), cells.sizes)
+                for block in blocks(scored.scores)
+            ]
+        )
+
+    def summed(self, scored: Scored, chosen: Mask) -> FloatArray:
+        """Add up (n_models, …) over the rows chosen, of which there may be none."""
+        where = np.flatnonzero(chosen)
+        one = Cells(where, np.zeros(1, dtype=np.intp), np.array([len(where)]))
+        if not len(where):  # what a sum over no row is: the shape of a sum, and zeros
+            return np.zeros_like(self.summed(scored, ~chosen))
+        found = self.sums(scored, scored.scores[:, where], scored.truth[where], one)
+        return np.asarray(found[:, 0])
+
+
+SCORE_RATES: Mapping[str, ScoreRate] = {
+    "mean_prediction": ScoreRate(_scores, signed=True),
+    "mean_absolute_error": ScoreRate(_errors),
+    "calibration_in_the_large": ScoreRate(_residuals, signed=True),
+    "expected_calibration_error": ScoreRate(_binned, _mean_over_bins),
+}
+"""Numbers of scores by name; see :func:`score_gaps`."""

@@ -1,0 +1,414 @@
+"""Labels, scores and groups, checked and encoded."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+
+_CELLS = 2**20  # models × rows × classes of one block: stays in the cache
+_MOST_MODELS = 255  # a count over one block fits into a byte
+
+
+class Tally(Protocol):
+    """A measure of the models seen so far."""
+
+    def add(self, block: NDArray[Any]) -> None:
+        """See more models, (k, n_rows[, n_classes])."""
+        ...
+
+    def value(self) -> float:
+        """Return the measure of all models seen."""
+        ...
+
+
+MakeTally = Callable[[], Tally]
+
+
+def evaluate_nested(
+    values: NDArray[Any],
+    make: MakeTally,
+    sizes: Sequence[int] | NDArray[np.int_] | None = None,
+    order: NDArray[np.int_] | None = None,
+) -> FloatArray:
+    """Measure of the first ``sizes[j]`` models for each j, in one pass; all models by default.
+
+    ``make`` makes an empty tally, and ``order`` says in which order models enter it. A set without
+    models has the value NaN.
+
+    >>> class Largest:
+    ...     most = 0.0
+    ...     def add(self, block):
+    ...         self.most = max(self.most, block.max())
+    ...     def value(self):
+    ...         return self.most
+    >>> evaluate_nested(np.array([[1.0], [3.0], [2.0]]), Largest, [1, 3, 0]).tolist()
+    [1.0, 3.0, nan]
+    """
+    entering = np.arange(len(values)) if order is None else order
+    wanted = np.asarray([len(entering)] if sizes is None else sizes)
+    result = np.full(len(wanted), np.nan)
+    tally, seen = make(), 0
+    for size in np.unique(wanted[wanted > 0]):
+        step = models_at_once(values)
+        for start in range(seen, size, step):
+            stop = min(start + step, size)
+            # A slice is a view; places have to be copied, but only a block of them at a time.
+            tally.add(values[start:stop] if order is None else values[order[start:stop]])
+        seen = int(size)
+        result[wanted == size] = tally.value()
+    return result
+
+
+def blocks(values: NDArray[Any]) -> list[NDArray[Any]]:
+    """Cut (n_models, …) into views of a few models each, small enough for the cache.
+
+    Examples
+    --------
+    >>> [len(block) for block in blocks(np.zeros((600, 3)))]
+    [255, 255, 90]
+    """
+    step = models_at_once(values)
+    return [values[start : start + step] for start in range(0, len(values), step)]
+
+
+def models_at_once(values: NDArray[Any]) -> int:
+    """Models (of n_models, …) in a block: few enough for the cache, and for counts in a byte."""
+    width = max(1, int(np.prod(values.shape[1:])))
+    return int(np.clip(_CELLS // width, 1, _MOST_MODELS))
+
+
+_ROUNDING = 1e-6  # of probabilities that were computed in single precision
+
+
+def as_models_by_rows(values: ArrayLike, name: str) -> FloatArray:
+    """Numbers of shape (n_models, n_rows), finite and not empty.
+
+    >>> as_models_by_rows([[0, 1]], "labels").shape
+    (1, 2)
+    """
+    array = _numbers(values, name, "(n_models, n_rows)")
+    if array.ndim == 3:
+        raise ValueError(
+            f"{name} must have shape (n_models, n_rows), got {array.shape}: for several classes "
+            f"choose one, {name}[:, :, k]"
+        )
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(
+            f"{name} must have shape (n_models, n_rows) with at least one of each, got "
+            f"{array.shape}"
+        )
+    _refuse_missing(array, name)
+    return array
+
+
+def as_scores(values: ArrayLike) -> FloatArray:
+    """Finite scores of shape (n_models, n_rows) or (n_models, n_rows, n_classes).
+
+    >>> as_scores([[[0.2, 0.8]]]).shape
+    (1, 1, 2)
+    """
+    array = _numbers(values, "scores", "(n_models, n_rows) or (n_models, n_rows, n_classes)")
+    if array.ndim not in (2, 3) or 0 in array.shape:
+        raise ValueError(
+            "scores must have shape (n_models, n_rows) or (n_models, n_rows, n_classes) with at "
+            f"least one of each, got {array.shape}"
+        )
+    _refuse_missing(array, "scores")
+    return array
+
+
+def as_probabilities(values: ArrayLike) -> FloatArray:
+    """Scores in [0, 1] that, for several classes, sum to 1.
+
+    >>> as_probabilities([[0.0, 1.0]]).shape
+    (1, 2)
+    """
+    array = as_scores(values)
+    for block in blocks(array):
+        if block.min() < 0 or block.max() > 1:
+            worst = block.min() if block.min() < 0 else block.max()
+            raise ValueError(
+                f"scores must be probabilities in [0, 1], got {worst:.6g}; for predicted numbers "
+                "use viable_prediction_range or score_std"
+            )
+    if array.ndim == 3:
+        _check_sums(array)
+    return array
+
+
+def only_labels(scores: FloatArray) -> bool:
+    """Whether all scores are 0 or 1: certain labels, whose spread is that of labels.
+
+    Examples
+    --------
+    >>> only_labels(np.array([[0.0, 1.0]])), only_labels(np.array([[0.0, 0.9]]))
+    (True, False)
+    """
+    return bool(((scores == 0) | (scores == 1)).all())
+
+
+def as_reference(scores: FloatArray, baseline: int | ArrayLike) -> FloatArray:
+    """Scores (n_rows[, n_classes]) of the reference model, by its place or by its scores.
+
+    >>> as_reference(np.array([[0.0, 1.0], [1.0, 1.0]]), 1).tolist()
+    [1.0, 1.0]
+    """
+    if isinstance(baseline, int | np.integer) and not isinstance(baseline, bool):
+        if not -len(scores) <= baseline < len(scores):
+            raise ValueError(f"baseline must be a model below {len(scores)}, got {baseline}")
+        return np.asarray(scores[baseline])
+    try:
+        reference = np.asarray(baseline, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"baseline must be a model's place or its scores: {error}") from error
+    if reference.shape != scores.shape[1:]:
+        raise ValueError(
+            f"baseline must hold scores of shape {scores.shape[1:]}, or be a model's place, got "
+            f"shape {reference.shape}"
+        )
+    if not np.isfinite(reference).all():
+        raise ValueError("baseline holds NaN or infinity")
+    return reference
+
+
+def refuse_sets(values: object, name: str) -> None:
+    """Refuse a set of models where its labels or scores are wanted."""
+    if hasattr(type(values), "n_draws"):
+        raise TypeError(
+            f"{name} must be an array, got a {type(values).__name__}: take models.{name}(X), or "
+            "multiplicity_table(models, X) for all measures"
+        )
+
+
+def need_set(models: object) -> None:
+    """Refuse arrays where a set of models is wanted."""
+    if not hasattr(models, "n_draws"):
+        raise TypeError(
+            f"models must be a set of models, got {type(models).__name__}: arrays are for the "
+            "functions of labels and scores, such as ambiguity and fairness_gaps, or for "
+            "rashomon_set.from_predictions"
+        )
+
+
+def _numbers(values: ArrayLike, name: str, shape: str) -> FloatArray:
+    refuse_sets(values, "scores")
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers of shape {shape}: {error}") from error
+
+
+def _refuse_missing(array: FloatArray, name: str) -> None:
+    # A sum is finite only if its terms are, and a sum is faster; it may overflow, hence the look.
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = all(np.isfinite(block.sum()) for block in blocks(array))
+    if not finite and not np.isfinite(array).all():
+        model, row = (int(i) for i in np.argwhere(~np.isfinite(array))[0][:2])
+        raise ValueError(f"{name} holds NaN or infinity for model {model}, row {row}")
+
+
+def _check_sums(array: NDArray[Any]) -> None:
+    for block in blocks(array):
+        wrong = np.abs(block.sum(axis=2) - 1) > _ROUNDING
+        if wrong.any():
+            total = float(block.sum(axis=2)[wrong][0])
+            raise ValueError(
+                f"scores of the {array.shape[2]} classes must sum to 1 for each model and row, "
+                f"got a sum of {total:.6g}"
+            )
+
+
+Bytes = NDArray[np.uint8]
+
+_MOST_CLASSES = 255
+_NOBODYS = 255  # the code of a label that no model gives
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Codes 0, 1, … of labels, and how to code a reference model's.
+
+    Parameters
+    ----------
+    codes : ndarray of uint8, shape (n_models, n_rows)
+    classes : ndarray of shape (n_classes,)
+        The label of each code, in ascending order; not every one need occur.
+
+    Examples
+    --------
+    >>> Labels.of([["no", "yes"], ["no", "no"]]).codes.tolist()
+    [[0, 1], [0, 0]]
+    """
+
+    codes: Bytes
+    classes: NDArray[Any]
+
+    @classmethod
+    def of(cls, labels: ArrayLike) -> "Labels":
+        """Code labels (n_models, n_rows) of any type.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, a label is missing, or there are more than 255 of them.
+        """
+        array = _table(labels)
+        if array.dtype == np.bool_:
+            return cls(array.view(np.uint8), np.array([False, True]))
+        fast = _small_whole_numbers(array, 0)
+        if fast is not None:
+            return cls(fast, np.arange(int(fast.max()) + 1))
+        _encoding_refuse_missing(array)
+        with np.errstate(over="ignore"):
+            near = array.dtype.kind in "iuf" and array.max() - array.min() < _NOBODYS
+        if near:
+            shifted = _small_whole_numbers(array, array.min())
+            if shifted is not None:
+                return cls(*_used(shifted, array.min()))
+        classes, codes = _sorted(array)
+        if len(classes) > _MOST_CLASSES:
+            raise ValueError(
+                f"labels must be at most {_MOST_CLASSES} different classes, got {len(classes)}; "
+                "for scores or predicted numbers use delta_ambiguity, delta_discrepancy or "
+                "viable_prediction_range"
+            )
+        return cls(codes.reshape(array.shape).astype(np.uint8), classes)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of codes."""
+        return len(self.classes)
+
+    def reference(self, baseline: int | ArrayLike) -> Bytes:
+        """Codes (n_rows,) of the reference model, given by its place or by its labels.
+
+        A label that no model gives is allowed: the reference then differs from all of them.
+
+        Raises
+        ------
+        ValueError
+            If there is no such place, or the labels are too few, missing or of another kind.
+        """
+        models, rows = self.codes.shape
+        if isinstance(baseline, int | np.integer) and not isinstance(baseline, bool):
+            if not -models <= baseline < models:
+                raise ValueError(f"baseline must be a model below {models}, got {baseline}")
+            return np.asarray(self.codes[baseline])
+        labels = np.asarray(baseline)
+        if labels.shape != (rows,):
+            raise ValueError(
+                f"baseline must hold one label for each of {rows} rows, or be a model's place, "
+                f"got {f'shape {labels.shape}' if labels.ndim else repr(baseline)}"
+            )
+        _encoding_refuse_missing(labels[None, :], "baseline")
+        return self._coded(labels)
+
+    def _coded(self, labels: NDArray[Any]) -> Bytes:
+        if (labels.dtype.kind in "biuf") != (self.classes.dtype.kind in "biuf"):
+            raise ValueError(
+                f"baseline must be labels like the models' {self.classes[:3].tolist()}, got "
+                f"{labels[:3].tolist()}"
+            )
+        place = np.minimum(np.searchsorted(self.classes, labels), self.n_classes - 1)
+        found = self.classes[place] == labels
+        return np.where(found, place, _NOBODYS).astype(np.uint8)
+
+
+def _table(labels: ArrayLike) -> NDArray[Any]:
+    refuse_sets(labels, "labels")
+    try:
+        array = np.asarray(labels)
+    except ValueError as error:
+        raise ValueError(
+            f"labels must be one label for each model and row, shape (n_models, n_rows): {error}"
+        ) from error
+    if array.ndim != 2 or 0 in array.shape:
+        hint = ": for scores of several classes take scores.argmax(axis=2)" * (array.ndim == 3)
+        raise ValueError(
+            "labels must have shape (n_models, n_rows) with at least one of each, got "
+            f"{array.shape}{hint}"
+        )
+    return array
+
+
+def _small_whole_numbers(array: NDArray[Any], least: Any) -> Bytes | None:
+    """Labels above the least, if they are 0, 1, …, 254; otherwise None."""
+    if array.dtype.kind not in "iuf":
+        return None
+    codes = np.empty(array.shape, dtype=np.uint8)
+    with np.errstate(invalid="ignore"):  # NaN has no byte, and is found to differ from it
+        for block, out in zip(blocks(array), blocks(codes), strict=True):
+            above = block - least if least else block
+            out[...] = above
+            if not np.array_equal(out, above):
+                return None
+    return codes if codes.max() < _NOBODYS else None
+
+
+def _used(codes: Bytes, least: Any) -> tuple[Bytes, NDArray[Any]]:
+    """Close the gaps: labels −1 and 1 are two classes, not three."""
+    counts = sum(np.bincount(block.ravel(), minlength=256) for block in blocks(codes))
+    used = np.flatnonzero(counts)
+    table = np.zeros(256, dtype=np.uint8)
+    table[used] = np.arange(len(used))
+    return table[codes], used + least
+
+
+def _sorted(array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int_]]:
+    try:
+        return np.unique(array, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"labels must all be of one kind, numbers or text: {error}") from error
+
+
+def _encoding_refuse_missing(array: NDArray[Any], name: str = "labels") -> None:
+    if array.dtype.kind == "f":
+        missing = ~np.isfinite(array)
+        what = "NaN or infinity"
+    elif array.dtype.kind == "O":
+        missing = np.frompyfunc(lambda x: x is None or x != x, 1, 1)(array).astype(bool)
+        what = "a missing label"
+    else:
+        return
+    if missing.any():
+        model, row = (int(i) for i in np.argwhere(missing)[0])
+        of_model = f"model {model}, " if name == "labels" else ""
+        raise ValueError(f"{name} holds {what} for {of_model}row {row}")
+
+
+def group_masks(groups: ArrayLike | pd.Series, n_rows: int) -> dict[Any, Mask]:
+    """Rows of each group, categories without rows included, in the order of the categories.
+
+    >>> group_masks(["b", "a"], 2)["a"].tolist()
+    [False, True]
+    """
+    codes, names = group_codes(groups, n_rows)
+    return {name: codes == code for code, name in enumerate(names)}
+
+
+def group_codes(
+    groups: ArrayLike | pd.Series, n_rows: int
+) -> tuple[NDArray[np.integer[Any]], list[Any]]:
+    """Place (n_rows,) of each row's group among the categories, and the categories in order.
+
+    >>> codes, names = group_codes(["b", "a"], 2)
+    >>> codes.tolist(), names
+    ([1, 0], ['a', 'b'])
+    """
+    column = pd.Series(groups) if np.ndim(groups) == 1 else None
+    if column is None or len(column) != n_rows:
+        raise ValueError(
+            f"groups must hold one group for each of {n_rows} rows, got shape {np.shape(groups)}"
+        )
+    if column.isna().any():
+        raise ValueError(
+            f"groups holds no group for row {int(column.isna().to_numpy().argmax())}: give such "
+            "rows a group of their own, or leave them out"
+        )
+    kinds = column.astype("category").cat
+    return kinds.codes.to_numpy(), kinds.categories.tolist()

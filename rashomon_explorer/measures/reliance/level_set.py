@@ -1,0 +1,454 @@
+"""Ascent within a level set."""
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.optimize import minimize
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.measures.features import Columns
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.problem import Problem
+
+ValueAndGradient = Callable[[FloatArray], tuple[float, FloatArray]]
+
+_HALVINGS = 50
+_ASCENTS = 60
+_AT_THE_RIM = 1e-13  # of ψ: a loss this close below the level is on it
+_LAST_BITS = 1e-14
+_NOTHING = 1e-15  # of a segment: rounding
+
+
+def pulled_inside(problem: Problem, level: float, points: FloatArray) -> FloatArray:
+    """Furthest models of the set on the segments from the best model to ``points`` (p, K).
+
+    The set is convex, so that each segment leaves it once: first the domain, found by halving, then
+    the level of the loss, which is convex along the segment, so that a chord's place lies inside.
+
+    ``level`` is the largest loss of the set, at least the best model's.
+
+    >>> problem = Problem([[0.5], [-0.5]], [1, -1], radius=2.0)
+    >>> level = problem.minimum.value + 0.1
+    >>> inside = pulled_inside(problem, level, np.array([[-9.0], [9.0]]))
+    >>> bool(problem.value(inside)[0] <= level)
+    True
+    """
+    best = problem.minimum.theta[:, None]
+    move = points - best
+    # A loss among other models' differs in its last bits from the same loss alone.
+    level -= min(_LAST_BITS * abs(level), (level - problem.minimum.value) / 2)
+    room = level - problem.minimum.value
+    high = _within_domain(problem, best, move)
+    over = problem.value(best + high * move) - level
+    low, under = np.where(over <= 0, high, 0.0), np.where(over <= 0, over, -room)
+    halve = np.zeros(len(low), dtype=bool)
+    for _ in range(_HALVINGS):
+        open_ = np.flatnonzero((under < -_AT_THE_RIM * room) & (high - low > _NOTHING * high))
+        if not len(open_):
+            break
+        wide = (high - low)[open_]
+        chord = wide * under[open_] / (under - over)[open_]
+        share = low[open_] + np.where(halve[open_], wide / 2, chord)
+        found = problem.value(best + share * move[:, open_]) - level
+        kept = found <= 0
+        low[open_[kept]], under[open_[kept]] = share[kept], found[kept]
+        high[open_[~kept]], over[open_[~kept]] = share[~kept], found[~kept]
+        halve[open_] = (high - low)[open_] > wide / 2
+    return best + low * move
+
+
+def _within_domain(problem: Problem, best: FloatArray, move: FloatArray) -> FloatArray:
+    """Furthest shares (K,) of the moves that end in the domain."""
+    low, high = np.zeros(move.shape[1]), np.ones(move.shape[1])
+    for halving in range(_HALVINGS):
+        share = high if halving == 0 else (low + high) / 2
+        inside = problem.domain.contains(best + share * move)
+        low, high = np.where(inside, share, low), np.where(inside, high, share)
+        if (low == high).all():
+            break
+    return low
+
+
+class LastSeen:
+    """A function of one model that remembers its last answer: searches ask several times.
+
+    >>> seen = LastSeen(lambda theta: (print("looked"), theta))
+    >>> _ = seen(np.zeros(1)), seen(np.zeros(1))
+    looked
+    """
+
+    def __init__(self, function: ValueAndGradient) -> None:
+        self._function = function
+        self._asked: bytes | None = None
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Value and gradient at a model (p,)."""
+        if theta.tobytes() != self._asked:
+            self._answer = self._function(theta)
+            self._asked = theta.tobytes()
+        return self._answer
+
+
+def loss_of(problem: Problem) -> LastSeen:
+    """Objective and gradient of a problem at one model at a time.
+
+    >>> loss_of(Problem([[0.5]], [1], loss="squared"))(np.zeros(2))[0]
+    0.5
+    """
+
+    def look(theta: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = problem.value_and_gradient(theta[:, None])
+        return float(value[0]), gradient[:, 0]
+
+    return LastSeen(look)
+
+
+def climbed(
+    problem: Problem,
+    level: float,
+    start: FloatArray,
+    function: ValueAndGradient,
+    width: FloatArray | None = None,
+    loss: ValueAndGradient | None = None,
+) -> FloatArray:
+    """Model (p,) of the set that a local search from ``start`` (p,) finds highest.
+
+    A heuristic: sequential quadratic programming on the ball around the domain, and projected
+    ascent on another domain. What it finds is attained, nothing more.
+
+    ``function`` takes a model (p,) and gives value and gradient; ``width`` (p,) bounds |θ − θ*| on
+    the set, beyond which the search need not look. ``loss`` is :func:`loss_of` the problem, where
+    ``function`` asks it too.
+    """
+    loss = loss or loss_of(problem)
+    wide = np.full(problem.p, problem.domain.diameter) if width is None else 1.01 * width
+    scale = max(level - problem.minimum.value, 1e-12)
+
+    def slack(theta: FloatArray) -> FloatArray:
+        return np.array(
+            [
+                (level - loss(theta)[0]) / scale,
+                1 - float(theta @ theta) / problem.domain.radius**2,
+            ]
+        )
+
+    def slope(theta: FloatArray) -> FloatArray:
+        return np.stack([-loss(theta)[1] / scale, -2 * theta / problem.domain.radius**2])
+
+    def down(theta: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = function(theta)
+        return -value / scale, -gradient / scale
+
+    # Any: scipy's overloads do not know a function that returns its gradient too.
+    search: Any = minimize
+    with warnings.catch_warnings():
+        # A step may round beyond the bounds; what is found is pulled inside anyway.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found = search(
+            down,
+            start,
+            jac=True,
+            method="SLSQP",
+            bounds=np.column_stack([problem.minimum.theta - wide, problem.minimum.theta + wide]),
+            constraints=[{"type": "ineq", "fun": slack, "jac": slope}],
+            options={"maxiter": 60, "ftol": 1e-10},
+        )
+    end = found.x if np.isfinite(found.x).all() else start
+    ends = pulled_inside(problem, level, np.column_stack([start, end]))
+    best: FloatArray = ends[:, int(np.argmax([function(one)[0] for one in ends.T]))]
+    if isinstance(problem.domain, Ball):
+        return best
+    return _projected_ascent(problem, level, best, function)
+
+
+def _projected_ascent(
+    problem: Problem, level: float, theta: FloatArray, function: ValueAndGradient
+) -> FloatArray:
+    value, gradient = function(theta)
+    step = problem.domain.diameter / max(float(np.linalg.norm(gradient)), 1e-300)
+    for _ in range(_ASCENTS):
+        outside = problem.domain.project((theta + step * gradient)[:, None])
+        new = pulled_inside(problem, level, outside)[:, 0]
+        new_value, new_gradient = function(new)
+        if new_value > value:
+            theta, value, gradient = new, new_value, new_gradient
+        else:
+            step /= 2
+    return theta
+
+
+class Extreme(NamedTuple):
+    """Greatest value over a set of models, bracketed."""
+
+    theta: FloatArray  # (p,): a model of the set
+    attained: float  # its value
+    bound: float  # no model of the set has a greater one
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """θᵀPθ + 2qᵀθ + r.
+
+    >>> one = Quadratic(np.eye(2), np.array([0.0, 1.0]), 3.0)
+    >>> (2.0 * one - one)(np.array([[1.0], [2.0]])).tolist()
+    [12.0]
+    """
+
+    matrix: FloatArray  # (p, p): P, symmetric
+    vector: FloatArray  # (p,)
+    constant: float
+
+    def __call__(self, theta: FloatArray) -> FloatArray:
+        """Value (K,) at each column of ``theta`` (p, K)."""
+        return np.asarray(
+            np.einsum("ik,ik->k", theta, self.matrix @ theta)
+            + 2 * self.vector @ theta
+            + self.constant
+        )
+
+    def __add__(self, other: "Quadratic") -> "Quadratic":
+        return Quadratic(
+            self.matrix + other.matrix, self.vector + other.vector, self.constant + other.constant
+        )
+
+    def __rmul__(self, factor: float) -> "Quadratic":
+        return Quadratic(factor * self.matrix, factor * self.vector, factor * self.constant)
+
+    def __sub__(self, other: "Quadratic") -> "Quadratic":
+        return self + (-1.0) * other
+
+    def shifted(self, amount: float) -> "Quadratic":
+        """Add a constant."""
+        return Quadratic(self.matrix, self.vector, self.constant + amount)
+
+
+@dataclass(frozen=True)
+class SquareMoments:
+    """What half the mean squared error, switched or not, needs to know of n rows."""
+
+    n: int
+    gram: FloatArray  # (p, p): ZᵀZ/n
+    cross: FloatArray  # (p,): Zᵀy/n
+    energy: float  # yᵀy/n
+    row_mean: FloatArray  # (p,)
+    target_mean: float
+
+    @classmethod
+    def of(cls, rows: FloatArray, targets: FloatArray) -> "SquareMoments":
+        """Moments of rows (n, p) and targets (n,)."""
+        n = len(rows)
+        return cls(
+            n=n,
+            gram=rows.T @ rows / n,
+            cross=rows.T @ targets / n,
+            energy=float(targets @ targets) / n,
+            row_mean=rows.mean(axis=0),
+            target_mean=float(targets.mean()),
+        )
+
+    def original(self) -> Quadratic:
+        """e_orig(θ) = (1/2n) Σ (y_i − z_i·θ)²."""
+        return Quadratic(self.gram / 2, -self.cross / 2, self.energy / 2)
+
+    def rise(self, columns: Columns) -> Quadratic:
+        """e_switch(θ) − e_orig(θ), the sample covariance of moving part and residual.
+
+        With a_i = z_{i,S}·θ_S, b_i the rest of the score and r_i = y_i − b_i, expanding the mean
+        of ½(r_i − a_j)² over i ≠ j gives
+
+            e_switch − e_orig = (1/(n − 1)) Σ (a_i − ā)(r_i − r̄),
+
+        a quadratic form in θ with the blocks of the covariance matrix across S and its
+        complement (equal to Fisher, Rudin and Dominici 2019, equation 6.2, less e_orig).
+        """
+        scale = self.n / (self.n - 1)
+        covariance = scale * (self.gram - np.outer(self.row_mean, self.row_mean))
+        with_target = scale * (self.cross - self.row_mean * self.target_mean)
+        moves = np.zeros(len(self.cross), dtype=bool)
+        moves[columns] = True
+        across = np.where(moves[:, None] != moves, -covariance / 2, 0.0)
+        return Quadratic(across, np.where(moves, with_target / 2, 0.0), 0.0)
+
+
+_LOOKS = 42
+_AWAY = 1e-3  # no look is closer to an end, in units of what is left
+_CLOSE = 1e-11
+_NEWTON = 50
+_HELD = 1e-9  # a constraint broken by less, in units of its own size, counts as kept
+
+
+@dataclass(frozen=True)
+class Least:
+    """A certified least value."""
+
+    bound: float  # no point of the set has a lower value
+    # (p, k): candidates, perhaps outside the set: the solutions of its relaxations. The minimiser
+    # is among them where the relaxation is exact.
+    points: FloatArray
+    multiplier: float  # of the constraint
+
+
+def least_on_ellipsoid(objective: Quadratic, ellipsoid: Quadratic) -> Least:
+    """Minimise any quadratic, convex or not, where a definite quadratic is ≤ 0.
+
+    By the S-lemma the Lagrangian dual has no gap (Pólik and Terlaky, A survey of the S-lemma,
+    SIAM Review 2007), and in the axes of the objective it is the secular equation of the trust
+    region problem (Moré and Sorensen, Computing a trust region step, 1983), the hard case
+    included. The bound is the dual value at the multiplier found, which is below the least value
+    whatever that multiplier is.
+
+    Two points where the hard case has two minimisers. ``ellipsoid`` is definite, and below 0
+    somewhere.
+
+    >>> saddle = Quadratic(np.diag([1.0, -1.0]), np.zeros(2), 0.0)
+    >>> disc = Quadratic(np.eye(2), np.zeros(2), -4.0)
+    >>> least = least_on_ellipsoid(saddle, disc)
+    >>> round(least.bound, 9), np.abs(least.points).round(6).tolist()
+    (-4.0, [[0.0, 0.0], [2.0, 2.0]])
+    """
+    root = cholesky(ellipsoid.matrix, lower=True, check_finite=False)
+    inverse = solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False)
+    half = inverse @ -ellipsoid.vector
+    centre = inverse.T @ half
+    size = np.sqrt(max(float(half @ half) - ellipsoid.constant, 0.0))
+    inner = size**2 * inverse @ objective.matrix @ inverse.T
+    pull = size * inverse @ (objective.matrix @ centre + objective.vector)
+    curvature, axes = np.linalg.eigh((inner + inner.T) / 2)
+    steps, drop, multiplier = _trust_region(curvature, axes.T @ pull)
+    points = centre[:, None] + size * inverse.T @ (axes @ steps)
+    value = float(objective(centre[:, None])[0])
+    reach = float(np.linalg.norm(centre) + size * np.linalg.norm(inverse))
+    bound = value + drop - _rounding(objective, reach)
+    return Least(bound, points, multiplier / max(size**2, 1e-300))
+
+
+def least_on_intersection(objective: Quadratic, first: Quadratic, second: Quadratic) -> Least:
+    """Minimise any quadratic where two convex quadratics are ≤ 0, within a certified bound.
+
+    Where (1 − w)·first + w·second ≤ 0 the set lies inside for every w in [0, 1], so that each
+    least value there is a bound; the largest over w is the Lagrangian dual of both constraints.
+    It is exact where one constraint holds by itself at the minimiser of the other's problem, and
+    may fall short of the least value otherwise: with two constraints the S-lemma does not hold.
+
+    The sum of the constraints must be definite.
+
+    >>> line = Quadratic(np.zeros((1, 1)), np.array([0.5]), 0.0)
+    >>> near, wide = (Quadratic(np.eye(1), np.zeros(1), -r * r) for r in (1.0, 2.0))
+    >>> round(least_on_intersection(line, wide, near).bound, 9)
+    -1.0
+    """
+    search, found = _Weight(), []
+    for _ in range(_LOOKS):
+        w = search.next()
+        try:
+            least = least_on_ellipsoid(objective, (1 - w) * first + w * second)
+        except LinAlgError:  # one constraint alone may not bound every direction
+            continue
+        found.append(least)
+        broken = np.stack([first(least.points), second(least.points)])
+        if (broken <= _HELD).all(axis=0).any() or search.add(w, least, broken[1] - broken[0]):
+            break
+    best = max(found, key=lambda one: one.bound)
+    return replace(best, points=np.concatenate([one.points for one in found], axis=1))
+
+
+class _Weight:
+    """Search for the weight of the second constraint whose bound is greatest.
+
+    At a minimiser x under the multiplier μ the bound rises with the weight as μ(second − first)(x),
+    and the dual lies below the planes that touch it at both ends. Where its slope is smooth a false
+    position finds the top, and where minimisers jump the planes' crossing does: they take turns.
+    """
+
+    def __init__(self) -> None:
+        self._places, self._values, self._slopes = [0.0, 1.0], [-np.inf, -np.inf], [np.nan, np.nan]
+        self._asked = 0
+
+    def next(self) -> float:
+        """Name the ends, then a place between those that are left."""
+        self._asked += 1
+        if self._asked <= 2:
+            return float(self._asked - 1)
+        low, high = self._places
+        (up, down), share = self._slopes, 0.5
+        if up > 0 > down and self._asked % 3 == 1:
+            share = up / (up - down)
+        elif up > 0 > down and self._asked % 3 == 2:
+            share = self._crossing()
+        return low + min(max(share, _AWAY), 1 - _AWAY) * (high - low)
+
+    def add(self, w: float, least: Least, excess: FloatArray) -> bool:
+        """Note what was found, the second constraint's excess over the first; True at the top."""
+        side = int((excess <= 0).all())
+        if excess.min() < 0 < excess.max():
+            return True
+        self._places[side], self._values[side] = w, least.bound
+        self._slopes[side] = least.multiplier * float(excess[0])
+        (low, high), (up, down) = self._places, self._slopes
+        if not up > 0 > down:
+            return high - low < _CLOSE
+        above = self._values[0] + up * self._crossing() * (high - low)
+        best = max(self._values)
+        return above - best <= _CLOSE * abs(best) or high - low < _CLOSE
+
+    def _crossing(self) -> float:
+        """Where the planes at both ends meet, as a share of what is left between them."""
+        (low, high), (up, down) = self._places, self._slopes
+        wide = max(high - low, 1e-300)
+        return ((self._values[1] - self._values[0]) / wide - down) / (up - down)
+
+
+def _rounding(objective: Quadratic, reach: float) -> float:
+    """Bound of what rounding can do to a value within ``reach`` of the origin."""
+    p = len(objective.vector)
+    terms = float(np.linalg.norm(objective.matrix)) * reach**2
+    terms += 2 * float(np.linalg.norm(objective.vector)) * reach + abs(objective.constant)
+    return 8 * p * float(np.finfo(float).eps) * terms
+
+
+def _trust_region(curvature: FloatArray, pull: FloatArray) -> tuple[FloatArray, float, float]:
+    """Minimisers (p, k), dual bound and multiplier of Σ λ_i u_i² + 2 h_i u_i on the unit ball."""
+    scale = max(float(np.abs(curvature).max()), float(np.linalg.norm(pull)), 1e-300)
+    least = max(0.0, -float(curvature[0])) + 1e-14 * scale
+
+    multiplier = _multiplier(curvature, pull, least)
+    step = -pull / (curvature + multiplier)
+    bound = float(pull @ step) - multiplier
+    if curvature[0] > 0 and multiplier == least:
+        return step[:, None], float(pull @ step) - least, multiplier
+    return _completed(step, float(step @ step)), bound, multiplier
+
+
+def _multiplier(curvature: FloatArray, pull: FloatArray, least: float) -> float:
+    """Multiplier ≥ least at which the step is no longer than 1.
+
+    1/‖step‖ is a concave, increasing function of it, so that Newton's method climbs to the root
+    from the left and never beyond (Conn, Gould and Toint, Trust-Region Methods, 2000, §7.3).
+    """
+    multiplier = least
+    for _ in range(_NEWTON):
+        stiffness = curvature + multiplier
+        square = (pull / stiffness) ** 2
+        length = math.sqrt(float(square.sum()))
+        if length <= 1.0:
+            break
+        more = (length - 1.0) * length**2 / float((square / stiffness).sum())
+        if multiplier + more == multiplier:
+            break
+        multiplier += more
+    return multiplier
+
+
+def _completed(step: FloatArray, square: float) -> FloatArray:
+    """Both ways to the sphere along the axis of least curvature: the hard case has two."""
+    if square >= 1.0 - 1e-9:
+        return (step / np.sqrt(square))[:, None]
+    both = np.repeat(step[:, None], 2, axis=1)
+    rest = np.sqrt(max(0.0, 1.0 - float(step[1:] @ step[1:])))
+    both[0] = rest, -rest
+    return both

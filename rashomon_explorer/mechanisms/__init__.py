@@ -1,0 +1,1 @@
+"""Mechanisms: differentially private algorithms, their plans and their samplers."""

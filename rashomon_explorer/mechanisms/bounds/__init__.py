@@ -1,0 +1,51 @@
+"""What is proved of a draw, as functions of public numbers: to stand beside what was measured.
+
+Nothing here reads a row. Symbols are the papers': ``n`` rows, ``p`` parameters, ``beta`` inverse
+temperature, ``psi`` Rashomon threshold, ``width`` of a smooth threshold (0 for the hard one), ``L``
+Lipschitz constant of one row's loss on the domain, ``m`` strong convexity, ``diameter`` of the
+domain. All but the closed forms assume a convex loss on a convex domain.
+"""
+
+from rashomon_explorer.mechanisms.bounds.excess import (
+    accelerated_path_excess,
+    accelerated_share,
+    coupling_distance,
+    expected_excess,
+    path_average_excess,
+    population_risk,
+    uniform_stability,
+)
+from rashomon_explorer.mechanisms.bounds.failure import (
+    enough_patience,
+    giving_up_probability,
+    least_acceptance,
+    log_sobolev_constant,
+    mixing_time,
+    start_divergence,
+)
+from rashomon_explorer.mechanisms.bounds.hit_rate import (
+    hit_probability,
+    hit_probability_from_excess,
+)
+from rashomon_explorer.mechanisms.bounds.law import ExcessLaw, convex_law, quadratic_law
+
+__all__ = [
+    "ExcessLaw",
+    "accelerated_path_excess",
+    "accelerated_share",
+    "convex_law",
+    "coupling_distance",
+    "enough_patience",
+    "expected_excess",
+    "giving_up_probability",
+    "hit_probability",
+    "hit_probability_from_excess",
+    "least_acceptance",
+    "log_sobolev_constant",
+    "mixing_time",
+    "path_average_excess",
+    "population_risk",
+    "quadratic_law",
+    "start_divergence",
+    "uniform_stability",
+]

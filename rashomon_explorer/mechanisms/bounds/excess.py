@@ -1,0 +1,304 @@
+"""Bounds on the excess loss, and on generalisation."""
+
+import math
+
+from rashomon_explorer._utils.validation import (
+    check_count,
+    check_nonnegative,
+    check_positive,
+    check_strong_convexity,
+)
+from rashomon_explorer.mechanisms.bounds.hit_rate import expected_excess_bound
+
+
+def expected_excess(*, p: int, beta: float, psi: float = 0.0, width: float = 0.0) -> float:
+    """Bound p/β + ψ + s/2 of a draw's expected excess loss E[L(θ)] − min L.
+
+    Theorem 2.4 of Ganesh, Thakurta and Upadhyay (2023) for the hard threshold, s = 0. The smooth
+    threshold of width s has energy at least L − min L − ψ − s/2, and mean energy at most p/β like
+    every convex energy whose least value is 0 (own derivation, docs/theory.md §6).
+    For the hard threshold ``convex_law(...).mean`` is smaller.
+
+    Parameters
+    ----------
+    p : int
+        Number of parameters.
+    beta : float
+        Inverse temperature.
+    psi : float, default=0.0
+        Rashomon threshold.
+    width : float, default=0.0
+        Width s of the smooth threshold, 0 for the hard one.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> round(expected_excess(p=10, beta=1000.0, psi=0.02), 6)
+    0.03
+    >>> round(expected_excess(p=10, beta=1000.0, psi=0.02, width=0.01), 6)
+    0.035
+    """
+    check_count(p=p)
+    check_positive(beta=beta)
+    check_nonnegative(psi=psi, width=width)
+    return expected_excess_bound(p, beta, psi) + width / 2
+
+
+def path_average_excess(
+    *,
+    p: int,
+    beta: float,
+    L: float,
+    distance: float,
+    step_size: float,
+    n_steps: int,
+    psi: float = 0.0,
+    width: float = 0.0,
+) -> float:
+    """Bound of the expected excess loss of the average model of a Langevin path.
+
+    The average of θ₀, …, θ_{N−1} of θ ← Π(θ − hβ∇energy(θ) + √(2h) ξ), with T = hN, has at most
+
+        p/β + ‖θ₀ − θ*‖²/(2βT) + hβL²/2 + ψ + s/2.
+
+    Each step changes E‖θ − θ*‖² by at most −2hβ·E[energy(θ)] + h²β²L² + 2hp, because projections
+    do not expand and the energy is convex; the sum telescopes and Jensen's inequality does the
+    rest. No smoothness and no convergence are needed (own derivation). Theorem F.1 of "On the
+    universality of Langevin diffusion for private Euclidean (convex) optimization" (submitted to
+    ICLR 2023) claims 2p/β + D²/(βT) for the *last* state; its proof integrates p/(βk) as if k
+    were fixed and loses a logarithm, so the average is certified here.
+
+    Parameters
+    ----------
+    p, beta, psi, width
+        As in :func:`expected_excess`.
+    L : float
+        Bound of the gradient's norm on the domain.
+    distance : float
+        Bound of ‖θ₀ − θ*‖: the radius of a ball whose centre is the start.
+    step_size : float
+        h, the time of one step.
+    n_steps : int
+        N; the start counts as the first state and the last state is left out.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> bound = path_average_excess(
+    ...     p=10, beta=1000.0, L=1.0, distance=1.0, step_size=1e-5, n_steps=10_000
+    ... )
+    >>> round(bound, 6)
+    0.02
+    """
+    check_positive(L=L, step_size=step_size)
+    check_nonnegative(distance=distance)
+    check_count(n_steps=n_steps)
+    stationary = expected_excess(p=p, beta=beta, psi=psi, width=width)
+    start = distance**2 / (2 * beta * step_size * n_steps)
+    return stationary + start + step_size * beta * L**2 / 2
+
+
+def accelerated_path_excess(
+    *,
+    p: int,
+    beta: float,
+    M: float,
+    distance: float,
+    step_size: float,
+    n_steps: int,
+    psi: float = 0.0,
+    width: float = 0.0,
+) -> float:
+    """Bound of the expected excess loss of the weighted average of an accelerated Langevin path.
+
+    Step t of N takes the time h_t = 2ht/(N + 1), h on average, and the gradient at
+    y = x + 2(z − x)/(t + 1): z ← Π(z − h_tβ∇energy(y) + √(2h_t) ξ), x ← x + 2(z − x)/(t + 1).
+    So x is the average of the states z with weights ∝ t. With T = Nh and
+    q = 4M'βT/(N + 1)² < 1, M' = M + L²/s the smoothness of the energy, it has at most
+
+        p/(β(1 − q)) + ‖θ₀ − θ*‖²/(2βT) + ψ + s/2.
+
+    The argument is that of accelerated descent (Nesterov 1983; Lan 2012), with the noise at the
+    projected step instead of a bound of its size (own derivation, docs/theory.md §6): neither a
+    bound of the gradient nor convergence of the chain is needed.
+
+    Parameters
+    ----------
+    p : int
+        Number of parameters.
+    beta : float
+        Inverse temperature.
+    M : float
+        Smoothness M' of the energy.
+    distance : float
+        Bound of ‖θ₀ − θ*‖: the radius of a ball whose centre is the start.
+    step_size : float
+        h, the mean time of a step.
+    n_steps : int
+        N.
+    psi : float, default=0.0
+        Rashomon threshold.
+    width : float, default=0.0
+        Width s of the smooth threshold, 0 for none.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or the steps are too large: q ≥ 1.
+
+    Examples
+    --------
+    >>> settings = {"p": 10, "beta": 1000.0, "M": 1.0, "distance": 1.0, "step_size": 1e-3}
+    >>> round(accelerated_path_excess(**settings, n_steps=100), 4)
+    0.0154
+    """
+    check_positive(M=M, step_size=step_size)
+    check_nonnegative(distance=distance)
+    check_count(n_steps=n_steps)
+    reached = beta * step_size * n_steps
+    share = accelerated_share(M, reached, n_steps)
+    if not share < 1:
+        raise ValueError(
+            f"the steps are too large for the path to be stable (q = {share:.3g}, and it must be "
+            "below 1): take more steps, or smaller ones"
+        )
+    stationary = expected_excess(p=p, beta=beta * (1 - share), psi=psi, width=width)
+    return stationary + distance**2 / (2 * reached)
+
+
+def accelerated_share(M: float, reached: float, n_steps: int) -> float:
+    """Share q = 4MβT/(N + 1)² of its noise that steps of finite size add to each draw.
+
+    Parameters
+    ----------
+    M : float
+        Smoothness of the energy.
+    reached : float
+        βT.
+    n_steps : int
+        N.
+
+    Examples
+    --------
+    >>> accelerated_share(1.0, 100.0, 99)
+    0.04
+    """
+    return 4 * M * reached / (n_steps + 1) ** 2
+
+
+_THEOREM = "Theorem 2.5 of Ganesh, Thakurta and Upadhyay (2023)"
+
+
+def coupling_distance(*, L: float, m: float, n: int, psi: float = 0.0, width: float = 0.0) -> float:
+    """Bound 4√(2(ψ+s)/m) + 2L/(mn) of the ∞-Wasserstein distance of two neighbours' laws.
+
+    From the proof of Theorem 2.5 of Ganesh, Thakurta and Upadhyay (2023), at any time of the
+    diffusion and in the limit: with the same noise the path with the threshold stays within
+    diam(G) ≤ 2√(2ψ/m) of the one without, and those of neighbours within 2L/(mn). At ψ = 0 it is
+    attained by quadratic losses when 2L is the largest difference of two rows' gradients.
+    For the smooth threshold of width s the first step holds with G enlarged to ψ + s: where the
+    slope is less than 1 both paths are in it, or convexity pulls them together (own derivation).
+
+    Parameters
+    ----------
+    L : float
+        Lipschitz constant of one row's loss on the domain; the ridge may be left out, because it
+        cancels between neighbours.
+    m : float
+        Strong convexity of every row's loss, the ridge included.
+    n : int
+        Number of rows.
+    psi : float, default=0.0
+        Rashomon threshold.
+    width : float, default=0.0
+        Width s of the smooth threshold, 0 for the hard one.
+
+    Raises
+    ------
+    ValueError
+        If the loss is not strongly convex (m ≤ 0), or a number is out of range.
+
+    Examples
+    --------
+    >>> coupling_distance(L=1.0, m=0.5, n=1000)
+    0.004
+    """
+    check_strong_convexity(m, _THEOREM)
+    check_positive(L=L)
+    check_count(n=n)
+    check_nonnegative(psi=psi, width=width)
+    return 4 * math.sqrt(2 * (psi + width) / m) + 2 * L / (m * n)
+
+
+def uniform_stability(*, L: float, m: float, n: int, psi: float = 0.0, width: float = 0.0) -> float:
+    """Bound 4L√(2ψ/m) + 2L²/(mn) of the change of any row's expected loss under one replacement.
+
+    Theorem 2.5 of Ganesh, Thakurta and Upadhyay (2023); at ψ = 0 2L²/(mn), also Corollary
+    E.3 of "On the universality of Langevin diffusion for private Euclidean (convex) optimization".
+    It is L times :func:`coupling_distance`. The term in ψ does not fall with n, because the proof
+    does not use that the Rashomon sets of neighbours overlap.
+
+    Parameters
+    ----------
+    L, m, n, psi, width
+        As in :func:`coupling_distance`.
+
+    Raises
+    ------
+    ValueError
+        If the loss is not strongly convex (m ≤ 0), or a number is out of range.
+
+    Examples
+    --------
+    >>> uniform_stability(L=1.0, m=0.5, n=1000)
+    0.004
+    >>> round(uniform_stability(L=1.0, m=0.5, n=1000, psi=0.02), 3)
+    1.135
+    """
+    return L * coupling_distance(L=L, m=m, n=n, psi=psi, width=width)
+
+
+def population_risk(
+    *,
+    p: int,
+    beta: float,
+    L: float,
+    m: float,
+    n: int,
+    psi: float = 0.0,
+    width: float = 0.0,
+) -> float:
+    """Bound of a draw's expected excess risk on the population the rows were drawn from.
+
+    The sum of :func:`expected_excess` and :func:`uniform_stability`, by Lemma C.16 (Bousquet and
+    Elisseeff 2002) of Ganesh, Thakurta and Upadhyay (2023), whose Theorem 2.6 prints its order
+    only, with L²/(mn) under the root of √(ψ/m); the sum has it outside. The rows must
+    be independent draws of one law, and the risk includes the ridge.
+
+    Parameters
+    ----------
+    p, beta, psi, width
+        As in :func:`~rashomon_explorer.mechanisms.bounds.expected_excess`.
+    L, m, n
+        As in :func:`coupling_distance`.
+
+    Raises
+    ------
+    ValueError
+        If the loss is not strongly convex (m ≤ 0), or a number is out of range.
+
+    Examples
+    --------
+    >>> round(population_risk(p=10, beta=1000.0, L=1.0, m=0.5, n=1000), 6)
+    0.014
+    """
+    empirical = expected_excess(p=p, beta=beta, psi=psi, width=width)
+    return empirical + uniform_stability(L=L, m=m, n=n, psi=psi, width=width)

@@ -1,0 +1,284 @@
+"""Bounds on the hit rate of exact draws."""
+
+import math
+
+import numpy as np
+from scipy.special import gammainc, gammaincc, gammaincinv, logsumexp
+
+from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer._utils.validation import (
+    check_count,
+    check_inner_share,
+    check_nonnegative,
+    check_positive,
+)
+
+
+def guaranteed_hit_rate(p: int, beta: float, psi: float) -> float:
+    """Lower bound of the probability that a draw lies in the Rashomon set, for convex losses.
+
+    [Σ_{j=0..p} p!/(p−j)! (βψ)^{−j}]⁻¹ ≥ 1 − p/(βψ): the cone has the least mass near its tip
+    (own derivation, docs/theory.md §2; Theorem D.6 of Ganesh et al. 2023 needs p²).
+
+    Parameters
+    ----------
+    p : int
+        Number of parameters.
+    beta : float
+        Inverse temperature.
+    psi : float
+        Rashomon threshold.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> round(guaranteed_hit_rate(p=1, beta=10.0, psi=1.0), 4)
+    0.9091
+    """
+    x = beta * psi
+    if x <= 0:
+        return 0.0
+    total = term = 1.0
+    for j in range(1, p + 1):
+        term *= (p - j + 1) / x
+        total += term
+        if total > 1e300:
+            return 0.0
+    return 1 / total
+
+
+def crowded_hit_rate(p: int, beta: float, psi: float) -> float:
+    """Lower bound of the probability that a draw at ψ = 0 lies within ψ, for convex losses.
+
+    β·excess of a draw from exp(−βL) is stochastically below a Gamma(p) variable (docs/theory.md
+    §2), so that P(p, βψ), the regularised incomplete gamma function, bounds it from below.
+
+    Parameters
+    ----------
+    p : int
+        Number of parameters.
+    beta : float
+        Inverse temperature.
+    psi : float
+        Rashomon threshold of the set that is to be hit.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> round(crowded_hit_rate(p=1, beta=10.0, psi=1.0), 5)
+    0.99995
+    """
+    return float(gammainc(p, beta * psi))
+
+
+def expected_excess_bound(p: int, beta: float, psi: float) -> float:
+    """Upper bound p/β + ψ of a draw's expected excess loss, for convex losses.
+
+    Theorem 2.4 of Ganesh et al. (2023).
+
+    Parameters
+    ----------
+    p : int
+    beta : float
+    psi : float
+
+    Examples
+    --------
+    >>> expected_excess_bound(p=10, beta=1000.0, psi=0.02)
+    0.03
+    """
+    return p / beta + psi if beta > 0 else math.inf
+
+
+def sharp_excess_bound(p: int, beta: float, psi: float) -> float:
+    """Upper bound of a draw's expected excess loss that the cone attains, for convex losses.
+
+    p/β + ψ·p/(p + 1)·P(e ≤ ψ) with the cone's P, :func:`guaranteed_hit_rate`: never more than
+    :func:`expected_excess_bound`, and what a plan promises (own derivation, docs/theory.md §8).
+
+    Parameters
+    ----------
+    p : int
+    beta : float
+    psi : float
+
+    Examples
+    --------
+    >>> round(sharp_excess_bound(p=10, beta=4000.0, psi=0.02), 4)
+    0.0184
+    """
+    if beta <= 0:
+        return math.inf
+    within = guaranteed_hit_rate(p, beta, psi) if psi > 0 else 0.0
+    return p / beta + psi * p / (p + 1) * within
+
+
+def beta_for_crowded_hit_rate(p: int, psi: float, hit_rate: float) -> float:
+    """Inverse temperature at which :func:`crowded_hit_rate` promises so much, and hardly more.
+
+    >>> beta = beta_for_crowded_hit_rate(p=11, psi=0.02, hit_rate=0.9)
+    >>> round(beta), crowded_hit_rate(11, beta, 0.02) >= 0.9
+    (770, True)
+    """
+    beta = float(gammaincinv(p, hit_rate)) / psi
+    while crowded_hit_rate(p, beta, psi) < hit_rate:  # an ulp short
+        beta *= 1 + 1e-12
+    return beta
+
+
+def beta_for_hit_rate(p: int, psi: float, hit_rate: float) -> float:
+    """Least inverse temperature at which :func:`guaranteed_hit_rate` promises so much.
+
+    Parameters
+    ----------
+    p : int
+        Number of parameters.
+    psi : float
+        Rashomon threshold, > 0: nothing can be promised of a set without width.
+    hit_rate : float
+        In (0, 1).
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> beta = beta_for_hit_rate(p=11, psi=0.02, hit_rate=0.9)
+    >>> round(beta), guaranteed_hit_rate(11, beta, 0.02) >= 0.9
+    (5445, True)
+    """
+    check_count(p=p)
+    if not (math.isfinite(psi) and psi > 0):
+        raise ValueError(f"psi must be finite and > 0 for a hit rate to be promised, got {psi!r}")
+    check_inner_share(hit_rate=hit_rate)
+    high = p / (1 - hit_rate)  # 1 − p/x is a lower bound of the promise
+    while not guaranteed_hit_rate(p, high, 1.0) >= hit_rate:  # an ulp short
+        high *= 1 + 1e-12
+    high = bisect(lambda x: guaranteed_hit_rate(p, x, 1.0) >= hit_rate, high, 0.0, halvings=100)
+    beta = high / psi
+    while guaranteed_hit_rate(p, beta, psi) < hit_rate:
+        beta = math.nextafter(beta, math.inf)
+    return beta
+
+
+_CELLS = 4096
+_LARGEST_LOG = 700.0
+
+
+def hit_probability(*, p: int, beta: float, psi: float, width: float = 0.0) -> float:
+    """Lower bound of the probability that a draw lies in the Rashomon set.
+
+    For the hard threshold [Σ_{j=0..p} p!/(p−j)!·(βψ)^{−j}]⁻¹ ≥ 1 − p/(βψ), attained by a cone
+    (:func:`rashomon_explorer.mechanisms.planning.guaranteed_hit_rate`, docs/theory.md §2). For the
+    smooth one of width s the same argument ray by ray leaves [1 + A]⁻¹ with the mass outside
+
+        A = p ∫₀^∞ (1 + v/ψ)^{p−1} exp(−β φ_s(v)) dv/ψ,
+
+    bounded above by a sum over cells up to v = s, and exactly beyond.
+
+    Parameters
+    ----------
+    p : int
+        Number of parameters.
+    beta : float
+        Inverse temperature.
+    psi : float
+        Rashomon threshold; 0 gives the bound 0.
+    width : float, default=0.0
+        Width s of the smooth threshold, 0 for the hard one.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> round(hit_probability(p=10, beta=4000.0, psi=0.02), 4)
+    0.8767
+    >>> round(hit_probability(p=10, beta=4000.0, psi=0.02, width=0.01), 3)
+    0.35
+    """
+    check_count(p=p)
+    check_positive(beta=beta)
+    check_nonnegative(psi=psi, width=width)
+    if psi == 0 or width == 0:
+        return guaranteed_hit_rate(p, beta, psi)
+    log_outside = np.logaddexp(_log_rise(p, beta, psi, width), _log_beyond(p, beta, psi, width))
+    return float(1 / (1 + np.exp(log_outside))) if log_outside < _LARGEST_LOG else 0.0
+
+
+def hit_probability_from_excess(*, p: int, beta: float, psi: float) -> float:
+    """Lower bound of the hit probability by the printed road, to compare.
+
+    Theorem D.6 of Ganesh, Thakurta and Upadhyay (2023): 1 − φ − pγ/ψ if the excess is at most
+    ψ + γ with probability 1 − φ. Here φ = P(Gamma(p) > βγ), because β·(L − min L − ψ)⁺ is
+    stochastically at most Gamma(p) for every convex loss, and γ is the best of a grid, each of
+    which is valid. It needs βψ ≫ p² where :func:`hit_probability` needs βψ ≫ p.
+
+    Parameters
+    ----------
+    p : int
+        Number of parameters.
+    beta : float
+        Inverse temperature of the hard threshold's law.
+    psi : float
+        Rashomon threshold; 0 gives the bound 0.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> round(hit_probability_from_excess(p=10, beta=20_000.0, psi=0.02), 3)
+    0.557
+    >>> round(hit_probability(p=10, beta=20_000.0, psi=0.02), 3)
+    0.975
+    """
+    check_count(p=p)
+    check_positive(beta=beta)
+    check_nonnegative(psi=psi)
+    if psi == 0:
+        return 0.0
+    gamma = psi / p * np.linspace(0, 1, _CELLS)
+    bounds = 1 - gammaincc(p, beta * gamma) - p * gamma / psi
+    return max(0.0, float(bounds.max()))
+
+
+def _log_rise(p: int, beta: float, psi: float, width: float) -> float:
+    """Log of a bound of the mass where the smooth threshold still bends, relative to G's."""
+    beyond = np.linspace(0, width, _CELLS + 1)
+    growth = p * np.log1p(beyond / psi)
+    # Each cell: its exact volume, times the density at its near end, where it is largest.
+    volume = growth[1:] + np.log(-np.expm1(growth[:-1] - growth[1:]))
+    return float(logsumexp(volume - beta * beyond[:-1] ** 2 / (2 * width)))
+
+
+def _log_beyond(p: int, beta: float, psi: float, width: float) -> float:
+    """Log of the mass beyond ψ + s, where the smooth threshold is straight, relative to G's."""
+    share = guaranteed_hit_rate(p, beta, psi + width)
+    if share == 0:
+        return np.inf
+    return float(p * np.log1p(width / psi) - beta * width / 2 + np.log(1 / share - 1))

@@ -1,0 +1,121 @@
+"""What one theorem says of one law or path, or why it says nothing."""
+
+import math
+from dataclasses import dataclass, replace
+
+from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer.privacy.guarantee import Guarantee, numbers_of
+
+
+@dataclass(frozen=True, repr=False)
+class Certificate(Shown):
+    """A theorem applied to public numbers.
+
+    Parameters
+    ----------
+    name : str
+        Key in the registry.
+    title : str
+        What it says, in words.
+    source : str
+        Theorem and paper, or "own derivation" with the page that has the proof.
+    guarantee : Guarantee or None
+        Of all draws or chains together; None where the theorem does not apply.
+    applies : bool
+        Whether its conditions hold.
+    why : str
+        Why it does or does not apply, with the numbers.
+    printed : bool, default=False
+        Whether the constants are those that a paper prints and that do not hold. Such a
+        certificate has no guarantee; it is there to be shown beside the sound ones.
+
+    Raises
+    ------
+    ValueError
+        If a guarantee is given where the theorem does not apply or its constants are unsound, or
+        is missing where it applies.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy.notions import pure
+    >>> one = Certificate("oscillation", "a title", "a theorem", pure(0.5), True, "always")
+    >>> one.usable, one.epsilon(0.0)
+    (True, 0.5)
+    """
+
+    name: str
+    title: str
+    source: str
+    guarantee: Guarantee | None
+    applies: bool
+    why: str
+    printed: bool = False
+
+    def __post_init__(self) -> None:
+        """Keep what is not proved from being charged."""
+        if (self.guarantee is not None) != (self.applies and not self.printed):
+            raise ValueError(
+                f"certificate {self.name!r} must have a guarantee exactly if it applies and its "
+                f"constants are sound, got applies={self.applies}, printed={self.printed}, "
+                f"guarantee={self.guarantee!r}"
+            )
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may be charged: it applies, is sound, and promises something."""
+        return self.guarantee is not None and self.guarantee.holds
+
+    def epsilon(self, delta: float) -> float:
+        """Least ε at δ, infinite where it is not usable.
+
+        Raises
+        ------
+        ValueError
+            If ``delta`` is out of range.
+        """
+        return self.guarantee.epsilon(delta) if self.guarantee is not None else math.inf
+
+    def _title(self) -> str:
+        return f"Certificate {self.name}: {self.title}"
+
+    def _facts(self) -> list[Fact]:
+        price = numbers_of(self.guarantee) if self.guarantee is not None else "none"
+        unsound = ", with constants that do not hold" if self.printed else ""
+        applies = f"{'yes' if self.applies else 'no'}{unsound}"
+        return [("applies", applies), ("price", price), ("why", self.why), ("source", self.source)]
+
+
+def for_ledger(certificate: Certificate) -> Certificate:
+    """State what a ledger adds up of a certificate: its pure ε and its ρ of zCDP, or nothing.
+
+    The D_a ≤ aρ that Gaussian DP, zCDP and bounded range prove hold however charges are chosen;
+    μ and trade-off functions are no stopping rule, and what loses some δ outright has no D_a
+    (docs/ledger.md).
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy.notions import gdp
+    >>> one = Certificate("gaussian", "a title", "a theorem", gdp(0.5), True, "always")
+    >>> found = for_ledger(one).guarantee
+    >>> found.rho, found.mu
+    (0.125, inf)
+    """
+    held = certificate.guarantee
+    if held is None:
+        return certificate
+    if held.approximate_epsilon or held.approximate_delta or not math.isfinite(held.rho):
+        why = "a ledger adds up Rényi divergences, and this certificate bounds none"
+        return replace(certificate, guarantee=None, applies=False, why=why)
+    counted = replace(held, notion="zcdp", mu=math.inf, curve=None, orders=())
+    return replace(certificate, guarantee=counted)
+
+
+def refused(name: str, title: str, source: str, why: str, *, printed: bool = False) -> Certificate:
+    """Build a certificate that does not apply, and say why.
+
+    Examples
+    --------
+    >>> refused("localised", "a title", "a theorem", "m = 0").usable
+    False
+    """
+    return Certificate(name, title, source, None, False, why, printed)

@@ -1,0 +1,298 @@
+"""All certificates of a Gibbs law or a path, the best of them, and the largest β they allow."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from scipy.optimize import brentq
+
+from rashomon_explorer._utils.validation import check_count, check_delta, check_epsilon
+from rashomon_explorer.mechanisms.certificates.base import Certificate, for_ledger
+from rashomon_explorer.mechanisms.certificates.gibbs_laws import (
+    GibbsLaw,
+    GibbsTheorem,
+    convex_body,
+    gaussian_gibbs,
+    isoperimetry,
+    oscillation,
+)
+from rashomon_explorer.mechanisms.certificates.localised import localised
+from rashomon_explorer.mechanisms.certificates.paths import PathRun, finite_time, last_iterate, path
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Domain
+from rashomon_explorer.problem.thresholds import Threshold, get_threshold
+
+GIBBS: dict[str, GibbsTheorem] = {
+    "oscillation": oscillation,
+    "localised": localised,
+    "gaussian_gibbs": gaussian_gibbs,
+    "isoperimetry": isoperimetry,
+    "convex_body": convex_body,
+}
+PATH: dict[str, Callable[[PathRun], Certificate]] = {
+    "path": path,
+    "last_iterate": last_iterate,
+    "finite_time": finite_time,
+}
+
+_LOG_CAP = 700.0  # of β: no temperature is beyond the range of doubles
+_LEAST = 1e-300  # stands for δ = 0 where logarithms are compared
+
+
+def gibbs_certificates(
+    constants: Constants,
+    domain: Domain,
+    *,
+    psi: float,
+    beta: float,
+    delta: float,
+    n_draws: int = 1,
+    width: float = 0.0,
+    interior: bool = False,
+    ledger: bool = False,
+) -> tuple[Certificate, ...]:
+    """Every certificate of exact draws from a thresholded Gibbs law, the best at δ first.
+
+    Reads no row. Those that do not apply are last, with the reason in ``why``.
+
+    Parameters
+    ----------
+    constants : Constants
+        Of a convex loss.
+    domain : Domain
+        The one that the constants are of.
+    psi : float
+        Rashomon threshold.
+    beta : float
+        Inverse temperature.
+    delta : float
+        Total δ of all draws, in [0, 1).
+    n_draws : int, default=1
+        Draws; each certificate's guarantee is that of all of them together.
+    width : float, default=0.0
+        Width s of the smooth threshold, 0 for the hard one.
+    interior : bool, default=False
+        Whether for every data set the minimiser over ℝᵖ is inside the domain.
+    ledger : bool, default=False
+        Whether each is to state only what a ledger adds up.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> ball = Ball(1.0)
+    >>> constants = Constants.of("logistic", n=1000, p=1, domain=ball, row_bound=0.5, ridge=1.0)
+    >>> found = gibbs_certificates(constants, ball, psi=0.1, beta=1500.0, delta=1e-6)
+    >>> [(one.name, round(one.epsilon(1e-6), 2)) for one in found[:2]]
+    [('localised', 0.43), ('oscillation', 1.5)]
+    """
+    check_delta(delta)
+    check_count(n_draws=n_draws)
+    law = GibbsLaw(constants, domain, psi, beta, width, interior)
+    found = [theorem(law, delta=delta, n_draws=n_draws) for theorem in GIBBS.values()]
+    return _sorted(map(for_ledger, found) if ledger else found, delta)
+
+
+def path_certificates(
+    constants: Constants,
+    domain: Domain,
+    *,
+    psi: float,
+    beta: float,
+    step_size: float,
+    n_steps: int,
+    delta: float,
+    threshold: str | Threshold = "smooth",
+    n_chains: int = 1,
+    interior: bool = False,
+) -> tuple[Certificate, ...]:
+    """Every certificate of a run of noisy gradient chains, the best at δ first; reads no row.
+
+    They are of different releases: ``path`` of every iterate, ``last_iterate`` of the last alone.
+    Those that do not apply are last, with the reason in ``why``.
+
+    Parameters
+    ----------
+    constants : Constants
+    domain : Domain
+        The one that the constants are of.
+    psi : float
+        Rashomon threshold.
+    beta : float
+        Inverse temperature.
+    step_size : float
+        h.
+    n_steps : int
+        N.
+    delta : float
+        δ in [0, 1) at which they are compared.
+    threshold : {"smooth", "hard", "gaussian"} or Threshold, default="smooth"
+        ``"hard"`` at ψ = 0 is none at all.
+    n_chains : int, default=1
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> ball = Ball(1.0)
+    >>> constants = Constants.of("logistic", n=1000, p=1, domain=ball, row_bound=0.5, ridge=1.0)
+    >>> steps = {"step_size": 1e-4, "n_steps": 10_000, "delta": 1e-6, "threshold": "hard"}
+    >>> found = path_certificates(constants, ball, psi=0.0, beta=1000.0, **steps)
+    >>> [(one.name, round(one.epsilon(1e-6), 3)) for one in found]
+    [('last_iterate', 0.068), ('path', 1.96), ('finite_time', inf)]
+    """
+    check_delta(delta)
+    shape = get_threshold(threshold, psi)
+    run = PathRun(constants, domain, psi, beta, step_size, n_steps, shape, n_chains, interior)
+    return _sorted((theorem(run) for theorem in PATH.values()), delta)
+
+
+def best_certificate(certificates: Iterable[Certificate], delta: float) -> Certificate:
+    """Certificate of least ε at δ among those that may be charged.
+
+    Parameters
+    ----------
+    certificates : iterable of Certificate
+        Of one release; leave out those of another, such as ``last_iterate`` where the path is
+        shown.
+    delta : float
+        δ in [0, 1).
+
+    Returns
+    -------
+    Certificate
+        One with a guarantee that is finite at δ.
+
+    Raises
+    ------
+    ValueError
+        If none is; the message has every reason.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> constants = Constants.of("logistic", n=1000, p=2, domain=Ball(1.0), row_bound=1.0)
+    >>> every = gibbs_certificates(constants, Ball(1.0), psi=0.1, beta=500.0, delta=0.0)
+    >>> best_certificate(every, 0.0).name
+    'oscillation'
+    """
+    certificates = list(certificates)
+    usable = [one for one in certificates if one.usable and math.isfinite(one.epsilon(delta))]
+    if not usable:
+        reasons = "; ".join(f"{one.name}: {_objection(one, delta)}" for one in certificates)
+        raise ValueError(
+            f"no certificate holds at delta = {delta:g}: {reasons or 'none was given'}"
+        )
+    return min(usable, key=lambda one: one.epsilon(delta))
+
+
+def largest_beta(
+    constants: Constants,
+    domain: Domain,
+    *,
+    psi: float,
+    epsilon: float,
+    delta: float,
+    n_draws: int = 1,
+    width: float = 0.0,
+    interior: bool = False,
+    ledger: bool = False,
+) -> tuple[float, Certificate]:
+    """Largest β that a certificate allows exact draws for a budget, and that certificate.
+
+    Every certificate's ε grows with β. The search starts from ε/(k·osc), which the sum of k pure
+    prices allows, and looks with each certificate for more than the best so far. Reads no row.
+
+    Parameters
+    ----------
+    constants, domain, psi, n_draws, width, interior, ledger
+        As in :func:`gibbs_certificates`.
+    epsilon, delta : float
+        Total budget of all draws, ε > 0.
+
+    Returns
+    -------
+    beta : float
+    certificate : Certificate
+        At that β; its ``epsilon(delta)`` is at most ``epsilon``.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> ball = Ball(1.0)
+    >>> constants = Constants.of("logistic", n=1000, p=1, domain=ball, row_bound=0.5, ridge=1.0)
+    >>> beta, by = largest_beta(constants, ball, psi=0.0, epsilon=1.0, delta=1e-6)
+    >>> round(beta), by.name, by.epsilon(1e-6) <= 1.0
+    (144386, 'gaussian_gibbs', True)
+    """
+    check_epsilon(epsilon)
+    check_delta(delta)
+    check_count(n_draws=n_draws)
+    law = GibbsLaw(constants, domain, psi, 1.0, width, interior)
+    # A hair less, so that the sum of prices does not pass ε by an ulp.
+    beta = epsilon / (n_draws * constants.priced_osc) * (1 - 1e-12)
+    best = oscillation(replace(law, beta=beta), delta=delta, n_draws=n_draws)
+    best = for_ledger(best) if ledger else best
+    for theorem in GIBBS.values():
+
+        def at(beta: float, theorem: GibbsTheorem = theorem) -> Certificate:
+            found = theorem(replace(law, beta=beta), delta=delta, n_draws=n_draws)
+            return for_ledger(found) if ledger else found
+
+        if _spent(at(beta), epsilon) <= delta:
+            colder, found = _largest(at, beta, epsilon, delta)
+            # δ at ε may have been rounded; ε at δ is what is promised.
+            if found.epsilon(delta) <= epsilon:
+                beta, best = colder, found
+    return beta, best
+
+
+def _largest(
+    at: Callable[[float], Certificate], low: float, epsilon: float, delta: float
+) -> tuple[float, Certificate]:
+    """Largest β within (ε, δ) and its certificate, from one that is; δ at ε grows with β."""
+    high = 2 * low
+    while _spent(at(high), epsilon) <= delta:
+        low, high = high, 2 * high
+        if math.log(high) > _LOG_CAP:
+            return low, at(low)
+
+    def surplus(log_beta: float) -> float:
+        spent = _spent(at(math.exp(log_beta)), epsilon)
+        return math.log(max(spent, _LEAST)) - math.log(max(delta, _LEAST))
+
+    root = math.exp(brentq(surplus, math.log(low), math.log(high), xtol=1e-10, rtol=1e-13))
+    hair = 1e-12
+    while root > low:
+        found = at(root)
+        if found.epsilon(delta) <= epsilon:
+            return root, found
+        root *= 1 - hair
+        hair *= 4
+    return low, at(low)
+
+
+def _spent(certificate: Certificate, epsilon: float) -> float:
+    """δ at ε, which takes less time than ε at δ."""
+    return certificate.guarantee.delta(epsilon) if certificate.guarantee is not None else 1.0
+
+
+def _sorted(certificates: Iterable[Certificate], delta: float) -> tuple[Certificate, ...]:
+    return tuple(sorted(certificates, key=lambda one: (not one.usable, one.epsilon(delta))))
+
+
+def _objection(certificate: Certificate, delta: float) -> str:
+    return f"infinite at δ = {delta:g}" if certificate.usable else certificate.why

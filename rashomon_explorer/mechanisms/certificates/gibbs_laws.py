@@ -1,0 +1,291 @@
+"""A thresholded Gibbs law by its public numbers, and what theorems promise of exact draws of it."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
+from rashomon_explorer.mechanisms.certificates.base import Certificate, refused
+from rashomon_explorer.mechanisms.planning.sensitivity import (
+    data_lipschitz,
+    data_slope,
+    gradient_sensitivity,
+)
+from rashomon_explorer.privacy.composition import repeated_bounded_range
+from rashomon_explorer.privacy.conversions import bounded_range_mu
+from rashomon_explorer.privacy.guarantee import ADJACENCY
+from rashomon_explorer.privacy.notions import gdp, zcdp
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Domain
+
+# Name, title and source of each certificate.
+_OSCILLATION = (
+    "oscillation",
+    "the losses of neighbours differ by a small range",
+    "Theorem 2.1 of Ganesh et al. 2023; Cesar and Rogers 2021, Lemma 3.5",
+)
+_GAUSSIAN = (
+    "gaussian_gibbs",
+    "a strongly convex law is as hard to tell apart as two normal laws",
+    "Gopi, Lee and Liu 2022 (Corollary 5.2 of Bok, Su and Altschuler 2024); with a threshold: own "
+    "derivation, docs/certificates.md",
+)
+_ISOPERIMETRY = (
+    "isoperimetry",
+    "a log-Sobolev inequality concentrates the privacy loss",
+    "Theorem 2.7 of Ganesh et al. 2023, with Herbst's argument and explicit constants "
+    "(docs/certificates.md)",
+)
+_CONVEX_BODY = (
+    "convex_body",
+    "a convex law on a bounded domain, as the limit of a chain",
+    "Corollary 5.4 of Bok, Su and Altschuler 2024",
+)
+_NO_RIDGE = "needs a strongly convex loss, and m = 0: give the problem a ridge > 0"
+_RIDGED = (ADJACENCY, "the loss is convex and its ridge is m", "the draw is exact")
+
+
+@dataclass(frozen=True)
+class GibbsLaw:
+    """Law ∝ exp(−β·φ(L − L̂ − ψ)) on a convex domain, by its public numbers.
+
+    φ is the hard threshold max(v, 0) or the smooth one of width s, L convex, and L̂ a minimum
+    known to within τ = ``constants.gap_tolerance`` from above.
+
+    Parameters
+    ----------
+    constants : Constants
+    domain : Domain
+        The one that the constants are of.
+    psi : float
+        Rashomon threshold ψ ≥ 0.
+    beta : float
+        Inverse temperature β > 0.
+    width : float, default=0.0
+        Width s of the smooth threshold, 0 for the hard one.
+    interior : bool, default=False
+        Whether for every data set the minimiser over ℝᵖ is inside the domain.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or the constants are not the domain's.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> ball = Ball(1.0)
+    >>> constants = Constants.of("logistic", n=500, p=2, domain=ball, row_bound=1.0, ridge=0.1)
+    >>> round(GibbsLaw(constants, ball, psi=0.1, beta=100.0).slope, 6)
+    0.002924
+    """
+
+    constants: Constants
+    domain: Domain
+    psi: float
+    beta: float
+    width: float = 0.0
+    interior: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse numbers for which no theorem is stated."""
+        check_nonnegative(psi=self.psi, width=self.width)
+        check_positive(beta=self.beta)
+        data_lipschitz(self.constants, self.domain)
+
+    @property
+    def slope(self) -> float:
+        """Δ = 2L₀/n, Lipschitz constant of L_D − L_D'; the ridge cancels and is not in L₀."""
+        return data_slope(self.constants, self.domain)
+
+    @property
+    def energy_slope(self) -> float:
+        """Δ_ψ, Lipschitz constant of the difference of the thresholded losses."""
+        return gradient_sensitivity(
+            self.constants,
+            self.psi,
+            width=self.width,
+            interior=self.interior,
+            data_slope=self.slope,
+        )
+
+    @property
+    def tolerance(self) -> float:
+        """τ."""
+        return self.constants.gap_tolerance
+
+    @property
+    def lowered(self) -> float:
+        """ψ + τ + s/2: φ(L − L̂ − ψ) differs from L by a range of at most this."""
+        return self.psi + self.tolerance + self.width / 2
+
+    @property
+    def bare(self) -> bool:
+        """Whether nothing is thresholded: ψ = 0, and no width."""
+        return self.psi == 0 and self.width == 0
+
+    def in_words(self) -> str:
+        """Say which law it is."""
+        shape = f", width s = {self.width:.3g}" if self.width else ""
+        return f"β = {self.beta:.4g}, ψ = {self.psi:.3g}{shape}, n = {self.constants.n}"
+
+
+class GibbsTheorem(Protocol):
+    """A theorem on exact draws from a Gibbs law of a convex loss.
+
+    ``n_draws`` are settled beforehand, and the certificate is of all of them together. ``delta`` is
+    their total δ, at which it is to be best: only ``localised`` looks at it, the others' notions
+    have a price at every δ.
+    """
+
+    def __call__(self, law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
+        """Apply it to public numbers."""
+        ...
+
+
+def oscillation(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
+    """η-bounded range with η = β·(osc + 2τ), for every ψ and every shape of the threshold.
+
+    If L_D − L_D' ∈ [a, b] on the domain, then so is the difference of the thresholded losses up
+    to the minimum's error τ on either side (docs/theory.md §1). Needs no convexity. It is η-DP
+    for one draw; k draws cost the optimum for bounded range, at most kη²/8-zCDP.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> constants = Constants.of("logistic", n=1000, p=2, domain=Ball(1.0), row_bound=1.0)
+    >>> law = GibbsLaw(constants, Ball(1.0), psi=0.1, beta=500.0)
+    >>> round(oscillation(law, delta=0.0).epsilon(0.0), 5)
+    1.0
+    """
+    check_count(n_draws=n_draws)
+    eta = law.beta * law.constants.priced_osc
+    why = f"holds for every ψ: η = β·osc = {eta:.4g} a draw ({law.in_words()})"
+    return Certificate(*_OSCILLATION, repeated_bounded_range(eta, n_draws), True, why)
+
+
+def gaussian_gibbs(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
+    """μ-GDP with μ = Δ√(β/m) + 2μ(c), c = β(ψ + τ + s/2), for a loss with ridge.
+
+    exp(−βL) is βm-strongly convex and neighbours' energies differ by a βΔ-Lipschitz function, so
+    that exact draws of it are Δ√(β/m)-GDP on any convex domain, which quadratic losses attain. The
+    threshold, and at ψ = 0 the error τ of the minimum, changes each law's log density by a range
+    of at most c; a pair of range c is μ(c)-GDP (``bounded_range_mu``), and Gaussian trade-offs of
+    three pairs in a row add up. So the threshold is nearly free while βψ is small, and
+    ruinous once it is not.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> ball = Ball(1.0)
+    >>> constants = Constants.of("logistic", n=1000, p=1, domain=ball, row_bound=0.5, ridge=1.0)
+    >>> law = GibbsLaw(constants, ball, psi=0.0, beta=40_000.0)
+    >>> round(gaussian_gibbs(law, delta=1e-6).guarantee.mu, 3)
+    0.125
+    """
+    check_count(n_draws=n_draws)
+    m = law.constants.m
+    if not m > 0:
+        return refused(*_GAUSSIAN, _NO_RIDGE)
+    bare = law.slope * math.sqrt(law.beta / m)
+    change = law.beta * law.lowered
+    raised = 2 * bounded_range_mu(change)
+    guarantee = replace(
+        gdp(mu=math.sqrt(n_draws) * (bare + raised)),
+        theorem="strongly convex Gibbs law (Gopi, Lee and Liu 2022; docs/certificates.md)",
+        assumptions=_RIDGED,
+    )
+    why = (
+        f"m = {m:.3g}: μ = Δ√(β/m) = {bare:.4g}, and {raised:.3g} more because the threshold "
+        f"changes log densities by β(ψ + τ + s/2) = {change:.3g} ({law.in_words()})"
+    )
+    return Certificate(*_GAUSSIAN, guarantee, True, why)
+
+
+def isoperimetry(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
+    """ρ-zCDP with ρ = β²Δ_ψ²/(2c), c the log-Sobolev constant of the law of a loss with ridge.
+
+    Both neighbours' laws satisfy the inequality with c = βm·e^(−βℓ) for βℓ ≤ 1 and m/(eℓ) beyond,
+    ℓ = ψ + τ + s/2 (Lemma D.4 of Ganesh et al. 2023), also on a convex domain. With h the
+    difference of the energies and K(s) = log E e^(sh), Herbst's argument gives
+    (K(s)/s)' ≤ β²Δ_ψ²/(2c), and the Rényi divergence of order α is
+    (α/(α − 1))·(K(α)/α − K(1)) ≤ αβ²Δ_ψ²/(2c), in both directions. At ψ = 0 it is the zCDP
+    part of :func:`gaussian_gibbs`, which says more.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> ball = Ball(1.0)
+    >>> constants = Constants.of("logistic", n=1000, p=1, domain=ball, row_bound=0.5, ridge=1.0)
+    >>> law = GibbsLaw(constants, ball, psi=0.1, beta=1.0)
+    >>> round(isoperimetry(law, delta=1e-6).guarantee.rho, 3)
+    0.95
+    """
+    check_count(n_draws=n_draws)
+    m = law.constants.m
+    if not m > 0:
+        return refused(*_ISOPERIMETRY, _NO_RIDGE)
+    if law.bare:
+        why = "at ψ = 0 it is the zCDP part of gaussian_gibbs, which says more"
+        return refused(*_ISOPERIMETRY, why)
+    slope, constant = law.energy_slope, log_sobolev(law.beta, law.constants.m, law.lowered)
+    rho = (law.beta * slope) ** 2 / (2 * constant)
+    guarantee = replace(
+        zcdp(rho=n_draws * rho),
+        theorem="log-Sobolev inequality of a Gibbs law (Theorem 2.7 of Ganesh et al. 2023, own "
+        "constants)",
+        assumptions=_RIDGED,
+    )
+    why = (
+        f"m = {m:.3g}: c = {constant:.4g}, and one record moves the thresholded gradient by up to "
+        f"{slope:.4g}, so that ρ = {rho:.4g} ({law.in_words()})"
+    )
+    return Certificate(*_ISOPERIMETRY, guarantee, True, why)
+
+
+def log_sobolev(beta: float, m: float, level: float) -> float:
+    """c, the largest aβm·exp(−aβℓ) over 0 ≤ a ≤ 1, ℓ how far the threshold lifts the loss.
+
+    Examples
+    --------
+    >>> log_sobolev(beta=10.0, m=0.5, level=0.0)
+    5.0
+    """
+    raised = beta * level
+    share = min(1.0, 1 / raised) if raised > 0 else 1.0
+    return share * beta * m * math.exp(-share * raised)
+
+
+def convex_body(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
+    """μ-GDP with μ = √(2βΔ_ψD), D the diameter, for convex losses with or without ridge.
+
+    Corollary 5.4 of Bok, Su and Altschuler 2024, on the limit of a chain's last iterate, has
+    2√(LD) for energies that are L-Lipschitz, whose differences are 2L-Lipschitz, which is all that
+    is used: here they are βΔ_ψ-Lipschitz. At ψ = 0 the minimum's error changes both log densities
+    by a range of βτ and adds 2μ(βτ) (``bounded_range_mu``). Better than bounded range only for
+    large prices.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> constants = Constants.of("logistic", n=1000, p=2, domain=Ball(1.0), row_bound=1.0)
+    >>> law = GibbsLaw(constants, Ball(1.0), psi=0.0, beta=5000.0)
+    >>> round(convex_body(law, delta=1e-6).guarantee.mu, 2)
+    5.41
+    """
+    check_count(n_draws=n_draws)
+    slope, diameter = law.energy_slope, law.domain.diameter
+    mu = math.sqrt(2 * law.beta * slope * diameter)
+    if law.bare:
+        mu += 2 * bounded_range_mu(law.beta * law.tolerance)
+    guarantee = replace(
+        gdp(mu=math.sqrt(n_draws) * mu),
+        theorem="convex Gibbs law on a bounded domain (Corollary 5.4 of Bok, Su and Altschuler "
+        "2024)",
+        assumptions=(ADJACENCY, "the loss is convex", "the draw is exact"),
+    )
+    why = (
+        f"energies' slopes differ by at most βΔ = {law.beta * slope:.4g} on a domain of "
+        f"diameter {diameter:.3g}: μ = {mu:.4g} ({law.in_words()})"
+    )
+    return Certificate(*_CONVEX_BODY, guarantee, True, why)

@@ -1,0 +1,212 @@
+"""Strongly convex losses: neighbours differ little where the draws are, by the tail of a cone."""
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import gammainccinv, gammaln
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.validation import check_count
+from rashomon_explorer.mechanisms.certificates.base import Certificate, refused
+from rashomon_explorer.mechanisms.certificates.gibbs_laws import GibbsLaw
+from rashomon_explorer.privacy.composition import repeated_bounded_range
+from rashomon_explorer.privacy.guarantee import Guarantee
+
+# How much of δ goes to draws that are far out; the rest is for composition, where there is any.
+_SHARES = (1 - 1e-9, 0.9, 0.5, 0.1, 0.01)
+_MANY_TERMS = 30  # for which numpy is quicker than a loop
+_LOCALISED = (
+    "localised",
+    "the draws stay near the minimiser, where neighbours' losses differ by less",
+    "own derivation, docs/certificates.md",
+)
+
+
+def localised(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
+    """δ'-approximate DP from where an m-strongly convex law has its mass.
+
+    Let Δ be the Lipschitz constant of L_D − L_D', q the excess that a draw is above with
+    probability at most δ' (:func:`excess_quantile`, for either neighbour), and
+
+        b(e) = Δ(√(2e/m) + Δ/m) + τ,   f(e) = max{b(e) − max(ψ − e, 0), 0}.
+
+    Then a draw is (ε₁, δ')-DP with ε₁ = β·(b(q) + J), J an upper bound of E f(e) under the cone's
+    law; and, but for parts of mass δ' of both laws, it is η-bounded-range with
+    η = β·max{Δ(2r + Δ/m), Δ(r + Δ/m) + τ}, r = √(2q/m). So k draws,
+    but for parts of mass kδ', are k·min(ε₁, η)-DP and cost no more than k draws of range
+    min(2ε₁, η). The proof is in docs/certificates.md.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.constants import Constants
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> ball = Ball(1.0)
+    >>> constants = Constants.of("logistic", n=1000, p=1, domain=ball, row_bound=0.5, ridge=1.0)
+    >>> law = GibbsLaw(constants, ball, psi=0.1, beta=1500.0)
+    >>> round(localised(law, delta=1e-6).epsilon(1e-6), 3)
+    0.434
+    """
+    check_count(n_draws=n_draws)
+    m = law.constants.m
+    if not m > 0:
+        why = "needs a strongly convex loss, and m = 0: without ridge no radius holds the draws"
+        return refused(*_LOCALISED, why)
+    if not delta > 0:
+        why = "needs δ > 0, which pays for draws far from the minimiser; δ = 0 was asked for"
+        return refused(*_LOCALISED, why)
+    shares = _SHARES if n_draws > 1 else _SHARES[:1]
+    failures = [share * delta / n_draws for share in shares]
+    every = [_draws(law, failure, n_draws) for failure in failures]
+    # What its zCDP says, which is quick: any share is sound.
+    best = min(every, key=lambda one: replace(one, curve=None).epsilon(delta))
+    lost = best.approximate_delta / n_draws
+    reach = math.sqrt(2 * _quantile(law, lost) / m)
+    why = (
+        f"m = {m:.3g} keeps a draw within {reach:.3g} of the minimiser but for probability "
+        f"{lost:.2g} ({law.in_words()})"
+    )
+    return Certificate(*_LOCALISED, best, True, why)
+
+
+def _draws(law: GibbsLaw, failure: float, n_draws: int) -> Guarantee:
+    """Both notions, which set aside the same δ'; what is ε₁-DP has range 2ε₁."""
+    quantile = _quantile(law, failure)
+    epsilon, eta = _one_sided(law, quantile), _range(law, quantile)
+    bounded = repeated_bounded_range(min(eta, 2 * epsilon), n_draws)
+    return replace(
+        bounded,
+        notion="approximate",
+        theorem="localised oscillation of a strongly convex Gibbs law (docs/certificates.md)",
+        pure_epsilon=n_draws * min(epsilon, eta),
+        approximate_delta=n_draws * failure,
+        assumptions=(*bounded.assumptions, "the loss is convex with ridge m", "draws are exact"),
+    )
+
+
+def _one_sided(law: GibbsLaw, quantile: float) -> float:
+    """ε₁ of one draw."""
+    edge = _edge(law)
+    top = law.psi + law.tolerance + law.width
+    mass, mean = mean_above(law.constants.p, law.beta, top, min(edge, top))
+    raised = min(mass * _difference(law, mean), law.constants.priced_osc)
+    return law.beta * min(raised + _difference(law, quantile), law.constants.priced_osc)
+
+
+def _range(law: GibbsLaw, quantile: float) -> float:
+    """η of one draw."""
+    shift = law.slope / law.constants.m
+    reach = math.sqrt(2 * quantile / law.constants.m)
+    across = law.slope * min(2 * reach + shift, law.domain.diameter)
+    beyond = law.slope * min(reach + shift, law.domain.diameter) + law.tolerance
+    return law.beta * min(max(across, beyond), law.constants.priced_osc)
+
+
+def _difference(law: GibbsLaw, excess: float) -> float:
+    """b(e): how far apart the losses are, above their minima, at an excess e of either."""
+    reach = math.sqrt(2 * excess / law.constants.m) + law.slope / law.constants.m
+    return law.slope * min(reach, law.domain.diameter) + law.tolerance
+
+
+def _edge(law: GibbsLaw) -> float:
+    """Largest excess e ≥ 0 with b(e) ≤ ψ − e, below which both losses are below the threshold."""
+    room = law.psi - law.slope**2 / law.constants.m - law.tolerance
+    if room <= 0:
+        return 0.0
+    half = law.slope / math.sqrt(2 * law.constants.m)
+    root = room / (half + math.sqrt(half**2 + room))  # of t² + 2·half·t = room, t² = e
+    return root**2
+
+
+def _quantile(law: GibbsLaw, failure: float) -> float:
+    """q, for a threshold that the minimum's error and the smooth rise lift.
+
+    The smooth law is below the hard one at ψ + s, and (as φ(v) ≥ v − s/2) its excess over
+    ψ + s/2 is below a Gamma variable: both hold.
+    """
+    p, beta, base = law.constants.p, law.beta, law.psi + law.tolerance
+    hard = excess_quantile(p, beta, base + law.width, failure)
+    if not law.width:
+        return hard
+    return min(hard, base + law.width / 2 + excess_quantile(p, beta, 0.0, failure))
+
+
+@lru_cache(maxsize=1024)  # a certificate's words ask for it again
+def excess_quantile(p: int, beta: float, level: float, failure: float) -> float:
+    """Excess L − min L that a draw is above with probability at most ``failure``.
+
+    For convex L and the hard threshold at ``level``, x = β·level and z = β·excess, a draw is
+    stochastically below the law of density ∝ z^(p−1)·exp(−max(z − x, 0)), a cone's (by
+    Brunn–Minkowski and a monotone likelihood ratio, docs/theory.md §2), so that for y ≥ 0
+
+        P(z > x + y) ≤ e^(−y)·T_{p−1}(x + y)/T_p(x),   T_k(z) = Σ_{j≤k} z^j/j!.
+
+    At ``level`` = 0, the threshold's height above the minimum, this is the Gamma(p) tail. Never
+    less than ``level``.
+
+    Examples
+    --------
+    >>> round(excess_quantile(1, beta=10.0, level=0.0, failure=1e-6), 4)
+    1.3816
+    >>> excess_quantile(2, beta=1e4, level=0.1, failure=1e-6) < 0.1015
+    True
+    """
+    x = beta * level
+    wanted = math.log(failure)
+    least = _log_exponential_sum(p, x)
+
+    def surplus(y: float) -> float:
+        return _log_exponential_sum(p - 1, x + y) - y - least - wanted
+
+    if surplus(0.0) <= 0:
+        return level
+    # The Gamma law, of level 0, has the larger tail above its threshold.
+    high = float(gammainccinv(p, failure)) * (1 + 1e-9) + 1e-9
+    y = brentq(surplus, 0.0, high, xtol=1e-12, rtol=1e-13)
+    return level + float(y) * (1 + 1e-10) / beta
+
+
+def mean_above(p: int, beta: float, level: float, least: float) -> tuple[float, float]:
+    """Mass of the cone's law above an excess ``least`` ≤ ``level``, and its mean excess there.
+
+    With H = x^p/p!/T_p(x) the mass below ``level``, r = ``least``/``level`` and the law of
+    :func:`excess_quantile`: 1 − H·r^p, and [p/β + H·level·p/(p+1)·(1 − r^(p+1))]/(1 − H·r^p).
+
+    Examples
+    --------
+    >>> mean_above(1, beta=10.0, level=0.0, least=0.0)
+    (1.0, 0.1)
+    >>> [round(value, 4) for value in mean_above(1, beta=10.0, level=1.0, least=0.0)]
+    [1.0, 0.5545]
+    """
+    x = beta * level
+    if x <= 0:
+        return 1.0, p / beta
+    inside = math.exp(p * math.log(x) - float(gammaln(p + 1)) - _log_exponential_sum(p, x))
+    share = least / level
+    mass = max(1 - inside * share**p, 1e-12)  # more mass only raises what is built on it
+    total = p / beta + inside * level * p / (p + 1) * (1 - share ** (p + 1))
+    return mass, total / mass
+
+
+def _log_exponential_sum(k: int, z: float) -> float:
+    """Logarithm of T_k(z)."""
+    if z <= 0 or k == 0:
+        return 0.0
+    factorials = _log_factorials(k)
+    if k < _MANY_TERMS:
+        log_z = math.log(z)
+        few = [power * log_z - one for power, one in enumerate(factorials.tolist())]
+        top = max(few)
+        return top + math.log(math.fsum(math.exp(term - top) for term in few))
+    terms = np.arange(k + 1) * math.log(z) - factorials
+    top = float(terms.max())
+    return top + math.log(float(np.exp(terms - top).sum()))
+
+
+@lru_cache(maxsize=64)  # a search asks for the same ones hundreds of times
+def _log_factorials(k: int) -> FloatArray:
+    """Logarithms of 0!, …, k!."""
+    return np.asarray(gammaln(np.arange(1.0, k + 2.0)))

@@ -1,0 +1,283 @@
+"""A run of noisy gradient chains by its public numbers, and what theorems promise of it."""
+
+import math
+from dataclasses import dataclass, replace
+
+from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
+from rashomon_explorer.mechanisms.certificates.base import Certificate, refused
+from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee, path_guarantee
+from rashomon_explorer.mechanisms.planning.sensitivity import data_slope, gradient_sensitivity
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.notions import gdp
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Domain
+from rashomon_explorer.problem.thresholds import (
+    GaussianThreshold,
+    HardThreshold,
+    SmoothThreshold,
+    Threshold,
+    get_threshold,
+)
+
+# Name, title and source of each certificate.
+_PATH = (
+    "path",
+    "every iterate of every chain may be shown",
+    "Lemma 2.2 of Ganesh et al. 2023; Theorem 4.1 of Bok, Su and Altschuler 2024",
+)
+_LAST = (
+    "last_iterate",
+    "nothing of a chain but its last iterate is ever shown",
+    "Theorems 4.2 and 4.3 of Bok, Su and Altschuler 2024",
+)
+_FINITE = (
+    "finite_time",
+    "the Langevin diffusion, stopped at time T",
+    "limit of Theorem 4.2 of Bok, Su and Altschuler 2024 (own derivation, docs/certificates.md)",
+)
+
+
+@dataclass(frozen=True)
+class PathRun:
+    """Chains θ ← Π(θ − hβg(θ) + √(2h) ξ) of full gradients, by their public numbers.
+
+    Parameters
+    ----------
+    constants : Constants
+    domain : Domain
+        The one that the constants are of.
+    psi : float
+        Rashomon threshold ψ ≥ 0.
+    beta : float
+        Inverse temperature β > 0.
+    step_size : float
+        h.
+    n_steps : int
+        N, settled beforehand.
+    threshold : Threshold
+    n_chains : int, default=1
+    interior : bool, default=False
+        Whether for every data set the minimiser over ℝᵖ is inside the domain.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or the constants are not those of the domain.
+    """
+
+    constants: Constants
+    domain: Domain
+    psi: float
+    beta: float
+    step_size: float
+    n_steps: int
+    threshold: Threshold
+    n_chains: int = 1
+    interior: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse numbers for which no theorem is stated."""
+        check_nonnegative(psi=self.psi)
+        check_positive(beta=self.beta, step_size=self.step_size)
+        check_count(n_steps=self.n_steps, n_chains=self.n_chains)
+        data_slope(self.constants, self.domain)
+        object.__setattr__(self, "threshold", get_threshold(self.threshold, self.psi))
+
+    @property
+    def hard(self) -> bool:
+        """Whether the gradient jumps at the edge."""
+        return isinstance(self.threshold, HardThreshold)
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the gradient is a mean over random points."""
+        return isinstance(self.threshold, GaussianThreshold)
+
+    @property
+    def width(self) -> float:
+        """Width s of the smooth threshold, or 0."""
+        return self.threshold.width if isinstance(self.threshold, SmoothThreshold) else 0.0
+
+    @property
+    def bare(self) -> bool:
+        """Whether nothing is thresholded."""
+        return not (self.hard or self.gaussian or self.width)
+
+    @property
+    def sensitivity(self) -> float:
+        """Δ of the gradient that runs.
+
+        Random points are noise that no record influences; given them each point's gradient moves
+        by the hard threshold's Δ, and they leave the domain, so that ``interior`` does not help.
+        """
+        psi = 0.0 if self.bare else self.psi
+        inside = self.interior and not self.gaussian
+        return gradient_sensitivity(
+            self.constants,
+            psi,
+            width=self.width,
+            interior=inside,
+            data_slope=data_slope(self.constants, self.domain),
+        )
+
+    @property
+    def bend(self) -> float:
+        """Smoothness M + L²/s of the energy; infinite where the gradient jumps."""
+        if self.hard or self.gaussian:
+            return math.inf
+        return self.constants.M + (self.constants.L**2 / self.width if self.width else 0.0)
+
+    @property
+    def time(self) -> float:
+        """T = Nh."""
+        return self.n_steps * self.step_size
+
+    def in_words(self) -> str:
+        """Say which run it is."""
+        shape = "no" if self.bare else f"the {self.threshold.name}"
+        return (
+            f"{self.n_steps} steps of {self.step_size:.3g} at β = {self.beta:.4g} with {shape} "
+            f"threshold, {self.n_chains} chains"
+        )
+
+
+def path(run: PathRun) -> Certificate:
+    """μ-GDP with μ² = kNhβ²Δ²/2, whatever the threshold; see :func:`path_guarantee`.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> constants = Constants.of("logistic", n=1000, p=2, domain=Ball(1.0), row_bound=1.0)
+    >>> run = PathRun(constants, Ball(1.0), 0.0, 100.0, 1e-2, 200, "hard")
+    >>> round(path(run).guarantee.mu, 4)
+    0.1462
+    """
+    if run.gaussian and run.constants.m > 0:
+        why = (
+            "the Gaussian threshold looks outside the domain, where a ridge has no bounded "
+            f"gradient, and m = {run.constants.m:.3g}"
+        )
+        return refused(*_PATH, why)
+    guarantee = path_guarantee(
+        beta=run.beta,
+        sensitivity=run.sensitivity,
+        step_size=run.step_size,
+        n_steps=run.n_steps,
+        n_chains=run.n_chains,
+    )
+    why = (
+        f"needs no convexity: μ = βΔ√(kT/2) = {guarantee.mu:.4g} with Δ = {run.sensitivity:.4g} "
+        f"({run.in_words()})"
+    )
+    return Certificate(*_PATH, guarantee, True, why)
+
+
+def last_iterate(run: PathRun) -> Certificate:
+    """μ-GDP of the last of N steps, settled beforehand, for steps that bring no two models apart.
+
+    Without a threshold a step contracts by c = max{|1 − hβm|, |1 − hβM|}, with the smooth threshold
+    by c = 1, for h ≤ 2/(β·smoothness); see :func:`last_iterate_guarantee`. The hard and the
+    Gaussian threshold's gradients jump.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> constants = Constants.of("logistic", n=1000, p=2, domain=Ball(1.0), row_bound=1.0)
+    >>> smooth = PathRun(constants, Ball(1.0), 0.1, 100.0, 1e-4, 20_000, "smooth")
+    >>> last_iterate(smooth).applies
+    True
+    >>> print(last_iterate(PathRun(constants, Ball(1.0), 0.1, 100.0, 1e-4, 20_000, "hard")).why)
+    the gradient jumps (hard threshold), so that steps may bring models apart
+    """
+    if not math.isfinite(run.bend):
+        cause = f"{run.threshold.name} threshold" if run.hard or run.gaussian else "loss with kinks"
+        why = f"the gradient jumps ({cause}), so that steps may bring models apart"
+        return refused(*_LAST, why)
+    pace = run.step_size * run.beta
+    if pace * run.bend > 2:
+        why = (
+            f"h = {run.step_size:.3g} is above 2/(β·smoothness) = {2 / (run.beta * run.bend):.3g}, "
+            "so that steps may bring models apart"
+        )
+        return refused(*_LAST, why)
+    m, largest = run.constants.m, run.constants.M
+    contraction = max(abs(1 - pace * m), abs(1 - pace * largest)) if run.bare else 1.0
+    guarantee = last_iterate_guarantee(
+        beta=run.beta,
+        sensitivity=run.sensitivity,
+        step_size=run.step_size,
+        n_steps=run.n_steps,
+        contraction=contraction,
+        diameter=run.domain.diameter,
+        n_chains=run.n_chains,
+    )
+    why = (
+        f"a step brings models closer by c = {contraction:.6g} on a domain of diameter "
+        f"{run.domain.diameter:.3g}: μ = {guarantee.mu:.4g} ({run.in_words()}); a trace that is "
+        "shown, or a stop that depends on it, voids it"
+    )
+    return Certificate(*_LAST, guarantee, True, why)
+
+
+def diffusion_guarantee(*, beta: float, sensitivity: float, m: float, time: float) -> Guarantee:
+    """State at time T of dθ = −β∇L dt + √2 dW: μ² = (βΔ²/m)·tanh(βmT/2), β²Δ²T/2 for m = 0.
+
+    The limit h → 0 of the last iterate's bound, attained by quadratic losses. From β²Δ²T/2, the
+    whole path's, for short times to the Gibbs law's βΔ²/m. Of the diffusion in continuous time,
+    which no computer runs: charge a chain for its steps.
+
+    Parameters
+    ----------
+    beta : float
+        Inverse temperature.
+    sensitivity : float
+        Δ of the gradient, without a threshold.
+    m : float
+        Strong convexity.
+    time : float
+        T.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> long = diffusion_guarantee(beta=100.0, sensitivity=1e-2, m=1.0, time=1.0)
+    >>> round(long.mu, 6)
+    0.1
+    """
+    check_positive(beta=beta)
+    check_nonnegative(sensitivity=sensitivity, m=m, time=time)
+    square = beta * sensitivity**2 / m * math.tanh(beta * m * time / 2) if m > 0 else math.inf
+    mu = math.sqrt(min(square, (beta * sensitivity) ** 2 * time / 2))
+    return replace(
+        gdp(mu=mu),
+        theorem="Langevin diffusion at a finite time (limit of Theorem 4.2 of Bok, Su and "
+        "Altschuler 2024)",
+        assumptions=("of the diffusion in continuous time, not of a chain of steps",),
+    )
+
+
+def finite_time(run: PathRun) -> Certificate:
+    """Never applies to a chain: shows what its last iterate's price tends to as steps shrink.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> constants = Constants.of("logistic", n=1000, p=2, domain=Ball(1.0), row_bound=1.0)
+    >>> finite_time(PathRun(constants, Ball(1.0), 0.0, 100.0, 1e-2, 200, "hard")).usable
+    False
+    """
+    if not run.bare:
+        why = "is stated for the diffusion without a threshold, whose drift is smooth"
+        return refused(*_FINITE, why)
+    limit = diffusion_guarantee(
+        beta=run.beta, sensitivity=run.sensitivity, m=run.constants.m, time=run.time
+    )
+    why = (
+        f"is of the diffusion, a limit of chains and never of one: μ = {limit.mu:.4g} for each "
+        f"chain at T = {run.time:.4g}; what runs is charged by its steps"
+    )
+    return refused(*_FINITE, why)

@@ -1,0 +1,1 @@
+"""Draws around a private centre, within a private ellipsoid."""

@@ -1,0 +1,306 @@
+"""Plan of exact draws within a private ellipsoid."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer._utils.formatting import Fact
+from rashomon_explorer._utils.validation import (
+    check_count,
+    check_inner_share,
+    check_nonnegative,
+    check_positive,
+)
+from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
+from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan, ellipsoid_for
+from rashomon_explorer.mechanisms.planning.centres import excess_at_most
+from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
+from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
+from rashomon_explorer.privacy.composition import compose
+from rashomon_explorer.privacy.conversions import zcdp_rho
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.notions import zcdp
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses import Loss, get_loss
+
+WIDEST = 4.0
+"""Largest a: an ellipsoid of twice the Rashomon set's axes holds what there is of it."""
+
+_HITS, _KEPT = 0.9, 0.05
+_CELLS = 400
+_LEAST_SAID = 0.01  # a smaller promise is none
+_FAILURES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
+
+
+def expected_margin(p: int, steepness: float, share: float) -> float:
+    """Largest a at which a quadratic loss lets nine in ten draws hit, and one in twenty come.
+
+    On the ellipsoid of heights up to aψ, with the centre ``share``·ψ above the least loss, the
+    height tψ of a uniform model has the density t^{p/2−1}, and the law on it that times
+    exp(−βψ(t − t₀)₊), t₀ = 1 − ``share``. With many columns nearly all of its volume is near its
+    surface: unless βψ is above p/2 or so, a larger ellipsoid holds nothing but worse models. It is
+    a guess by which a size is chosen, and no promise.
+
+    Parameters
+    ----------
+    p : int
+        Number of parameters.
+    steepness : float
+        βψ.
+    share : float
+        The centre's excess over ψ, ≥ 0.
+
+    Returns
+    -------
+    float
+        At most ``WIDEST``; 0 where the centre itself is not expected in the set.
+
+    Examples
+    --------
+    >>> [round(expected_margin(92, steep, 0.2), 2) for steep in (0, 40, 100, 1000)]
+    [0.8, 0.8, 0.8, 0.85]
+    >>> round(expected_margin(8, 40.0, 0.0), 2)
+    2.17
+    """
+    top = 1 - share
+    if top <= 0:
+        return 0.0
+
+    def good(margin: float) -> bool:
+        hits, kept = _shares(p, steepness * top, margin / top)
+        return hits >= _HITS and kept >= _KEPT
+
+    return WIDEST if good(WIDEST) else bisect(good, top, WIDEST, halvings=30)
+
+
+def promised_hits(p: int, beta: float, psi: float, excess: Callable[[float], float]) -> float:
+    """Lower bound of the probability that an exact draw on the ellipsoid lies in the set.
+
+    The centre is one of the ellipsoid's models, so that the least loss there is at most e above
+    the least, e the centre's excess. The law has its threshold at ψ − e above the least loss on
+    the ellipsoid, which is convex: given e the bound is that of docs/theory.md §2 at ψ − e. It is
+    less by the probability q that e is larger than is known; the best of several q.
+
+    Parameters
+    ----------
+    p : int
+        Number of parameters.
+    beta, psi : float
+        Inverse temperature and Rashomon threshold.
+    excess : callable
+        Bound of the centre's excess but for a probability q.
+
+    Examples
+    --------
+    >>> round(promised_hits(10, 2_000.0, 0.05, lambda q: 0.0005 / q), 3)
+    0.833
+    >>> promised_hits(10, 2_000.0, 0.05, lambda q: 0.05)
+    0.0
+    """
+    found = max((1 - q) * guaranteed_hit_rate(p, beta, psi - excess(q)) for q in _FAILURES)
+    return found if found >= _LEAST_SAID else 0.0
+
+
+def _shares(p: int, steepness: float, reach: float) -> tuple[float, float]:
+    """Shares of hits among draws, and of draws among uniform models, heights in units of t₀."""
+    if reach <= 1:
+        return 1.0, 1.0
+    ends = np.linspace(1.0, reach, _CELLS + 1)
+    middle = (ends[1:] + ends[:-1]) / 2
+    # t^{p/2−1}, relative to its value at the surface, or it overflows.
+    dense = np.exp((p / 2 - 1) * np.log(middle / reach))
+    beyond = dense * np.exp(-steepness * (middle - 1)) * np.diff(ends) / reach
+    inside = math.exp(-p / 2 * math.log(reach)) * 2 / p
+    total = inside + float(beyond.sum())
+    return inside / total, total * p / 2
+
+
+_SHARES = (0.05, 0.15, 0.35, 0.6, 0.8)  # of ρ, for the draws
+_SAFE = 1 - 1e-9  # of ρ: what is charged must not pass the budget by an ulp
+_LIKELY = 2.0  # the centre's bound is more than twice what happened on simulated tables
+_LEAST = 0.5  # of ψ, where nothing is proved
+
+
+@dataclass(frozen=True, repr=False)
+class EllipsoidExactPlan(EllipsoidPlan):
+    """What a budget buys of exact draws on a private ellipsoid, known before the rows are touched.
+
+    ``eta`` is infinite, because the ellipsoid has no pure price; ``beta`` is that of the law on it.
+    ``hit_rate_bound`` is 0 where nothing is proved.
+
+    Parameters
+    ----------
+    draw_eta : float
+        Bounded range β·osc of one draw, given the ellipsoid.
+    """
+
+    draw_eta: float
+    sampler: str = field(default="ellipsoid_exact", kw_only=True, compare=False)
+
+    @property
+    def of_exact_draws(self) -> bool:
+        """Draws are exact on the ellipsoid: what theorems promise of those on the ball is not."""
+        return False
+
+    @property
+    def first_rho(self) -> float:
+        """Part of ρ of zCDP that pays for the ellipsoid; the draws have the rest."""
+        return (self.centre.mu**2 + self.hessian_mu**2) / 2
+
+    def _facts(self) -> list[Fact]:
+        share = self.first_rho / self.guarantee.rho
+        law = f"β = {self.beta:,.0f} on the ellipsoid, {share:.0%} of the price for it"
+        return [*super()._facts(), ("law", law)]
+
+
+def plan_ellipsoid_exact(
+    n: int,
+    p: int,
+    psi: float,
+    *,
+    loss: str | Loss = "logistic",
+    radius: float,
+    row_norm: float,
+    ridge: float = 0.0,
+    epsilon: float,
+    delta: float,
+    n_draws: int = 1,
+    margin: float | None = None,
+    share: float | None = None,
+    ledger: bool = False,
+) -> EllipsoidExactPlan:
+    """Choose a private ellipsoid, and the temperature of exact draws on it; reads no row.
+
+    A centre and a Hessian are released at μ-GDP as :func:`plan_ellipsoid` has them, which makes the
+    part E of the ball where the quadratic excess is at most aψ a public convex set. On it draws
+    have exactly the law ∝ exp(−β·max{L, min L + ψ}), min L over the whole ball: that of
+    :func:`~rashomon_explorer.mechanisms.planning.plan`, given that a draw lies in E. Given E each
+    is η-bounded-range, η = β·osc, and all together cost
+
+        ρ = ½μ² + kη²/8
+
+    of zCDP. The share of the draws is that for which most is promised, and then the largest
+    ellipsoid is to be expected (:func:`~rashomon_explorer.mechanisms.ellipsoid.exact_plan
+    .expected_margin`); docs/theory.md §13.
+
+    Parameters
+    ----------
+    n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger
+        As in :func:`rashomon_explorer.mechanisms.planning.plan`; δ > 0, the loss without kinks. At
+        ψ = 0 every draw is the centre.
+    margin : float, optional
+        a > 0. By default the largest for which a hit rate of .9 is proved for all of the
+        ellipsoid, if that is at least ¼ and no temperature promises as much; else the largest by
+        which nine draws in ten are expected to hit, at least ½.
+    share : float, optional
+        Of ρ, in (0, 1), for the draws.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or the loss has kinks.
+
+    Warns
+    -----
+    WeakGuaranteeWarning
+        If the centre itself is not known to lie in the Rashomon set on average, and no hit rate is
+        promised.
+
+    Examples
+    --------
+    >>> rows = {"n": 48_842, "p": 92, "psi": 0.02, "radius": 4.0, "row_norm": 2**0.5}
+    >>> bought = plan_ellipsoid_exact(**rows, ridge=0.01, epsilon=4.0, delta=1e-6, n_draws=20)
+    >>> bought.hit_rate_bound, bought.guarantee.epsilon(1e-6) <= 4.0
+    (0.0, True)
+    >>> large = {**rows, "n": 10**6, "p": 20, "psi": 0.05}
+    >>> sure = plan_ellipsoid_exact(**large, epsilon=4.0, delta=1e-6, n_draws=20)
+    >>> sure.hit_rate_bound > 0.8, sure.margin > 1
+    (True, True)
+    """
+    check_nonnegative(psi=psi)
+    check_count(n_draws=n_draws)
+    if margin is not None:
+        check_positive(margin=margin)
+    if share is not None:
+        check_inner_share(share=share)
+    kind = get_loss(loss)
+    constants = Constants.of(kind, n=n, p=p, domain=Ball(radius), row_bound=row_norm, ridge=ridge)
+    if not math.isfinite(constants.M):
+        raise ValueError(f"{kind.name} loss has kinks, and no Hessian: smooth it")
+    rho = _SAFE * zcdp_rho(epsilon, delta)
+
+    def bought(part: float) -> EllipsoidExactPlan:
+        first = ellipsoid_for(
+            math.sqrt(2 * (1 - part) * rho),
+            constants,
+            kind,
+            psi=psi,
+            radius=radius,
+            row_norm=row_norm,
+            epsilon=epsilon,
+            delta=delta,
+            n_draws=n_draws,
+            margin=None,
+            ledger=ledger,
+        )
+        return _with_draws(first, math.sqrt(8 * part * rho / n_draws), constants, margin)
+
+    planned = max(map(bought, _SHARES if share is None else (share,)), key=_worth)
+    warn_if_weak(planned, "this plan")
+    return planned
+
+
+def two_stages(first: Guarantee, draw_eta: float, n_draws: int) -> Guarantee:
+    """Guarantee of an ellipsoid and of exact draws on it, which is chosen before they are made.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import gdp
+    >>> round(two_stages(gdp(0.2), 0.1, 16).rho, 9)
+    0.04
+    """
+    draws = zcdp(n_draws * draw_eta**2 / 8)
+    return replace(
+        compose([first, draws]),
+        theorem="Gaussian DP of a centre and of its Hessian, and bounded range of exact draws on "
+        "the ellipsoid that they make, added up by zCDP",
+    )
+
+
+def _with_draws(
+    first: EllipsoidPlan, draw_eta: float, constants: Constants, margin: float | None
+) -> EllipsoidExactPlan:
+    """Plan of draws on an ellipsoid; the size chosen anew, as draws beyond the set are few."""
+    beta = draw_eta / first.oscillation
+    assert first.radius is not None and first.zero_loss is not None
+    known = partial(excess_at_most, first.centre, constants, first.radius, first.zero_loss)
+    tail = promised_hits(first.p, beta, first.psi, known) if first.psi > 0 else 0.0
+    proved = first.margin if first.promises else 0.0
+    sure = proved > 0 and first.hit_rate_bound > tail
+    size = margin if margin is not None else _size(first, beta, proved if sure else 0.0)
+    bound = max(tail, first.hit_rate_bound if size <= proved else 0.0)
+    paid = replace(
+        two_stages(first.guarantee, draw_eta, first.n_draws), asked=(first.epsilon, first.delta)
+    )
+    kept = {name: getattr(first, name) for name in first.__dataclass_fields__}
+    changed = {"beta": beta, "margin": size, "hit_rate_bound": bound, "guarantee": paid}
+    changed |= {"certificate": "two stages", "sampler": "ellipsoid_exact", "draw_eta": draw_eta}
+    return EllipsoidExactPlan(**{**kept, **changed})
+
+
+def _size(first: EllipsoidPlan, beta: float, proved: float) -> float:
+    if first.psi == 0 or proved:
+        return first.margin
+    share = first.centre.excess / (_LIKELY * first.psi)
+    return max(_LEAST, expected_margin(first.p, beta * first.psi, share))
+
+
+def _worth(planned: EllipsoidExactPlan) -> tuple[float, float, float]:
+    """More promised, then larger, then around a better model."""
+    useful = planned.hit_rate_bound if planned.hit_rate_bound >= WEAK_HIT_RATE else 0.0
+    return round(useful, 2), planned.margin, -planned.centre.excess

@@ -1,0 +1,438 @@
+"""Plan of draws from a private ellipsoid."""
+
+import math
+from dataclasses import dataclass, field, replace
+
+from scipy.optimize import minimize_scalar
+
+from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer._utils.formatting import Fact, rounded_up
+from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_share
+from rashomon_explorer.mechanisms.planning.centres import (
+    Centre,
+    best_centre,
+    excess_quantile,
+    surely_inside,
+)
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
+from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.notions import gdp
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses import Loss, get_loss, loss_of_zeros
+
+_WIDEST = 1.0
+
+
+def bend_of(loss: Loss, row_bound: float) -> float | None:
+    """Find b with |φ'''(t)| ≤ b·‖w‖·φ''(t) for a row's loss φ(t) = ℓ(θ + tw), or None.
+
+    A row's loss changes by z·w, at most B‖w‖: for logistic loss |f'''| ≤ f'', so that b = B. The
+    squared loss has no third derivative, b = 0. Cross-entropy is a cumulant generating function,
+    |φ'''| ≤ (max − min of the scores' changes)·φ'' ≤ √2·B‖w‖·φ'' (B‖w‖ for two classes).
+
+    Parameters
+    ----------
+    loss : Loss
+    row_bound : float
+        B on the norm of a whole row.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.losses import get_loss
+    >>> [bend_of(get_loss(loss), 1.5) for loss in ("logistic", "squared", "smoothed_hinge")]
+    [1.5, 0.0, None]
+    """
+    steepest = {"squared": 0.0, "logistic": 1.0, "softmax": math.sqrt(2 if loss.outputs > 1 else 1)}
+    return steepest[loss.name] * row_bound if loss.name in steepest else None
+
+
+def proved_margin(*, psi: float, ridge: float, bend: float, excess: float) -> float:
+    """Largest a for which {½wᵀAw ≤ aψ} around the centre lies in the set; 0 if no a is known.
+
+    Let A be at least the Hessian at the centre, ridge included, the centre's excess e and the
+    minimiser inside the domain. With c = bend/√m and h(x) = (e^{cx} − 1 − cx)/c², x²/2 for c = 0,
+    a model at x = √(2aψ) in the metric of A has an excess of at most
+
+        e + ν·x + h(x),   ν = min_{s > 0} [e + h(s)]/s:
+
+    the gradient at the centre has a dual norm of at most ν, or a step of s against it would fall
+    below the least loss (own derivation, docs/theory.md §13). a is the largest with that at most
+    ψ, and at most 1.
+
+    Parameters
+    ----------
+    psi : float
+        ψ > 0.
+    ridge : float
+        m.
+    bend : float
+        See :func:`bend_of`.
+    excess : float
+        e.
+
+    Examples
+    --------
+    >>> round(proved_margin(psi=0.02, ridge=0.1, bend=0.0, excess=0.0), 6)
+    1.0
+    >>> round(proved_margin(psi=0.02, ridge=0.1, bend=0.0, excess=0.0002), 6)
+    0.81
+    >>> proved_margin(psi=0.02, ridge=0.0, bend=1.0, excess=0.0)
+    0.0
+    """
+    if not (excess < psi and (ridge > 0 or bend == 0)):
+        return 0.0
+    curve = bend / math.sqrt(ridge) if bend else 0.0
+    slope = _steepest(curve, excess)
+
+    def inside(margin: float) -> bool:
+        reach = math.sqrt(2 * margin * psi)
+        return excess + slope * reach + _bent(curve, reach) <= psi
+
+    if inside(_WIDEST):
+        return _WIDEST
+    return bisect(inside, 0.0, _WIDEST, halvings=60)
+
+
+def _steepest(curve: float, excess: float) -> float:
+    """Bound ν of the gradient's dual norm; any s gives one."""
+    if excess == 0:
+        return 0.0
+    if curve == 0:
+        return math.sqrt(2 * excess)
+
+    def bound(log_reach: float) -> float:
+        reach = math.exp(log_reach)
+        return (excess + _bent(curve, reach)) / reach
+
+    # From the reach that is best without a bend downwards: a bend makes shorter steps better.
+    high = math.log(math.sqrt(2 * excess))
+    found = minimize_scalar(bound, bounds=(high - 10, high), method="bounded")
+    return min(float(found.fun), bound(high))
+
+
+def _bent(curve: float, reach: float) -> float:
+    """h(x), at least x²/2."""
+    bend = curve * reach
+    if bend < 1e-3:  # (e^k − 1 − k)/k² ≤ ½ + k/6 + k²/24·e^k, and the difference has no digits
+        return reach**2 * (0.5 + bend / 6 + bend**2 / 20)
+    if bend > 500:
+        return math.inf
+    return reach**2 * (math.expm1(bend) - bend) / bend**2
+
+
+WANTED = 0.9
+"""Hit rate that an ellipsoid's size is chosen for, where it can be proved."""
+
+_SHARES = [k / 20 for k in range(1, 20)]
+_SAFE = 1 - 1e-9  # of μ: what is charged must not pass the budget by an ulp
+_WORTH_PROVING = 0.25  # a smaller share of ψ would show too little of the set
+_MOST, _LEAST = 0.9, 0.5  # of ψ, where nothing is proved
+# On simulated tables the bound was 1.3 to 2.4 times the excess where the ball held the best model
+# back, and 12 to 18 times inside.
+_LOOSE = 2.0
+_GRID = 2.0**-16  # of σ, to which the Hessian is rounded
+
+
+@dataclass(frozen=True, repr=False)
+class EllipsoidPlan(Plan):
+    """What a budget buys of a private ellipsoid, known before the rows are touched.
+
+    ``eta`` and ``beta`` are infinite: it has neither a pure price nor a temperature, and its draws
+    are uniform. ``hit_rate_bound`` is 0 where nothing is proved, and ``excess_bound`` infinite.
+
+    Parameters
+    ----------
+    centre : Centre
+        How the centre is made private, and its promised excess.
+    hessian_mu : float
+        Gaussian DP of the Hessian.
+    hessian_noise : float
+        σ of its symmetric noise.
+    lift : float
+        s, added to the noisy Hessian so that with probability .95 it is at least the true one.
+    margin : float
+        a: the ellipsoid is that of a quadratic excess of at most aψ.
+    """
+
+    centre: Centre
+    hessian_mu: float
+    hessian_noise: float
+    lift: float
+    margin: float
+    sampler: str = field(default="ellipsoid", kw_only=True, compare=False)
+
+    @property
+    def promises(self) -> bool:
+        """Whether a hit rate is proved."""
+        return self.hit_rate_bound > 0
+
+    @property
+    def centre_excess(self) -> float:
+        """Expected excess loss of the centre is at most this."""
+        return self.centre.excess
+
+    @property
+    def grid(self) -> float:
+        """What the noisy Hessian is rounded to multiples of."""
+        return 2.0 ** math.floor(math.log2(self.hessian_noise * _GRID))
+
+    def _facts(self) -> list[Fact]:
+        kept = [fact for fact in super()._facts() if fact[0] in ("hit rate", "price", "but")]
+        steps = f"mean of {self.centre.n_steps} noisy gradient steps"
+        how = {"gradients": steps, "accelerated": f"{steps}, accelerated"}
+        return [
+            *kept,
+            ("centre", how.get(self.centre.name, "noisy minimiser")),
+            ("its excess", f"≤ {rounded_up(self.centre.excess)} on average"),
+            ("size", f"quadratic excess ≤ {self.margin * self.psi:.3g}"),
+        ]
+
+
+def plan_ellipsoid(
+    n: int,
+    p: int,
+    psi: float,
+    *,
+    loss: str | Loss = "logistic",
+    radius: float,
+    row_norm: float,
+    ridge: float = 0.0,
+    epsilon: float,
+    delta: float,
+    n_draws: int = 1,
+    margin: float | None = None,
+    ledger: bool = False,
+) -> EllipsoidPlan:
+    """Choose centre, noise and size of a private ellipsoid for a total budget; reads no row.
+
+    A centre θ̃ is released at μ₁-GDP
+    (:func:`~rashomon_explorer.mechanisms.planning.centres.best_centre`), and
+    its Hessian with symmetric Gaussian noise at μ₂-GDP, μ₁² + μ₂² = μ². One record moves the
+    Hessian by at most √2·sup‖∇²ℓ‖_F/n in Frobenius norm, as the difference of two positive
+    semidefinite matrices. Models are uniform on
+
+        ½(θ − θ̃)ᵀ(H̃ + sI + mI)(θ − θ̃) ≤ aψ,   ‖θ‖ ≤ R,
+
+    as many as are wanted, for this one price. The shares are those of the least sum of two doubts
+    in units of the loss: the centre's excess, and what s adds to the height of the flattest models
+    (docs/ellipsoid.md, docs/theory.md §13).
+
+    Parameters
+    ----------
+    n, p : int
+        Rows, and parameters with the intercept.
+    psi : float
+        Rashomon threshold, ≥ 0; at 0 every draw is the centre.
+    loss : str or Loss, default="logistic"
+        Without kinks.
+    radius : float
+        Radius of the ball of models.
+    row_norm : float
+        Bound on the norm of a whole row, see :func:`rashomon_explorer.problem.constants.row_bound`.
+    ridge : float, default=0.0
+        Strong convexity added.
+    epsilon, delta : float
+        Total price, δ > 0, of any number of draws.
+    n_draws : int, default=1
+        Draws that will be taken; they cost nothing.
+    margin : float, optional
+        a in (0, 1]. By default the largest for which a hit rate of .9 is proved, if that is at
+        least ¼; otherwise nothing is promised, and it is 1 less half of the centre's bound
+        over ψ, within [.5, .9].
+    ledger : bool, default=False
+        Whether the price is to stay within (ε, δ) as a ledger counts it, by zCDP.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or the loss has kinks.
+
+    Warns
+    -----
+    WeakGuaranteeWarning
+        If the centre itself is not known to lie in the Rashomon set on average.
+
+    Examples
+    --------
+    >>> rows = {"n": 48_842, "p": 92, "psi": 0.02, "radius": 4.0, "row_norm": 2**0.5}
+    >>> bought = plan_ellipsoid(**rows, ridge=0.01, epsilon=1.0, delta=1e-6)
+    >>> bought.centre.name, round(bought.centre.excess, 4), bought.promises
+    ('gradients', 0.0051, False)
+    >>> bought.guarantee.epsilon(1e-6) <= 1.0
+    True
+    >>> sure = plan_ellipsoid(**rows, ridge=0.1, epsilon=4.0, delta=1e-6)
+    >>> sure.centre.name, sure.hit_rate_bound, round(sure.margin, 2)
+    ('output', 0.9, 0.71)
+    """
+    check_nonnegative(psi=psi)
+    check_count(n_draws=n_draws)
+    if margin is not None:
+        check_share(margin=margin)
+    kind = get_loss(loss)
+    constants = Constants.of(kind, n=n, p=p, domain=Ball(radius), row_bound=row_norm, ridge=ridge)
+    if not math.isfinite(constants.M):
+        raise ValueError(f"{kind.name} loss has kinks, and no Hessian: smooth it")
+    mu = _SAFE * (math.sqrt(2 * zcdp_rho(epsilon, delta)) if ledger else gdp_mu(epsilon, delta))
+    planned = ellipsoid_for(
+        mu,
+        constants,
+        kind,
+        psi=psi,
+        radius=radius,
+        row_norm=row_norm,
+        epsilon=epsilon,
+        delta=delta,
+        n_draws=n_draws,
+        margin=margin,
+        ledger=ledger,
+    )
+    warn_if_weak(planned, "this plan")
+    return planned
+
+
+def ellipsoid_for(
+    mu: float,
+    constants: Constants,
+    kind: Loss,
+    *,
+    psi: float,
+    radius: float,
+    row_norm: float,
+    epsilon: float,
+    delta: float,
+    n_draws: int,
+    margin: float | None,
+    ledger: bool,
+) -> EllipsoidPlan:
+    """Plan of an ellipsoid at μ-GDP; checks and warns of nothing.
+
+    Parameters
+    ----------
+    mu : float
+        Gaussian DP of centre and Hessian together.
+    constants : Constants
+        Of a smooth loss on the ball.
+    kind : Loss
+    psi, radius, row_norm, epsilon, delta, n_draws, margin, ledger
+        As in :func:`plan_ellipsoid`.
+
+    Examples
+    --------
+    >>> rows = {"n": 50_000, "p": 40, "domain": Ball(4.0), "row_bound": 1.4, "ridge": 0.1}
+    >>> asked = {"psi": 0.02, "radius": 4.0, "row_norm": 1.4, "epsilon": 1.0, "delta": 1e-6}
+    >>> known = Constants.of("logistic", **rows), get_loss("logistic")
+    >>> bought = ellipsoid_for(0.2, *known, **asked, n_draws=1, margin=None, ledger=False)
+    >>> round(bought.guarantee.mu, 9)
+    0.2
+    """
+    centre, hessian_mu = _shared(constants, psi, radius, mu, loss_of_zeros(kind))
+    proved = _proved(constants, kind, psi, radius, row_norm, centre)
+    chosen = _margin(psi, centre, proved) if margin is None else float(margin)
+    promised = 0 < chosen <= proved
+    return EllipsoidPlan(
+        n=constants.n,
+        p=constants.p,
+        psi=psi,
+        loss=kind.name,
+        epsilon=epsilon,
+        delta=delta,
+        n_draws=n_draws,
+        eta=math.inf,
+        beta=math.inf,
+        oscillation=constants.priced_osc,
+        hit_rate_bound=WANTED if promised else 0.0,
+        excess_bound=math.inf,
+        guarantee=replace(ellipsoid_guarantee(centre, hessian_mu), asked=(epsilon, delta)),
+        certificate="ellipsoid",
+        ledger=ledger,
+        radius=float(radius),
+        row_norm=float(row_norm),
+        ridge=constants.m,
+        outputs=kind.outputs,
+        zero_loss=loss_of_zeros(kind),
+        centre=centre,
+        hessian_mu=hessian_mu,
+        hessian_noise=hessian_sensitivity(constants) / hessian_mu,
+        lift=_lift(constants, hessian_mu),
+        margin=chosen,
+    )
+
+
+def ellipsoid_guarantee(centre: Centre, hessian_mu: float) -> Guarantee:
+    """Gaussian DP of a centre and of the noisy Hessian there, which is chosen after it.
+
+    Examples
+    --------
+    >>> round(ellipsoid_guarantee(Centre("output", 3.0, 1.0, 1.0), 4.0).mu, 9)
+    5.0
+    """
+    return replace(
+        gdp(math.hypot(centre.mu, hessian_mu)),
+        theorem="Gaussian DP of a centre and of its Hessian; draws are made of these two alone",
+    )
+
+
+def hessian_sensitivity(constants: Constants) -> float:
+    """Frobenius distance √2·b/n of the Hessians of neighbours at one model.
+
+    b bounds the Frobenius norm of one row's Hessian f''(s)·zzᵀ or, of several classes,
+    (diag π − ππᵀ) ⊗ zzᵀ, which its largest eigenvalue's bound M − m does as well: sup f''·B², and
+    ½B² for three and more classes, as ‖diag π − ππᵀ‖²_F ≤ Σπ² − (Σπ²)² ≤ ¼ (docs/theory.md §13).
+
+    Examples
+    --------
+    >>> rows = {"n": 1000, "p": 2, "domain": Ball(4.0), "row_bound": 1.0, "ridge": 0.1}
+    >>> round(hessian_sensitivity(Constants.of("logistic", **rows)) * 1000, 6)
+    0.353553
+    """
+    # Larger by more than the rounding of the difference.
+    largest = constants.M - constants.m + 1e-12 * constants.M
+    return math.sqrt(2) * largest / constants.n
+
+
+def _lift(constants: Constants, mu: float) -> float:
+    """Bound of the noise's largest eigenvalue, but for half of what the hit rate leaves."""
+    sigma = hessian_sensitivity(constants) / mu
+    beyond = math.sqrt(-2 * math.log((1 - WANTED) / 2))
+    return sigma * (math.sqrt(2 * constants.p) + beyond + constants.p * _GRID)
+
+
+def _shared(
+    constants: Constants, psi: float, radius: float, mu: float, zero_loss: float
+) -> tuple[Centre, float]:
+    """Centre, and μ of the Hessian: the shares of μ² with the least doubt."""
+
+    def doubt(share: float) -> tuple[float, Centre, float]:
+        centre = best_centre(constants, radius, mu * math.sqrt(share), zero_loss)
+        rest = mu * math.sqrt(1 - share)
+        lift = _lift(constants, rest)
+        flattest = min(2 * lift * radius**2, psi * lift / (lift + constants.m))
+        return centre.excess + flattest, centre, rest
+
+    _, centre, rest = min((doubt(share) for share in _SHARES), key=lambda tried: tried[0])
+    return centre, rest
+
+
+def _proved(
+    constants: Constants,
+    loss: Loss,
+    psi: float,
+    radius: float,
+    row_norm: float,
+    centre: Centre,
+) -> float:
+    """Largest margin with a proof; 0 where there is none."""
+    bend = bend_of(loss, row_norm)
+    if bend is None or psi == 0 or not surely_inside(constants, radius, loss_of_zeros(loss)):
+        return 0.0
+    excess = excess_quantile(centre, constants, (1 - WANTED) / 2)
+    return proved_margin(psi=psi, ridge=constants.m, bend=bend, excess=excess)
+
+
+def _margin(psi: float, centre: Centre, proved: float) -> float:
+    if psi == 0 or proved >= _WORTH_PROVING:
+        return proved
+    return min(_MOST, max(_LEAST, 1 - centre.excess / (_LOOSE * psi)))

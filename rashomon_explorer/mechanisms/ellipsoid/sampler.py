@@ -1,0 +1,317 @@
+"""Private centre and Hessian, and draws around them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.progress import progress
+from rashomon_explorer._utils.threads import pause
+from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
+from rashomon_explorer.mechanisms.localisation.sampler import refined
+from rashomon_explorer.mechanisms.planning.centres import Centre, average_weights
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.samplers.base import Batch, Traits, to_public_grid
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
+from rashomon_explorer.problem.problem import Problem
+
+
+@dataclass(frozen=True)
+class Released:
+    """A private centre, and how hard the ball holds it back.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (p,)
+        A model of the ball.
+    multiplier : float
+        Estimate of λ ≥ 0 with ∇L(θ) ≈ −λθ; 0 where the path was never outside the ball.
+    """
+
+    theta: FloatArray
+    multiplier: float
+
+
+def released_centre(
+    problem: Problem, centre: Centre, rng: np.random.Generator
+) -> Iterator[Released | None]:
+    """Yield None while at work, and at the end the private centre.
+
+    Parameters
+    ----------
+    problem : Problem
+        On a ball.
+    centre : Centre
+        How, from :func:`rashomon_explorer.mechanisms.planning.centres.best_centre`.
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    SamplerError
+        If the minimum cannot be certified as closely as the noisy minimiser's price allows for,
+        which depends on the rows; noisy gradients always come.
+    """
+    theta, pushed = np.zeros(problem.p), 0.0
+    if centre.name == "accelerated":
+        yield from _by_acceleration(problem, centre, rng)
+        return
+    if centre.name == "output":
+        theta = _noisy_minimiser(problem, centre, rng)
+    else:
+        weights = average_weights(centre, problem.constants)
+        for weight, ahead in zip(weights, descent(problem, centre, rng), strict=True):
+            here = _into(problem, ahead)
+            theta += weight * here
+            pushed += weight * float(np.linalg.norm(ahead - here))
+            yield None
+    # The grid may lead beyond the ball by its rounding.
+    kept = _into(problem, to_public_grid(theta))
+    slope = pushed / centre.step_size if pushed else 0.0
+    yield Released(kept, slope / float(problem.domain.radius))
+
+
+def descent(
+    problem: Problem, centre: Centre, rng: np.random.Generator, start: FloatArray | None = None
+) -> Iterator[FloatArray]:
+    """States (p,) of noisy gradient descent, each before it is put back into the ball.
+
+    A state shows the noisy gradient at the one before, and no more: N Gaussian mechanisms of
+    sensitivity Δ and deviation σ, √N·Δ/σ-GDP together. It starts from 0, or from what was
+    released before.
+    """
+    theta = np.zeros(problem.p) if start is None else start
+    for _ in progress(range(centre.n_steps), "steps"):
+        gradient = problem.value_and_gradient(theta[:, None])[1][:, 0]
+        noisy = gradient + centre.noise * rng.standard_normal(problem.p)
+        ahead = theta - centre.step_size * noisy
+        yield ahead
+        theta = _into(problem, ahead)
+
+
+@dataclass(frozen=True)
+class Stride:
+    """A step of accelerated descent, all of which is made of the noisy gradients so far.
+
+    Parameters
+    ----------
+    ahead : ndarray of shape (p,)
+        z less its step, before it is put back into the ball.
+    gradient : ndarray of shape (p,)
+        The noisy gradient that was followed.
+    at : ndarray of shape (p,)
+        y, where it was taken.
+    average : ndarray of shape (p,)
+        x after the step.
+    """
+
+    ahead: FloatArray
+    gradient: FloatArray
+    at: FloatArray
+    average: FloatArray
+
+
+def strides(problem: Problem, centre: Centre, rng: np.random.Generator) -> Iterator[Stride]:
+    """Take the steps of accelerated noisy descent from 0.
+
+    The noise σ_t is larger where steps are smaller, σ√((N + 1)/(2t)): N Gaussian mechanisms of
+    sensitivity Δ, √(Σ(Δ/σ_t)²) = √N·Δ/σ-GDP together.
+    """
+    state = average = np.zeros(problem.p)
+    for t in progress(range(1, centre.n_steps + 1), "steps"):
+        pace, share = 2 * t / (centre.n_steps + 1), 2 / (t + 1)
+        at = average + share * (state - average)
+        gradient = problem.value_and_gradient(at[:, None])[1][:, 0]
+        noisy = gradient + centre.noise / np.sqrt(pace) * rng.standard_normal(problem.p)
+        ahead = state - pace * centre.step_size * noisy
+        state = _into(problem, ahead)
+        average = average + share * (state - average)
+        yield Stride(ahead, noisy, at, average)
+
+
+def _by_acceleration(
+    problem: Problem, centre: Centre, rng: np.random.Generator
+) -> Iterator[Released | None]:
+    """Yield None while at work, and at the end the average of the path.
+
+    The mean of the noisy gradients, with the weights of the average, tells how hard the ball holds
+    back; the noise of one step alone would push outwards as well.
+    """
+    slope, was_outside = np.zeros(problem.p), False
+    for t, stride in enumerate(strides(problem, centre, rng), start=1):
+        slope = slope + 2 / (t + 1) * (stride.gradient - slope)
+        was_outside |= bool(np.linalg.norm(stride.ahead) > problem.domain.radius)
+        yield None
+    kept = _into(problem, to_public_grid(stride.average))
+    length = float(kept @ kept)
+    pull = -float(slope @ kept) / length if was_outside and length > 0 else 0.0
+    yield Released(kept, max(0.0, pull))
+
+
+def _noisy_minimiser(problem: Problem, centre: Centre, rng: np.random.Generator) -> FloatArray:
+    known = refined(problem, problem.minimum, problem.m * centre.solver**2 / 2)
+    return np.asarray(known.theta + centre.noise * rng.standard_normal(problem.p))
+
+
+def _into(problem: Problem, theta: FloatArray) -> FloatArray:
+    return problem.domain.project(theta[:, None])[:, 0]
+
+
+def released_hessian(
+    problem: Problem, theta: FloatArray, planned: EllipsoidPlan, rng: np.random.Generator
+) -> FloatArray:
+    """Hessian (p, p) of the rows' mean loss at a released model, with symmetric Gaussian noise.
+
+    Entries beside the diagonal have noise of half the variance, which makes the law one of the
+    Frobenius norm alone. The ridge is public and left out.
+
+    Parameters
+    ----------
+    problem : Problem
+    theta : ndarray of shape (p,)
+        Released before, or public.
+    planned : EllipsoidPlan
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (p, p)
+        Symmetric, in multiples of ``planned.grid``; it may have negative eigenvalues.
+    """
+    exact = problem.hessian(theta) - problem.ridge * np.eye(problem.p)
+    noise = rng.standard_normal(exact.shape)
+    noisy = (exact + exact.T) / 2 + planned.hessian_noise * (noise + noise.T) / 2
+    return np.asarray(np.round(noisy / planned.grid) * planned.grid + 0.0)
+
+
+def lifted(noisy: FloatArray, planned: EllipsoidPlan) -> FloatArray:
+    """Matrix A = H̃ + sI + mI, its eigenvalues without mI kept above s/1000.
+
+    It is made of what was released and of public numbers, and with probability .95 at least the
+    true Hessian with its ridge.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (p, p)
+        From :func:`released_hessian`.
+    planned : EllipsoidPlan
+    """
+    values, vectors = np.linalg.eigh(noisy)
+    kept = np.maximum(values + planned.lift, planned.lift / 1000) + planned.ridge
+    matrix = (vectors * kept) @ vectors.T
+    return np.asarray((matrix + matrix.T) / 2)
+
+
+_CELLS_AT_ONCE = 2**24  # rows × models evaluated between two looks at the Stop button
+CERTIFIED = (
+    "the minimum was certified as closely as the noise allows for: where it is not, an error tells "
+    "something of the rows"
+)
+"""What a guarantee assumes that counts on a solver."""
+
+ROUNDING = "the Gaussian noise is that of doubles, rounded to public grids (docs/floating-point.md)"
+"""What a guarantee of Gaussian noise assumes."""
+
+
+@dataclass(frozen=True)
+class EllipsoidSampler:
+    """Models near a private centre, in the metric of a private Hessian.
+
+    Centre and Hessian are released once, by Gaussian noise; every draw is made of these two and of
+    public numbers, so that the price is the same for one draw and for a million, at any number of
+    columns. Given the two, draws are independent and uniform on the ellipsoid where it lies in the
+    ball; in which part of it they lie in the Rashomon set the plan promises where it can.
+
+    Parameters
+    ----------
+    plan : EllipsoidPlan
+        From :func:`rashomon_explorer.mechanisms.planning.plan_ellipsoid`.
+
+    Raises
+    ------
+    TypeError
+        If the plan is for other draws.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.ellipsoid.plan import plan_ellipsoid
+    >>> from rashomon_explorer.problem.problem import Problem
+    >>> from rashomon_explorer.mechanisms.samplers.base import collect
+    >>> problem = Problem([[0.5], [-0.5]] * 4_000, [1, -1] * 4_000, ridge=0.1)
+    >>> public = {"radius": 4.0, "row_norm": problem.row_bound, "ridge": 0.1}
+    >>> plan = plan_ellipsoid(8_000, 2, 0.02, **public, epsilon=1.0, delta=1e-6)
+    >>> target = GibbsTarget.of(problem, plan)
+    >>> draws = collect(EllipsoidSampler(plan), target, 300, np.random.default_rng(0))
+    >>> draws.coef.shape, bool((draws.losses <= problem.minimum.value + 0.02).all())
+    ((300, 2), True)
+    """
+
+    name: ClassVar[str] = "ellipsoid"
+    traits: ClassVar[Traits] = Traits(
+        independent=True,
+        unplanned="uniform models of a released ellipsoid, which have no temperature",
+        mechanism="ellipsoid",
+        weighed=True,
+    )
+
+    plan: Plan
+
+    def __post_init__(self) -> None:
+        """Refuse a plan that says nothing about a centre."""
+        if not isinstance(self.plan, EllipsoidPlan):
+            raise TypeError("an ellipsoid needs an EllipsoidPlan: make it with plan_ellipsoid")
+
+    @classmethod
+    def for_plan(
+        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
+    ) -> Self:
+        """Release the ellipsoid of this plan; draws of it always come."""
+        return cls(plan)
+
+    def guarantee(self, plan: Plan) -> Guarantee:
+        """Return the plan's own, of centre and Hessian; draws add nothing."""
+        held = plan.guarantee
+        solved = isinstance(plan, EllipsoidPlan) and plan.centre.name == "output"
+        return replace(
+            held, assumptions=(*held.assumptions, ROUNDING, *([CERTIFIED] if solved else []))
+        )
+
+    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
+        """Empty batches until the ellipsoid is there, then endless ones of its models.
+
+        Every batch from then on bears the ellipsoid as its ``region``.
+
+        Raises
+        ------
+        SamplerError
+            If the minimum cannot be certified, where the plan's centre is the noisy minimiser.
+        """
+        none = np.empty((target.problem.p, 0))
+        region = None
+        for region in self.released(target, rng):
+            yield Batch(none, np.empty(0), evaluated=int(region is None), region=region)
+            pause()  # or a dashboard's event loop starves
+        assert region is not None
+        size = int(np.clip(_CELLS_AT_ONCE // target.problem.n, 16, 1024))
+        for theta in region.batches(min(size, self.plan.n_draws), rng):
+            losses = target.problem.value(theta) if theta.shape[1] else np.empty(0)
+            yield Batch(theta, losses, evaluated=theta.shape[1], region=region)
+            pause()
+
+    def released(
+        self, target: GibbsTarget, rng: np.random.Generator
+    ) -> Iterator[CutEllipsoid | None]:
+        """Yield None while at work, and at the end the ellipsoid that was paid for."""
+        assert isinstance(self.plan, EllipsoidPlan)
+        centre: Released | None = None
+        for found in released_centre(target.problem, self.plan.centre, rng):
+            centre = found
+            yield None
+        assert centre is not None
+        noisy = released_hessian(target.problem, centre.theta, self.plan, rng)
+        matrix, level = lifted(noisy, self.plan), self.plan.margin * self.plan.psi
+        radius = float(target.problem.domain.radius)
+        yield CutEllipsoid.under(centre.theta, centre.multiplier, matrix, level, radius)

@@ -1,0 +1,1 @@
+"""Langevin paths: plan, accounting and sampler."""

@@ -1,0 +1,66 @@
+"""Gradients that noisy paths follow, each with the constants its certificate is made of."""
+
+from collections.abc import Callable
+
+from rashomon_explorer.mechanisms.langevin.gradients.base import Drift, Gradient
+from rashomon_explorer.mechanisms.langevin.gradients.full import FullDrift
+from rashomon_explorer.mechanisms.langevin.gradients.network import NetworkDrift
+from rashomon_explorer.mechanisms.langevin.gradients.variants import (
+    BatchDrift,
+    ClippedDrift,
+    GaussianDrift,
+)
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.network import NetworkTarget
+from rashomon_explorer.problem.thresholds import GaussianThreshold
+
+PathTarget = GibbsTarget | NetworkTarget
+
+__all__ = [
+    "BatchDrift",
+    "ClippedDrift",
+    "Drift",
+    "FullDrift",
+    "GaussianDrift",
+    "Gradient",
+    "NetworkDrift",
+    "PathTarget",
+    "drift_of",
+]
+
+
+def drift_of(target: PathTarget, *, batch_size: int | None, precision: str, lazy: bool) -> Drift:
+    """Return the gradient that a path to ``target`` follows.
+
+    Parameters
+    ----------
+    target : GibbsTarget or NetworkTarget
+    batch_size : int, optional
+        Rows a step; all of them by default.
+    precision : {"double", "single"}
+    lazy : bool
+
+    Raises
+    ------
+    ValueError
+        If the target has no such gradient.
+    """
+    if isinstance(target, NetworkTarget):
+        return _double_only(precision, "networks", lambda: NetworkDrift(target, batch_size))
+    if isinstance(target.shape, GaussianThreshold):
+        if batch_size is not None:
+            raise ValueError("the Gaussian threshold is for all rows: leave batch_size out")
+        return _double_only(precision, "the Gaussian threshold", lambda: GaussianDrift(target))
+    if batch_size is not None:
+        return _double_only(precision, "batches", lambda: BatchDrift(target, batch_size))
+    if not target.problem.arrays.on_host:
+        return _double_only(precision, "a device", lambda: FullDrift(target, precision, lazy))
+    return FullDrift(target, precision, lazy)
+
+
+def _double_only(precision: str, what: str, make: Callable[[], Drift]) -> Drift:
+    if precision != "double":
+        raise ValueError(
+            f'rounding in single precision is not priced for {what}: take precision="double"'
+        )
+    return make()

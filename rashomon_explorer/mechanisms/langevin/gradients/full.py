@@ -1,0 +1,350 @@
+"""Full gradients, lazily updated and rounded."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.mechanisms.langevin.gradients.base import (
+    GibbsDrift,
+    Gradient,
+    minimiser_inside,
+)
+from rashomon_explorer.mechanisms.planning.sensitivity import data_slope, gradient_sensitivity
+from rashomon_explorer.problem.losses.base import STACK_COLUMNS, stack_rows
+from rashomon_explorer.problem.minimisation import Objective
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.problem.thresholds import HardThreshold, NoThreshold, SmoothThreshold
+
+_WIDTH = 32  # models in a group, of few rows more
+_FEWEST_CELLS, _WIDEST = 2**15, 1024
+
+
+class Columns:
+    """A loss evaluated on groups of exactly so many models, the last one filled up.
+
+    How a matrix product rounds a column depends on its shape and on the column's place. With one
+    shape for all, and a place in it that follows from a model's number alone, what comes out for a
+    model is the same to the last bit whichever models are evaluated with it, so that leaving some
+    out changes nothing for the others.
+
+    Parameters
+    ----------
+    value_and_gradient : callable
+        Maps a stack of models (G, p, K) to their losses (G, K) and gradients (G, p, K).
+    n_rows : int
+        Rows that it reads: groups are wider where one of 64 models is hardly any work.
+
+    Examples
+    --------
+    >>> square = Columns(lambda theta: ((theta**2).sum(axis=-2), 2 * theta), n_rows=1000)
+    >>> square.value_and_gradient(np.array([[1.0, 2.0]]))
+    (array([1., 4.]), array([[2., 4.]]))
+    """
+
+    def __init__(
+        self,
+        value_and_gradient: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+        n_rows: int,
+    ) -> None:
+        self._evaluate = value_and_gradient
+        self.width = min(max(1, _FEWEST_CELLS // (n_rows * _WIDTH)) * _WIDTH, _WIDEST)
+
+    def value_and_gradient(
+        self, theta: NDArray[Any], numbers: NDArray[np.integer[Any]] | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Losses (K,) and gradients (p, K) of the columns of ``theta`` (p, K).
+
+        Parameters
+        ----------
+        theta : ndarray of shape (p, K)
+            One model at least.
+        numbers : ndarray of shape (K,), optional
+            Number of each model among all of them; 0 to K − 1 by default.
+        """
+        p, count = theta.shape
+        group, place = self._places(np.arange(count) if numbers is None else numbers)
+        stack = np.zeros((int(group.max()) + 1, p, self.width))
+        stack[group, :, place] = theta.T
+        at_once = max(1, STACK_COLUMNS // self.width)
+        lows = range(0, len(stack), at_once)
+        parts = [self._evaluate(stack[low : low + at_once]) for low in lows]
+        value = np.concatenate([part[0] for part in parts])[group, place]
+        gradient = np.concatenate([part[1] for part in parts])[group, :, place]
+        return value, np.ascontiguousarray(gradient.T)
+
+    def _places(self, numbers: NDArray[np.integer[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Group of each model, and its place there: the number modulo the width."""
+        place = numbers % self.width
+        order = np.argsort(place, kind="stable")
+        taken = np.bincount(place, minlength=self.width)
+        before = np.cumsum(taken) - taken
+        group = np.empty(len(numbers), dtype=np.intp)
+        group[order] = np.arange(len(numbers)) - before[place[order]]
+        return group, place
+
+
+_UNIT = 2.0**-24  # float32 rounds to half a unit of 2⁻²³
+_LARGEST = 1e9  # squares of scores, summed over a block and times a row, stay below 3e38
+_CELL = 128.0  # roundings of a group of 16 exponentials, their product and its logarithm
+
+
+@dataclass(frozen=True)
+class SinglePrecision:
+    """Bounds on what float32 adds to the difference between neighbours.
+
+    Rows outside the replaced record's block give bit for bit the same sums on both data sets,
+    and blocks are added up in float64. In the block of b rows every sum has a relative error of
+    at most γ = bu/(1 − bu), u = 2⁻²⁴, in any order of summation, on either data set; the
+    replaced row itself is off by a few u times its score. So the gradients of neighbours are
+    further apart by at most (2B/n)(bγ + c) and the losses by (2f/n)(bγ + c), where a row's
+    gradient is at most B, its loss at most f and c = u·(128 + (p + 2)·max(s, 1)) for scores up
+    to s (own derivation). All of it needs rows, models and scores that float32 can hold, with
+    room for their squares and sums.
+    """
+
+    # gradient, value: these two bounds
+    gradient: float
+    value: float
+    # share, cell: γ + c and c: a computed loss v is off by at most (γ + c)(v + c) + c, as its terms
+    # are positive
+    share: float
+    cell: float
+    # bound on the error of a computed gradient: L(γ + 2c), and what an error of the score does to a
+    # slope
+    slope: float
+
+    @classmethod
+    def of(cls, problem: Problem) -> "SinglePrecision":
+        """Bounds for a problem; reads no row."""
+        _check_range(problem)
+        n = problem.n
+        rows = min(n, stack_rows(n))
+        gamma = rows * _UNIT / (1 - rows * _UNIT)
+        reach = problem.domain.reach(problem.row_bound)
+        cell = _UNIT * (_CELL + (problem.p + 2) * max(reach, 1.0))
+        # At score 0 a loss is at most 1, the logarithm of the number of classes, or its slope
+        # times the largest target.
+        target = getattr(problem.loss, "target_bound", 0.0)
+        at_0 = 1 + math.log1p(problem.loss.outputs) + problem.loss.lipschitz(target, 1.0) * target
+        bend = problem.loss.smoothness(1.0) * _UNIT * (problem.p + 2) * reach
+        largest_loss = at_0 + problem.loss.lipschitz(reach, 1.0) * reach
+        in_block = rows * gamma + cell
+        return cls(
+            gradient=2 * problem.L / n * in_block,
+            value=2 * largest_loss / n * in_block,
+            share=gamma + cell,
+            cell=cell,
+            slope=problem.L * (gamma + 2 * cell) + problem.row_bound * bend,
+        )
+
+
+def _check_range(problem: Problem) -> None:
+    reach = problem.domain.reach(problem.row_bound)
+    sizes = (problem.row_bound, problem.domain.radius_bound, reach)
+    most = max(*sizes, getattr(problem.loss, "target_bound", 0.0))
+    if most > _LARGEST:
+        raise ValueError(
+            f"rows, models, targets and scores of size {most:.3g} are too large for single "
+            f'precision, which is priced up to {_LARGEST:g}: take precision="double", or scale '
+            "the features by their public ranges"
+        )
+
+
+class Slack:
+    """Upper bounds of losses, from each chain's last evaluation.
+
+    With A at least every Hessian of the loss, a model θ that has moved by d since its loss was
+    last computed at a has
+
+        L(θ) ≤ L(a) + ∇L(a)·d + ½ dᵀA d,
+
+    which costs p² operations instead of n·p. A model whose bound is below the edge of the
+    Rashomon set is inside, where the thresholded gradient is 0 (own derivation, after §5 of the
+    project's notes on lazy steps, which has only L(θ) ≤ L(a) + L·‖d‖).
+
+    ``curvature`` (p, p) is A; ``slope_error`` is what rounding may do to the norm of a gradient.
+
+    >>> slack = Slack(np.eye(1))
+    >>> theta = np.array([[0.0, 1.0]])
+    >>> slack.note(np.array([True, True]), theta, np.array([0.0, 0.5]), theta)
+    >>> slack.upper(np.array([[0.2, 1.0]])).tolist()
+    [0.020000000000000004, 0.5]
+    """
+
+    def __init__(self, curvature: FloatArray, slope_error: float = 0.0) -> None:
+        self._curvature = curvature
+        self._slope_error = slope_error
+        self._value = np.empty(0)
+
+    def upper(self, theta: FloatArray) -> FloatArray:
+        """Upper bounds (K,) of the losses of the chains' states (p, K)."""
+        if not len(self._value):
+            return np.full(theta.shape[1], np.inf)
+        moved = theta - self._anchor
+        slope = self._gradient + (self._curvature @ moved) / 2
+        bound = self._value + np.einsum("ij,ij->j", moved, slope)
+        if self._slope_error:
+            bound += self._slope_error * np.sqrt(np.einsum("ij,ij->j", moved, moved))
+        return np.asarray(bound)
+
+    def note(
+        self,
+        evaluated: Mask,
+        theta: FloatArray,
+        value: FloatArray,
+        gradient: FloatArray,
+    ) -> None:
+        """Remember the chains that were evaluated at ``theta`` (p, K).
+
+        ``value`` must be at least their losses, whatever rounding did to them.
+        """
+        if not len(self._value):
+            self._value = np.full(theta.shape[1], np.inf)
+            self._anchor, self._gradient = np.zeros_like(theta), np.zeros_like(theta)
+        self._value[evaluated] = value
+        self._anchor[:, evaluated] = theta[:, evaluated]
+        self._gradient[:, evaluated] = gradient
+
+
+_DOUBLE_ERROR = 1e-9  # of 1 + loss: a sum of a million terms is right to 1e-10 of it
+
+
+@dataclass(frozen=True)
+class FullDrift(GibbsDrift):
+    """Gradient of a hard or smooth thresholded loss over all rows.
+
+    Parameters
+    ----------
+    target : GibbsTarget
+    precision : {"double", "single"}, default="double"
+        Precision of the work on rows. Single is about twice as fast; what it may add to the
+        difference between neighbours is part of the sensitivity.
+    lazy : bool, default=True
+        Whether to leave out the rows for chains that are certainly inside the Rashomon set. The
+        path is the same to the last bit.
+    """
+
+    precision: str = "double"
+    lazy: bool = True
+
+    @property
+    def largest_step(self) -> float:
+        """2/(βM'), with M' = M + L²/s the smoothness of the energy, and M for the hard one.
+
+        Infinite for a loss with kinks, whose subgradients are bounded but jump at any step.
+        """
+        if not np.isfinite(self.target.problem.M):
+            return np.inf
+        width = self._width
+        bend = self.target.problem.L**2 / width if width else 0.0
+        return 2 / (self.beta * (self.target.problem.M + bend))
+
+    def sensitivity(self, n_steps: int) -> float:
+        """Δ of :func:`gradient_sensitivity`, the same in every step."""
+        problem = self.target.problem
+        error = self._rounding
+        return gradient_sensitivity(
+            problem.constants,
+            self.target.psi,
+            width=self._width,
+            interior=minimiser_inside(problem),
+            gradient_error=error.gradient if error else 0.0,
+            value_error=error.value if error else 0.0,
+            data_slope=data_slope(problem.constants, problem.domain),
+        )
+
+    def contraction(self, step_size: float) -> float:
+        """1 for the smooth threshold, max{|1 − hβm|, |1 − hβM|} without one.
+
+        Raises
+        ------
+        ValueError
+            For the hard threshold, single precision, and a step that is not stable.
+        """
+        if isinstance(self.target.shape, HardThreshold) or not np.isfinite(self.target.problem.M):
+            raise ValueError(
+                "the gradient of a hard threshold or of a loss with kinks jumps, so that steps do "
+                'not contract: take threshold="smooth" and a smooth loss, ψ = 0, or shown="path"'
+            )
+        if self._rounding:
+            raise ValueError(
+                "rounding in single precision is only priced for the path: take "
+                'precision="double" or shown="path"'
+            )
+        if step_size > self.largest_step:
+            raise ValueError(f"step_size must be at most {self.largest_step:.3g}, got {step_size}")
+        if isinstance(self.target.shape, NoThreshold):
+            problem, pace = self.target.problem, step_size * self.beta
+            return max(abs(1 - pace * problem.m), abs(1 - pace * problem.M))
+        return 1.0
+
+    def run(self, rng: np.random.Generator) -> Gradient:
+        """Return the gradient, which remembers where each chain was last evaluated if lazy."""
+        if isinstance(self.target.shape, NoThreshold):
+            return self._unthresholded
+        # On a device, asking which chains to look at would cost the time that it saves.
+        lazy = self.lazy and self.arrays.on_host
+        curvature = self.target.problem.curvature_bound() if lazy else None
+        if curvature is None:
+            return self._thresholded
+        slack = Slack(curvature, self._rounding.slope if self._rounding else 0.0)
+        return lambda theta: self._lazily(theta, slack)
+
+    def _unthresholded(self, theta: FloatArray) -> FloatArray:
+        return self.beta * self._columns.value_and_gradient(theta)[1]
+
+    def _thresholded(self, theta: FloatArray) -> FloatArray:
+        value, gradient = self._columns.value_and_gradient(theta)
+        return self._weighted(value, gradient)
+
+    def _lazily(self, theta: FloatArray, slack: Slack) -> FloatArray:
+        # The plain path would compute a loss below the edge, whatever rounding does to it.
+        look = slack.upper(theta) >= self._edge - self._error(self._edge)
+        drift = np.zeros_like(theta)
+        if look.any():
+            # Each chain at its own place: rows decide who is looked at, never how one is rounded.
+            numbers = np.flatnonzero(look)
+            value, gradient = self._host_columns.value_and_gradient(theta[:, look], numbers)
+            slack.note(look, theta, value + self._error(value), gradient)
+            drift[:, look] = self._weighted(value, gradient)
+        return drift
+
+    def _weighted(self, value: FloatArray, gradient: FloatArray) -> FloatArray:
+        return gradient * (self.beta * self.target.shape.slope(value - self._edge))
+
+    @property
+    def _columns(self) -> Columns | Objective:
+        problem = self.target.problem
+        return self._host_columns if problem.arrays.on_host else problem.on_device
+
+    @cached_property
+    def _host_columns(self) -> Columns:
+        dtype: Any = np.float32 if self._rounding else np.float64
+        problem = self.target.problem
+        return Columns(problem.evaluator(dtype).value_and_gradient, problem.n)
+
+    @cached_property
+    def _edge(self) -> float:
+        return self.target.problem.minimum.value + self.target.psi
+
+    @cached_property
+    def _rounding(self) -> SinglePrecision | None:
+        return SinglePrecision.of(self.target.problem) if self.precision == "single" else None
+
+    def _error(self, value: FloatArray | float) -> FloatArray | float:
+        """More than what rounding does to a computed loss."""
+        share, cell = _DOUBLE_ERROR, _DOUBLE_ERROR
+        if self._rounding:
+            share, cell = share + 2 * self._rounding.share, cell + 2 * self._rounding.cell
+        return share * value + cell
+
+    @property
+    def _width(self) -> float:
+        shape = self.target.shape
+        return shape.width if isinstance(shape, SmoothThreshold) else 0.0

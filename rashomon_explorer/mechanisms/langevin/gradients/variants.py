@@ -1,0 +1,275 @@
+"""Gradients of batches, of clipped rows, and with Gaussian smoothing."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import cycle
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import NUMPY, ArrayBackend, FloatArray
+from rashomon_explorer.mechanisms.langevin.gradients.base import GibbsDrift, Gradient
+from rashomon_explorer.mechanisms.langevin.gradients.full import FullDrift
+from rashomon_explorer.mechanisms.planning.sensitivity import (
+    batch_sensitivity,
+    data_slope,
+    gradient_sensitivity,
+)
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.losses import Loss
+from rashomon_explorer.problem.losses.chunked import BlockRisk
+from rashomon_explorer.problem.losses.clipped_gradient import ClippedPullRisk, clipped
+from rashomon_explorer.problem.thresholds import GaussianThreshold, NoThreshold, SmoothThreshold
+
+
+@dataclass(frozen=True)
+class BatchDrift(GibbsDrift):
+    """Gradient of φ(L_b(θ) − min L − ψ) for the mean loss L_b of one batch of rows.
+
+    Batches are cut once, from an order of the rows that no row influences, and come in turn. A
+    step costs a batch instead of all rows, and moves n/b times as far when a record of the batch
+    is replaced: for the same certificate it takes (n/b)² times the passes, so that batches serve
+    those who cannot wait for a pass, not those who save on privacy.
+
+    Parameters
+    ----------
+    target : GibbsTarget
+    batch_size : int
+        Rows in a batch, at least; the batches are of almost equal size.
+
+    Raises
+    ------
+    ValueError
+        If ``batch_size`` is not between 1 and n.
+    """
+
+    batch_size: int
+
+    def __post_init__(self) -> None:
+        """Refuse batches that cannot be cut."""
+        if not 1 <= self.batch_size <= self.target.problem.n:
+            raise ValueError(
+                f"batch_size must be from 1 to the number of rows, {self.target.problem.n}, got "
+                f"{self.batch_size!r}"
+            )
+
+    @property
+    def largest_step(self) -> float:
+        """As over all rows: a batch's loss has the same smoothness."""
+        return FullDrift(self.target).largest_step
+
+    @property
+    def n_batches(self) -> int:
+        """Number of batches."""
+        return self.target.problem.n // self.batch_size
+
+    def sensitivity(self, n_steps: int) -> float:
+        """Root mean square of :func:`batch_sensitivity`."""
+        problem, shape = self.target.problem, self.target.shape
+        return batch_sensitivity(
+            problem.constants,
+            self.target.psi,
+            width=shape.width if isinstance(shape, SmoothThreshold) else 0.0,
+            n_batches=self.n_batches,
+            n_steps=n_steps,
+            data_slope=data_slope(problem.constants, problem.domain),
+        )
+
+    def contraction(self, step_size: float) -> float:
+        """As over all rows, at ψ = 0: every batch's loss is as smooth and as convex.
+
+        Raises
+        ------
+        ValueError
+            With a threshold: min L is in the gradients of all batches, so that a record moves steps
+            of others too, which the last state's price does not count; and for a step that is not
+            stable.
+        """
+        if not isinstance(self.target.shape, NoThreshold):
+            raise ValueError(
+                "the last state of a path of batches has a certificate at ψ = 0 only: min L reads "
+                'the rows of all batches. Take ψ = 0, shown="path", or leave batch_size out'
+            )
+        return FullDrift(self.target).contraction(step_size)
+
+    def run(self, rng: np.random.Generator) -> Gradient:
+        """Return the gradient over the next batch, in a random order drawn here."""
+        batches = cycle(self.target.problem.batches(self.n_batches, rng))
+        shape = self.target.shape
+        # Without a threshold the minimum is not needed, and no record moves it.
+        plain = isinstance(shape, NoThreshold)
+        edge = 0.0 if plain else self.target.problem.minimum.value + self.target.psi
+
+        def gradient(theta: FloatArray) -> FloatArray:
+            value, gradients = next(batches).value_and_gradient(theta)
+            return gradients * (self.beta * shape.slope(value - edge))
+
+        return gradient
+
+
+@dataclass(frozen=True)
+class ClippedDrift(GibbsDrift):
+    """Gradient of the target's loss with its slope clipped, at ψ = 0.
+
+    A record moves it by at most 2·most·B/n, and not by 2B/n: the same price pays for half the
+    noise at ``most`` = ½.
+
+    Parameters
+    ----------
+    target : GibbsTarget
+        Of logistic or squared loss, without a threshold.
+    most : float
+        See :func:`rashomon_explorer.problem.losses.clipped_gradient.clipped`.
+
+    Raises
+    ------
+    ValueError
+        If the loss has no clipped form.
+    """
+
+    most: float
+
+    @cached_property
+    def followed(self) -> Loss:
+        """Loss whose gradient it is."""
+        found = clipped(self.target.problem.loss, self.most)
+        if found is None:
+            raise ValueError(f"{self.target.problem.loss.name} loss has no form with clipped slope")
+        return found
+
+    @cached_property
+    def constants(self) -> Constants:
+        """Public constants of that loss."""
+        problem = self.target.problem
+        return Constants.of(
+            self.followed,
+            n=problem.n,
+            p=problem.p,
+            domain=problem.domain,
+            row_bound=problem.row_bound,
+            ridge=problem.ridge,
+        )
+
+    @property
+    def arrays(self) -> ArrayBackend:
+        """The host: a clipped loss has no other form."""
+        return NUMPY
+
+    @property
+    def largest_step(self) -> float:
+        """2/(βM)."""
+        return 2 / (self.beta * self.constants.M)
+
+    def sensitivity(self, n_steps: int) -> float:
+        """2·most·B/n, the same in every step."""
+        return data_slope(self.constants, self.target.problem.domain)
+
+    def contraction(self, step_size: float) -> float:
+        """max{|1 − hβm|, |1 − hβM|}."""
+        pace = step_size * self.beta
+        return max(abs(1 - pace * self.constants.m), abs(1 - pace * self.constants.M))
+
+    def run(self, rng: np.random.Generator) -> Callable[[FloatArray], FloatArray]:
+        """Return the gradient; it remembers nothing."""
+        problem = self.target.problem
+        risk = problem.of_loss(self.followed)
+        assert isinstance(risk, ClippedPullRisk | BlockRisk)
+        return lambda theta: self.beta * (risk.gradient(theta) + problem.ridge * theta)
+
+
+_MEAN_DEVIATION = (2 / np.pi) ** 0.5  # E|ξ| of a standard normal
+
+
+@dataclass(frozen=True)
+class GaussianDrift(GibbsDrift):
+    """Mean, over a few points θ + λξ, of the hard-thresholded gradient there.
+
+    An unbiased gradient of E[max{L(θ + λξ), min L + ψ}] (Theorem 3.2 of Ganesh, Thakurta and
+    Upadhyay, 2023). The points are noise that no record influences, so that given them one record
+    moves the mean by no more than it moves one thresholded gradient: the sensitivity is that of
+    the hard threshold, taken on all of ℝᵖ because the points leave the domain.
+
+    Parameters
+    ----------
+    target : GibbsTarget
+        With a :class:`GaussianThreshold`.
+
+    Raises
+    ------
+    ValueError
+        If the loss is not Lipschitz everywhere, has a ridge, or needs a scale to be given.
+    """
+
+    def __post_init__(self) -> None:
+        """Refuse losses whose gradient is unbounded outside the domain."""
+        problem = self.target.problem
+        if not problem.loss.globally_lipschitz or problem.ridge > 0:
+            raise ValueError(
+                "the Gaussian threshold looks outside the domain, where only a loss that is "
+                "Lipschitz everywhere, without a ridge, has a bounded gradient: take "
+                'threshold="smooth"'
+            )
+        if self._threshold.scale is None and not (np.isfinite(problem.M) and self.target.psi > 0):
+            raise ValueError(
+                "scale must be given for a loss with kinks and for ψ = 0: the default is √(ψ/(Mp))"
+            )
+
+    @property
+    def scale(self) -> float:
+        """λ: the threshold's own, or √(ψ/(Mp))."""
+        if self._threshold.scale is not None:
+            return self._threshold.scale
+        return float(np.sqrt(self.target.psi / (self.target.problem.M * self.p)))
+
+    @property
+    def largest_step(self) -> float:
+        """2λ/(β·√(2/π)·L): a gradient of norm L or less, averaged, has slope E|ξ|·L/λ or less."""
+        return 2 * self.scale / (self.beta * _MEAN_DEVIATION * self._lipschitz)
+
+    def sensitivity(self, n_steps: int) -> float:
+        """L on all of ℝᵖ, or 2L/n at ψ = 0."""
+        problem = self.target.problem
+        if self.target.psi == 0:
+            return 2 * self._lipschitz / problem.n
+        within = gradient_sensitivity(problem.constants, self.target.psi, width=0.0)
+        return max(within, self._lipschitz)
+
+    def contraction(self, step_size: float) -> float:
+        """Refuse: a Monte Carlo gradient jumps."""
+        raise ValueError(
+            "the Gaussian threshold's Monte Carlo gradient jumps, so that steps do not contract: "
+            'take threshold="smooth" or shown="path"'
+        )
+
+    def run(self, rng: np.random.Generator) -> Gradient:
+        """Return the gradient at points drawn from ``rng``."""
+        count, scale = self._threshold.n_samples, self.scale
+
+        def gradient(theta: FloatArray) -> FloatArray:
+            p, chains = theta.shape
+            xp, noise = self.arrays.xp, rng.standard_normal((p, count, chains))
+            points = theta[:, None, :] + self.arrays.put(scale * noise)
+            value, gradients = self.target.problem.value_and_gradient(
+                xp.reshape(points, (p, count * chains))
+            )
+            kept = xp.where(value > self._edge, gradients, xp.zeros_like(gradients))
+            mean: FloatArray = xp.mean(xp.reshape(kept, (p, count, chains)), axis=1)
+            return self.beta * mean
+
+        return gradient
+
+    @cached_property
+    def _edge(self) -> float:
+        # At ψ = 0 nothing is thresholded, and the minimum must not be looked at.
+        psi = self.target.psi
+        return self.target.problem.minimum.value + psi if psi > 0 else -np.inf
+
+    @property
+    def _threshold(self) -> GaussianThreshold:
+        assert isinstance(self.target.shape, GaussianThreshold)
+        return self.target.shape
+
+    @property
+    def _lipschitz(self) -> float:
+        problem = self.target.problem
+        return problem.loss.lipschitz(np.inf, problem.row_bound)

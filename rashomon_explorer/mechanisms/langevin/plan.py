@@ -1,0 +1,478 @@
+"""Plans of Langevin paths."""
+
+import math
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.formatting import Fact, rounded_up
+from rashomon_explorer._utils.validation import check_count, check_nonnegative
+from rashomon_explorer.mechanisms.bounds.excess import accelerated_share
+from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee, path_guarantee
+from rashomon_explorer.mechanisms.planning.centres import furthest_start
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.sensitivity import data_slope, gradient_sensitivity
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere, warn_if_weak
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses import Loss, get_loss, loss_of_zeros
+from rashomon_explorer.problem.losses.clipped_gradient import MOST_PULL, clipped
+from rashomon_explorer.problem.thresholds import NoThreshold, SmoothThreshold, Threshold
+
+_WIDTHS = range(-3, 12)  # powers of 2, times ψ
+_WORTHWHILE = 0.1  # share of p/β that the size of steps may add before more of them are taken
+_SAFE = 1 - 1e-9  # of the time: what is charged must not pass the budget by an ulp
+
+
+@dataclass(frozen=True, repr=False)
+class PathPlan(Plan):
+    """What a budget buys of noisy gradient chains, known before the rows are touched.
+
+    ``eta`` is infinite, because a path has no pure price; ``hit_rate_bound`` is 0, because
+    no hit rate is promised; ``excess_bound`` is that of a draw, which is a weighted average of a
+    chain's states.
+
+    Parameters
+    ----------
+    width : float
+        Width s of the smooth threshold, 0 at ψ = 0.
+    sensitivity : float
+        Δ of the gradient.
+    step_size : float
+        h, the mean time of a step; step t takes 2ht/(n_steps + 1).
+    n_steps : int
+        Steps of each chain.
+    """
+
+    width: float
+    sensitivity: float
+    step_size: float
+    n_steps: int
+    sampler: str = field(default="langevin", kw_only=True, compare=False)
+
+    @property
+    def along_path(self) -> bool:
+        """Every draw is a chain's time average."""
+        return True
+
+    @property
+    def threshold(self) -> Threshold:
+        """Smooth, or none at ψ = 0."""
+        return SmoothThreshold(self.width) if self.width else NoThreshold()
+
+    def _facts(self) -> list[Fact]:
+        steps = f"{self.n_steps:,} of h = {self.step_size:.3g}"
+        return [*super()._facts(), ("steps", f"{steps} on average")]
+
+
+def plan_path(
+    n: int,
+    p: int,
+    psi: float,
+    *,
+    loss: str | Loss = "logistic",
+    radius: float,
+    row_norm: float,
+    ridge: float = 0.0,
+    epsilon: float,
+    delta: float,
+    n_draws: int = 1,
+    width: float | None = None,
+    max_steps: int = 2_000,
+    ledger: bool = False,
+) -> PathPlan:
+    """Choose β, step and time of Langevin chains for a total budget; reads no row.
+
+    With T = Nh a draw, which is the average of a chain's states with weights that grow with time,
+    has an expected excess of at most
+
+        p/(β − b) + R²/(2βT) + ψ + s/2,  b = 4M'β²T/(N + 1)², M' = M + L²/s
+
+    (:func:`rashomon_explorer.mechanisms.bounds.accelerated_path_excess`), and k chains are μ-GDP
+    for
+    μ² = kβ²Δ²T/2. So the budget fixes c = β²T = 2μ²/(kΔ²), β = b + √(2cp)/R makes the bound least,
+    and what is left of it is
+
+        RΔ√(kp)/μ + 2M'R²/(N + 1)² + ψ + s/2:
+
+    the noise that the budget asks for, and the path not walked to its end. As many steps are taken
+    as make b a tenth of √(2cp)/R, or ``max_steps``. That number grows with √n only, because the
+    gradient is taken at the running average (own derivation, docs/theory.md §6).
+
+    Parameters
+    ----------
+    n, p : int
+        Rows, and parameters with the intercept.
+    psi : float
+        Rashomon threshold, ≥ 0.
+    loss : str or Loss, default="logistic"
+    radius : float
+        Radius of the ball of models.
+    row_norm : float
+        Bound on the norm of a whole row, see :func:`rashomon_explorer.problem.constants.row_bound`.
+    ridge : float, default=0.0
+        Strong convexity added.
+    epsilon, delta : float
+        Total price of all chains together, δ > 0.
+    n_draws : int, default=1
+        Chains, one draw each.
+    width : float, optional
+        Width s of the smooth threshold, by default the one of least bound: a wide one costs s/2
+        of excess, a narrow one sensitivity.
+    max_steps : int, default=2_000
+        Most steps of a chain that are worth waiting for.
+    ledger : bool, default=False
+        Whether the price is to stay within (ε, δ) as a ledger counts it, which is by the zCDP that
+        a path has too, and not by its Gaussian DP.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, ψ = 0 has a width, or the loss has kinks.
+
+    Warns
+    -----
+    WeakGuaranteeWarning
+        If the excess bound is no better than the loss of the model of zeros.
+
+    Examples
+    --------
+    >>> bought = plan_path(50_000, 11, 0.0, radius=4.0, row_norm=1.5, epsilon=1.0, delta=1e-6)
+    >>> round(bought.beta), bought.n_steps, round(bought.excess_bound, 4)
+    (7213, 327, 0.0035)
+    """
+    check_nonnegative(psi=psi)
+    check_count(n_draws=n_draws, max_steps=max_steps)
+    if width is not None and (
+        not (math.isfinite(width) and width >= 0) or (width > 0) != (psi > 0)
+    ):
+        raise ValueError(f"width must be finite, and > 0 exactly if psi is, got {width!r}")
+    loss = get_loss(loss)
+    constants = Constants.of(loss, n=n, p=p, domain=Ball(radius), row_bound=row_norm, ridge=ridge)
+    if not math.isfinite(constants.M):
+        raise ValueError(f"{loss.name} loss has kinks, and no largest stable step: smooth it")
+    mu = math.sqrt(2 * zcdp_rho(epsilon, delta)) if ledger else gdp_mu(epsilon, delta)
+    widths = [psi * 2.0**k for k in _WIDTHS] if width is None and psi > 0 else [width or 0.0]
+    path = min(
+        (_Path.of(constants, psi, s, radius, mu, n_draws, max_steps) for s in widths),
+        key=lambda path: path.excess,
+    )
+    planned = PathPlan(
+        n=n,
+        p=p,
+        psi=psi,
+        loss=loss.name,
+        epsilon=epsilon,
+        delta=delta,
+        n_draws=n_draws,
+        eta=math.inf,
+        beta=path.beta,
+        oscillation=constants.priced_osc,
+        hit_rate_bound=0.0,
+        excess_bound=path.excess,
+        guarantee=replace(
+            path_guarantee(
+                beta=path.beta,
+                sensitivity=path.sensitivity,
+                step_size=path.step_size,
+                n_steps=path.n_steps,
+                n_chains=n_draws,
+            ),
+            asked=(epsilon, delta),
+        ),
+        width=path.width,
+        sensitivity=path.sensitivity,
+        step_size=path.step_size,
+        n_steps=path.n_steps,
+        certificate="path",
+        ledger=ledger,
+        radius=float(radius),
+        row_norm=float(row_norm),
+        ridge=float(ridge),
+        outputs=loss.outputs,
+        zero_loss=loss_of_zeros(loss),
+    )
+    warn_if_weak(planned, "this plan")
+    return planned
+
+
+@dataclass(frozen=True)
+class _Path:
+    """The best path for one width, and its bound."""
+
+    width: float
+    sensitivity: float
+    beta: float
+    step_size: float
+    n_steps: int
+    excess: float
+
+    @classmethod
+    def of(
+        cls,
+        constants: Constants,
+        psi: float,
+        width: float,
+        radius: float,
+        mu: float,
+        n_chains: int,
+        max_steps: int,
+    ) -> "_Path":
+        moved = data_slope(constants, Ball(radius))
+        sensitivity = gradient_sensitivity(constants, psi, width=width, data_slope=moved)
+        bought = 2 * mu**2 / (n_chains * sensitivity**2) * _SAFE  # β²T
+        p, bend = constants.p, constants.M + (constants.L**2 / width if width else 0.0)
+        ideal = math.sqrt(2 * bought * p) / radius  # β of the least bound, were steps free
+        enough = math.sqrt(accelerated_share(bend, bought, 0) / (_WORTHWHILE * ideal)) - 1
+        n_steps = math.ceil(min(max(enough, 1.0), max_steps))
+        beta = ideal + accelerated_share(bend, bought, n_steps)
+        excess = p / ideal + radius**2 * beta / (2 * bought) + psi + width / 2
+        return cls(width, sensitivity, beta, bought / beta**2 / n_steps, n_steps, excess)
+
+
+@dataclass(frozen=True, repr=False)
+class ClippedPathPlan(PathPlan):
+    """What a budget buys of chains that follow a clipped loss.
+
+    ``excess_bound`` is infinite and ``hit_rate_bound`` 0: nothing is promised of the loss itself.
+
+    Parameters
+    ----------
+    most : float
+        Slope at which a row's pull is clipped.
+    clipped_excess : float
+        The clipped loss of a draw exceeds the least clipped loss, which is at most the least loss,
+        by at most this on average.
+    """
+
+    most: float = field(default=MOST_PULL, kw_only=True)
+    clipped_excess: float = field(default=math.inf, kw_only=True)
+    sampler: str = field(default="langevin_clipped", kw_only=True, compare=False)
+
+    @property
+    def weighed_excess(self) -> float:
+        """Of the clipped loss."""
+        return self.clipped_excess
+
+    @property
+    def threshold(self) -> Threshold:
+        """None: it is drawn at ψ = 0."""
+        return NoThreshold()
+
+    def _facts(self) -> list[Fact]:
+        told = f"exceeds its least by ≤ {rounded_up(self.clipped_excess)} on average"
+        facts = super()._facts()
+        return [
+            ("clipped loss", told) if name == "excess loss" else (name, of) for name, of in facts
+        ]
+
+
+def plan_clipped_path(
+    n: int,
+    p: int,
+    psi: float,
+    *,
+    loss: str | Loss = "logistic",
+    radius: float,
+    row_norm: float,
+    ridge: float = 0.0,
+    epsilon: float,
+    delta: float,
+    n_draws: int = 1,
+    most: float = MOST_PULL,
+    ledger: bool = False,
+) -> ClippedPathPlan:
+    """Plan averages of chains along the loss with its slope clipped, at ψ = 0; reads no row.
+
+    All is as in :func:`rashomon_explorer.mechanisms.planning.plan_path` for the clipped loss ℓ_c ≤
+    ℓ, whose gradients are at most most·B long. With e the bound of its excess, a draw has
+
+        E L_c(θ) ≤ min L_c + e ≤ min L + e.
+
+    Parameters
+    ----------
+    n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger
+        As in :func:`rashomon_explorer.mechanisms.planning.plan_path`; the loss is logistic or
+        squared.
+    most : float, default=0.5
+        See :func:`rashomon_explorer.problem.losses.clipped_gradient.clipped`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or the loss has no clipped form.
+
+    Warns
+    -----
+    WeakGuaranteeWarning
+        If the clipped loss is not promised to be less than that of the model of zeros.
+
+    Examples
+    --------
+    >>> rows = {"n": 40_000, "p": 31, "psi": 0.0, "radius": 4.0, "row_norm": 1.5}
+    >>> budget = {"epsilon": 1.0, "delta": 1e-6}
+    >>> path, less = plan_path(**rows, **budget), plan_clipped_path(**rows, **budget)
+    >>> round(path.sensitivity / less.sensitivity, 2)
+    2.0
+    >>> less.clipped_excess < path.excess_bound
+    True
+    """
+    check_nonnegative(psi=psi)
+    whole = get_loss(loss)
+    followed = clipped(whole, most)
+    if followed is None:
+        raise ValueError(f"{whole.name} loss has no form with a clipped slope")
+    asked = {"radius": radius, "row_norm": row_norm, "ridge": ridge, "ledger": ledger}
+    budget = {"epsilon": epsilon, "delta": delta, "n_draws": n_draws}
+    with said_elsewhere():
+        path = plan_path(n, p, 0.0, loss=followed, **asked, **budget)  # type: ignore[arg-type]
+        plain = plan_path(n, p, 0.0, loss=whole, **asked, **budget)  # type: ignore[arg-type]
+    settings = {one.name: getattr(path, one.name) for one in fields(path)}
+    settings |= {"psi": psi, "law_psi": 0.0, "loss": whole.name, "excess_bound": math.inf}
+    settings |= {"oscillation": plain.oscillation, "zero_loss": plain.zero_loss}
+    settings |= {"sampler": "langevin_clipped", "certificate": "clipped path"}
+    planned = ClippedPathPlan(**settings, most=most, clipped_excess=path.excess_bound)
+    warn_if_weak(planned, "this plan")
+    return planned
+
+
+_STEPS = tuple(sorted({round(2000 ** (k / 17)) for k in range(18)}))
+_PACES = (1.0, 0.25, 0.0625)  # η·M
+_LAST_STATE_SAFE = 1 + 1e-9  # of σ: what is charged must not pass the budget by an ulp
+
+
+@dataclass(frozen=True)
+class LastState:
+    """A noisy gradient descent of which the last state alone is shown, in public numbers.
+
+    Parameters
+    ----------
+    pace : float
+        η of θ ← Π(θ − η(∇L + σξ)).
+    noise : float
+        σ.
+    n_steps : int
+        N.
+    excess : float
+        Expected excess loss of the last state is at most this, whatever the rows.
+    guarantee : Guarantee
+        Of the last state.
+    """
+
+    pace: float
+    noise: float
+    n_steps: int
+    excess: float
+    guarantee: Guarantee
+
+    @property
+    def beta(self) -> float:
+        """β of the Langevin chain that takes the same steps, 2/(ησ²)."""
+        return 2 / (self.pace * self.noise**2)
+
+    @property
+    def step_size(self) -> float:
+        """Its step h = η/β: its noise has the deviation √(2h) = ησ."""
+        return self.pace / self.beta
+
+
+def plan_last_state(constants: Constants, radius: float, mu: float, zero_loss: float) -> LastState:
+    """Descent of the least promise for a price; reads no row.
+
+    Steps θ_j = Π(θ_{j−1} − η(∇L + σξ)) from 0, η ≤ 1/M, with σ such that the last of N states costs
+    μ by Theorems 4.2 and 4.3 of Bok, Su and Altschuler (2024), c = 1 − ηm. Its expected excess is
+    at most :func:`last_state_excess` (docs/theory.md §17).
+
+    Parameters
+    ----------
+    constants : Constants
+        Of a smooth loss on the ball.
+    radius : float
+        R of the ball.
+    mu : float
+        Gaussian DP that it may cost.
+    zero_loss : float
+        What the loss of the model of zeros is at most.
+
+    Examples
+    --------
+    >>> rows = {"n": 50_000, "p": 92, "domain": Ball(4.0), "row_bound": 1.4, "ridge": 0.01}
+    >>> last = plan_last_state(Constants.of("logistic", **rows), 4.0, 0.17, 0.7)
+    >>> last.n_steps, round(last.excess, 3), round(last.guarantee.mu, 6)
+    (214, 0.009, 0.17)
+    """
+    start, ball = furthest_start(constants, radius, zero_loss), Ball(radius)
+    moved = data_slope(constants, ball)
+
+    def paid(pace: float, n_steps: int, noise: float) -> Guarantee:
+        step = (pace * noise) ** 2 / 2
+        return last_iterate_guarantee(
+            beta=pace / step,
+            sensitivity=moved,
+            step_size=step,
+            n_steps=n_steps,
+            contraction=max(0.0, 1 - pace * constants.m),
+            diameter=2 * radius,
+        )
+
+    def priced(pace: float, n_steps: int) -> tuple[float, float, int, float]:
+        noise = paid(pace, n_steps, 1.0).mu / mu * _LAST_STATE_SAFE  # the price falls as 1/σ
+        square = constants.p * noise**2
+        excess = last_state_excess(
+            pace, constants.m, square, n_steps, start=start, diameter=2 * radius
+        )
+        return excess, pace, n_steps, noise
+
+    excess, pace, n_steps, noise = min(
+        priced(share / constants.M, n_steps) for share in _PACES for n_steps in _STEPS
+    )
+    return LastState(pace, noise, n_steps, excess, paid(pace, n_steps, noise))
+
+
+def last_state_excess(
+    pace: float, m: float, square: float, n_steps: int, *, start: float, diameter: float
+) -> float:
+    """Bound of E L(θ_N) − L*, for noise of mean square v = E‖σξ‖² a step.
+
+    With D_j² ≥ E‖θ_j − θ*‖², which falls by (1 − ηm)/(1 + ηm) a step and rises by 2η²v, the last K
+    states have a mean excess of at most D_{N−K}²/(2ηK) + ηv, and the last one is worse than their
+    mean by at most ηv(½ + … + 1/K) (docs/theory.md §17):
+
+        min over K ≤ N of D_{N−K}²/(2ηK) + ηv(1 + ½ + … + 1/K).
+
+    Parameters
+    ----------
+    pace : float
+        η ≤ 1/M.
+    m : float
+        Strong convexity.
+    square : float
+        v.
+    n_steps : int
+        N.
+    start : float
+        Largest distance of the minimiser from the first state.
+    diameter : float
+        Of the domain.
+
+    Examples
+    --------
+    >>> round(last_state_excess(1.0, 0.0, 0.01, 4, start=1.0, diameter=2.0), 6)
+    0.145833
+    """
+    shrink = (1 - pace * m) / (1 + pace * m)
+    last = np.arange(1.0, n_steps + 1)  # K
+    far = _distances(shrink, 2 * pace**2 * square / (1 + pace * m), n_steps - last, start)
+    harmonic = np.cumsum(1 / last)
+    bounds = np.minimum(far, diameter**2) / (2 * pace * last) + pace * square * harmonic
+    return float(bounds.min())
+
+
+def _distances(shrink: float, added: float, steps: FloatArray, start: float) -> FloatArray:
+    """Bound of the mean square distance after so many steps."""
+    left = shrink**steps
+    total = steps if shrink == 1 else (1 - left) / (1 - shrink)
+    return np.asarray(left * start**2 + added * total)

@@ -1,0 +1,419 @@
+"""Langevin chains."""
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray, to_host
+from rashomon_explorer._utils.formatting import rounded_up
+from rashomon_explorer._utils.progress import progress
+from rashomon_explorer._utils.threads import pause
+from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
+from rashomon_explorer.mechanisms.langevin.accounting import (
+    affordable_time,
+    last_iterate_guarantee,
+    last_of_batches_guarantee,
+    path_guarantee,
+)
+from rashomon_explorer.mechanisms.langevin.gradients import PathTarget, drift_of
+from rashomon_explorer.mechanisms.langevin.gradients.base import Drift
+from rashomon_explorer.mechanisms.langevin.gradients.variants import BatchDrift
+from rashomon_explorer.mechanisms.samplers.base import Batch
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.notions import computed_on
+
+_SECONDS_BETWEEN_RESTS = 5e-3
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoisyChains:
+    """Steps θ ← Π(θ − h·gradient(θ) + √(2h) ξ) side by side; what they cost is not known here."""
+
+    drift: Drift  # what the steps follow, and the domain Π projects onto
+    step_size: float  # h
+    n_steps: int
+    n_chains: int
+    burn_in: int
+    start: tuple[float, ...] | None  # model (p,) at which every chain begins, 0 by default
+
+    def states(
+        self, rng: np.random.Generator, first: FloatArray | None = None
+    ) -> Iterator[FloatArray]:
+        """States (p, n_chains) after each step, from ``first`` or from the start.
+
+        They are where the drift's ``arrays`` are.
+        """
+        self._check_stable()
+        if first is None:
+            first = self._beginning()
+        theta = self.drift.arrays.put(np.array(to_host(first), dtype=float))
+        if tuple(theta.shape) != (self.drift.p, self.n_chains):
+            raise ValueError(
+                f"first must hold one state a chain, shape ({self.drift.p}, {self.n_chains}), got "
+                f"{tuple(theta.shape)}"
+            )
+        return self._steps(self.drift.project(theta), rng)
+
+    def averages(self, rng: np.random.Generator, fade: float) -> Iterator[FloatArray]:
+        """Weighted averages (p, n_chains) after each step; a step earlier weighs ``fade`` as much.
+
+        Of the states that a gradient was taken at: the start counts, the last state does not.
+        During the burn-in they are 0.
+        """
+        here = self.drift.arrays.put(self._beginning())
+        mean = 0 * here
+        share = np.inf  # of all weights so far, the newest state's
+        for step, theta in enumerate(self.states(rng)):
+            if step >= self.burn_in:
+                share = 1 / (1 + fade / share)
+                mean = mean + share * (here - mean)
+            here = theta
+            yield mean
+
+    def _steps(self, theta: FloatArray, rng: np.random.Generator) -> Iterator[FloatArray]:
+        gradient, arrays, shape = self.drift.run(rng), self.drift.arrays, tuple(theta.shape)
+        spread = np.sqrt(2 * self.step_size)
+        rested = time.perf_counter()
+        for _ in progress(range(self.n_steps), "steps"):
+            # Drawn before the gradient is asked for: a device is still at the step before.
+            noise = arrays.put(spread * rng.standard_normal(shape))
+            theta = self.drift.project(theta + (noise - self.step_size * gradient(theta)))
+            yield theta
+            # Gives up the GIL, or a dashboard's event loop starves; once a step would cost a
+            # third of a small step.
+            if time.perf_counter() - rested > _SECONDS_BETWEEN_RESTS:
+                pause()
+                rested = time.perf_counter()
+
+    def _beginning(self) -> FloatArray:
+        start = np.zeros(self.drift.p) if self.start is None else np.array(self.start)
+        if start.shape != (self.drift.p,):
+            raise ValueError(f"start must hold {self.drift.p} parameters, got {len(start)}")
+        return np.repeat(self.drift.project(start[:, None]), self.n_chains, axis=1)
+
+    def _check_stable(self) -> None:
+        largest = self.drift.largest_step
+        if self.step_size > largest:
+            raise ValueError(
+                f"step_size {self.step_size:.3g} is too large for the path to be stable: use at "
+                f"most 2/(β·smoothness) = {largest:.3g}, or a wider threshold or smaller β"
+            )
+
+
+_PUBLIC_START = "the model at which the chains start is public, or was released before"
+
+
+@dataclass(frozen=True)
+class LangevinSampler:
+    """Batched chains θ ← Π(θ − hβ∇energy(θ) + √(2h) ξ) from a start that no row has touched.
+
+    The Euler scheme of the projected Langevin diffusion, equation (2) of Ganesh, Thakurta and
+    Upadhyay (2023). Its iterates only approach the target's law; its *privacy* is exact and is
+    that of the steps that run. By default it is the path's: every state of every chain may be
+    shown, and the chains may be stopped at any time, for the price of ``certificate``. It does
+    not need convexity: a :class:`~rashomon_explorer.problem.network.NetworkTarget` has one too.
+
+    Parameters
+    ----------
+    step_size : float
+        h, the time of one step.
+    n_steps : int
+        Steps of each chain.
+    n_chains : int, default=64
+    thin : int, default=1
+        Steps between two batches.
+    burn_in : int, default=0
+        First steps that no batch and no average shows; they are paid for like the others.
+    start : sequence of float, optional
+        Model (p,) at which every chain begins, 0 by default. No row may have touched it: an
+        earlier release is fine, a fitted model is not.
+    batch_size : int, optional
+        Rows a step, one batch after the other; all of them by default.
+    precision : {"double", "single"}, default="double"
+        Of the work on rows. Single is about twice as fast; what its rounding can do to neighbours
+        is part of the price.
+    lazy : bool, default=True
+        Whether to skip the rows for chains that are certainly inside the Rashomon set. The states
+        are the same to the last bit.
+    shown : {"path", "last"}, default="path"
+        What may be shown: everything, or the last state of each chain only, which is cheaper for
+        long chains of a smooth convex energy. To settle it after the start, and before anything
+        was seen, see :class:`~rashomon_explorer.mechanisms.samplers.MeteredLangevin`.
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of range.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.problem import Problem
+    >>> from rashomon_explorer.mechanisms.target import GibbsTarget
+    >>> problem = Problem([[0.5], [-0.5]], [1, -1])
+    >>> target = GibbsTarget(problem, beta=20.0, psi=0.1, threshold="smooth")
+    >>> sampler = LangevinSampler(step_size=1e-3, n_steps=50, n_chains=8, thin=25)
+    >>> [batch.theta.shape for batch in sampler.batches(target, np.random.default_rng(0))]
+    [(2, 8), (2, 8)]
+    """
+
+    name: ClassVar[str] = "langevin"
+
+    step_size: float
+    n_steps: int
+    n_chains: int = 64
+    thin: int = 1
+    burn_in: int = 0
+    start: tuple[float, ...] | None = None
+    batch_size: int | None = None
+    precision: str = "double"
+    lazy: bool = True
+    shown: str = "path"
+
+    def __post_init__(self) -> None:
+        """Refuse settings that make no chain."""
+        check_positive(step_size=self.step_size)
+        check_count(n_steps=self.n_steps, n_chains=self.n_chains, thin=self.thin)
+        if not 0 <= self.burn_in < self.n_steps:
+            raise ValueError(
+                f"burn_in must be from 0 to n_steps − 1 = {self.n_steps - 1}, got {self.burn_in!r}"
+            )
+        for name, choices in (("precision", ("double", "single")), ("shown", ("path", "last"))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}")
+        if self.start is not None:
+            start = tuple(float(x) for x in self.start)
+            if not np.isfinite(start).all():
+                raise ValueError("start must hold finite numbers")
+            object.__setattr__(self, "start", start)
+
+    @classmethod
+    def for_budget(
+        cls,
+        target: PathTarget,
+        *,
+        epsilon: float,
+        delta: float,
+        n_chains: int = 1,
+        pace: float = 0.5,
+    ) -> "LangevinSampler":
+        """Longest paths that a budget pays for; reads no row.
+
+        Parameters
+        ----------
+        target : GibbsTarget
+            Only its public constants are used.
+        epsilon, delta : float
+            Total price of all iterates of all chains, δ > 0.
+        n_chains : int, default=1
+        pace : float, default=0.5
+            Step size as a share of the largest stable one.
+
+        Raises
+        ------
+        ValueError
+            If a number is out of range, the budget does not pay for a single step, or the target
+            has no largest stable step.
+        """
+        if not 0 < pace <= 1:
+            raise ValueError(f"pace must be in (0, 1], got {pace!r}")
+        drift = drift_of(target, batch_size=None, precision="double", lazy=True)
+        step_size = pace * drift.largest_step
+        if not math.isfinite(step_size):
+            raise ValueError("no largest stable step is known here: choose step_size and n_steps")
+        longest = affordable_time(
+            epsilon=epsilon,
+            delta=delta,
+            beta=drift.beta,
+            sensitivity=drift.sensitivity(1),
+            n_chains=n_chains,
+        )
+        n_steps = int(longest / step_size)
+        if n_steps < 1:
+            raise ValueError(
+                f"ε={rounded_up(epsilon)} at δ={delta:g} pays for a time of {longest:.3g}, "
+                f"less than one step of {step_size:.3g}: lower beta, widen the threshold, or take "
+                "fewer chains"
+            )
+        return cls(step_size=step_size, n_steps=n_steps, n_chains=n_chains, thin=n_steps)
+
+    def certificate(self, target: PathTarget, n_steps: int | None = None) -> Guarantee:
+        """Privacy of what may be shown of all chains together, for the steps that run.
+
+        Parameters
+        ----------
+        target : GibbsTarget or NetworkTarget
+            Only its public constants are used.
+        n_steps : int, optional
+            Steps that ran, if the path was stopped early; all of them by default. A ledger must
+            be charged beforehand, for all of them.
+
+        Raises
+        ------
+        ValueError
+            If there is no certificate of the last state, or it is asked for another number of
+            steps than was settled beforehand.
+        """
+        drift = self._drift(target)
+        return computed_on(self._exact_certificate(drift, n_steps), drift.arrays)
+
+    def _exact_certificate(self, drift: Drift, n_steps: int | None) -> Guarantee:
+        steps = self.n_steps if n_steps is None else n_steps
+        if not 0 <= steps <= self.n_steps:
+            raise ValueError(f"n_steps must be from 0 to {self.n_steps}, got {n_steps!r}")
+        common: dict[str, Any] = {
+            "beta": drift.beta,
+            "sensitivity": drift.sensitivity(max(steps, 1)),
+            "step_size": self.step_size,
+            "n_steps": steps,
+            "n_chains": self.n_chains,
+        }
+        if self.shown == "path":
+            return self._from_start(path_guarantee(**common))
+        if steps != self.n_steps:
+            raise ValueError(
+                "the last state is certified for a number of steps that is settled beforehand: "
+                'take shown="path" to stop at any time'
+            )
+        contraction = drift.contraction(self.step_size)
+        steady: dict[str, Any] = {"contraction": contraction, "diameter": drift.diameter}
+        if isinstance(drift, BatchDrift):
+            own = {**common, "sensitivity": drift.sensitivity(1), "n_batches": drift.n_batches}
+            return self._from_start(last_of_batches_guarantee(**own, **steady))
+        return self._from_start(last_iterate_guarantee(**common, **steady))
+
+    def _from_start(self, guarantee: Guarantee) -> Guarantee:
+        if self.start is None:
+            return guarantee
+        return replace(guarantee, assumptions=(*guarantee.assumptions, _PUBLIC_START))
+
+    def batches(self, target: PathTarget, rng: np.random.Generator) -> Iterator[Batch]:
+        """States of the chains, every ``thin`` steps after the burn-in, and the last.
+
+        With ``shown="last"`` the last alone. Ends after ``n_steps``.
+
+        Raises
+        ------
+        ValueError
+            If the step is too large for the chain to be stable, or the last state is asked for
+            alone where it has no certificate.
+        """
+        drift = self._drift(target)
+        if self.shown == "last":
+            drift.contraction(self.step_size)
+        waited = 0
+        for step, theta in enumerate(self._chains(drift).states(rng), start=1):
+            waited += 1
+            if step == self.n_steps or self._shows(step):
+                losses = to_host(drift.value(theta))
+                yield Batch(to_host(theta), losses, evaluated=(waited + 1) * self.n_chains)
+                waited = 0
+
+    def states(
+        self,
+        target: PathTarget,
+        rng: np.random.Generator,
+        first: FloatArray | None = None,
+    ) -> Iterator[FloatArray]:
+        """States (p, n_chains) after each step, ``n_steps`` of them, burn-in included.
+
+        Parameters
+        ----------
+        target : GibbsTarget or NetworkTarget
+        rng : numpy.random.Generator
+        first : ndarray of shape (p, n_chains), optional
+            States to go on from, such as the last ones of a path that was paid for; by default
+            ``start`` for every chain. The certificate is that of the steps taken from here.
+
+        Yields
+        ------
+        ndarray of shape (p, n_chains)
+            One array a step.
+
+        Raises
+        ------
+        ValueError
+            If the step is too large for the chain to be stable, ``first`` has another shape, or
+            only the last state is to be shown.
+        """
+        self._need_path("states")
+        return map(to_host, self._chains(self._drift(target)).states(rng, first))
+
+    def average(
+        self, target: PathTarget, rng: np.random.Generator, *, m: float = 0.0
+    ) -> FloatArray:
+        """Weighted time average of each chain, a model each: shape (p, n_chains).
+
+        Of the states θ₀, …, θ_{N−1} that a gradient was taken at: the start counts, the last state
+        does not. Weights are ∝ exp(mβt). With m = 0 it is the plain average, which
+        :func:`rashomon_explorer.mechanisms.bounds.path_average_excess` bounds; with m the strong
+        convexity, early states are forgotten exponentially fast (own derivation after Theorems F.1
+        and F.2 of the finite-time analysis, whose printed schedules do not work). It is computed
+        from the path, so that ``certificate`` covers it.
+
+        Parameters
+        ----------
+        target : GibbsTarget or NetworkTarget
+        rng : numpy.random.Generator
+        m : float, default=0.0
+            Strong convexity of the loss, as ``problem.m``; at least 0.
+
+        Returns
+        -------
+        ndarray of shape (p, n_chains)
+            A column a chain.
+
+        Raises
+        ------
+        ValueError
+            If ``m`` is negative, the step too large, or only the last state is to
+            be shown.
+        """
+        *_, mean = self.averages(target, rng, m=m)
+        return mean
+
+    def averages(
+        self, target: PathTarget, rng: np.random.Generator, *, m: float = 0.0
+    ) -> Iterator[FloatArray]:
+        """Update :meth:`average` after each step: ``n_steps`` arrays (p, n_chains).
+
+        During the burn-in it is 0.
+
+        Raises
+        ------
+        ValueError
+            As in :meth:`average`.
+        """
+        self._need_path("averages")
+        check_nonnegative(m=m)
+        drift = self._drift(target)
+        fade = float(np.exp(-m * drift.beta * self.step_size))
+        return map(to_host, self._chains(drift).averages(rng, fade))
+
+    def _shows(self, step: int) -> bool:
+        waited = step - self.burn_in
+        return self.shown == "path" and waited > 0 and waited % self.thin == 0
+
+    def _drift(self, target: PathTarget) -> Drift:
+        return drift_of(
+            target, batch_size=self.batch_size, precision=self.precision, lazy=self.lazy
+        )
+
+    def _chains(self, drift: Drift) -> NoisyChains:
+        return NoisyChains(
+            drift=drift,
+            step_size=self.step_size,
+            n_steps=self.n_steps,
+            n_chains=self.n_chains,
+            burn_in=self.burn_in,
+            start=self.start,
+        )
+
+    def _need_path(self, what: str) -> None:
+        if self.shown != "path":
+            raise ValueError(
+                f'{what} show the path, and only its last state is paid for: take shown="path"'
+            )

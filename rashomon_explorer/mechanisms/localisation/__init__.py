@@ -1,0 +1,1 @@
+"""Draws near an earlier release, and perturbed minimisers."""

@@ -1,0 +1,207 @@
+"""Plans of regularised and output-perturbed minimisers."""
+
+import math
+from dataclasses import dataclass, replace
+
+from rashomon_explorer._utils.validation import check_positive
+from rashomon_explorer.mechanisms.bounds.hit_rate import crowded_hit_rate
+from rashomon_explorer.mechanisms.localisation.plan import solver_distance
+from rashomon_explorer.mechanisms.planning.centres import surely_inside
+from rashomon_explorer.mechanisms.planning.sensitivity import data_slope
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.notions import bounded_range
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball, Domain
+
+
+@dataclass(frozen=True)
+class RegularisedPlan:
+    """What a budget buys from the exponential mechanism on a loss with ridge; public.
+
+    Parameters
+    ----------
+    ridge : float
+        m.
+    beta : float
+        Inverse temperature ε/osc; the ridge reads no data and does not change it.
+    p : int
+        Number of parameters.
+    cost : float
+        What the ridge ½mR² and the certified error of the minimum add to an excess on the rows.
+    population_bound : float
+        Expected excess of the population risk, without the ridge, is at most this.
+    statistical_bound : float
+        What is left of it as ε grows.
+    guarantee : Guarantee
+        Of one draw.
+    """
+
+    ridge: float
+    beta: float
+    p: int
+    cost: float
+    population_bound: float
+    statistical_bound: float
+    guarantee: Guarantee
+
+    @property
+    def excess_bound(self) -> float:
+        """Expected excess on the rows, without the ridge, is at most p/β + ½mR² + τ."""
+        return self.p / self.beta + self.cost
+
+    def hit_rate(self, psi: float) -> float:
+        """Probability, at least, of an excess on the rows of at most ψ: P(p, β(ψ − ½mR² − τ)).
+
+        A draw's excess without the ridge is at most that with it and ½m‖θ*‖² ≤ ½mR².
+        """
+        return crowded_hit_rate(self.p, self.beta, max(0.0, psi - self.cost))
+
+
+def plan_regularised(
+    constants: Constants, domain: Domain, *, epsilon: float, ridge: float | None = None
+) -> RegularisedPlan:
+    """Ridge and temperature of the regularised exponential mechanism; reads no row.
+
+    Theorem E.4 of "On the universality of Langevin diffusion for private Euclidean (convex)
+    optimization" (submitted to ICLR 2023) gives orders; the constants here are our own. For rows
+    drawn independently from one law, a draw from exp(−β(L + ½m‖θ‖²)) has an expected excess of
+    the population risk of at most
+
+        p/β + ½mR² + 2L²/(mn),
+
+    R the largest ‖θ‖: excess on the rows, what the ridge costs at the best model, and uniform
+    stability. m = 2L/(R√n) makes the last two 2LR/√n.
+
+    ``epsilon`` is the price of one draw, ``ridge`` m is the best by default, and the constants have
+    none.
+
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> ball = Ball(2.0)
+    >>> constants = Constants.of("hinge", n=10_000, p=5, domain=ball, row_bound=1.0)
+    >>> plan = plan_regularised(constants, ball, epsilon=1.0)
+    >>> round(plan.ridge, 6), round(plan.statistical_bound, 6)
+    (0.01, 0.04)
+    """
+    check_positive(epsilon=epsilon)
+    if constants.m > 0:
+        raise ValueError(
+            f"the plan chooses the ridge itself: pose the problem with ridge=0, got {constants.m:g}"
+        )
+    radius, n = domain.radius_bound, constants.n
+    best = 2 * constants.L / (radius * math.sqrt(n))
+    chosen = best if ridge is None else ridge
+    check_positive(ridge=chosen)
+    beta = epsilon / constants.priced_osc
+    statistical = chosen / 2 * radius**2 + 2 * constants.L**2 / (chosen * n)
+    return RegularisedPlan(
+        ridge=chosen,
+        beta=beta,
+        p=constants.p,
+        cost=constants.gap_tolerance + chosen / 2 * radius**2,
+        population_bound=constants.p / beta + constants.gap_tolerance + statistical,
+        statistical_bound=statistical,
+        guarantee=bounded_range(epsilon),
+    )
+
+
+def with_ridge(constants: Constants, domain: Domain, ridge: float) -> Constants:
+    """Constants of the same loss with a ridge.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> ball = Ball(2.0)
+    >>> plain = Constants.of("hinge", n=9, p=5, domain=ball, row_bound=1.0)
+    >>> with_ridge(plain, ball, 0.5).L
+    2.0
+    """
+    return replace(
+        constants,
+        L=constants.L + ridge * domain.radius_bound,
+        M=constants.M + ridge,
+        m=constants.m + ridge,
+    )
+
+
+@dataclass(frozen=True)
+class NoisyMinimiser:
+    """The minimiser over the ball plus noise, put back into the ball; public numbers.
+
+    Parameters
+    ----------
+    gaussian : bool
+        Whether the noise is Gaussian, or has density ∝ exp(−‖z‖/scale).
+    scale : float
+        Its deviation, or the scale.
+    solver : float
+        Distance from the minimiser that the solver keeps to.
+    excess : float
+        Expected excess loss is at most this, the ridge included, whatever the rows.
+    """
+
+    gaussian: bool
+    scale: float
+    solver: float
+    excess: float
+
+
+def plan_noisy_minimiser(
+    constants: Constants,
+    radius: float,
+    zero_loss: float,
+    *,
+    epsilon: float,
+    mu: float | None = None,
+) -> NoisyMinimiser:
+    """Noise for ε-DP, or for μ-Gaussian DP where μ is given; reads no row.
+
+    A record moves the minimiser by at most 2L₀/(mn), L₀ without the ridge, and the solver is off by
+    e at most on either data set, so that the sensitivity is Δ = 2L₀/(mn) + 2e. Density
+    ∝ exp(−ε‖z‖/Δ) is ε-DP (Bassily, Smith and Thakurta 2014, Algorithm 3), N(0, (Δ/μ)²I) is μ-GDP.
+    With S = E‖z‖², which is p(p + 1)(Δ/ε)² or p(Δ/μ)², and a = E max(z₁, 0), at most √p·Δ/(2ε) or
+    Δ/(μ√(2π)), the expected excess is at most
+
+        min{½M(S + e²) + G(a + e + (S + e²)/(2R)), L(√S + e)},
+
+    G = min{L, zero_loss/R}, or 0 where every data set has its minimiser inside the ball (own
+    derivation, docs/theory.md §15).
+
+    Parameters
+    ----------
+    constants : Constants
+        Of the loss on the ball, m > 0.
+    radius : float
+        R of the ball.
+    zero_loss : float
+        What the loss of the model of zeros is at most.
+    epsilon : float
+        Price of pure DP.
+    mu : float, optional
+        Price in Gaussian DP instead.
+
+    Examples
+    --------
+    >>> ball = Ball(4.0)
+    >>> rows = {"n": 50_000, "p": 92, "domain": ball, "row_bound": 1.4, "ridge": 0.1}
+    >>> known = Constants.of("logistic", **rows)
+    >>> round(plan_noisy_minimiser(known, 4.0, 0.7, epsilon=1.0).excess, 5)
+    0.0008
+    >>> round(plan_noisy_minimiser(known, 4.0, 0.7, epsilon=1.0, mu=0.17).excess, 5)
+    0.0003
+    """
+    ball, p = Ball(radius), constants.p
+    off = solver_distance(constants, ball)
+    moved = data_slope(constants, ball) / constants.m + 2 * off
+    if mu is None:
+        scale = moved / epsilon
+        square, outward = p * (p + 1) * scale**2, math.sqrt(p) * scale / 2
+    else:
+        scale = moved / mu
+        square, outward = p * scale**2, scale / math.sqrt(2 * math.pi)
+    inside = surely_inside(constants, radius, zero_loss)
+    slope = 0.0 if inside else min(constants.L, zero_loss / radius)
+    steep = constants.L * (math.sqrt(square) + off)
+    both = square + off**2
+    # The first is infinite for a loss with kinks.
+    smooth = constants.M * both / 2 + slope * (outward + off + both / (2 * radius))
+    return NoisyMinimiser(mu is not None, scale, off, min(steep, smooth))

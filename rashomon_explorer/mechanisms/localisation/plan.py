@@ -1,0 +1,298 @@
+"""Exponential mechanisms on ever smaller sets, planned without reading a row."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from scipy.special import gammainccinv
+
+from rashomon_explorer._utils.validation import check_inner_share, check_positive
+from rashomon_explorer.mechanisms.bounds.hit_rate import crowded_hit_rate
+from rashomon_explorer.mechanisms.planning.sensitivity import (
+    certifiable_gap,
+    data_lipschitz,
+    local_constants,
+)
+from rashomon_explorer.privacy.composition import compose
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.notions import bounded_range, pure
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Domain
+
+_MOST_STAGES = 12
+_FAILURES = tuple(10.0**-k for k in range(2, 16))
+_CLOSE = 0.01  # of half the sensitivity: how near to the minimiser the solver must come
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One exponential mechanism exp(−β·L) on the part of the domain near a known model."""
+
+    epsilon: float  # its price, β times the oscillation on the part, solver's error included
+    beta: float  # inverse temperature
+    distance: float  # distance from the model before, infinite for the whole domain
+
+
+@dataclass(frozen=True)
+class LocalisationPlan:
+    """What a budget buys from mechanisms that first find where the minimiser is; public.
+
+    Parameters
+    ----------
+    stages : tuple of Stage
+        Exponential mechanisms, the last one's draw is the result.
+    noise_scale : float
+        σ of noise with density ∝ exp(−‖z‖/σ) on the minimiser, before the stages; 0 for none.
+    excess_bound : float
+        Expected excess loss of the result is at most this.
+    p : int
+        Number of parameters.
+    tolerance : float
+        Certified error of the minimum where the last stage draws.
+    excess_quantile : float
+        With probability at least 1 − ``failure`` times the number of mechanisms, the excess is
+        at most this.
+    failure : float
+        Probability with which one mechanism may lose sight of the minimiser.
+    guarantee : Guarantee
+        Pure ε-DP of everything drawn on the way.
+    """
+
+    stages: tuple[Stage, ...]
+    noise_scale: float
+    excess_bound: float
+    p: int
+    tolerance: float
+    excess_quantile: float
+    failure: float
+    guarantee: Guarantee
+
+    @property
+    def epsilon(self) -> float:
+        """Total price."""
+        return self.guarantee.pure_epsilon
+
+    @property
+    def beta(self) -> float:
+        """Inverse temperature of the last stage, whose draw is the result."""
+        return self.stages[-1].beta
+
+    @property
+    def lost(self) -> float:
+        """Probability, at most, that the minimiser is not where the last stage draws."""
+        return self.failure * (len(self.stages) if self.noise_scale else len(self.stages) - 1)
+
+    def hit_rate(self, psi: float) -> float:
+        """Probability, at least, of an excess of at most ψ: P(p, β(ψ − τ)) less what is lost.
+
+        >>> from rashomon_explorer.problem.domains import Ball
+        >>> ball = Ball(4.0)
+        >>> known = Constants.of("logistic", n=10**5, p=5, domain=ball, row_bound=1.0, ridge=0.1)
+        >>> round(plan_perturbed(known, ball, epsilon=1.0).hit_rate(2e-5), 3)
+        1.0
+        """
+        within = crowded_hit_rate(self.p, self.beta, max(0.0, psi - self.tolerance))
+        return max(0.0, within - self.lost)
+
+
+def plan_iterated(
+    constants: Constants,
+    domain: Domain,
+    *,
+    epsilon: float,
+    failure: float | None = None,
+    n_stages: int | None = None,
+) -> LocalisationPlan:
+    """Plan of the iterated exponential mechanism; reads no row.
+
+    Algorithm 3 of "On the universality of Langevin diffusion for private Euclidean (convex)
+    optimization" (submitted to ICLR 2023), whose radii have an unspecified constant. Here stage i
+    draws from exp(−β_i L) on the part of the domain within r_{i−1} of the draw before,
+
+        β_i = ε_i/osc_i,   osc_i = 2L·min(D, 2r_{i−1})/n,   r_i = √(2(q/β_i + τ)/m),
+
+    with q the 1 − ``failure`` quantile of a Gamma(p) variable, which β·excess never exceeds
+    stochastically for convex losses, τ the certified error of the minimum and m the ridge. Prices
+    double from stage to stage and add up to ε; the number of stages is the one of least
+    ``excess_bound`` (own derivation, docs/theory.md).
+
+    The constants need m > 0. By default ``failure``, the probability with which one mechanism may
+    lose sight of the minimiser, and ``n_stages`` are those of the least bound; one stage is the
+    plain exponential mechanism.
+
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> ball = Ball(4.0)
+    >>> constants = Constants.of("logistic", n=10**6, p=5, domain=ball, row_bound=1.0, ridge=1.0)
+    >>> plan = plan_iterated(constants, ball, epsilon=1.0, n_stages=4)
+    >>> [round(stage.distance, 4) for stage in plan.stages]
+    [inf, 0.0938, 0.0143, 0.0039]
+    >>> plan.guarantee.pure_epsilon
+    1.0
+    """
+    _check(constants, epsilon, failure)
+    if n_stages is not None and not 1 <= n_stages <= _MOST_STAGES:
+        raise ValueError(f"n_stages must be from 1 to {_MOST_STAGES}, got {n_stages!r}")
+
+    def one(count: int, failure: float) -> _Tried:
+        prices = _adding_up(epsilon, [2.0**i / (2.0**count - 1) for i in range(count)])
+        stages = _stages(constants, domain, prices, failure, start=math.inf)
+        return _Tried.of(constants, domain, stages, failure, losses=count - 1)
+
+    counts = range(1, _MOST_STAGES + 1) if n_stages is None else [n_stages]
+    return _summed(constants, _least(one, counts, _failures(failure)))
+
+
+def plan_perturbed(
+    constants: Constants, domain: Domain, *, epsilon: float, failure: float | None = None
+) -> LocalisationPlan:
+    """Plan of output perturbation followed by an exponential mechanism nearby; reads no row.
+
+    The minimiser moves by at most Δ = 2L/(mn) between neighbours (and by 2√(2τ/m) more when it
+    is known to a gap τ). Noise with density ∝ exp(−ε₁‖z‖/Δ) makes it ε₁-DP, and stays within
+    r = (Δ/ε₁)·q with probability 1 − ``failure``, q the quantile of a Gamma(p) variable. The
+    exponential mechanism on the part within r of the noisy minimiser (put back into the domain)
+    has β = ε₂n/(4Lr); ε₁ = ε₂ = ε/2 makes r/ε₂ least. The expected excess is at most
+    p/β = 32L²pq/(mε²n²), less than the iterated mechanism's for all n (Bassily, Smith and
+    Thakurta 2014, §4, and own derivation, docs/theory.md).
+
+    The arguments are those of :func:`plan_iterated`.
+
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> ball = Ball(4.0)
+    >>> constants = Constants.of("logistic", n=10**5, p=5, domain=ball, row_bound=1.0, ridge=0.1)
+    >>> plan = plan_perturbed(constants, ball, epsilon=1.0)
+    >>> round(plan.stages[0].distance, 4)
+    0.0114
+    >>> plan_iterated(constants, ball, epsilon=1.0).excess_bound > plan.excess_bound
+    True
+    """
+    _check(constants, epsilon, failure)
+    moved = 2 * data_lipschitz(constants, domain) / (constants.m * constants.n)
+    error = solver_distance(constants, domain)
+    scale = (moved + 2 * error) / (epsilon / 2)
+
+    def one(failure: float) -> _Tried:
+        distance = scale * _gamma_quantile(constants.p, failure) + error
+        stages = _stages(constants, domain, [epsilon / 2], failure, start=distance)
+        return _Tried.of(constants, domain, stages, failure, losses=1)
+
+    tried = [one(value) for value in _failures(failure)]
+    best = min(tried, key=lambda plan: plan.excess_bound)
+    return _summed(constants, best, noise=(epsilon / 2, scale))
+
+
+def solver_distance(constants: Constants, domain: Domain) -> float:
+    """Distance √(2τ/m) from the minimiser that the solver must reach before noise is added.
+
+    A hundredth of half the minimiser's sensitivity 2L/(mn), or what rounding and, for a loss with
+    kinks, smoothing allow: public, because it is paid for.
+    """
+    wanted = _CLOSE * data_lipschitz(constants, domain) / (constants.m * constants.n)
+    return max(wanted, math.sqrt(2 * certifiable_gap(constants, domain) / constants.m))
+
+
+def _stages(
+    constants: Constants, domain: Domain, prices: Sequence[float], failure: float, start: float
+) -> tuple[Stage, ...]:
+    quantile = _gamma_quantile(constants.p, failure)
+    distance, stages = start, []
+    for price in prices:
+        local = local_constants(constants, domain, min(domain.diameter, 2 * distance))
+        beta = price / local.priced_osc
+        stages.append(Stage(price, beta, distance if 2 * distance < domain.diameter else math.inf))
+        distance = math.sqrt(2 * (quantile / beta + local.gap_tolerance) / constants.m)
+    return tuple(stages)
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """Stages and what they promise: all that the best plan is chosen by, and not its price."""
+
+    stages: tuple[Stage, ...]
+    failure: float
+    tolerance: float
+    excess_bound: float
+    found_excess: float
+    """What remains of the bound where the minimiser is not lost."""
+
+    @classmethod
+    def of(
+        cls,
+        constants: Constants,
+        domain: Domain,
+        stages: tuple[Stage, ...],
+        failure: float,
+        losses: int,
+    ) -> "_Tried":
+        """Stages that lose sight of the minimiser with probability losses·failure at most."""
+        last = min(domain.diameter, 2 * stages[-1].distance)
+        tolerance = local_constants(constants, domain, last).gap_tolerance
+        worst = constants.L * domain.diameter
+        found = constants.p / stages[-1].beta + tolerance
+        return cls(stages, failure, tolerance, found + losses * failure * worst, found)
+
+
+def _least(
+    one: Callable[[int, float], _Tried], counts: Iterable[int], failures: Sequence[float]
+) -> _Tried:
+    """Find the first of the least bound over stages and failures, which fall.
+
+    A smaller failure makes every part wider, so that once a part's excess alone is no less than the
+    best bound, no smaller failure does better with as many stages.
+    """
+    best: _Tried | None = None
+    for count in counts:
+        for failure in failures:
+            tried = one(count, failure)
+            if best is None or tried.excess_bound < best.excess_bound:
+                best = tried
+            if tried.found_excess >= best.excess_bound:
+                break
+    assert best is not None  # there is a count and a failure
+    return best
+
+
+def _summed(
+    constants: Constants, best: _Tried, noise: tuple[float, float] = (0.0, 0.0)
+) -> LocalisationPlan:
+    """Plan of the stages that were chosen, with its guarantee."""
+    price, scale = noise
+    quantile = _gamma_quantile(constants.p, best.failure)
+    guarantees = [bounded_range(stage.epsilon) for stage in best.stages]
+    return LocalisationPlan(
+        stages=best.stages,
+        noise_scale=scale,
+        excess_bound=best.excess_bound,
+        p=constants.p,
+        tolerance=best.tolerance,
+        excess_quantile=quantile / best.stages[-1].beta + best.tolerance,
+        failure=best.failure,
+        guarantee=compose([pure(price), *guarantees] if scale else guarantees),
+    )
+
+
+def _adding_up(total: float, shares: Sequence[float]) -> list[float]:
+    """Split the total by the shares, the last part taking what rounding leaves of it."""
+    split = [total * share for share in shares]
+    while math.fsum(split) > total:
+        split[-1] = math.nextafter(split[-1], 0.0)
+    return split
+
+
+def _gamma_quantile(p: int, failure: float) -> float:
+    return float(gammainccinv(p, failure))
+
+
+def _failures(failure: float | None) -> Sequence[float]:
+    return _FAILURES if failure is None else [failure]
+
+
+def _check(constants: Constants, epsilon: float, failure: float | None) -> None:
+    check_positive(epsilon=epsilon)
+    if failure is not None:
+        check_inner_share(failure=failure)
+    if not constants.m > 0:
+        raise ValueError(
+            "localisation needs a strongly convex loss, which a loss of linear scores is not: give "
+            "the problem a ridge > 0"
+        )

@@ -1,0 +1,367 @@
+"""Draws near an earlier release."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import ClassVar, cast
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.localisation.disjoint_plan import DisjointPlan, of_fewer
+from rashomon_explorer.mechanisms.localisation.output_plan import (
+    RegularisedPlan,
+    plan_regularised,
+    with_ridge,
+)
+from rashomon_explorer.mechanisms.localisation.plan import (
+    LocalisationPlan,
+    Stage,
+    plan_iterated,
+    plan_perturbed,
+    solver_distance,
+)
+from rashomon_explorer.mechanisms.planning.sensitivity import local_constants
+from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood, settled
+from rashomon_explorer.mechanisms.samplers.base import to_public_grid
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.notions import computed_on
+from rashomon_explorer.problem.losses.chunked import is_kinked
+from rashomon_explorer.problem.minimisation import Minimum, Objective, minimise_kinked, minimise_on
+from rashomon_explorer.problem.problem import ALL, Problem
+
+
+class LocalProblem(Problem):
+    """A problem on a neighbourhood: the same rows, a smaller domain and smaller constants.
+
+    >>> problem = Problem([[0.5], [-0.5]], [1, -1], radius=2.0)
+    >>> local = LocalProblem(problem, Neighbourhood.of(problem.domain, np.zeros(2), distance=0.1))
+    >>> local.osc < problem.osc
+    True
+    >>> bool(local.domain.contains(local.minimum.theta[:, None])[0])
+    True
+    """
+
+    def __init__(self, problem: Problem, domain: Neighbourhood) -> None:
+        constants = local_constants(problem.constants, problem.domain, domain.diameter)
+        self._pose_again(problem, domain=domain, ridge=problem.ridge, constants=constants)
+        self._wide, self._near = problem, domain
+
+    @cached_property
+    def minimum(self) -> Minimum:
+        """Certified minimum on the neighbourhood (curator): mostly the whole domain's.
+
+        A gap that cannot be certified is an error.
+        """
+        whole = self._wide.minimum
+        if self.domain.contains(whole.theta[:, None])[0]:
+            return refined(self, whole, self.constants.gap_tolerance)
+        start = Minimum(self._near.middle, np.inf, np.inf, multiplier=0.0, slack=np.inf)
+        return refined(self, start, self.constants.gap_tolerance)
+
+
+def refined(problem: Problem, known: Minimum, tolerance: float) -> Minimum:
+    """Minimum known at least to ``tolerance``: the known one, or one found from there.
+
+    The tolerance is public, because it is paid for.
+    """
+    if known.gap <= tolerance:
+        return known
+    loss, domain = problem.evaluator().loss, problem.domain
+    if is_kinked(loss):
+        # Newton steps do not find a kink: they stopped on 24 of 25 ordinary tables.
+        best = minimise_kinked(loss, problem.ridge, domain, tolerance, known.theta)
+    else:
+        # A problem has the value, gradient and Hessian that the solver asks of an objective.
+        best = minimise_on(cast(Objective, problem), domain, tolerance, known.theta)
+    if best.gap > tolerance:
+        raise SamplerError(
+            f"the minimum could not be certified to a duality gap of {tolerance:.2e}: use more "
+            "ridge or a larger epsilon"
+        )
+    return best
+
+
+_IF_DRAWN = (
+    "that a model was drawn is not counted: a sampler that gives up, or a minimum that rounding "
+    "keeps from being certified, tells something of the rows"
+)
+
+
+class OneModelSampler(ABC):
+    """One model at a pure price; another one costs as much again.
+
+    ``plan`` uses public constants alone, and raises a ValueError where a number is out of range or
+    the ridge is not what it needs. ``draw`` reads rows: that it may raise a SamplerError, where
+    rejection is hopeless or a minimum cannot be certified, depends on them.
+    """
+
+    @abstractmethod
+    def plan(self, problem: Problem) -> LocalisationPlan | RegularisedPlan:
+        """Temperatures, prices and bounds."""
+
+    def certificate(self, problem: Problem) -> Guarantee:
+        """Pure DP of one model, and of all that is drawn on its way, if they are drawn."""
+        return computed_on(if_drawn(self.plan(problem).guarantee), problem.arrays)
+
+    @abstractmethod
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """One model (p,), rounded to the public grid."""
+
+
+def if_drawn(guarantee: Guarantee) -> Guarantee:
+    """State that the guarantee is one of draws, and not of whether there is one.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import pure
+    >>> len(if_drawn(pure(1.0)).assumptions) - len(pure(1.0).assumptions)
+    1
+    """
+    return replace(guarantee, assumptions=(*guarantee.assumptions, _IF_DRAWN))
+
+
+def draw_near(
+    problem: Problem,
+    middle: FloatArray,
+    stage: Stage,
+    sampler: ExactSampler,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """One exact draw (p,) of a stage of a plan, near the model ``middle`` (p,)."""
+    if np.isfinite(stage.distance):
+        near = Neighbourhood.of(problem.domain, middle, stage.distance)
+        problem = LocalProblem(problem, near)
+    return first_draw(GibbsTarget(problem, stage.beta, psi=0.0), sampler, rng)
+
+
+def first_draw(target: GibbsTarget, sampler: ExactSampler, rng: np.random.Generator) -> FloatArray:
+    """One exact draw (p,), in full precision: what is made of it may be released, not itself."""
+    found = (batch.theta for batch in sampler.batches(target, rng) if batch.theta.shape[1])
+    return next(found)[:, 0]
+
+
+class BatchProblem(Problem):
+    """Some rows of a problem, with its domain and ridge.
+
+    >>> problem = Problem([[0.5], [-0.5], [0.1]], [1, -1, 1], radius=2.0)
+    >>> batch = BatchProblem(problem, np.array([0, 2]))
+    >>> batch.n, round(batch.osc / problem.osc, 9)
+    (2, 1.5)
+    """
+
+    def __init__(self, problem: Problem, taken: IntArray) -> None:
+        known = of_fewer(problem.constants, len(taken))
+        self._pose_again(problem, domain=problem.domain, ridge=problem.ridge, constants=known)
+        assert problem._held is not None  # of a problem in blocks nobody asks for batches
+        self._held = problem._held.some(taken)
+        self._objective = Objective(self._empirical(ALL), problem.ridge)
+
+
+def draw_by_batches(
+    problem: Problem, planned: DisjointPlan, rng: np.random.Generator
+) -> FloatArray:
+    """One model (p,), rounded to the public grid: the last of draws that share no row.
+
+    Which rows are in which batch is settled by chance, and by no row.
+
+    Raises
+    ------
+    SamplerError
+        If a draw does not come, or a minimum cannot be certified.
+    """
+    ends = np.cumsum(planned.sizes)[:-1]
+    theta = np.zeros(problem.p)
+    parts = np.split(rng.permutation(problem.n), ends)
+    for taken, stage in zip(parts, planned.stages, strict=True):
+        theta = draw_near(BatchProblem(problem, taken), theta, stage, ExactSampler(), rng)
+    return to_public_grid(theta)
+
+
+@dataclass(frozen=True)
+class IteratedSampler(OneModelSampler):
+    """One model of low excess for strongly convex losses, at a pure price.
+
+    Algorithm 3 of "On the universality of Langevin diffusion for private Euclidean (convex)
+    optimization" (submitted to ICLR 2023): θ_i is drawn from exp(−β_i L) on the part of the domain
+    within r_{i−1} of θ_{i−1}, which is smaller and so allows a larger β_i. Radii, β_i and the
+    number of stages are public
+    (:func:`~rashomon_explorer.mechanisms.localisation.plan.plan_iterated`),
+    and every draw is exact, so that the whole is pure DP. The expected excess falls as 1/n² and
+    rises as p², up to logarithms; the plain exponential mechanism has p/n.
+
+    Parameters
+    ----------
+    epsilon : float
+        Price of one model, all its stages together.
+    failure : float, optional
+        Probability with which a stage may lose sight of the minimiser; by default the best.
+    n_stages : int, optional
+        By default the number of least bound.
+    sampler : ExactSampler, optional
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.localisation.sampler import IteratedSampler
+    >>> problem = Problem([[0.5], [-0.5]] * 500, [1, -1] * 500, ridge=0.5)
+    >>> sampler = IteratedSampler(epsilon=8.0)
+    >>> plan = sampler.plan(problem)
+    >>> len(plan.stages), sampler.certificate(problem).epsilon(0.0)
+    (3, 8.0)
+    >>> sampler.draw(problem, np.random.default_rng(0)).shape
+    (2,)
+    """
+
+    name: ClassVar[str] = "iterated"
+
+    epsilon: float
+    failure: float | None = None
+    n_stages: int | None = None
+    sampler: ExactSampler = field(default_factory=ExactSampler)
+
+    def plan(self, problem: Problem) -> LocalisationPlan:
+        """Radii, temperatures, prices and bounds; only public constants are used."""
+        return plan_iterated(
+            problem.constants,
+            problem.domain,
+            epsilon=self.epsilon,
+            failure=self.failure,
+            n_stages=self.n_stages,
+        )
+
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """One model (p,), rounded to the public grid."""
+        theta = np.zeros(problem.p)
+        for stage in self.plan(problem).stages:
+            theta = draw_near(problem, theta, stage, self.sampler, rng)
+        return to_public_grid(theta)
+
+
+@dataclass(frozen=True)
+class OutputPerturbationSampler(OneModelSampler):
+    """One model of low excess for strongly convex losses, at a pure price, in two steps.
+
+    The minimiser of a strongly convex loss moves little between neighbours: noise hides it for ε/2,
+    and the exponential mechanism for ε/2 on the part of the domain nearby replaces the noise by a
+    draw of low loss (Bassily, Smith and Thakurta 2014, §4; constants in
+    :func:`~rashomon_explorer.mechanisms.localisation.plan.plan_perturbed`). Its bound
+    32L²pq/(mε²n²) is the smallest of this package's for strongly convex losses.
+
+    Parameters
+    ----------
+    epsilon : float
+        Price of one model.
+    failure : float, optional
+        Probability with which the noise may hide the minimiser from the second step.
+    sampler : ExactSampler, optional
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.samplers import OutputPerturbationSampler
+    >>> problem = Problem([[0.5], [-0.5]] * 500, [1, -1] * 500, ridge=0.5)
+    >>> sampler = OutputPerturbationSampler(epsilon=8.0)
+    >>> sampler.certificate(problem).epsilon(0.0)
+    8.0
+    >>> sampler.draw(problem, np.random.default_rng(0)).shape
+    (2,)
+    """
+
+    name: ClassVar[str] = "output_perturbation"
+
+    epsilon: float
+    failure: float | None = None
+    sampler: ExactSampler = field(default_factory=ExactSampler)
+
+    def plan(self, problem: Problem) -> LocalisationPlan:
+        """Noise, radius, temperature and bounds; only public constants are used."""
+        return plan_perturbed(
+            problem.constants, problem.domain, epsilon=self.epsilon, failure=self.failure
+        )
+
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """One model (p,), rounded to the public grid."""
+        plan = self.plan(problem)
+        theta = self.noisy_minimiser(problem, plan, rng)
+        return to_public_grid(draw_near(problem, theta, plan.stages[0], self.sampler, rng))
+
+    def noisy_minimiser(
+        self, problem: Problem, plan: LocalisationPlan, rng: np.random.Generator
+    ) -> FloatArray:
+        """Minimiser plus noise of density ∝ exp(−‖z‖/σ), put back into the domain; (p,).
+
+        Raises
+        ------
+        SamplerError
+            As for :meth:`draw`.
+        """
+        near = solver_distance(problem.constants, problem.domain)
+        known = refined(problem, problem.minimum, problem.m * near**2 / 2)
+        direction = rng.standard_normal(problem.p)
+        length = plan.noise_scale * rng.standard_gamma(problem.p)
+        noisy = known.theta + direction * (length / np.linalg.norm(direction))
+        return settled(problem.domain, noisy)
+
+
+@dataclass(frozen=True)
+class RegularisedSampler(OneModelSampler):
+    """One model of low population risk for convex losses, at a pure price.
+
+    An exact draw from exp(−β(L + ½m‖θ‖²)) (Theorem E.4 of "On the universality of Langevin
+    diffusion for private Euclidean (convex) optimization", submitted to ICLR 2023): m = 2L/(R√n)
+    trades what the ridge costs against how much one row moves the draw
+    (:func:`~rashomon_explorer.mechanisms.localisation.output_plan.plan_regularised`).
+
+    Parameters
+    ----------
+    epsilon : float
+        Price of one model.
+    ridge : float, optional
+        m; by default the best for the bound.
+    sampler : ExactSampler, optional
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.localisation.sampler import RegularisedSampler
+    >>> problem = Problem([[0.5], [-0.5]] * 500, [1, -1] * 500)
+    >>> sampler = RegularisedSampler(epsilon=8.0)
+    >>> sampler.certificate(problem).epsilon(0.0)
+    8.0
+    >>> sampler.draw(problem, np.random.default_rng(0)).shape
+    (2,)
+    """
+
+    name: ClassVar[str] = "regularised"
+
+    epsilon: float
+    ridge: float | None = None
+    sampler: ExactSampler = field(default_factory=ExactSampler)
+
+    def plan(self, problem: Problem) -> RegularisedPlan:
+        """Ridge, temperature and bounds; only public constants are used."""
+        return plan_regularised(
+            problem.constants, problem.domain, epsilon=self.epsilon, ridge=self.ridge
+        )
+
+    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
+        """One model (p,), rounded to the public grid."""
+        plan = self.plan(problem)
+        target = GibbsTarget(RidgedProblem(problem, plan.ridge), plan.beta, psi=0.0)
+        return to_public_grid(first_draw(target, self.sampler, rng))
+
+
+class RidgedProblem(Problem):
+    """The same rows and domain with a ridge, which is added to one that the problem has.
+
+    >>> plain = Problem([[0.5], [-0.5]], [1, -1])
+    >>> theta = np.ones((2, 1))
+    >>> bool(np.isclose(RidgedProblem(plain, 0.5).value(theta), plain.value(theta) + 0.5)[0])
+    True
+    """
+
+    def __init__(self, problem: Problem, ridge: float) -> None:
+        constants = with_ridge(problem.constants, problem.domain, ridge)
+        whole = problem.ridge + ridge
+        self._pose_again(problem, domain=problem.domain, ridge=whole, constants=constants)

@@ -1,0 +1,1 @@
+"""Objective perturbation: plan, accounting and sampler."""

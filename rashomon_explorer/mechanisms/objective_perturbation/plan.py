@@ -1,0 +1,339 @@
+"""From a budget to minimisers of a randomly tilted objective, without reading a row."""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rashomon_explorer._utils.formatting import Fact, rounded_up
+from rashomon_explorer._utils.validation import (
+    check_count,
+    check_delta,
+    check_epsilon,
+    check_nonnegative,
+)
+from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
+    THEOREM,
+    PerturbedObjective,
+    by_divergences,
+    least_length,
+    plan_perturbed_objective,
+    row_slope,
+)
+from rashomon_explorer.mechanisms.planning.offers import price_at_order
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_of_large_delta
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.notions import approximate
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses import Loss, get_loss, loss_of_zeros
+from rashomon_explorer.problem.losses.clipped_gradient import MOST_PULL, clipped
+
+_RIDGES = tuple(2.0 ** (k / 2) for k in range(-4, 25, 2))  # times the one of cheap determinants
+_SAFE = 1 - 1e-9  # of ε: draws together must not cost more than was asked by a rounding
+# What clipping biases, in what a promise is worth (`rule.cost`): .0015 of 1/30.
+_WORTH_FOLLOWING = 0.045
+
+
+@dataclass(frozen=True, repr=False)
+class TiltedPlan(Plan):
+    """What a budget buys of minimisers of a tilted objective, known before the rows are touched.
+
+    ``eta`` is the ε of one draw and ``beta`` infinite: it has no temperature. Where slopes are
+    clipped nothing is promised of the loss itself: ``excess_bound`` is infinite and
+    ``hit_rate_bound`` 0.
+
+    Parameters
+    ----------
+    most : float
+        Slope at which a row's pull is clipped; infinite where none is.
+    tilt_ridge : float
+        Whole ridge m under which a draw is made, the user's included.
+    gaussian : bool
+        Whether the linear term b and the noise are Gaussian, for (ε, δ)-DP, or pure.
+    tilt : float
+        Deviation of b, or the scale of its density ∝ exp(−‖b‖/scale).
+    solver : float
+        Distance from the minimiser that the solver keeps to.
+    blur : float
+        Deviation or scale of the noise that hides what is left of it.
+    followed_excess : float
+        The loss that is followed, clipped or not, exceeds its least by at most this on average.
+    """
+
+    most: float = field(default=math.inf, kw_only=True)
+    tilt_ridge: float = field(default=0.0, kw_only=True)
+    gaussian: bool = field(default=False, kw_only=True)
+    tilt: float = field(default=0.0, kw_only=True)
+    solver: float = field(default=0.0, kw_only=True)
+    blur: float = field(default=0.0, kw_only=True)
+    followed_excess: float = field(default=math.inf, kw_only=True)
+    sampler: str = field(default="objective_perturbation", kw_only=True, compare=False)
+
+    @property
+    def weighed_excess(self) -> float:
+        """Of the loss that is followed."""
+        return self.followed_excess
+
+    @property
+    def by_excess(self) -> bool:
+        """Whether no hit rate is promised: the excess is too large, or slopes are clipped."""
+        return self.hit_rate_bound == 0
+
+    def _facts(self) -> list[Fact]:
+        kept = [fact for fact in super()._facts() if fact[0] not in ("excess loss", "law")]
+        followed = "excess loss" if math.isinf(self.most) else "clipped loss"
+        told = f"exceeds its least by ≤ {rounded_up(self.followed_excess)} on average"
+        return [
+            *(fact for fact in kept if fact[0] != "but"),
+            (followed, told),
+            ("made of", f"a tilt of scale {self.tilt:.3g} under a ridge of {self.tilt_ridge:.3g}"),
+            *(fact for fact in kept if fact[0] == "but"),
+        ]
+
+
+def plan_tilted(
+    n: int,
+    p: int,
+    psi: float,
+    *,
+    loss: str | Loss = "logistic",
+    radius: float,
+    row_norm: float,
+    ridge: float = 0.0,
+    epsilon: float,
+    delta: float = 0.0,
+    n_draws: int = 1,
+    most: float | None = None,
+    gaussian: bool | None = None,
+    ledger: bool | float | str = False,
+) -> TiltedPlan:
+    """Plan draws that are each the minimiser of a tilted objective; reads no row.
+
+    Each of k draws costs pure ε/k and is argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b of
+    density ∝ exp(−‖b‖/s), with a little noise on it
+    (``accounting.plan_perturbed_objective``): it always comes. With
+    δ > 0 and one score a row b may be Gaussian, for (ε/k, δ/k), and is where that promises more.
+    Where the loss has a form with clipped slopes ℓ_c ≤ ℓ, a record moves its gradient by at most
+    2·most·B/n, and that form is followed unless the rows are so many that the loss itself is
+    promised nearly as much.
+
+    The ridge is that of the least promise for models as long as ρ = min(R, √(2L(0)/E‖b‖)), where
+    what the noise and what the length cost are alike; settled on simulated tables
+    (docs/benchmarks.md).
+
+    Parameters
+    ----------
+    n, p, psi, loss, radius, row_norm, ridge, epsilon, n_draws
+        As in :func:`rashomon_explorer.mechanisms.planning.plan`; the loss has no kinks.
+    delta : float, default=0.0
+        Above 0 noise may be Gaussian.
+    most : float, optional
+        See :func:`rashomon_explorer.problem.losses.clipped_gradient.clipped`; infinity clips
+        nothing.
+    gaussian : bool, optional
+        Whether noise is Gaussian; by default where that promises more.
+    ledger : bool, float or "zcdp", default=False
+        Whether prices must add up in a ledger, as for
+        :class:`~rashomon_explorer.mechanisms.planning.Request`.
+        Pure ones do in every ledger, a Gaussian tilt's Rényi divergences where it has an order: of
+        k draws each may then cost a k-th of D_a, which buys far more than a pure ε/k.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, the loss has kinks or no clipped form, Gaussian noise is
+        asked for where it has no price, or ε is so small
+        that no ridge makes a draw affordable.
+
+    Warns
+    -----
+    WeakGuaranteeWarning
+        If the loss that is followed is not promised to be less than that of the model of zeros.
+
+    Examples
+    --------
+    >>> rows = {"n": 4_000, "p": 31, "psi": 0.0, "radius": 8.0, "row_norm": 2.2}
+    >>> planned = plan_tilted(**rows, epsilon=1.0)
+    >>> planned.guarantee.epsilon(0.0), planned.most, round(planned.followed_excess, 3)
+    (1.0, 0.5, 0.096)
+    >>> plan_tilted(**rows, epsilon=50.0).most
+    inf
+    """
+    check_nonnegative(psi=psi)
+    check_epsilon(epsilon)
+    check_delta(delta)
+    check_count(n_draws=n_draws)
+    whole = get_loss(loss)
+    shape: dict[str, Any] = {"n": n, "p": p, "domain": Ball(radius), "row_bound": row_norm}
+    constants = Constants.of(whole, **shape, ridge=ridge)
+    share = epsilon / n_draws * _SAFE if n_draws > 1 else epsilon
+    prices = _prices(whole, (epsilon, delta), share, n_draws, gaussian, ledger=ledger)
+    slope, strength, how = _best(whole, shape, ridge, prices, most)
+    hits = max(0.0, 1 - how.excess / psi) if psi > 0 and math.isinf(slope) else 0.0
+    planned = TiltedPlan(
+        n=n,
+        p=p,
+        psi=psi,
+        loss=whole.name,
+        epsilon=epsilon,
+        delta=delta,
+        n_draws=n_draws,
+        eta=share,
+        beta=math.inf,
+        oscillation=constants.priced_osc,
+        hit_rate_bound=hits,
+        excess_bound=how.excess if math.isinf(slope) else math.inf,
+        guarantee=_priced(how, share, delta, n_draws, (epsilon, delta)),
+        certificate="objective perturbation",
+        ledger=bool(ledger),
+        radius=radius,
+        row_norm=row_norm,
+        ridge=ridge,
+        outputs=whole.outputs,
+        zero_loss=loss_of_zeros(whole),
+        law_psi=0.0,
+        most=slope,
+        tilt_ridge=strength,
+        gaussian=how.gaussian,
+        tilt=how.scale,
+        solver=how.solver,
+        blur=how.blur,
+        followed_excess=how.excess,
+    )
+    warn_if_weak(planned, "this plan")
+    warn_of_large_delta(delta, n)
+    return planned
+
+
+@dataclass(frozen=True)
+class _Price:
+    """Of a draw: pure at δ = 0, (ε, δ), or a Rényi divergence at an order."""
+
+    epsilon: float
+    delta: float = 0.0
+    order: float | None = None
+
+
+def _prices(
+    whole: Loss,
+    budget: tuple[float, float],
+    share: float,
+    n_draws: int,
+    gaussian: bool | None,
+    *,
+    ledger: bool | float | str,
+) -> tuple[_Price, ...]:
+    """List what prices of a draw may be tried."""
+    pure = _Price(share)
+    counted = price_at_order(*budget, ledger)
+    found: _Price | None = None
+    if counted is not None and whole.outputs == 1:
+        order, most = counted
+        found = _Price(most / n_draws * _SAFE, order=order)
+    elif budget[1] > 0 and whole.outputs == 1 and not ledger:
+        found = _Price(share, budget[1] / n_draws)
+    if gaussian and found is None:
+        raise ValueError(
+            "a Gaussian tilt has a price for delta > 0, one score a row and no ledger, or one that "
+            "adds up Rényi divergences: leave out gaussian=True"
+        )
+    if found is None or gaussian is False:
+        return (pure,)
+    # Beside others in a ledger a pure price costs more than it says.
+    return (found,) if gaussian or found.order is not None else (pure, found)
+
+
+def _priced(
+    how: PerturbedObjective,
+    share: float,
+    delta: float,
+    n_draws: int,
+    asked: tuple[float, float],
+) -> Guarantee:
+    """Guarantee of all draws."""
+    if how.curve is None:
+        held = approximate(share * n_draws, delta if how.gaussian else 0.0)
+        return replace(held, theorem=THEOREM)
+    return by_divergences(how.curve.repeated(n_draws), asked)
+
+
+_Found = tuple[float, float, PerturbedObjective]
+
+
+def _best(
+    whole: Loss,
+    shape: dict[str, Any],
+    ridge: float,
+    prices: tuple[_Price, ...],
+    most: float | None,
+) -> _Found:
+    """Slope, ridge, noise and promise; the loss itself where it is promised nearly as much."""
+    slopes = (MOST_PULL, math.inf) if most is None else (most,)
+    ways = []
+    for slope in slopes:
+        followed = whole if math.isinf(slope) else clipped(whole, slope)
+        if followed is None and most is not None:
+            raise ValueError(f"{whole.name} loss has no form with a clipped slope")
+        if followed is None:
+            continue
+        found = (_ridged(followed, whole, shape, ridge, price) for price in prices)
+        ways += [(slope, *one) for one in found if one is not None]
+    if not ways:
+        raise ValueError(
+            f"no ridge lets {prices[0].epsilon:g} of a draw pay for one: take a larger epsilon, "
+            "fewer draws or more rows"
+        )
+    return min(ways, key=lambda way: way[2].excess + _WORTH_FOLLOWING * math.isfinite(way[0]))
+
+
+def _ridged(
+    followed: Loss, whole: Loss, shape: dict[str, Any], ridge: float, price: _Price
+) -> tuple[float, PerturbedObjective] | None:
+    """Ridge of the least promise for models of the length ρ, and what is promised of the ball."""
+    domain = shape["domain"]
+    slope = row_slope(followed, domain, shape["row_bound"])
+    monotone = followed.task == "classification"
+    least = (
+        2
+        * slope
+        / shape["n"]
+        * least_length(shape["p"], price.epsilon, price.delta, monotone=monotone, order=price.order)
+    )
+    length = min(domain.radius, math.sqrt(2 * loss_of_zeros(whole) / least))
+
+    def made(own: float, radius: float) -> PerturbedObjective | None:
+        constants = Constants.of(followed, **shape, ridge=ridge + own)
+        return plan_perturbed_objective(
+            constants,
+            radius,
+            slope,
+            own=own,
+            monotone=monotone,
+            epsilon=price.epsilon,
+            delta=price.delta,
+            order=price.order,
+            outputs=followed.outputs,
+        )
+
+    wanted = {own for own in (0.0, *(least / length * k for k in _RIDGES)) if ridge + own > 0}
+    tried = [(own, made(own, length)) for own in sorted(wanted)]
+    good = [(how.excess, own) for own, how in tried if how is not None]
+    if not good:
+        return None
+    own = min(good)[1]
+    how = made(own, domain.radius)
+    assert how is not None  # its price is that of the shorter length
+    steepest = Constants.of(followed, **shape, ridge=ridge + own).L
+    kept = steepest * _beyond(shape["p"], how.blur, domain.radius, gaussian=how.gaussian)
+    return ridge + own, replace(how, excess=how.excess + kept)
+
+
+def _beyond(p: int, blur: float, radius: float, *, gaussian: bool = False) -> float:
+    """Bound E dist(θ + ξ, ball) ≤ E(u·ξ)₊ + E‖ξ‖²/(2R), for θ in the ball and u = θ/‖θ‖.
+
+    √x − R ≤ (x − R²)/(2R) at x = ‖θ + ξ‖².
+    """
+    if gaussian:
+        return blur / math.sqrt(2 * math.pi) + p * blur**2 / (2 * radius)
+    return math.sqrt(p) / 2 * blur + p * (p + 1) * blur**2 / (2 * radius)

@@ -1,0 +1,238 @@
+"""Minimisers of perturbed objectives."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self, cast
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.threads import pause
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.ellipsoid.sampler import CERTIFIED
+from rashomon_explorer.mechanisms.objective_perturbation.plan import TiltedPlan
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses import Loss
+from rashomon_explorer.problem.losses.clipped_gradient import clipped
+from rashomon_explorer.problem.minimisation import Objective, minimise_on_ball
+from rashomon_explorer.problem.problem import Problem
+
+_ON_SPHERE = 1e-9
+
+
+class Followed(Problem):
+    """The same rows and domain, under another loss and ridge; nothing is copied.
+
+    Parameters
+    ----------
+    problem : Problem
+    loss : Loss
+    ridge : float
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.losses.clipped_gradient import ClippedLogisticLoss
+    >>> problem = Problem([[0.5], [-0.5]], [1, -1])
+    >>> Followed(problem, ClippedLogisticLoss(), ridge=0.5).m
+    0.5
+    """
+
+    def __init__(self, problem: Problem, loss: Loss, ridge: float) -> None:
+        constants = Constants.of(
+            loss,
+            n=problem.n,
+            p=problem.p,
+            domain=problem.domain,
+            row_bound=problem.row_bound,
+            ridge=ridge,
+        )
+        self._pose_again(problem, domain=problem.domain, ridge=ridge, constants=constants)
+        if loss != problem.loss:
+            self.loss = loss
+            self._objective = Objective(problem.of_loss(loss), ridge)
+
+
+class Tilted:
+    """A problem's objective with a linear term b·θ, for the solver.
+
+    Parameters
+    ----------
+    problem : Problem
+    tilt : ndarray of shape (p,)
+
+    Examples
+    --------
+    >>> tilted = Tilted(Problem([[0.5], [-0.5]], [1, -1]), np.array([1.0, 0.0]))
+    >>> tilted.value_and_gradient(np.zeros((2, 1)))[1].T
+    array([[0.75, 0.  ]])
+    """
+
+    def __init__(self, problem: Problem, tilt: FloatArray) -> None:
+        self._problem, self._tilt = problem, tilt
+
+    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Objective (K,) and gradient (p, K) of each column of ``theta`` (p, K)."""
+        value, gradient = self._problem.value_and_gradient(theta)
+        return value + self._tilt @ theta, gradient + self._tilt[:, None]
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        """Hessian (p, p) at one model (p,)."""
+        return self._problem.hessian(theta)
+
+
+def tilted_minimiser(problem: Problem, tilt: FloatArray, error: float) -> FloatArray:
+    """Minimiser (p,) over the ball, certified to lie within ``error`` of the exact one.
+
+    With r = ∇J(θ) + λθ, λ ≥ 0, the distance d has md² ≤ ‖r‖d + λ‖θ‖(R − ‖θ‖) (docs/theory.md §15).
+
+    Raises
+    ------
+    SamplerError
+        If rounding keeps it from being certified so closely.
+    """
+    objective, ball = cast(Objective, Tilted(problem, tilt)), cast(Ball, problem.domain)
+    # Steps go on below it, for as long as they lower the gap.
+    tolerance = problem.m * error**2 / 2
+    theta = minimise_on_ball(objective, ball, tolerance, np.zeros(problem.p)).theta
+    off = distance_bound(objective, theta, ball.radius, problem.m)
+    if off > error:
+        raise SamplerError(
+            f"the tilted minimiser could not be certified to {error:.2e}, only to {off:.2e}: use "
+            "more ridge or a larger epsilon"
+        )
+    return theta
+
+
+def distance_bound(
+    objective: Objective, theta: FloatArray, radius: float, strong_convexity: float
+) -> float:
+    """Bound ‖r‖/m + √(λ‖θ‖(R − ‖θ‖)/m) of the distance from the minimiser over the ball.
+
+    Examples
+    --------
+    >>> problem = Problem([[0.5], [-0.5]], [1, -1], ridge=0.5)
+    >>> best = problem.minimum.theta
+    >>> objective = cast(Objective, Tilted(problem, np.zeros(2)))
+    >>> distance_bound(objective, best, 4.0, 0.5) < 1e-6 < 0.1
+    True
+    >>> distance_bound(objective, best + 0.1, 4.0, 0.5) > 0.1
+    True
+    """
+    gradient = objective.value_and_gradient(theta[:, None])[1][:, 0]
+    length = float(np.linalg.norm(theta))
+    held = length > radius * (1 - _ON_SPHERE)
+    multiplier = max(0.0, -float(gradient @ theta) / length**2) if held else 0.0
+    residual = float(np.linalg.norm(gradient + multiplier * theta))
+    inside = multiplier * length * max(0.0, radius - length)
+    return residual / strong_convexity + math.sqrt(inside / strong_convexity)
+
+
+def radial_noise(
+    p: int, scale: float, rng: np.random.Generator, *, gaussian: bool = False
+) -> FloatArray:
+    """Noise (p,) of density ∝ exp(−‖z‖/scale), or Gaussian of that deviation.
+
+    ‖z‖ is a Gamma(p) variable times the scale, and the direction uniform.
+
+    Examples
+    --------
+    >>> from rashomon_explorer._utils.randomness import generator
+    >>> radial_noise(3, 0.5, generator(0)).shape
+    (3,)
+    """
+    direction = rng.standard_normal(p)
+    if gaussian:
+        return np.asarray(scale * direction)
+    length = scale * rng.standard_gamma(p)
+    return np.asarray(direction * (length / np.linalg.norm(direction)))
+
+
+_ROUNDING = "the noise is that of doubles, rounded to public grids (docs/floating-point.md)"
+
+
+@dataclass(frozen=True)
+class ObjectivePerturbationSampler:
+    """Draws θ = argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b random, and a little noise.
+
+    For one good model, by pure DP or with a Gaussian b: nothing is refused, whatever the rows, so
+    that a draw takes a dozen looks at them. Where the plan says so, the loss that is followed has
+    its slopes clipped.
+
+    Parameters
+    ----------
+    plan : TiltedPlan
+        From :func:`rashomon_explorer.mechanisms.objective_perturbation.plan.plan_tilted`.
+
+    Raises
+    ------
+    TypeError
+        If the plan is for other draws.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.5], [-0.5]] * 500, [1, 0] * 500
+    >>> asked = RashomonClassifier(sampler="objective_perturbation", delta=0.0, random_state=0)
+    >>> bool(asked.fit(X, y).encoded_coef_[0, 0] > 0), asked.guarantee_.epsilon(0.0)
+    (True, 1.0)
+    """
+
+    name: ClassVar[str] = "objective_perturbation"
+    traits: ClassVar[Traits] = Traits(
+        independent=True,
+        unplanned="minimisers of tilted objectives, which have no temperature",
+        mechanism="objective_perturbation",
+        weighed=True,
+    )
+
+    plan: Plan
+
+    def __post_init__(self) -> None:
+        """Refuse a plan that says nothing about a tilt."""
+        if not isinstance(self.plan, TiltedPlan):
+            raise TypeError("these draws need a TiltedPlan: make it with plan_tilted")
+
+    @classmethod
+    def for_plan(
+        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
+    ) -> Self:
+        """Make the draws of this plan, which always come."""
+        return cls(plan)
+
+    def guarantee(self, plan: Plan) -> Guarantee:
+        """Return the plan's own; that the solver came near enough is among its assumptions."""
+        held = plan.guarantee
+        return replace(held, assumptions=(*held.assumptions, _ROUNDING, CERTIFIED))
+
+    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
+        """Endless batches of one draw.
+
+        Raises
+        ------
+        SamplerError
+            If rounding keeps a minimum from being certified as closely as the noise allows for.
+        """
+        planned = self.plan
+        assert isinstance(planned, TiltedPlan)
+        problem = Followed(target.problem, _followed(target, planned), planned.tilt_ridge)
+        while True:
+            tilt = radial_noise(problem.p, planned.tilt, rng, gaussian=planned.gaussian)
+            blur = radial_noise(problem.p, planned.blur, rng, gaussian=planned.gaussian)
+            near = tilted_minimiser(problem, tilt, planned.solver) + blur
+            theta = problem.domain.project(near[:, None])
+            yield Batch(theta, target.problem.value(theta), evaluated=1)
+            pause()
+
+
+def _followed(target: GibbsTarget, planned: TiltedPlan) -> Loss:
+    whole = target.problem.loss
+    found = whole if math.isinf(planned.most) else clipped(whole, planned.most)
+    if found is None:
+        raise ValueError(f"{whole.name} loss has no form with a clipped slope")
+    return found

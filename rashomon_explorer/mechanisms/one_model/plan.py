@@ -1,0 +1,195 @@
+"""Plan of one private model."""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from rashomon_explorer._utils.formatting import Fact, Shown, rounded_up
+from rashomon_explorer.mechanisms.objective_perturbation.one_model import ObjectivePerturbation
+from rashomon_explorer.mechanisms.one_model.base import ModelOffer
+from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.options import LEAST_RADIUS, RADII
+from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, both_together
+from rashomon_explorer.mechanisms.planning.weakness import weakness
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.guarantee import price_of
+from rashomon_explorer.problem.losses import get_loss, loss_of_zeros
+
+
+@dataclass(frozen=True, repr=False)
+class ModelPlan(Shown):
+    """What a budget buys of one model, known before the rows are touched.
+
+    Parameters
+    ----------
+    request : Request
+        What was asked, in public numbers.
+    offer : ModelOffer
+        Of the method that makes the model.
+    goal : {"rows", "population"}
+        On which rows the model is to be good.
+    why : str
+        Why this method.
+    options : tuple of ModelOffer
+        All methods, the best promise first, those that do not apply last, with why not.
+    columns : ColumnsPlan, optional
+        Private centres and spreads, released before the model: ``epsilon`` and ``guarantee`` are
+        then of both, all promises of a model in columns so mapped.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import DPClassifier
+    >>> planned = DPClassifier(radius=4.0, delta=1e-6).plan(50_000, 10)
+    >>> planned.method, round(planned.excess_bound, 4), round(planned.unseen_bound, 3)
+    ('objective_perturbation', 0.0018, 0.052)
+    """
+
+    request: Request
+    offer: ModelOffer
+    goal: str
+    why: str
+    options: tuple[ModelOffer, ...] = field(default=(), compare=False)
+    columns: ColumnsPlan | None = None
+
+    # What is asked of a plan before one is told that it promises little: of one model, no hits.
+    psi: ClassVar[float] = 0.0
+    beta: ClassVar[float] = 0.0
+    hit_rate_bound: ClassVar[float] = 0.0
+    along_path: ClassVar[bool] = False
+    by_excess: ClassVar[bool] = False
+    centre_excess: ClassVar[None] = None
+
+    @property
+    def method(self) -> str:
+        """Name of the method."""
+        return self.offer.method
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return self.request.n
+
+    @property
+    def p(self) -> int:
+        """Parameters, the intercept included."""
+        return self.request.p
+
+    @property
+    def radius(self) -> float:
+        """Radius of the ball of models that the promise is about."""
+        return self.request.radius
+
+    @property
+    def ridge(self) -> float:
+        """Ridge under which the model is made: what was asked for, and what the method adds."""
+        return self.offer.ridge
+
+    @property
+    def epsilon(self) -> float:
+        """Budget ε."""
+        return self.request.epsilon if self.columns is None else self.columns.epsilon
+
+    @property
+    def delta(self) -> float:
+        """Budget δ."""
+        return self.request.delta
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Privacy of the model."""
+        assert self.offer.guarantee is not None  # a method that does not apply is never planned
+        held = both_together(self.columns, self.offer.guarantee)
+        return replace(held, asked=(self.epsilon, self.delta))
+
+    @property
+    def excess_bound(self) -> float:
+        """Expected excess loss on the rows, over the best model of the ball, is at most this."""
+        return self.offer.excess
+
+    @property
+    def unseen_bound(self) -> float:
+        """Expected excess loss on new rows, independent of one law, is at most this."""
+        return self.offer.unseen
+
+    @property
+    def zero_loss(self) -> float:
+        """What the loss of the model of zeros is at most."""
+        return loss_of_zeros(get_loss(self.request.loss))
+
+    @property
+    def weakness(self) -> str:
+        """Why the promise may be worth nothing; empty where it is worth something.
+
+        What a model of zeros loses is more than what the commonest label loses, which nobody
+        knows beforehand: a promise counts from a third of it on.
+        """
+        known, nothing = weakness(self), self.zero_loss
+        if known or self.excess_bound < nothing / 3:
+            return known
+        return (
+            f"the loss of the model may exceed the least by {rounded_up(self.excess_bound)} on "
+            f"average, and a model of zeros has at most {rounded_up(nothing)}: it may be no better "
+            "than to say of everybody what is true of most"
+        )
+
+    def _title(self) -> str:
+        return f"{type(self).__name__}: {self.method} on {self.n:,} rows, p = {self.p}"
+
+    def _facts(self) -> list[Fact]:
+        facts = [
+            ("model", self.offer.model),
+            ("why", self.why),
+            ("price", f"{price_of(self.epsilon, self.delta)}, {self.offer.why}"),
+            ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
+            ("on new rows", f"≤ {rounded_up(self.unseen_bound)} on average"),
+            ("ball", f"radius {self.radius:.4g}, ridge {self.ridge:.4g}"),
+        ]
+        facts += [] if self.columns is None else [self.columns.fact]
+        others = [one for one in self.options if one.method != self.method]
+        facts += [(one.method, _instead(one, self.goal)) for one in others]
+        return facts + [("but", self.weakness)] * bool(self.weakness)
+
+
+def _instead(offer: ModelOffer, goal: str) -> str:
+    if not offer.applies:
+        return f"not: {offer.why}"
+    return f"≤ {rounded_up(offer.promised(goal))}: {offer.model}"
+
+
+_WORTH = 1.5
+_WORTH_OF_LENGTH = 0.5  # of a regression, which needs a model's length and not its direction alone
+
+
+def settled_radius(request: Request, worth: float | None = None) -> float:
+    """Radius of a request that leaves it open, whatever its own; reads no row.
+
+    A larger ball holds better models, and whatever finds one in it is noisier. The radius is the R
+    in :data:`~rashomon_explorer.mechanisms.planning.options.RADII` of least
+
+        promised(R) + worth·L(0)/R,
+
+    promised(R) what :class:`ObjectivePerturbation` promises, or, where it does not apply, p·osc/ε
+    of an exact draw. Of a loss with kinks exact draws are mostly the only way, and come in balls
+    up to 4. ``worth`` is a public constant, chosen once.
+
+    Examples
+    --------
+    >>> rows = {"p": 31, "psi": 0.0, "loss": "logistic", "radius": 1.0, "row_norm": 1.5}
+    >>> budget = {"ridge": 0.0, "epsilon": 1.0, "delta": 1e-6, "n_draws": 1}
+    >>> [round(settled_radius(Request(n=n, **rows, **budget)), 1) for n in (400, 4_000, 40_000)]
+    [2.8, 11.3, 22.6]
+    """
+    loss = get_loss(request.loss)
+    if worth is None:
+        worth = _WORTH_OF_LENGTH if loss.link == "identity" else _WORTH
+    zeros = loss_of_zeros(loss)
+    most = RADII[-1] if math.isfinite(request.constants.M) else LEAST_RADIUS
+    balls = (replace(request, radius=radius) for radius in RADII if radius <= most)
+    return min(balls, key=lambda one: _promised(one) + worth * zeros / one.radius).radius
+
+
+def _promised(request: Request) -> float:
+    offer = ObjectivePerturbation().offer(request)
+    if offer.applies:
+        return offer.excess
+    return request.p * request.constants.priced_osc / request.epsilon

@@ -1,0 +1,399 @@
+"""Constants of penalty tuning."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer._utils.validation import (
+    check_count,
+    check_nonnegative_or_infinite,
+    check_positive,
+)
+from rashomon_explorer.mechanisms.penalties.losses import MARGINS, MarginLoss, widest
+
+FORMULAS: Mapping[str, str] = {
+    "stability": "2·Lgy/μ: n·‖y*_Z − y*_Z'‖ is at most this",
+    "slope": "L̄ = Lfx + βg,xy·Lfy/μ: ‖∇Φ‖ is at most this",
+    "spread": "Ψ = Lfx·Dx + Lfy·Dy + Lfy·Lgy/μ: the scale of the exponential mechanism",
+    "inexactness": "C = βf,xy + βf,yy·βg,xy/μ + Lfy·(Cg,xy/μ + Cg,yy·βg,xy/μ²): "
+    "‖∇Φ(x) − ∇̄F(x, y)‖ ≤ C·‖y − y*‖ (equation 11)",
+    "gradient_sensitivity": "K = 2·[βf,xy·Lgy/μ + 2·L̄ + βg,xy·βf,yy·Lgy/μ² + Lfy·Cg,xy·Lgy/μ² + "
+    "Lfy·βg,xy·Lgy·Cg,yy/μ³ + Lfy·βg,yy·βg,xy/μ²]: n·‖∇Φ_Z − ∇Φ_Z'‖ is at most this (equation 12, "
+    "which prints 2K)",
+    "smoothness": "βΦ = βf,xx + 2·βf,xy·βg,xy/μ + βg,xy²·βf,yy/μ² + (Lfy·βg,xy/μ²)·(Mg,yy + "
+    "Cg,yy·βg,xy/μ) + Lfy·Cg,xy·βg,xy/μ² + Lfy·Mg,xy/μ: Lipschitz constant of ∇Φ (equation 28)",
+    "range": "s = 2·(Lfx·Dx + Lfy·D) + 4·Lfy·Lgy/μ, D = min(Dy, βg,xy·Dx/μ): n·(max − min) of "
+    "Φ_Z − Φ_Z' is at most this",
+}
+"""What each number is, by the name of its property."""
+
+
+@dataclass(frozen=True, repr=False)
+class BilevelConstants(Shown):
+    """Constants of Φ(x) = F(x, y*(x)) from bounds of one record's f and g.
+
+    Neighbours replace one record, which enters F and G both; every property is for n records
+    times 1/n where it is a sensitivity. All are data-free; what is not given is 0.
+
+    Parameters
+    ----------
+    mu : float
+        Strong convexity μ of g in y.
+    f_x, f_y, g_y : float
+        Lfx, Lfy, Lgy: Lipschitz constants of f in x and y, and of what of g depends on the record.
+    f_xx, f_xy, f_yy, g_xy, g_yy : float
+        βf,xx, …: bounds of the blocks of Hessians.
+    g_xy_x, g_yy_x, g_xy_y, g_yy_y : float
+        Mg,xy, Mg,yy, Cg,xy, Cg,yy: Lipschitz constants of blocks of g in x (M) and y (C).
+    diameter_x, diameter_y : float
+        Dx and Dy, of the domain of x and of a set that holds every y*.
+
+    Examples
+    --------
+    >>> scalar = BilevelConstants(mu=1.0, f_x=1.0, f_y=1.0, g_y=100.0, g_xy=1.0, g_yy=100.0)
+    >>> scalar.slope, scalar.stability, scalar.gradient_sensitivity
+    (2.0, 200.0, 208.0)
+    """
+
+    mu: float
+    f_x: float = 0.0
+    f_y: float = 0.0
+    g_y: float = 0.0
+    f_xx: float = 0.0
+    f_xy: float = 0.0
+    f_yy: float = 0.0
+    g_xy: float = 0.0
+    g_yy: float = 0.0
+    g_xy_x: float = 0.0
+    g_yy_x: float = 0.0
+    g_xy_y: float = 0.0
+    g_yy_y: float = 0.0
+    diameter_x: float = math.inf
+    diameter_y: float = math.inf
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that bound nothing."""
+        check_positive(mu=self.mu)
+        check_nonnegative_or_infinite(**{k: v for k, v in vars(self).items() if k != "mu"})
+
+    @property
+    def stability(self) -> float:
+        """Lemma 3.1 of Lowy and Liu: both gradients at y*_Z differ by 2·Lgy/n."""
+        return 2 * self.g_y / self.mu
+
+    @property
+    def slope(self) -> float:
+        """L̄, by the chain rule with ‖∇y*‖ ≤ βg,xy/μ."""
+        return self.f_x + self.g_xy * self.f_y / self.mu
+
+    @property
+    def spread(self) -> float:
+        """Ψ, which only names rates: the price rests on :attr:`range`."""
+        far = self.f_x * self.diameter_x + self.f_y * self.diameter_y
+        return far + self.f_y * self.g_y / self.mu
+
+    @property
+    def inexactness(self) -> float:
+        """C: what an inner error does to a hypergradient."""
+        through_y = self.f_yy * self.g_xy / self.mu
+        through_blocks = self.g_xy_y / self.mu + self.g_yy_y * self.g_xy / self.mu**2
+        return self.f_xy + through_y + self.f_y * through_blocks
+
+    @property
+    def gradient_sensitivity(self) -> float:
+        """K: how far n times a record moves ∇Φ. What is printed as 2K sums to this K."""
+        mu = self.mu
+        return 2 * (
+            self.f_xy * self.g_y / mu
+            + 2 * self.slope
+            + self.g_xy * self.f_yy * self.g_y / mu**2
+            + self.f_y * self.g_xy_y * self.g_y / mu**2
+            + self.f_y * self.g_xy * self.g_y * self.g_yy_y / mu**3
+            + self.f_y * self.g_yy * self.g_xy / mu**2
+        )
+
+    @property
+    def smoothness(self) -> float:
+        """βΦ."""
+        ratio = self.g_xy / self.mu
+        blocks = self.g_yy_x + self.g_yy_y * ratio
+        return (
+            self.f_xx
+            + 2 * self.f_xy * ratio
+            + ratio**2 * self.f_yy
+            + self.f_y * ratio / self.mu * blocks
+            + self.f_y * self.g_xy_y * ratio / self.mu
+            + self.f_y * self.g_xy_x / self.mu
+        )
+
+    @property
+    def range(self) -> float:
+        """s: k = ε·n/s is the temperature of an ε-DP exponential mechanism.
+
+        The printed s omits 1/n on its last term, and k = ε/2s is spent twice: h = Φ_Z − Φ_Z' has
+        range s/n for whatever anchor, and that is what counts.
+        """
+        far = min(self.diameter_y, self.g_xy * self.diameter_x / self.mu)
+        direct = self.f_x * self.diameter_x if self.f_x else 0.0
+        return 2 * (direct + self.f_y * far) + 2 * self.f_y * self.stability
+
+    def _title(self) -> str:
+        return f"Bilevel constants: μ = {self.mu:g}"
+
+    def _facts(self) -> list[Fact]:
+        return [(name, f"{getattr(self, name):.4g}, {said}") for name, said in FORMULAS.items()]
+
+
+PENALTY_FORMULAS: Mapping[str, str] = {
+    "reach": "M = R·√(c/λ): margins of fits; yᵀΛy ≤ c = max −m·ℓ'(m), ¼ or W(1/e)",
+    "validation_range": "osc(min(M, clip))/n_val: a validation record changes two losses",
+    "training_range": "4·Lf·Lg/(λ·n_train): it moves every fit by 2·Lg/(λ·n_train) at most",
+    "range": "s: the larger of the two, because the split is public",
+    "slope": "L̄ = Lf·√(c/λ): ‖∇Φ‖, by ‖Λ^½H⁻¹Λ^½‖ ≤ 1",
+    "validation_slope": "2·Lf·√(c/λ)/n_val",
+    "training_slope": "[e·v + √c·v·(h·R²/(λ·n_train) + t·(R²/λ)^(3/2)·e) + √c·h·R²·e/λ], "
+    "e = 2·Lg/(√λ·n_train), v = Lf/√λ",
+    "gradient_sensitivity": "K/n: the larger of the two",
+    "smoothness": "βΦ = h·R²·c/λ + v·(t·(R²/λ)^(3/2)·c + 3·√c): Lipschitz constant of ∇Φ",
+    "inexactness": "C = v + √c·(v·t·(R²/λ)^(3/2) + h·R²/λ): of ∇Φ per ‖Λ^½(y − y*)‖",
+}
+"""What each number is, by the name of its property."""
+
+
+_OF_SMOOTH_LOSSES = frozenset(
+    {"training_slope", "gradient_sensitivity", "inexactness", "smoothness"}
+)
+
+
+@dataclass(frozen=True, repr=False)
+class PenaltyConstants(Shown):
+    """Constants of the validation loss as a function of log penalties.
+
+    Everything is scaled by Λ^½, in which the inner problem is 1-strongly convex: no ratio of the
+    bounds of the penalties enters, only the lowest (docs/tuning.md).
+
+    Parameters
+    ----------
+    estimator : {"ridge", "logistic"}
+    row_bound : float
+        R, bound on the norm of a row with its constant column.
+    low, high : float
+        Bounds of the penalties.
+    n_train, n_val : int
+        Rows on the two sides of a public split.
+    margin_bound : float, optional
+        Where validation margins are clipped; None for a smooth validation loss.
+
+    Examples
+    --------
+    >>> known = PenaltyConstants("logistic", 1.0, 0.1, 10.0, 1000, 1000, margin_bound=4.0)
+    >>> round(known.reach, 3), round(known.validation_range, 5), round(known.training_range, 3)
+    (1.669, 0.00334, 0.028)
+    """
+
+    estimator: str
+    row_bound: float
+    low: float
+    high: float
+    n_train: int
+    n_val: int
+    margin_bound: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no table has."""
+        if self.estimator not in MARGINS:
+            raise ValueError(f"estimator must be one of {[*MARGINS]}, got {self.estimator!r}")
+        check_positive(row_bound=self.row_bound, low=self.low, high=self.high)
+        check_count(n_train=self.n_train, n_val=self.n_val)
+
+    @property
+    def loss(self) -> MarginLoss:
+        """Loss of the fits and of their validation."""
+        return MARGINS[self.estimator]
+
+    @property
+    def fit_norm(self) -> float:
+        """√(c/λ): no fit is longer. At y*, yᵀΛy = −mean m·ℓ'(m) ≤ c."""
+        return math.sqrt(self.loss.pull / self.low)
+
+    @property
+    def reach(self) -> float:
+        """Largest margin that a fit gives an allowed row."""
+        return self.row_bound * self.fit_norm
+
+    @property
+    def seen_reach(self) -> float:
+        """Largest margin that the validation loss sees."""
+        return self.reach if self.margin_bound is None else min(self.reach, self.margin_bound)
+
+    @property
+    def inner_slope(self) -> float:
+        """Lg: gradient of one training row's loss at a fit."""
+        return self.row_bound * self.loss.steepest(self.reach)
+
+    @property
+    def outer_slope(self) -> float:
+        """Lf: gradient of one validation row's loss at a fit."""
+        return self.row_bound * self.loss.steepest(self.seen_reach)
+
+    @property
+    def loss_range(self) -> float:
+        """Largest range of Φ itself over the penalties: half of that of two rows' difference."""
+        return widest(self.loss, self.seen_reach) / 2
+
+    @property
+    def zero_loss(self) -> float:
+        """What the validation loss of the model of zeros is at most."""
+        return math.log(2) if self.estimator == "logistic" else 0.5
+
+    @property
+    def moved(self) -> float:
+        """e: ‖Λ^½(y*_Z − y*_Z')‖ when a training record is replaced."""
+        return 2 * self.inner_slope / (math.sqrt(self.low) * self.n_train)
+
+    @property
+    def validation_range(self) -> float:
+        """Range of Φ_Z − Φ_Z' when a validation record is replaced."""
+        return widest(self.loss, self.seen_reach) / self.n_val
+
+    @property
+    def training_range(self) -> float:
+        """Range of Φ_Z − Φ_Z' when a training record is replaced."""
+        moves = 2 * self.pulled * self.moved
+        return min(moves, widest(self.loss, self.seen_reach))
+
+    @property
+    def range(self) -> float:
+        """Range s of Φ_Z − Φ_Z' for any record."""
+        return max(self.validation_range, self.training_range)
+
+    @property
+    def slope(self) -> float:
+        """L̄: bound of ‖∇Φ‖ in log penalties."""
+        return self.outer_slope * self.fit_norm
+
+    @property
+    def validation_slope(self) -> float:
+        """Bound of ‖∇Φ_Z − ∇Φ_Z'‖ for a validation record."""
+        return 2 * self.slope / self.n_val
+
+    @property
+    def training_slope(self) -> float:
+        """Bound of ‖∇Φ_Z − ∇Φ_Z'‖ for a training record."""
+        self._check_smooth()
+        one_row = self._bend / self.n_train
+        root = math.sqrt(self.loss.pull)
+        by_hessian = root * self.pulled * (one_row + self._twist * self.moved)
+        return self.moved * self.pulled + by_hessian + root * self._bend * self.moved
+
+    @property
+    def gradient_sensitivity(self) -> float:
+        """K/n: bound of ‖∇Φ_Z − ∇Φ_Z'‖ for any record."""
+        return max(self.validation_slope, self.training_slope)
+
+    @property
+    def inexactness(self) -> float:
+        """C: what a unit of ‖Λ^½(y − y*)‖ does to the hypergradient."""
+        self._check_smooth()
+        root = math.sqrt(self.loss.pull)
+        return self.pulled * (1 + root * self._twist) + root * self._bend
+
+    @property
+    def smoothness(self) -> float:
+        """βΦ: Lipschitz constant of ∇Φ in log penalties, where the intercept's is their mean.
+
+        Along a unit direction in x, ‖Λ^½y'‖ ≤ √c and ‖Λ^½y''‖ ≤ t·(R²/λ)^(3/2)·c + 3√c, by
+        differentiating ∇_y G = 0 twice; Φ'' = y'ᵀ∇²F y' + ∇F·y''.
+        """
+        self._check_smooth()
+        pull = self.loss.pull
+        bends = self._twist * pull + 3 * math.sqrt(pull)
+        return self._bend * pull + self.pulled * bends
+
+    @property
+    def most_loss(self) -> float:
+        """Largest Φ there can be: at the margin of largest size, against the target."""
+        worst = np.array([self.seen_reach, -self.seen_reach])
+        return float(self.loss.value(worst, np.ones(2)).max())
+
+    @property
+    def gradient_tolerance(self) -> float:
+        """Inner error that makes ∇Φ right to K/(2000·n); public."""
+        return 1e-3 * self.gradient_sensitivity / (2 * self.inexactness)
+
+    @property
+    def priced_slope(self) -> float:
+        """What a hypergradient is charged for: Δ = K/n + 2·C·α, α its inner error."""
+        return self.gradient_sensitivity + 2 * self.inexactness * self.gradient_tolerance
+
+    @property
+    def tolerance(self) -> float:
+        """Inner error that makes Φ right to s/400,000; public."""
+        return 1e-5 * self.range / (4 * self.pulled)
+
+    @property
+    def priced_range(self) -> float:
+        """What a draw is charged for: s + 4·τ, where |Φ̃ − Φ| ≤ τ is what the inner errors do."""
+        return self.range + 4 * self.pulled * self.tolerance
+
+    def general(self) -> BilevelConstants:
+        """Pose the same problem to the general formulas, for records that are on both sides.
+
+        Examples
+        --------
+        >>> known = PenaltyConstants("ridge", 1.0, 0.1, 10.0, 1000, 1000)
+        >>> known.gradient_sensitivity < known.general().gradient_sensitivity / 1000
+        True
+        """
+        steep, root = self.loss.curvature_bound * self.row_bound**2, self.fit_norm
+        return BilevelConstants(
+            mu=self.low,
+            f_y=self.outer_slope,
+            g_y=self.inner_slope,
+            f_yy=steep,
+            g_xy=self.high * root,
+            g_yy=steep + self.high,
+            g_xy_x=self.high * root,
+            g_yy_x=self.high,
+            g_xy_y=self.high,
+            g_yy_y=self.loss.third_bound * self.row_bound**3,
+            diameter_x=math.log(self.high / self.low),
+            diameter_y=2 * root,
+        )
+
+    @property
+    def pulled(self) -> float:
+        """v: ‖Λ^(−½)∇F‖."""
+        return self.outer_slope / math.sqrt(self.low)
+
+    @property
+    def _bend(self) -> float:
+        """h·R²/λ: the largest scaled Hessian of one row."""
+        return self.loss.curvature_bound * self.row_bound**2 / self.low
+
+    @property
+    def _twist(self) -> float:
+        """t·(R²/λ)^(3/2): Lipschitz constant of the scaled Hessian."""
+        return self.loss.third_bound * (self.row_bound / math.sqrt(self.low)) ** 3
+
+    def _check_smooth(self) -> None:
+        if self.margin_bound is not None:
+            raise ValueError(
+                f"margin_bound={self.margin_bound:g} clips the validation loss, whose gradient "
+                "then jumps: no bound of its changes holds. Use margin_bound=None for gradients"
+            )
+
+    def _title(self) -> str:
+        sides = f"{self.n_train:,} + {self.n_val:,} rows"
+        return f"Constants of tuning: {self.estimator}, {sides}, λ ≥ {self.low:g}"
+
+    def _facts(self) -> list[Fact]:
+        clipped = self.margin_bound is not None
+        return [
+            (name, f"{getattr(self, name):.4g}, {said}")
+            for name, said in PENALTY_FORMULAS.items()
+            if not (clipped and name in _OF_SMOOTH_LOSSES)
+        ]

@@ -1,0 +1,378 @@
+"""The validation loss as a function of the penalties."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.progress import progress
+from rashomon_explorer._utils.validation import check_nonnegative, check_positive
+from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
+from rashomon_explorer.mechanisms.penalties.losses import InnerProblem, OuterLoss, Solved, widest
+from rashomon_explorer.mechanisms.samplers.finite_grid import (
+    FiniteGridSampler,
+    GridTarget,
+    Landscape,
+)
+
+LOWEST = -1
+"""Group of a column that has the lowest of the chosen penalties, such as the intercept's."""
+
+MEAN = -2
+"""Group of a column that has their geometric mean, which is smooth in all of them."""
+
+
+@dataclass(frozen=True)
+class Cube:
+    """Points with every |x_j| ≤ radius.
+
+    Examples
+    --------
+    >>> Cube(1.0).contains(np.array([[0.5, 2.0]])).tolist()
+    [True, False]
+    """
+
+    radius: float
+
+    def contains(self, theta: FloatArray) -> Mask:
+        """Whether each column of ``theta`` (d, K) lies inside; shape (K,)."""
+        return np.asarray((np.abs(theta) <= self.radius).all(axis=0))
+
+
+@dataclass(frozen=True)
+class PenaltyBox:
+    """Penalties λ_j = λ₀·exp(x_g), one x for each group of columns, low ≤ λ_j ≤ high.
+
+    λ₀ = √(low·high) is the middle, so that the box of x is a cube around 0. The penalised loss is
+    ℓ's mean + ½ Σ λ_j y_j²; with n rows scikit-learn's ridge ``alpha`` is nλ, and the ``C`` of its
+    logistic regression 1/(nλ).
+
+    Parameters
+    ----------
+    groups : tuple of int
+        For each column the number of its group from 0, or :data:`LOWEST` or :data:`MEAN` for one
+        that has the lowest penalty of all groups, or their geometric mean.
+    low, high : float
+        The lowest and the highest penalty, 0 < low < high. Public: the price rests on ``low``.
+
+    Raises
+    ------
+    ValueError
+        If the bounds are out of range, or a group has no column.
+
+    Examples
+    --------
+    >>> box = PenaltyBox((0, 1, LOWEST), low=0.01, high=1.0)
+    >>> box.d, box.penalties(np.array([[0.0], [2.0]])).ravel().round(3).tolist()
+    (2, [0.1, 0.739, 0.1])
+    """
+
+    groups: tuple[int, ...]
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        """Refuse a box without an inside, and groups that nothing is in."""
+        check_positive(low=self.low, high=self.high)
+        if not self.low < self.high:
+            raise ValueError(
+                f"bounds must be (low, high) with low < high, got ({self.low}, {self.high})"
+            )
+        used = {group for group in self.groups if group not in (LOWEST, MEAN)}
+        if used != set(range(len(used))) or not used:
+            raise ValueError(
+                f"groups must be 0, 1, … with a column in each, {LOWEST} for the lowest of them or "
+                f"{MEAN} for their mean, got {self.groups!r}"
+            )
+
+    @property
+    def d(self) -> int:
+        """Number of penalties that are chosen."""
+        return max(self.groups) + 1
+
+    @property
+    def p(self) -> int:
+        """Number of columns."""
+        return len(self.groups)
+
+    @property
+    def half_width(self) -> float:
+        """½·log(high/low): how far each x goes from 0."""
+        return math.log(self.high / self.low) / 2
+
+    @property
+    def domain(self) -> Cube:
+        """The cube of x."""
+        return Cube(self.half_width)
+
+    def group_penalties(self, x: FloatArray) -> FloatArray:
+        """Penalty (d, K) of each group at columns of ``x`` (d, K), kept in the bounds."""
+        middle = math.sqrt(self.low * self.high)
+        return np.clip(middle * np.exp(x), self.low, self.high)
+
+    def penalties(self, x: FloatArray) -> FloatArray:
+        """Penalty (p, K) of each column of the rows at columns of ``x`` (d, K)."""
+        return self.by_column(self.group_penalties(x))
+
+    def by_column(self, chosen: FloatArray) -> FloatArray:
+        """Penalty (p, K) of each column of the rows, of those of the groups (d, K)."""
+        mean = np.exp(np.log(chosen).mean(axis=0, keepdims=True))
+        every = np.vstack([chosen, mean, chosen.min(axis=0, keepdims=True)])
+        return np.asarray(every[np.array(self.groups)])
+
+    def jacobian(self, penalties: FloatArray, y: FloatArray) -> FloatArray:
+        """∇²_xy G (p, d) = ∂(λ(x)∘y)/∂x: the entries of λ∘y, each in its group's column.
+
+        Columns with the lowest penalty follow the first group that has it, those with the mean
+        all groups alike.
+        """
+        own = np.array(self.groups)
+        chosen = own >= 0
+        follows = own[chosen][int(penalties[chosen].argmin())]
+        spread = np.zeros((self.p, self.d))
+        spread[np.arange(self.p), np.where(chosen, own, follows)] = penalties * y
+        shared = own == MEAN
+        spread[shared] = (penalties * y)[shared, None] / self.d
+        return spread
+
+
+def column_groups(
+    penalty: str, n_features: int, groups: Sequence[Sequence[int]] | None = None
+) -> tuple[int, ...]:
+    """Group of each feature, and of the intercept after them.
+
+    Parameters
+    ----------
+    penalty : {"scalar", "group", "feature"}
+        One penalty for all features, one for each of ``groups``, or one for each feature.
+    n_features : int
+    groups : sequence of sequences of int, optional
+        Places of the features of each group; every feature is in exactly one.
+
+    Raises
+    ------
+    ValueError
+        If there is no such kind of penalty, or the groups do not divide the features.
+
+    Examples
+    --------
+    >>> column_groups("scalar", 2), column_groups("group", 3, [[0, 2], [1]])
+    ((0, 0, -1), (0, 1, 0, -1))
+    """
+    if penalty not in ("scalar", "group", "feature"):
+        raise ValueError(f"penalty must be 'scalar', 'group' or 'feature', got {penalty!r}")
+    if (penalty == "group") != (groups is not None):
+        raise ValueError(
+            "groups goes with penalty='group' and with no other: give the places of the features "
+            f"of each group, got penalty={penalty!r} and groups={groups!r}"
+        )
+    if groups is None:
+        return (*(range(n_features) if penalty == "feature" else [0] * n_features), LOWEST)
+    places = sorted(place for group in groups for place in group)
+    if places != list(range(n_features)) or not all(len(group) for group in groups):
+        raise ValueError(
+            f"groups must name each of the {n_features} features once and be not empty, got "
+            f"{groups!r}"
+        )
+    of = {place: number for number, group in enumerate(groups) for place in group}
+    return (*(of[place] for place in range(n_features)), LOWEST)
+
+
+@dataclass(frozen=True)
+class PenaltyLandscape:
+    """Φ(x) = F(y*(x)), y*(x) = argmin G(λ(x), ·), on a cube of log penalties.
+
+    It is neither convex nor cheap, but what the exact sampler on a grid asks of a landscape.
+
+    Parameters
+    ----------
+    inner : InnerProblem
+        Training rows.
+    outer : OuterLoss
+        Validation rows.
+    box : PenaltyBox
+    tolerance : float, default=1e-9
+        Of ‖Λ^½(y − y*)‖; public, because every draw pays for it.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
+    >>> from rashomon_explorer.mechanisms.penalties.losses import SquaredMargin
+    >>> squared, rows = SquaredMargin(), np.array([[1.0], [0.5]])
+    >>> inner = InnerProblem(rows, np.array([1.0, 0.2]), squared)
+    >>> outer = OuterLoss(rows, np.array([0.4, 0.2]), squared, margin_bound=1.0)
+    >>> landscape = PenaltyLandscape(inner, outer, PenaltyBox((0,), 0.1, 10.0))
+    >>> target = PenaltyTarget(landscape, beta=1e4)
+    >>> batches = FiniteGridSampler(spacing=landscape.domain.radius / 16).batches(
+    ...     target, np.random.default_rng(0)
+    ... )
+    >>> drawn = next(batch for batch in batches if batch.theta.shape[1])
+    >>> float(landscape.box.group_penalties(drawn.theta)[0, 0].round(2))
+    0.75
+    """
+
+    inner: InnerProblem
+    outer: OuterLoss
+    box: PenaltyBox
+    tolerance: float = 1e-9
+
+    @property
+    def p(self) -> int:
+        """Number of penalties, the parameters of this landscape."""
+        return self.box.d
+
+    @property
+    def n(self) -> int:
+        """Number of training rows, by which samplers cut their work into pieces."""
+        return self.inner.n
+
+    @property
+    def domain(self) -> Cube:
+        """Where log penalties may lie."""
+        return self.box.domain
+
+    def model(self, x: FloatArray, tolerance: float | None = None) -> Solved:
+        """y*(x) at one point (d,), and how near it is known to be."""
+        asked = self.tolerance if tolerance is None else tolerance
+        return self.inner.solve(self.box.penalties(x[:, None])[:, 0], asked)
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Φ (K,) at columns of ``theta`` (d, K)."""
+        models = [self.model(x).y for x in progress(theta.T, "fits")]
+        return self.outer.value(np.stack(models, axis=1))
+
+    def gradient(self, x: FloatArray, tolerance: float | None = None) -> FloatArray:
+        """Hypergradient ∇Φ (d,) at one point (d,): −(∇²_xy G)ᵀ [∇²_yy G]⁻¹ ∇F, one linear solve.
+
+        Equation (9) of Lowy and Liu; F does not depend on x otherwise.
+        """
+        penalties = self.box.penalties(x[:, None])[:, 0]
+        y = self.model(x, tolerance).y
+        direction = cho_solve(cho_factor(self.inner.hessian(penalties, y)), self.outer.gradient(y))
+        return np.asarray(-self.box.jacobian(penalties, y).T @ direction)
+
+
+@dataclass(frozen=True)
+class PenaltyTarget:
+    """Law ∝ exp(−β·max(Φ − min Φ − ψ, 0)) of penalties, as a sampler on a grid asks for it.
+
+    Parameters
+    ----------
+    problem : PenaltyLandscape or another function of log penalties
+    beta : float
+        Inverse temperature, > 0.
+    psi : float, default=0.0
+        Penalties within ψ of the least validation loss are equally likely.
+
+    Examples
+    --------
+    >>> PenaltyTarget(None, beta=2.0, psi=0.1).energy(np.array([0.0, 0.1, 1.1])).tolist()
+    [0.0, 0.0, 2.0]
+    """
+
+    problem: Landscape
+    beta: float
+    psi: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse parameters that define no law."""
+        check_positive(beta=self.beta)
+        check_nonnegative(psi=self.psi)
+
+    def energy(self, excess: FloatArray) -> FloatArray:
+        """β·max(excess − ψ, 0)."""
+        return np.asarray(self.beta * np.maximum(excess - self.psi, 0.0))
+
+
+def first_draws(
+    sampler: FiniteGridSampler, target: GridTarget, n_draws: int, rng: np.random.Generator
+) -> FloatArray:
+    """Points (d, n_draws) that are drawn first."""
+    drawn = np.empty((target.problem.p, 0))
+    for batch in sampler.batches(target, rng):
+        drawn = np.hstack([drawn, batch.theta])
+        if drawn.shape[1] >= n_draws:
+            return np.asarray(drawn[:, :n_draws])
+    raise AssertionError("a sampler's batches never end")
+
+
+def pair_sensitivity(known: PenaltyConstants, lowest: FloatArray) -> FloatArray:
+    """How far one record moves Φ(x) − Φ(x') at most, for every two points of a grid.
+
+    A training record moves the fit at x by 2·Lg/(λ(x)·n), λ(x) the lowest penalty there, and Φ(x)
+    by at most c(x); so Φ(x) − Φ(x') by c(x) + c(x'). A validation record changes two losses, whose
+    scores are in the wider of the two intervals. Errors of fits add 2(τ(x) + τ(x')).
+
+    Parameters
+    ----------
+    known : PenaltyConstants
+        For the bounds of the penalties.
+    lowest : ndarray of shape (N,)
+        Lowest penalty at each point.
+
+    Returns
+    -------
+    ndarray of shape (N, N)
+        Symmetric, above 0, and at most ``known.priced_range``.
+
+    Examples
+    --------
+    >>> known = PenaltyConstants("ridge", 1.0, 0.1, 10.0, 1000, 1000, margin_bound=1.0)
+    >>> pairs = pair_sensitivity(known, np.array([0.1, 10.0]))
+    >>> pairs.round(4).tolist()
+    [[0.2065, 0.1035], [0.1035, 0.0006]]
+    """
+    levels, place = np.unique(lowest, return_inverse=True)
+    there = [replace(known, low=float(level)) for level in levels]
+    pulls = np.array([one.pulled for one in there])
+    moved = pulls * np.array([one.moved for one in there])
+    width = np.array([widest(one.loss, one.seen_reach) for one in there])
+    wider = np.maximum(width[:, None], width)
+    training = np.minimum(moved[:, None] + moved, wider)
+    slips = 2 * known.tolerance * (pulls[:, None] + pulls)
+    pairs = np.maximum(training, wider / known.n_val) + slips
+    return np.asarray(pairs[np.ix_(place, place)])
+
+
+@dataclass(frozen=True)
+class GeneralisedTarget:
+    """Law ∝ exp(−(η/2)·score), score(x) = max over x' of (Φ(x) − Φ(x') − ψ)₊/Δ(x, x').
+
+    The generalised exponential mechanism (Raskhodnikova and Smith 2016), by pairs: no record moves
+    a quotient by more than 1, nor the largest of them, so that score differences of neighbours have
+    a range of 2 and the law is η-bounded-range.
+
+    Parameters
+    ----------
+    problem : PenaltyLandscape
+    eta : float
+        Bounded range of a draw, > 0.
+    pairs : ndarray of shape (N, N)
+        Δ, in the order of the grid's points.
+    psi : float, default=0.0
+
+    Examples
+    --------
+    >>> pairs = np.array([[1.0, 0.5], [0.5, 0.1]])
+    >>> GeneralisedTarget(None, eta=4.0, pairs=pairs).energy(np.array([0.0, 1.0])).tolist()
+    [0.0, 4.0]
+    """
+
+    problem: PenaltyLandscape
+    eta: float
+    pairs: FloatArray
+    psi: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse parameters that define no law."""
+        check_positive(eta=self.eta)
+        check_nonnegative(psi=self.psi)
+
+    def energy(self, excess: FloatArray) -> FloatArray:
+        """Energies (N,) at the excess of all points of the grid at once, in its order."""
+        ahead = excess[:, None] - excess[None, :] - self.psi
+        scores = np.maximum((ahead / self.pairs).max(axis=1), 0.0)
+        return np.asarray(self.eta / 2 * scores)

@@ -1,0 +1,326 @@
+"""Inner fits and outer validation losses."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import expit, lambertw
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.validation import check_positive
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.problem.losses import get_loss
+
+
+class MarginLoss(Protocol):
+    """A convex loss ℓ(m, b) of a margin, smooth in m, for targets |b| ≤ 1."""
+
+    @property
+    def name(self) -> str:
+        """Key of the same loss in ``rashomon_explorer.problem.losses``."""
+        ...
+
+    @property
+    def curvature_bound(self) -> float:
+        """Least upper bound of ℓ''."""
+        ...
+
+    @property
+    def third_bound(self) -> float:
+        """Least upper bound of |ℓ'''|."""
+        ...
+
+    @property
+    def pull(self) -> float:
+        """Least upper bound of −m·ℓ'(m, b): how hard a row can pull against a penalty."""
+        ...
+
+    def value(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """Loss at margins (n, K) of targets (n, 1)."""
+        ...
+
+    def slope(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """Give ℓ', the derivative in the margin."""
+        ...
+
+    def curvature(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """Second derivative ℓ''."""
+        ...
+
+    def steepest(self, reach: float) -> float:
+        """Largest |ℓ'| at margins of at most ``reach``."""
+        ...
+
+
+@dataclass(frozen=True)
+class SquaredMargin:
+    """½(m − b)², |b| ≤ 1.
+
+    Examples
+    --------
+    >>> SquaredMargin().steepest(2.0), SquaredMargin().pull
+    (3.0, 0.25)
+    """
+
+    name: str = "squared"
+    curvature_bound: float = 1.0
+    third_bound: float = 0.0
+    pull: float = 0.25  # m(b − m) ≤ b²/4
+
+    def value(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """½(m − b)²."""
+        return np.asarray((margins - targets) ** 2 / 2)
+
+    def slope(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """Residual m − b."""
+        return margins - targets
+
+    def curvature(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """1 everywhere."""
+        return np.ones(np.broadcast_shapes(margins.shape, targets.shape))
+
+    def steepest(self, reach: float) -> float:
+        """1 + reach."""
+        return 1.0 + reach
+
+
+@dataclass(frozen=True)
+class LogisticMargin:
+    """log(1 + exp(−bm)), b in {−1, 1}.
+
+    Examples
+    --------
+    >>> LogisticMargin().steepest(0.0), round(LogisticMargin().pull, 4)
+    (0.5, 0.2785)
+    """
+
+    name: str = "logistic"
+    curvature_bound: float = 0.25
+    third_bound: float = 1 / (6 * math.sqrt(3))  # of σ'' at σ = ½ ± 1/(2√3)
+
+    @property
+    def pull(self) -> float:
+        """Maximum of t/(1 + eᵗ), which is W(1/e) at t = 1 + W(1/e), W Lambert's function."""
+        return float(lambertw(math.exp(-1.0)).real)
+
+    def value(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """log(1 + exp(−bm)), without overflow."""
+        return np.asarray(np.logaddexp(0.0, -targets * margins))
+
+    def slope(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """−b·σ(−bm)."""
+        return np.asarray(-targets * expit(-targets * margins))
+
+    def curvature(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
+        """σ(m)·σ(−m)."""
+        likely = expit(margins) * np.ones_like(targets)
+        return np.asarray(likely * (1 - likely))
+
+    def steepest(self, reach: float) -> float:
+        """σ(reach): |ℓ'| grows as the margin turns against the label."""
+        return float(expit(reach))
+
+
+MARGINS: dict[str, MarginLoss] = {"ridge": SquaredMargin(), "logistic": LogisticMargin()}
+"""Losses by the name of the estimator that is tuned."""
+
+
+def widest(loss: MarginLoss, reach: float) -> float:
+    """Largest range, over margins of at most ``reach``, of the difference of two rows' losses.
+
+    Examples
+    --------
+    >>> widest(SquaredMargin(), 1.0), widest(LogisticMargin(), 1.0)
+    (4.0, 2.0)
+    """
+    return float(get_loss(loss.name).oscillation(reach))
+
+
+_HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A model near y*(λ), and how near.
+
+    Parameters
+    ----------
+    y : ndarray of shape (p,)
+    error : float
+        ‖Λ^(−½)∇G(y)‖, at least ‖Λ^½(y − y*)‖.
+    """
+
+    y: FloatArray
+    error: float
+
+
+@dataclass(frozen=True)
+class InnerProblem:
+    """G(λ, y) = (1/n) Σ ℓ(a_i·y, b_i) + ½ Σ λ_j y_j² of given rows.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, p)
+        Training rows a_i, a constant column for the intercept included.
+    targets : ndarray of shape (n,)
+        b_i, at most 1 in size; −1 or 1 for logistic loss.
+    loss : MarginLoss
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.penalties.losses import SquaredMargin
+    >>> inner = InnerProblem(np.eye(2), np.array([1.0, -1.0]), SquaredMargin())
+    >>> inner.solve(np.array([0.5, 0.5]), tolerance=1e-9).y.round(9).tolist()
+    [0.5, -0.5]
+    """
+
+    rows: FloatArray
+    targets: FloatArray
+    loss: MarginLoss
+
+    @property
+    def n(self) -> int:
+        """Number of training rows."""
+        return len(self.rows)
+
+    def gradient(self, penalties: FloatArray, y: FloatArray) -> FloatArray:
+        """∇_y G (p,) at penalties (p,) and a model (p,)."""
+        if self._moments is not None:
+            second, first = self._moments
+            return np.asarray(second @ y - first + penalties * y)
+        slopes = self.loss.slope(self.rows @ y, self.targets)
+        return np.asarray(self.rows.T @ slopes / self.n + penalties * y)
+
+    def hessian(self, penalties: FloatArray, y: FloatArray) -> FloatArray:
+        """∇²_yy G (p, p); it depends on rows by the curvature of their losses alone."""
+        if self._moments is not None:
+            return np.asarray(self._moments[0] + np.diag(penalties))
+        weights = self.loss.curvature(self.rows @ y, self.targets) / self.n
+        return np.asarray((self.rows * weights[:, None]).T @ self.rows + np.diag(penalties))
+
+    def most_steps(self, penalties: FloatArray, tolerance: float) -> int:
+        """Newton steps that always suffice, so that in exact arithmetic no rows make it fail.
+
+        With r = ‖Λ^(−½)∇G‖ and L₃ the Lipschitz constant of the scaled Hessian, a step of length
+        t ≤ min(1, 1/(L₃r)) leaves at most (1 − t/2)·r, for ‖step‖ ≤ r in that scale. Halving finds
+        t ≥ ½·min(1, 1/(L₃r)), so that r falls by 1/(4L₃) or by a quarter.
+        """
+        norm = float(np.linalg.norm(self.rows, axis=1).max(initial=0.0))
+        scaled = norm / math.sqrt(float(penalties.min()))
+        third = self.loss.third_bound * scaled**3
+        start = max(self.loss.steepest(0.0) * scaled, tolerance)
+        return math.ceil(4 * third * start + 4 * math.log(start / tolerance)) + 8
+
+    def solve(self, penalties: FloatArray, tolerance: float) -> Solved:
+        """Minimise by damped Newton steps from 0 until the error is at most ``tolerance``.
+
+        In w = Λ^½y the problem is 1-strongly convex, so that ‖w − w*‖ ≤ ‖Λ^(−½)∇_y G‖. It starts
+        at 0 whatever was solved before: Φ stays a function of the penalties alone.
+
+        Parameters
+        ----------
+        penalties : ndarray of shape (p,)
+            All above 0.
+        tolerance : float
+            Of ‖Λ^½(y − y*)‖.
+
+        Raises
+        ------
+        SamplerError
+            If rounding stops it short of the tolerance: nothing is made of an uncertified model.
+        """
+        check_positive(tolerance=tolerance)
+        y = np.zeros(len(penalties))
+        gradient = self.gradient(penalties, y)
+        error = _scaled(gradient, penalties)
+        steps = self.most_steps(penalties, tolerance)
+        while error > tolerance:
+            if steps == 0:
+                raise _unconverged(error, tolerance)
+            steps -= 1
+            step = cho_solve(cho_factor(self.hessian(penalties, y)), gradient)
+            y, gradient, error = self._shortened(penalties, y, step, error, tolerance)
+        return Solved(y, error)
+
+    def _shortened(
+        self, penalties: FloatArray, y: FloatArray, step: FloatArray, error: float, goal: float
+    ) -> tuple[FloatArray, FloatArray, float]:
+        """Take the longest of the steps 1, ½, ¼, … after which the gradient is shorter."""
+        length = 1.0
+        for _ in range(_HALVINGS):
+            tried = y - length * step
+            gradient = self.gradient(penalties, tried)
+            now = _scaled(gradient, penalties)
+            if now <= (1 - length / 2) * error:
+                return tried, gradient, now
+            length /= 2
+        raise _unconverged(error, goal)
+
+    @cached_property
+    def _moments(self) -> tuple[FloatArray, FloatArray] | None:
+        """Second moments (p, p) and cross moments (p,) of the rows, which say all of a square."""
+        if self.loss.name != "squared":
+            return None
+        return self.rows.T @ self.rows / self.n, self.rows.T @ self.targets / self.n
+
+
+def _scaled(gradient: FloatArray, penalties: FloatArray) -> float:
+    return float(np.linalg.norm(gradient / np.sqrt(penalties)))
+
+
+def _unconverged(error: float, goal: float) -> SamplerError:
+    return SamplerError(
+        f"an inner fit did not converge: its error is {error:.2g}, and {goal:.2g} was planned for. "
+        "Raise the lowest penalty, or scale the rows"
+    )
+
+
+@dataclass(frozen=True)
+class OuterLoss:
+    """F(y) = (1/n) Σ ℓ(clip(a_i·y), b_i) of validation rows.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, p)
+        Validation rows, a constant column included.
+    targets : ndarray of shape (n,)
+    loss : MarginLoss
+    margin_bound : float, optional
+        Margins are clipped to [−margin_bound, margin_bound], which bounds what one validation row
+        can say. Without it F is smooth, as the mechanisms that use gradients ask.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.penalties.losses import SquaredMargin
+    >>> outer = OuterLoss(np.eye(2), np.ones(2), SquaredMargin(), margin_bound=1.0)
+    >>> outer.value(np.array([[1.0, 5.0], [0.0, 1.0]])).tolist()
+    [0.25, 0.0]
+    """
+
+    rows: FloatArray
+    targets: FloatArray
+    loss: MarginLoss
+    margin_bound: float | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of validation rows."""
+        return len(self.rows)
+
+    def value(self, y: FloatArray) -> FloatArray:
+        """Mean loss (K,) of each column of ``y`` (p, K)."""
+        margins = self.rows @ y
+        if self.margin_bound is not None:
+            margins = np.clip(margins, -self.margin_bound, self.margin_bound)
+        return np.asarray(self.loss.value(margins, self.targets[:, None]).mean(axis=0))
+
+    def gradient(self, y: FloatArray) -> FloatArray:
+        """∇F (p,) at one model (p,); a clipped margin has slope 0."""
+        margins = self.rows @ y
+        slopes = self.loss.slope(margins, self.targets)
+        if self.margin_bound is not None:
+            slopes = np.where(np.abs(margins) < self.margin_bound, slopes, 0.0)
+        return np.asarray(self.rows.T @ slopes / self.n)

@@ -1,0 +1,191 @@
+"""Mechanisms that choose penalties."""
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rashomon_explorer._utils.formatting import rounded_up
+from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning, users_line
+from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
+from rashomon_explorer.mechanisms.penalties.plan import (
+    MECHANISMS,
+    MOST_PENALTIES,
+    TuningPlan,
+    log_spacing,
+    plan_tuning,
+)
+from rashomon_explorer.mechanisms.penalties.stationary import (
+    STATIONARY,
+    StationaryPlan,
+    plan_stationary,
+)
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.weakness import weakness
+
+REGULARISED = "regularised"
+NAMES = (*MECHANISMS, *STATIONARY, REGULARISED)
+"""All mechanisms of the paper by name; the last is refused, and says why."""
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What one mechanism promises before a row is read.
+
+    Attributes
+    ----------
+    mechanism : str
+    excess, gradient : float or None
+        Expected excess of the validation loss, or size of its gradient, at most; one of the two.
+    why_not : str
+        Why it is not offered; empty where it is.
+    """
+
+    mechanism: str
+    excess: float | None = None
+    gradient: float | None = None
+    why_not: str = ""
+
+
+def plan_mechanism(
+    constants: PenaltyConstants,
+    d: int,
+    *,
+    mechanism: str,
+    epsilon: float,
+    delta: float,
+    n_draws: int = 1,
+    psi: float = 0.0,
+    spacing: float | None = None,
+    refit: Plan | None = None,
+    ledger: bool = False,
+) -> TuningPlan | StationaryPlan:
+    """Plan by one mechanism, or with ``"auto"`` by the one that public numbers speak for.
+
+    Up to three penalties are drawn from a grid, which promises a low loss. Beyond, noisy
+    hypergradients promise a small gradient; they are taken where that is less than the gradient
+    can be anywhere, and refused with the reason where it is not.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+    SamplerError
+        If the mechanism does not apply, or promises no more than a public penalty.
+
+    Examples
+    --------
+    >>> known = PenaltyConstants("logistic", 1.5, 0.5, 10.0, 70_000, 30_000, margin_bound=4.0)
+    >>> asked = {"mechanism": "auto", "epsilon": 1.0, "delta": 1e-6}
+    >>> [plan_mechanism(known, d, **asked).mechanism for d in (1, 8)]
+    ['exponential', 'warm_hypergradient']
+    """
+    shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "n_draws": n_draws}
+    shared |= {"refit": refit, "ledger": ledger}
+    if mechanism == REGULARISED:
+        raise SamplerError(
+            "the regularised mechanism is private only where the validation loss is convex on "
+            "every table, and in log penalties it is not: use mechanism='auto'"
+        )
+    if mechanism in STATIONARY:
+        if psi:
+            raise ValueError(f"psi must be 0 for mechanism={mechanism!r}, got {psi!r}")
+        on_grid = mechanism == "gradient_norm"
+        if on_grid:  # refused as every grid is
+            plan_tuning(constants, d, epsilon=epsilon, spacing=spacing)
+        few = d if on_grid or d <= MOST_PENALTIES else 1
+        apart = log_spacing(constants, few, spacing)
+        return plan_stationary(constants, d, mechanism, spacing=apart, **shared)
+    if mechanism == "auto" and d > MOST_PENALTIES and delta > 0 and not psi:
+        return _walked(constants, d, spacing, shared)
+    return plan_tuning(constants, d, psi=psi, spacing=spacing, mechanism=mechanism, **shared)
+
+
+def offered(constants: PenaltyConstants, d: int, **asked: Any) -> tuple[Offered, ...]:
+    """Promise of every mechanism, or why it does not apply; the options of `plan_mechanism`.
+
+    Examples
+    --------
+    >>> known = PenaltyConstants("logistic", 1.5, 0.5, 10.0, 70_000, 30_000, margin_bound=4.0)
+    >>> ways = offered(known, 8, epsilon=1.0, delta=1e-6)
+    >>> [one.mechanism for one in ways if not one.why_not]
+    ['hypergradient', 'warm_hypergradient']
+    """
+    return tuple(_offer(constants, d, name, asked) for name in NAMES)
+
+
+def _offer(constants: PenaltyConstants, d: int, name: str, asked: dict[str, Any]) -> Offered:
+    try:
+        planned = plan_mechanism(constants, d, mechanism=name, **asked)
+    except (SamplerError, ValueError) as error:
+        return Offered(name, why_not=str(error))
+    if isinstance(planned, StationaryPlan):
+        return Offered(name, gradient=planned.gradient_bound, why_not=planned.weakness)
+    return Offered(name, excess=planned.excess_bound, why_not=planned.weakness)
+
+
+def _walked(
+    constants: PenaltyConstants, d: int, spacing: float | None, shared: dict[str, Any]
+) -> StationaryPlan:
+    """Take the walk from a private start, or from the middle where that alone promises anything."""
+    apart = log_spacing(constants, 1, spacing)
+    cold, warm = (
+        plan_stationary(constants, d, name, spacing=apart, **shared) for name in STATIONARY[:2]
+    )
+    best = cold if warm.weakness else warm
+    if best.weakness:
+        raise SamplerError(
+            f"{d} penalties were asked for, and a grid takes at most {MOST_PENALTIES}; beyond, "
+            f"noisy hypergradients apply, but {best.weakness}. {best.wish}. Or put the columns in "
+            "up to three groups: penalty='group', groups=[[...], [...]]"
+        )
+    started = (
+        f", from a start within {rounded_up(best.start_excess)} of the best shared penalty's loss"
+        if best is warm
+        else ""
+    )
+    why = (
+        f"a grid takes at most {MOST_PENALTIES} penalties, and noisy hypergradients promise a "
+        f"gradient of at most {rounded_up(best.gradient_bound)}{started}"
+    )
+    return replace(best, why=why)
+
+
+_WRITTEN = ("mechanism", "d", "spacing", "psi", "n_draws", "eta", "beta")
+_OF_WALKS = ("mu", "n_steps")
+
+
+def warn_if_nearly_uniform(planned: TuningPlan | StationaryPlan) -> None:
+    """Warn of a plan whose draw may be no better than a blind pick, with what would be.
+
+    >>> from rashomon_explorer.mechanisms.penalties import PenaltyConstants, plan_tuning
+    >>> known = PenaltyConstants("logistic", 1.5, 0.1, 10.0, 200_000, 100_000, margin_bound=4.0)
+    >>> warn_if_nearly_uniform(plan_tuning(known, 1, epsilon=1.0))
+    """
+    told = f"{planned.weakness}. {planned.wish}" if planned.weakness else ""
+    if planned.refit is not None and (why := weakness(planned.refit)):
+        told = f"{told + '. ' if told else ''}The refit: {why}"
+    if told:
+        warnings.warn(
+            f"this plan promises little: {told}", WeakGuaranteeWarning, stacklevel=users_line()
+        )
+
+
+def as_parameters(planned: TuningPlan | StationaryPlan) -> dict[str, Any]:
+    """Public settings of a plan, as a ledger writes them.
+
+    >>> from rashomon_explorer.mechanisms.penalties import PenaltyConstants, plan_tuning
+    >>> known = PenaltyConstants("ridge", 1.0, 0.1, 10.0, 100, 100, margin_bound=1.0)
+    >>> as_parameters(plan_tuning(known, 1, epsilon=1.0))["beta"] > 0
+    True
+    """
+    known = planned.constants
+    return {
+        "n_train": known.n_train,
+        "n_val": known.n_val,
+        "estimator": known.estimator,
+        "bounds": [known.low, known.high],
+        "margin_bound": known.margin_bound,
+        **{k: getattr(planned, k) for k in _WRITTEN},
+        **{k: getattr(planned, k) for k in _OF_WALKS if hasattr(planned, k)},
+        "refit": None if planned.refit is None else planned.refit.certificate,
+    }

@@ -1,0 +1,100 @@
+"""Sets of penalties, and the split of the rows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
+from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
+from rashomon_explorer.privacy import Guarantee
+
+
+@dataclass(frozen=True, repr=False)
+class PenaltySet(Shown):
+    """Private draws from the Rashomon set of penalties.
+
+    Parameters
+    ----------
+    penalties : ndarray of shape (n_draws, d)
+        Drawn penalties: points of the public grid, or states of walks.
+    names : tuple of str
+        Of the d groups.
+    plan : TuningPlan
+    guarantee : Guarantee
+        Of the draws and whatever was released with them.
+    walks : ndarray of shape (n_draws, n_steps, d), optional
+        Penalties at all states of the walks, which were paid for too.
+
+    Examples
+    --------
+    >>> drawn = PenaltySet(np.array([[0.1], [1.0], [10.0]]), ("penalty",), None, None)
+    >>> drawn.best.tolist(), drawn.range.ravel().tolist(), drawn.n_draws
+    ([1.0], [0.1, 10.0], 3)
+    """
+
+    penalties: FloatArray
+    names: tuple[str, ...]
+    plan: TuningPlan | StationaryPlan
+    guarantee: Guarantee
+    walks: FloatArray | None = None
+
+    @property
+    def n_draws(self) -> int:
+        """Number of draws."""
+        return len(self.penalties)
+
+    @property
+    def best(self) -> FloatArray:
+        """Draw (d,) nearest, in logarithms, to the median of the draws."""
+        logs = np.log(self.penalties)
+        gaps = ((logs - np.median(logs, axis=0)) ** 2).sum(axis=1)
+        return np.asarray(self.penalties[int(gaps.argmin())])
+
+    @property
+    def range(self) -> FloatArray:
+        """Least and largest draw of each penalty, of shape (2, d)."""
+        return np.stack([self.penalties.min(axis=0), self.penalties.max(axis=0)])
+
+    def _title(self) -> str:
+        return f"PenaltySet: {self.n_draws:,} private draw{'' if self.n_draws == 1 else 's'}"
+
+    def _facts(self) -> list[Fact]:
+        low, high = self.range
+        return [
+            (name, f"{best:.3g}, drawn from {least:.3g} to {most:.3g}")
+            for name, best, least, most in zip(self.names, self.best, low, high, strict=True)
+        ]
+
+
+def validation_rows(n: int, fraction: float) -> Mask:
+    """Which of ``n`` rows (n,) are for validation: spread evenly over the table.
+
+    Nothing is shuffled and nothing is read: a record is on one side only, whatever it holds, so
+    that the price is that of the dearer side and not of both.
+
+    Parameters
+    ----------
+    n : int
+        At least 2.
+    fraction : float
+        Share of them, in (0, 1); at least one row stays on either side.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two rows.
+
+    Examples
+    --------
+    >>> validation_rows(6, 0.34).astype(int).tolist()
+    [0, 0, 1, 0, 0, 1]
+    """
+    if n < 2:
+        raise ValueError(
+            f"n_samples={n}: tuning needs at least 2 rows, to fit some and validate on others"
+        )
+    many = min(max(round(fraction * n), 1), n - 1)
+    ends = np.arange(n + 1) * many // n
+    return np.asarray(np.diff(ends) == 1)

@@ -1,0 +1,360 @@
+"""Plan of a private choice of penalties."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer._utils.formatting import Fact, Shown, hit_rate_text, rounded_up
+from rashomon_explorer._utils.validation import (
+    check_count,
+    check_delta,
+    check_epsilon,
+    check_nonnegative,
+    check_positive,
+)
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
+from rashomon_explorer.mechanisms.penalties.landscape import pair_sensitivity
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, price
+from rashomon_explorer.privacy import Guarantee, compose
+from rashomon_explorer.privacy.guarantee import price_of
+
+MECHANISMS = ("exponential", "generalised")
+"""Ways to draw from the grid, both exact and pure."""
+
+_MAY_BE = {"exponential": "nearly uniform", "generalised": "no better than a blind pick"}
+SURE = 0.9
+"""Share of draws for which an excess is promised in words."""
+_NEAR = 0.1
+
+
+@dataclass(frozen=True, repr=False)
+class TuningPlan(Shown):
+    """A draw of penalties on a public grid, and what is promised of it.
+
+    Parameters
+    ----------
+    constants : PenaltyConstants
+        Of the two sides of the split.
+    d : int
+        Penalties that are chosen.
+    spacing : float
+        Distance of neighbouring points of the grid, in log penalties.
+    epsilon, delta : float
+        Total price, a refit included.
+    n_draws : int
+    psi : float
+        Penalties within ψ of the least validation loss are equally likely.
+    eta : float
+        Bounded range β·s of one draw.
+    guarantee : Guarantee
+        Of everything that is released.
+    refit : Plan, optional
+        Of the model that is fitted with the chosen penalties.
+    mechanism : {"exponential", "generalised"}, default="exponential"
+    why : str, default=""
+        Why this mechanism was taken, where it was not named.
+    """
+
+    constants: PenaltyConstants
+    d: int
+    spacing: float
+    epsilon: float
+    delta: float
+    n_draws: int
+    psi: float
+    eta: float
+    guarantee: Guarantee
+    refit: Plan | None = None
+    mechanism: str = "exponential"
+    why: str = ""
+
+    @property
+    def n(self) -> int:
+        """Number of rows of both sides."""
+        return self.constants.n_train + self.constants.n_val
+
+    @property
+    def beta(self) -> float:
+        """Inverse temperature k = η/s, s with what inner errors cost.
+
+        A generalised score is at least (excess − ψ)/s and weighs η/2: what is promised of it is
+        what holds at half the temperature.
+        """
+        exponential = self.mechanism == "exponential"
+        return self.eta / self.constants.priced_range / (1 if exponential else 2)
+
+    @property
+    def n_points(self) -> int:
+        """Number N of points of the grid."""
+        return points_of(self.constants, self.d, self.spacing)
+
+    @property
+    def loss_range(self) -> float:
+        """Largest range of the validation loss over the penalties, for any rows."""
+        known = self.constants
+        path = math.log(known.high / known.low) * math.sqrt(self.d)
+        return min(known.loss_range, known.slope * path)
+
+    def excess_within(self, probability: float) -> float:
+        """Excess over the grid's least validation loss that a draw keeps with this probability.
+
+        Each of at most N − 1 other points weighs at most exp(−βu) at ψ + u, and the best weighs 1,
+        for any function: P(excess ≥ ψ + u) ≤ (N − 1)·exp(−βu).
+
+        Parameters
+        ----------
+        probability : float
+            In (0, 1).
+        """
+        beyond = max(math.log((self.n_points - 1) / (1 - probability)), 0.0) / self.beta
+        return min(self.psi + beyond, self.loss_range)
+
+    @property
+    def excess_bound(self) -> float:
+        """Expected excess over the grid's least validation loss: the tail above, integrated."""
+        return min(self.psi + (math.log(self.n_points - 1) + 1) / self.beta, self.loss_range)
+
+    @property
+    def from_uniform(self) -> float:
+        """Total variation distance from a uniform pick, at most: tanh(β·range/4).
+
+        Of a generalised score the largest is at most the range over the least Δ.
+        """
+        reach = max(self.loss_range - self.psi, 0.0)
+        if self.mechanism == "exponential":
+            return math.tanh(self.beta * reach / 4)
+        return math.tanh(self.eta / 2 * reach / _least_pair(self.constants) / 4)
+
+    @property
+    def weakness(self) -> str:
+        """Why the draw promises next to nothing; empty where it promises something."""
+        if self.from_uniform <= _NEAR:
+            return (
+                "the draw is nearly uniform: whatever the rows are, it differs from a blind pick "
+                f"by at most {rounded_up(self.from_uniform)} in total variation"
+            )
+        if self.excess_within(SURE) < self.constants.zero_loss:
+            return ""
+        return (
+            f"the validation loss of a draw may exceed the least by {rounded_up(self._sure)}, and "
+            f"that of a model of zeros is at most {rounded_up(self.constants.zero_loss)}: the draw "
+            "may be "
+            f"{_MAY_BE[self.mechanism]}"
+        )
+
+    @property
+    def wish(self) -> str:
+        """What would promise half of a model of zeros' loss; empty where ψ alone is beyond it."""
+        goal = self.constants.zero_loss / 2 - self.psi
+        if goal <= 0:
+            return ""
+        needed = math.log((self.n_points - 1) / (1 - SURE)) / goal
+        times = needed / self.beta
+        return (
+            f"About {rounded_up(times)} times the rows would do, as many times the ε, or a higher "
+            f"lowest penalty than {self.constants.low:g}"
+        )
+
+    @property
+    def _sure(self) -> float:
+        return self.excess_within(SURE)
+
+    def _title(self) -> str:
+        many = f"{self.n_draws:,} draw{'' if self.n_draws == 1 else 's'}"
+        return f"TuningPlan: {many} of {self.d} penalties on {self.n:,} rows"
+
+    def _facts(self) -> list[Fact]:
+        known = self.constants
+        dearer = "training" if known.training_range > known.validation_range else "validation"
+        facts = [
+            ("grid", f"{self.n_points:,} points, λ from {known.low:g} to {known.high:g}"),
+            ("excess", f"≤ {rounded_up(self.excess_bound)} on average, over the grid's best"),
+            ("surely", f"≤ {rounded_up(self._sure)} in {hit_rate_text(SURE)} of draws"),
+            ("price", price_of(self.epsilon, self.delta)),
+            ("law", f"{self.mechanism}, β = {self.beta:,.3g}; s = {known.range:.3g}, by {dearer}"),
+            ("sides", f"{known.n_train:,} rows are fitted, {known.n_val:,} validate"),
+        ]
+        if self.why:
+            facts.append(("chosen", self.why))
+        if self.refit is not None:
+            bound = self.refit.excess_bound
+            promise = f"excess ≤ {rounded_up(bound)}" if math.isfinite(bound) else "no promise"
+            facts.append(("refit", f"{promise}, by {self.refit.sampler}"))
+        return facts + [("but", f"{self.weakness}. {self.wish}")] * bool(self.weakness)
+
+
+def points_of(constants: PenaltyConstants, d: int, spacing: float) -> int:
+    """Points of the grid of multiples of ``spacing`` in the cube of log penalties.
+
+    >>> points_of(PenaltyConstants("ridge", 1.0, 0.1, 10.0, 10, 10), 2, 1.0)
+    25
+    """
+    half = math.log(constants.high / constants.low) / 2
+    return int((2 * math.floor(half / spacing * (1 + 1e-12)) + 1) ** d)
+
+
+def _least_pair(known: PenaltyConstants) -> float:
+    return float(pair_sensitivity(known, np.array([known.high]))[0, 0])
+
+
+MOST_PENALTIES = 3
+"""Penalties for which the grid is drawn from exactly."""
+
+_STEPS_A_SIDE = {1: 16, 2: 8, 3: 4}
+_MOST_POINTS = 20_000
+_MOST_PAIRED = 2_000
+
+
+def plan_tuning(
+    constants: PenaltyConstants,
+    d: int,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    n_draws: int = 1,
+    psi: float = 0.0,
+    spacing: float | None = None,
+    mechanism: str = "exponential",
+    refit: Plan | None = None,
+    ledger: bool = False,
+) -> TuningPlan:
+    """Plan draws of penalties by the exponential mechanism on a grid; reads no row.
+
+    The draws get what a refit leaves of (ε, δ).
+
+    Parameters
+    ----------
+    constants : PenaltyConstants
+    d : int
+        Penalties to choose, at most 3.
+    epsilon, delta : float
+        Total price.
+    n_draws : int, default=1
+    psi : float, default=0.0
+        Threshold, in units of the validation loss.
+    spacing : float, optional
+        Factor between neighbouring penalties, above 1; by default 16, 8 or 4 steps from the
+        middle of the bounds to either end for 1, 2 or 3 penalties.
+    mechanism : {"exponential", "generalised", "auto"}, default="exponential"
+        ``"auto"`` takes the exponential one where it promises half of a model of zeros' loss in
+        nine of ten draws; else the generalised one, where a record moves a comparison of two
+        penalties by less than s/2 on average.
+    refit : Plan, optional
+        Of the model that is fitted afterwards, priced as a ledger prices.
+    ledger : bool, default=False
+        Whether the price is to be what a ledger charges.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+    SamplerError
+        If there are more than three penalties, or too many points.
+
+    Examples
+    --------
+    >>> known = PenaltyConstants("logistic", 1.5, 0.01, 1.0, 20_000, 10_000, margin_bound=4.0)
+    >>> planned = plan_tuning(known, 1, epsilon=1.0)
+    >>> planned.n_points, round(planned.beta), round(planned.excess_bound, 2)
+    (33, 23, 0.2)
+    """
+    check_epsilon(epsilon)
+    check_delta(delta)
+    check_count(n_draws=n_draws, d=d)
+    check_nonnegative(psi=psi)
+    _check_few(d)
+    apart = log_spacing(constants, d, spacing)
+    points = points_of(constants, d, apart)
+    if points > _MOST_POINTS or points < 2:
+        raise SamplerError(
+            f"spacing {spacing!r} makes {points:,} points of {d} penalties between "
+            f"{constants.low:g} and {constants.high:g}, expected 2 to {_MOST_POINTS:,}: each is a "
+            "fit. Change spacing, the factor between neighbouring penalties"
+        )
+    eta, guarantee = _priced(epsilon, delta, n_draws, refit, ledger)
+    asked = replace(guarantee, asked=(epsilon, delta))
+    made = TuningPlan(constants, d, apart, epsilon, delta, n_draws, psi, eta, asked, refit)
+    return _with_mechanism(made, mechanism)
+
+
+def _with_mechanism(made: TuningPlan, asked: str) -> TuningPlan:
+    """Take the mechanism that is asked for, or the better one by public numbers."""
+    if asked not in ("auto", *MECHANISMS):
+        raise ValueError(f"mechanism must be 'auto' or one of {MECHANISMS}, got {asked!r}")
+    few = made.n_points <= _MOST_PAIRED
+    if asked == "generalised" and not few:
+        raise SamplerError(
+            f"the generalised mechanism compares all pairs of at most {_MOST_PAIRED:,} points, and "
+            f"the grid has {made.n_points:,}: use a larger spacing, or mechanism='exponential'"
+        )
+    if asked != "auto":
+        return replace(made, mechanism=asked)
+    promised = rounded_up(made.excess_within(SURE))
+    if made.excess_within(SURE) <= made.constants.zero_loss / 2:
+        return replace(
+            made, why=f"an excess of {promised} is promised of the exponential mechanism"
+        )
+    share = _mean_pair(made) / made.constants.priced_range if few else 1.0
+    if share >= 0.5:
+        return replace(made, why="a record moves most comparisons of penalties about as far as any")
+    why = (
+        f"on average a record moves a comparison of two penalties by {share:.2f} of the most, and "
+        f"the exponential mechanism promises {promised} only"
+    )
+    return replace(made, mechanism="generalised", why=why)
+
+
+def _mean_pair(made: TuningPlan) -> float:
+    """Mean of Δ over all two different points of one penalty's grid."""
+    known = made.constants
+    lowest = np.geomspace(known.low, known.high, 33)
+    pairs = pair_sensitivity(known, lowest)
+    return float(pairs[~np.eye(len(pairs), dtype=bool)].mean())
+
+
+def _check_few(d: int) -> None:
+    if d > MOST_PENALTIES:
+        raise SamplerError(
+            f"{d} penalties were asked for, and a grid takes at most {MOST_PENALTIES}: the "
+            "validation loss is not convex in them, so that no other exact draw is known. Put "
+            "the columns in up to three groups: penalty='group', groups=[[...], [...]]"
+        )
+
+
+def log_spacing(constants: PenaltyConstants, d: int, spacing: float | None) -> float:
+    """Distance of neighbouring points of the grid in log penalties, by default a public one."""
+    if spacing is None:
+        return math.log(constants.high / constants.low) / 2 / _STEPS_A_SIDE[d]
+    check_positive(spacing=spacing)
+    if spacing <= 1:
+        raise ValueError(
+            f"spacing must be > 1, the factor between neighbouring penalties, got {spacing!r}"
+        )
+    return math.log(spacing)
+
+
+def _priced(
+    epsilon: float, delta: float, n_draws: int, refit: Plan | None, ledger: bool
+) -> tuple[float, Guarantee]:
+    """η of one draw, the largest that the total allows, and what all releases reveal."""
+
+    def together(eta: float) -> Guarantee:
+        tuning = price(eta, n_draws, ledger=ledger or refit is not None)
+        return tuning if refit is None else compose([tuning, refit.guarantee])
+
+    if refit is None:
+        eta = affordable_eta(epsilon, delta, n_draws, ledger=ledger)
+    else:
+        eta = bisect(
+            lambda eta: together(eta).epsilon(delta) <= epsilon, 0.0, 2 * epsilon, halvings=80
+        )
+    if eta <= 0:
+        raise ValueError(
+            f"the refit takes all of epsilon={rounded_up(epsilon)}: lower refit_share, or "
+            "refit=None"
+        )
+    return eta, together(eta)

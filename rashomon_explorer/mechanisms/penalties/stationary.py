@@ -1,0 +1,382 @@
+"""Plans of walks to a stationary point."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer._utils.formatting import Fact, Shown, rounded_up
+from rashomon_explorer._utils.validation import (
+    check_count,
+    check_delta,
+    check_epsilon,
+    check_positive,
+)
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
+from rashomon_explorer.mechanisms.penalties.plan import points_of
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, price
+from rashomon_explorer.privacy import Guarantee, adaptive_epsilon, approximate, compose, gdp
+from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu, zcdp_rho
+from rashomon_explorer.privacy.guarantee import price_of
+
+STATIONARY = ("hypergradient", "warm_hypergradient", "gradient_norm")
+"""Mechanisms that promise a small gradient of the validation loss instead of a small excess."""
+
+
+def walk_bound(
+    *, smoothness: float, drop: float, n_steps: int, noise: float, bias: float, slope: float
+) -> float:
+    """Bound of E‖G‖, G the gradient mapping at a uniform state of noisy projected steps 1/β.
+
+    E‖G‖² ≤ 4βΔ₀/T + 6E‖e‖² + 4·bias·L̄ for gradient errors e of that bias: with x⁺ the next state
+    and G̃ = β(x − x⁺), ⟨∇Φ + e, G̃⟩ ≥ ‖G̃‖² and smoothness give Φ(x⁺) ≤ Φ(x) − ‖G̃‖²/(2β) + ⟨e, G̃⟩/β,
+    while ‖G̃ − G‖ ≤ ‖e‖. Unlike Lemma C.1 of Lowy and Liu it holds on a box.
+
+    Parameters
+    ----------
+    smoothness : float
+        β.
+    drop : float
+        Δ₀, a bound of Φ at the start over its minimum.
+    n_steps : int
+        T.
+    noise : float
+        Bound of E‖e‖².
+    bias : float
+        Bound of ‖E e‖.
+    slope : float
+        L̄, a bound of ‖∇Φ‖, which no gradient mapping exceeds either.
+
+    Returns
+    -------
+    float
+        At most L̄.
+
+    Examples
+    --------
+    >>> walk_bound(smoothness=1.0, drop=1.0, n_steps=400, noise=0.0, bias=0.0, slope=9.0)
+    0.1
+    """
+    square = 4 * smoothness * drop / n_steps + 6 * noise + 4 * bias * slope
+    return min(math.sqrt(square), slope)
+
+
+@dataclass(frozen=True, repr=False)
+class StationaryPlan(Shown):
+    """Penalties at which the validation loss is nearly level: walked to, or drawn from a grid.
+
+    Parameters
+    ----------
+    constants : PenaltyConstants
+        Of the two sides, without a clip: validation scores that are clipped have no gradient.
+    d : int
+        Penalties that are chosen.
+    mechanism : {"hypergradient", "warm_hypergradient", "gradient_norm"}
+    epsilon, delta : float
+        Total price, a refit included.
+    n_draws : int
+    guarantee : Guarantee
+        Of everything that is released.
+    spacing : float
+        Distance of the points of the grid that is drawn from, or started from, in log penalties.
+    eta : float, default=0.0
+        Bounded range of one draw from that grid.
+    mu : float, default=0.0
+        Gaussian DP of one step of a walk.
+    n_steps : int, default=0
+        Steps of one walk.
+    refit : Plan, optional
+    why : str, default=""
+    """
+
+    constants: PenaltyConstants
+    d: int
+    mechanism: str
+    epsilon: float
+    delta: float
+    n_draws: int
+    guarantee: Guarantee
+    spacing: float
+    eta: float = 0.0
+    mu: float = 0.0
+    n_steps: int = 0
+    refit: Plan | None = None
+    why: str = ""
+
+    @property
+    def n(self) -> int:
+        """Number of rows of both sides."""
+        return self.constants.n_train + self.constants.n_val
+
+    @property
+    def psi(self) -> float:
+        """A walk has no threshold."""
+        return 0.0
+
+    @property
+    def beta(self) -> float:
+        """Inverse temperature of the draw from the grid; 0 where there is none."""
+        moved = 2 * self.constants.priced_slope
+        return self.eta / (moved if self.on_grid else self.constants.priced_range)
+
+    @property
+    def on_grid(self) -> bool:
+        """Whether the penalties are drawn from a grid, not walked to."""
+        return self.mechanism == "gradient_norm"
+
+    @property
+    def n_points(self) -> int:
+        """Points of the grid: of all penalties, or of one that is shared where a walk starts."""
+        few = self.d if self.on_grid or self.d <= 3 else 1
+        return points_of(self.constants, few, self.spacing) if self.eta else 1
+
+    @property
+    def noise(self) -> float:
+        """Largest noise a coordinate of one step; it is less wherever penalties are higher."""
+        return self.constants.priced_slope / self.mu if self.mu else 0.0
+
+    @property
+    def start_excess(self) -> float:
+        """Expected excess of a private start over the least loss of its grid, at most."""
+        started = (math.log(self.n_points - 1) + 1) / self.beta
+        return min(started, self.constants.loss_range)
+
+    @property
+    def drop(self) -> float:
+        """Δ₀: how far a walk's start is above the least validation loss, at most."""
+        known = self.constants
+        width = math.log(known.high / known.low)
+        if self.mechanism == "warm_hypergradient" and self.d <= 3:
+            between = known.slope * self.spacing / 2 * math.sqrt(self.d)
+            return min(self.start_excess + between, known.loss_range)
+        middle = replace(known, low=math.sqrt(known.low * known.high))
+        return min(middle.most_loss, known.slope * width / 2 * math.sqrt(self.d))
+
+    @property
+    def gradient_bound(self) -> float:
+        """Expected size of the gradient mapping at the chosen penalties, at most.
+
+        On a grid it is what the size exceeds the grid's least by.
+        """
+        known = self.constants
+        if self.on_grid:
+            return min((math.log(self.n_points - 1) + 1) / self.beta, known.slope)
+        bias = known.inexactness * known.gradient_tolerance
+        return walk_bound(
+            smoothness=known.smoothness,
+            drop=self.drop,
+            n_steps=self.n_steps,
+            noise=self.d * self.noise**2 + bias**2,
+            bias=bias,
+            slope=known.slope,
+        )
+
+    @property
+    def weakness(self) -> str:
+        """Why this promises next to nothing; empty where it promises something."""
+        if self.gradient_bound < self.constants.slope:
+            return ""
+        return (
+            f"the gradient of the validation loss at the chosen penalties is promised to be at "
+            f"most {rounded_up(self.constants.slope)}, which it is anywhere: a public penalty "
+            "promises as much"
+        )
+
+    @property
+    def wish(self) -> str:
+        """What would promise something."""
+        return (
+            "More rows would do, a larger ε, or a higher lowest penalty than "
+            f"{self.constants.low:g}: a gradient tells of a record by the third power of 1/λ"
+        )
+
+    def _title(self) -> str:
+        many = f"{self.n_draws:,} draw{'' if self.n_draws == 1 else 's'}"
+        return f"StationaryPlan: {many} of {self.d} penalties on {self.n:,} rows"
+
+    def _facts(self) -> list[Fact]:
+        known, over = self.constants, ", over the grid's least" if self.on_grid else ""
+        far = f"≤ {rounded_up(self.gradient_bound)} on average{over}, ≤ "
+        facts = [
+            ("gradient", f"{far}{rounded_up(known.slope)} anywhere"),
+            ("excess", "no promise: a level place need not be the lowest"),
+            ("price", price_of(self.epsilon, self.delta)),
+            ("sides", f"{known.n_train:,} rows are fitted, {known.n_val:,} validate"),
+        ]
+        if self.n_steps:
+            facts.append(("walk", f"{self.n_steps:,} steps, noise ≤ {self.noise:.3g} each"))
+        if self.n_steps and self.eta:
+            facts.append(
+                ("start", f"excess ≤ {rounded_up(self.start_excess)} over its grid's best")
+            )
+        if self.eta:
+            facts.append(("grid", f"{self.n_points:,} points, η = {self.eta:.3g}"))
+        if self.why:
+            facts.append(("chosen", self.why))
+        return facts + [("but", f"{self.weakness}. {self.wish}")] * bool(self.weakness)
+
+
+_START_SHARE = 0.5
+_STEPS = sorted({round(2 ** (k / 2)) for k in range(17)})  # to 256: each is a fit
+
+
+def plan_stationary(
+    constants: PenaltyConstants,
+    d: int,
+    mechanism: str,
+    *,
+    epsilon: float,
+    delta: float,
+    spacing: float,
+    n_draws: int = 1,
+    refit: Plan | None = None,
+    ledger: bool = False,
+) -> StationaryPlan:
+    """Plan penalties at which the validation loss is nearly level; reads no row.
+
+    Parameters
+    ----------
+    constants : PenaltyConstants
+        A clip is left out: what is clipped has no gradient.
+    d : int
+        Penalties to choose; any number for a walk.
+    mechanism : {"hypergradient", "warm_hypergradient", "gradient_norm"}
+        Noisy hypergradient steps from the middle of the bounds (Algorithm 1 of Lowy and Liu) or
+        from a draw of the exponential mechanism (Algorithm 2), on the grid of all penalties up to
+        three, of one shared penalty beyond; or a draw from a grid by the size of the gradient.
+    epsilon, delta : float
+        Total price.
+    spacing : float
+        Of the grid, in log penalties.
+    n_draws : int, default=1
+        Walks, or draws from the grid.
+    refit : Plan, optional
+        Of the model that is fitted afterwards.
+    ledger : bool, default=False
+        Whether the price is to be what a ledger charges.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+    SamplerError
+        If δ is 0 and a walk is asked for, or a grid has no room for so many penalties.
+
+    Examples
+    --------
+    >>> known = PenaltyConstants("logistic", 1.5, 0.5, 10.0, 70_000, 30_000)
+    >>> planned = plan_stationary(
+    ...     known, 10, "hypergradient", epsilon=1.0, delta=1e-6, spacing=0.1
+    ... )
+    >>> planned.n_steps, planned.gradient_bound < known.slope / 2
+    (256, True)
+    """
+    check_epsilon(epsilon)
+    check_positive(spacing=spacing)
+    check_delta(delta)
+    check_count(n_draws=n_draws, d=d)
+    known = replace(constants, margin_bound=None)
+    left = _left(epsilon, delta, refit)
+    if mechanism == "gradient_norm":
+        eta, held = _Budget(epsilon, delta, n_draws, refit, ledger).pure()
+        return StationaryPlan(
+            known, d, mechanism, epsilon, delta, n_draws, held, spacing, eta=eta, refit=refit
+        )
+    if mechanism not in STATIONARY:
+        raise ValueError(f"mechanism must be one of {STATIONARY}, got {mechanism!r}")
+    if delta == 0:
+        raise SamplerError(
+            f"mechanism={mechanism!r} adds Gaussian noise, which has no pure price: delta must be "
+            "> 0, for example 1e-6"
+        )
+    warm = mechanism == "warm_hypergradient"
+    paid = _Budget(epsilon, delta, n_draws, refit, ledger)
+    bought = [way for way in paid.ways(left if warm else 0.0) if way[1] > 0]
+
+    if not bought:
+        raise ValueError(
+            f"start and refit leave nothing of epsilon={rounded_up(epsilon)} to walk with: lower "
+            "refit_share, refit=None, or mechanism='hypergradient'"
+        )
+
+    def of(eta: float, total: float, held: Guarantee, steps: int) -> StationaryPlan:
+        return StationaryPlan(
+            known, d, mechanism, epsilon, delta, n_draws, held, spacing, eta=eta,
+            mu=total / math.sqrt(steps * n_draws), n_steps=steps, refit=refit,
+        )  # fmt: skip
+
+    every = [of(*way, steps) for way in bought for steps in _STEPS]
+    return min(every, key=lambda one: one.gradient_bound)
+
+
+def _left(epsilon: float, delta: float, refit: Plan | None) -> float:
+    """Return what a refit leaves of ε; refuse where that is nothing."""
+    left = epsilon if refit is None else epsilon - refit.guarantee.epsilon(delta)
+    if left <= 0:
+        raise ValueError(
+            f"the refit takes all of epsilon={rounded_up(epsilon)}: lower refit_share, or "
+            "refit=None"
+        )
+    return left
+
+
+@dataclass(frozen=True)
+class _Budget:
+    """What is to be paid for beside a walk's steps, and how prices are added up."""
+
+    epsilon: float
+    delta: float
+    n_draws: int
+    refit: Plan | None
+    ledger: bool
+
+    def pure(self) -> tuple[float, Guarantee]:
+        """Largest bounded range of a draw that the refit leaves, and what is revealed."""
+        if self.refit is None:
+            eta = affordable_eta(self.epsilon, self.delta, self.n_draws, ledger=True)
+        else:
+            eta = bisect(
+                lambda eta: self._affords([self._started(eta)]), 0.0, 2 * self.epsilon, halvings=60
+            )
+        return eta, self._total([self._started(eta)])
+
+    def ways(self, started: float) -> list[tuple[float, float, Guarantee]]:
+        """η of a start, Gaussian DP of all steps, and what is revealed: by ρ, and by (ε, δ).
+
+        What is pure is cheap beside an (ε, δ) walk; a ledger adds everything up by one rule.
+        """
+        by_rho = 0.0
+        if started:
+            rho = _START_SHARE * zcdp_rho(started, self.delta)
+            by_rho = math.sqrt(8 * rho / self.n_draws)
+        ways = [self._way(by_rho, gdp)]
+        beside = bool(started) or self.refit is not None
+        if beside and (not self.ledger or ways[0][1] <= 0):  # a ledger of ρ prefers ρ
+            share = self.delta / (1 if self.refit is None else 2)
+            half = _START_SHARE * started
+            eta = affordable_eta(half, 0.0, self.n_draws) if started else 0.0
+            ways.append(self._way(eta, lambda mu: approximate(gdp_epsilon(mu, share), share)))
+        return ways
+
+    def _way(
+        self, eta: float, walked: Callable[[float], Guarantee]
+    ) -> tuple[float, float, Guarantee]:
+        started = [self._started(eta)] if eta else []
+        most = gdp_mu(self.epsilon, self.delta)
+        if self._affords([*started, walked(most)]):
+            return eta, most, self._total([*started, walked(most)])
+        mu = bisect(lambda mu: self._affords([*started, walked(mu)]), 0.0, most, halvings=40)
+        return eta, mu, self._total([*started, walked(mu)])
+
+    def _started(self, eta: float) -> Guarantee:
+        return price(eta, self.n_draws, ledger=True)
+
+    def _total(self, parts: list[Guarantee]) -> Guarantee:
+        return compose([*parts, *([] if self.refit is None else [self.refit.guarantee])])
+
+    def _affords(self, parts: list[Guarantee]) -> bool:
+        held = self._total(parts)
+        cost = adaptive_epsilon([held], self.delta) if self.ledger else held.epsilon(self.delta)
+        return cost <= self.epsilon

@@ -1,0 +1,170 @@
+"""Noisy hypergradient steps over log penalties, every one of which is paid for."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.progress import progress
+from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
+from rashomon_explorer.mechanisms.penalties.landscape import (
+    Cube,
+    PenaltyLandscape,
+    PenaltyTarget,
+    first_draws,
+)
+from rashomon_explorer.mechanisms.penalties.plan import MOST_PENALTIES
+from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler, Landscape
+
+
+def gradient_mapping(landscape: PenaltyLandscape, x: FloatArray, tolerance: float) -> FloatArray:
+    """Return x − P(x − ∇Φ(x)) (d,): 0 where the box holds no way down, ∇Φ inside of it.
+
+    Projections bring points no farther apart, so that a record moves it no more than ∇Φ.
+    """
+    reach = landscape.domain.radius
+    return np.asarray(x - np.clip(x - landscape.gradient(x, tolerance), -reach, reach))
+
+
+def known_at(
+    known: PenaltyConstants, landscape: PenaltyLandscape, x: FloatArray
+) -> PenaltyConstants:
+    """Constants of the fits at one point, whose lowest penalty is above that of the bounds."""
+    lowest = float(landscape.box.penalties(x[:, None]).min())
+    return replace(known, low=max(known.low, lowest))
+
+
+def walk(
+    landscape: PenaltyLandscape,
+    planned: StationaryPlan,
+    start: FloatArray,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """States x_0 … x_{T−1} (d, T) of x ← P(x − (∇Φ(x) + N(0, σ²I))/β), all of them private.
+
+    σ = Δ(x)/μ with the sensitivity at x, which is known because x was paid for: each step is
+    μ-Gaussian DP given those before, whatever they were.
+
+    Parameters
+    ----------
+    landscape : PenaltyLandscape
+        Without a clip.
+    planned : StationaryPlan
+    start : ndarray of shape (d,)
+        Public, or paid for.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (d, n_steps)
+        The start first.
+    """
+    known, reach = planned.constants, landscape.domain.radius
+    states, x = np.empty((len(start), planned.n_steps)), start
+    for step in progress(range(planned.n_steps), "walking"):
+        states[:, step] = x
+        there = known_at(known, landscape, x)
+        told = landscape.gradient(x, there.gradient_tolerance)
+        told = told + there.priced_slope / planned.mu * rng.standard_normal(len(x))
+        x = np.clip(x - told / known.smoothness, -reach, reach)
+    return states
+
+
+@dataclass(frozen=True)
+class GradientLandscape:
+    """‖x − P(x − ∇Φ(x))‖ on the cube of log penalties: what the gradient-norm mechanism draws by.
+
+    Parameters
+    ----------
+    landscape : PenaltyLandscape
+        Without a clip.
+    tolerance : float
+        Of the fits.
+    """
+
+    landscape: PenaltyLandscape
+    tolerance: float
+
+    @property
+    def p(self) -> int:
+        """Number of penalties."""
+        return self.landscape.p
+
+    @property
+    def n(self) -> int:
+        """Number of training rows."""
+        return self.landscape.n
+
+    @property
+    def domain(self) -> Cube:
+        """Where log penalties may lie."""
+        return self.landscape.domain
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Size (K,) of the gradient mapping at columns of ``theta`` (d, K)."""
+        each = progress(theta.T, "slopes")
+        found = [gradient_mapping(self.landscape, x, self.tolerance) for x in each]
+        return np.linalg.norm(found, axis=1)
+
+
+@dataclass(frozen=True)
+class SharedPenalty:
+    """A landscape along its diagonal, where all penalties are equal.
+
+    Parameters
+    ----------
+    landscape : PenaltyLandscape
+    """
+
+    landscape: PenaltyLandscape
+    p: int = 1
+
+    @property
+    def n(self) -> int:
+        """Number of training rows."""
+        return self.landscape.n
+
+    @property
+    def domain(self) -> Cube:
+        """Where the shared log penalty may lie."""
+        return self.landscape.domain
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Φ (K,) at the shared log penalties ``theta`` (1, K)."""
+        return self.landscape.value(np.repeat(theta, self.landscape.p, axis=0))
+
+
+def drawn_where_level(
+    landscape: PenaltyLandscape, planned: StationaryPlan, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray | None]:
+    """Draw log penalties (d, n_draws) as planned; and all states (n_draws, d, T), paid for too.
+
+    A draw from the grid has no states.
+    """
+    if planned.on_grid:
+        known = planned.constants
+        sizes = GradientLandscape(landscape, known.gradient_tolerance)
+        return _drawn(sizes, planned, rng), None
+    walks = np.stack(
+        [walk(landscape, planned, start, rng) for start in _starts(landscape, planned, rng).T]
+    )
+    chosen = rng.integers(planned.n_steps, size=len(walks))
+    return walks[np.arange(len(walks)), :, chosen].T, walks
+
+
+def _starts(
+    landscape: PenaltyLandscape, planned: StationaryPlan, rng: np.random.Generator
+) -> FloatArray:
+    """Where walks start (d, n_draws): the middle of the bounds, or private draws."""
+    if not planned.eta:
+        return np.zeros((landscape.p, planned.n_draws))
+    if landscape.p <= MOST_PENALTIES:
+        return _drawn(landscape, planned, rng)
+    shared = _drawn(SharedPenalty(landscape), planned, rng)
+    return np.repeat(shared, landscape.p, axis=0)
+
+
+def _drawn(sizes: Landscape, planned: StationaryPlan, rng: np.random.Generator) -> FloatArray:
+    sampler = FiniteGridSampler(spacing=planned.spacing)
+    return first_draws(sampler, PenaltyTarget(sizes, planned.beta), planned.n_draws, rng)

@@ -1,0 +1,287 @@
+"""Explanations of plans."""
+
+import math
+import warnings
+
+from rashomon_explorer._utils.formatting import hit_rate_text, rounded_up
+from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning, users_line
+from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
+from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
+from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
+from rashomon_explorer.mechanisms.objective_perturbation.plan import TiltedPlan
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.suggestions import is_said_elsewhere, wishes
+from rashomon_explorer.mechanisms.planning.trees import TreePlan, plan_trees, tree_wishes
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weakness
+
+
+def explain_trees(planned: TreePlan) -> list[str]:
+    """Say in sentences what a plan of trees buys, and why no more.
+
+    Examples
+    --------
+    >>> bought = plan_trees(6907, log_size=14.6, most_leaves=5, psi=0.02, epsilon=0.25)
+    >>> for line in explain_trees(bought):
+    ...     print(line)
+    1 exact draw from e^14.6 trees of at most 5 leaves costs ε = 0.25 in all.
+    One record moves the share of errors of every tree by 1/6,907 at most, so that β = 863 makes \
+a draw 0.25-bounded-range.
+    At least 89 % of the draws are within ψ = 0.02 of the best tree, whatever the 6,907 rows say: \
+that follows from the number of trees alone.
+    The loss of a draw exceeds the least by at most 0.01746 on average.
+    """
+    draws = "1 exact draw" if planned.n_draws == 1 else f"{planned.n_draws:,} exact draws"
+    costs = "costs" if planned.n_draws == 1 else "together cost"
+    at = f", at δ = {planned.delta:g}" if planned.delta else ""
+    told = [
+        f"{draws} from e^{planned.log_size:.1f} trees of at most {planned.most_leaves} leaves "
+        f"{costs} ε = {rounded_up(planned.epsilon)} in all{at}.",
+        f"One record moves the share of errors of every tree by 1/{planned.n:,} at most, so that "
+        f"β = {planned.beta:,.0f} makes a draw {planned.eta:.4g}-bounded-range.",
+    ]
+    if has_hit_rate(planned):
+        hits = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
+        told.append(
+            f"At least {hits} of the draws are within ψ = {planned.psi:g} of the best tree, "
+            f"whatever the {planned.n:,} rows say: that follows from the number of trees alone."
+        )
+    most = rounded_up(planned.excess_bound)
+    return [*told, f"The loss of a draw exceeds the least by at most {most} on average."]
+
+
+def at_another_price(planned: TreePlan, epsilon: float, n_draws: int) -> TreePlan | None:
+    """Plan so many draws from the same class for another price; None where it buys none.
+
+    Examples
+    --------
+    >>> bought = plan_trees(6907, log_size=14.6, most_leaves=5, psi=0.02, epsilon=0.25)
+    >>> at_another_price(bought, 0.5, 1).beta > bought.beta
+    True
+    """
+    try:
+        return plan_trees(
+            planned.n,
+            log_size=planned.log_size,
+            most_leaves=planned.most_leaves,
+            n_labels=planned.n_labels,
+            psi=planned.psi,
+            leaf_penalty=planned.leaf_penalty,
+            epsilon=epsilon,
+            delta=planned.delta,
+            n_draws=n_draws,
+            hit_rate=planned.asked_hit_rate,
+            ledger=planned.ledger,
+            max_depth=planned.max_depth,
+            questions=planned.questions,
+            costs=planned.costs,
+        )
+    except (SamplerError, ValueError):
+        return None
+
+
+def explain(planned: Plan | TreePlan) -> str:
+    """Say in words what a plan buys, why no more, and what would change it; reads no row.
+
+    Parameters
+    ----------
+    planned : Plan or TreePlan
+
+    Returns
+    -------
+    str
+        A sentence a line.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
+    >>> print(explain(plan(**rows, epsilon=4.0, delta=1e-6, n_draws=20)))
+    20 exact draws cost ε = 4 together, at δ = 1e-06.
+    One record moves the difference of two models' losses by at most 0.0002401, so that β = 1,595 \
+makes a draw 0.3829-bounded-range.
+    At least 66 % of the draws are within ψ = 0.02 of the least loss, whatever the 50,000 rows \
+say: that follows from p = 11 and βψ alone.
+    The loss of a draw exceeds the least by at most 0.01918 on average.
+    For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, \
+ψ = 0.03372, radius = 2.372, or ridge = 0.1 with exact draws.
+    """
+    if isinstance(planned, TreePlan):
+        return "\n".join([*explain_trees(planned), *wishes(planned)])
+    if isinstance(planned, ClippedPathPlan):
+        return "\n".join([_cost(planned), _steps(planned), _clipped(planned), *wishes(planned)])
+    if isinstance(planned, PathPlan):
+        return "\n".join([_cost(planned), _steps(planned), _average(planned)])
+    if isinstance(planned, TiltedPlan):
+        return "\n".join([*_tilted(planned), *wishes(planned)])
+    if isinstance(planned, EllipsoidExactPlan):
+        return "\n".join([_twice(planned), _centre(planned), *_on_ellipsoid(planned)])
+    if isinstance(planned, EllipsoidPlan):
+        return "\n".join([_once(planned), _centre(planned), _size(planned)])
+    lines = [_cost(planned), _temperature(planned), _hits(planned), _excess(planned)]
+    lines += [*wishes(planned, ridge=True)]
+    return "\n".join(line for line in lines if line)
+
+
+def _cost(planned: Plan) -> str:
+    kind = "chains" if planned.along_path else "exact draws"
+    if planned.n_draws == 1:
+        kind = kind.removesuffix("s")
+    cost = "costs" if planned.n_draws == 1 else "cost"
+    together = "" if planned.n_draws == 1 else " together"
+    rule = ", as a ledger adds it up" if planned.ledger else ""
+    total = rounded_up(planned.guarantee.epsilon(planned.delta))
+    return (
+        f"{planned.n_draws:,} {kind} {cost} ε = {total}{together}, at δ = {planned.delta:g}{rule}."
+    )
+
+
+def _temperature(planned: Plan) -> str:
+    moved = (
+        f"One record moves the difference of two models' losses by at most "
+        f"{rounded_up(planned.oscillation)}"
+    )
+    if planned.by_bounded_range:
+        return (
+            f"{moved}, so that β = {planned.beta:,.0f} makes a draw "
+            f"{rounded_up(planned.eta)}-bounded-range."
+        )
+    return (
+        f"{moved}; that alone would make a draw {rounded_up(planned.eta)}-bounded-range at "
+        f"β = {planned.beta:,.0f}, but the certificate “{planned.certificate}” allows it for less."
+    )
+
+
+def _hits(planned: Plan) -> str:
+    if planned.psi == 0:
+        return "No hit rate can be promised of a set without width: ψ is 0."
+    promised = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
+    return (
+        f"At least {promised} of the draws are within ψ = {planned.psi:g} of the least loss, "
+        f"whatever the {planned.n:,} rows say: that follows from p = {planned.p} and βψ alone."
+    )
+
+
+def _excess(planned: Plan) -> str:
+    bound = f"The loss of a draw exceeds the least by at most {rounded_up(planned.excess_bound)}"
+    if planned.psi > 0 or planned.zero_loss is None:
+        return f"{bound} on average."
+    return (
+        f"{bound} on average; that of a model of zeros is at most {rounded_up(planned.zero_loss)}."
+    )
+
+
+def _once(planned: EllipsoidPlan) -> str:
+    rule = ", as a ledger adds it up" if planned.ledger else ""
+    total = rounded_up(planned.guarantee.epsilon(planned.delta))
+    return (
+        f"A centre and its curvature cost ε = {total} once, at δ = {planned.delta:g}{rule}: "
+        f"{planned.n_draws:,} models of the ellipsoid around it, or any other number, cost no more."
+    )
+
+
+def _centre(planned: EllipsoidPlan) -> str:
+    ways = {
+        "gradients": f"the weighted mean of {planned.centre.n_steps:,} noisy gradient steps",
+        "accelerated": f"the weighted mean of {planned.centre.n_steps:,} accelerated noisy "
+        "gradient steps",
+        "output": "the best model with noise",
+    }
+    return (
+        f"The centre is {ways[planned.centre.name]}; its loss exceeds the least by at most "
+        f"{rounded_up(planned.centre.excess)} on average."
+    )
+
+
+def _size(planned: EllipsoidPlan) -> str:
+    reach = f"Models are uniform where the quadratic excess is at most {planned.margin:.2f}·ψ"
+    if not planned.promises:
+        return f"{reach}; no hit rate is promised, and a paid query tells it."
+    promised = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
+    return f"{reach}, so that at least {promised} of them are within ψ = {planned.psi:g}."
+
+
+def _twice(planned: EllipsoidExactPlan) -> str:
+    several = planned.n_draws != 1
+    draws = f"{planned.n_draws:,} exact draw{'s' if several else ''}"
+    total = rounded_up(planned.guarantee.epsilon(planned.delta))
+    share = planned.first_rho / planned.guarantee.rho
+    return (
+        f"A private ellipsoid and {draws} on it cost ε = {total} together, at δ = "
+        f"{planned.delta:g}: {share:.0%} of ρ for the ellipsoid, and each draw is "
+        f"{rounded_up(planned.draw_eta)}-bounded-range."
+    )
+
+
+def _on_ellipsoid(planned: EllipsoidExactPlan) -> list[str]:
+    law = (
+        f"Where the quadratic excess is at most {planned.margin:.2f}·ψ, draws have exactly the "
+        f"thresholded law at β = {planned.beta:,.0f}: all models of the set there are equally "
+        "likely."
+    )
+    hits = "No hit rate is promised, and a paid query tells it."
+    if planned.promises:
+        promised = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
+        hits = f"At least {promised} of the draws are within ψ = {planned.psi:g} of the least loss."
+    outside = "Models of the set outside the ellipsoid are never drawn, however many they are."
+    return [law, hits, outside]
+
+
+def _steps(planned: PathPlan) -> str:
+    return (
+        f"Each of {planned.n_steps:,} steps, of h = {planned.step_size:.3g} on average, adds "
+        f"noise at β = {planned.beta:,.0f}, a time of "
+        f"{planned.n_steps * planned.step_size:.3g}; one record moves the gradient by at most "
+        f"{rounded_up(planned.sensitivity)}, and every state is paid for."
+    )
+
+
+def _average(planned: PathPlan) -> str:
+    told = (
+        "A draw is an average of a chain's states, and its loss exceeds the least by at most "
+        f"{rounded_up(planned.excess_bound)} in expectation"
+    )
+    return f"{told}; no hit rate is promised."
+
+
+def _clipped(planned: ClippedPathPlan) -> str:
+    return (
+        f"No row pulls harder than a slope of {planned.most:g}, which is what makes the noise "
+        "small. With slopes so clipped, the loss of a draw exceeds the least by at most "
+        f"{rounded_up(planned.clipped_excess)} in expectation; nothing is promised of the loss "
+        "itself, nor of hits."
+    )
+
+
+def _tilted(planned: TiltedPlan) -> tuple[str, ...]:
+    each = f", {rounded_up(planned.eta)} each" if planned.n_draws > 1 else ""
+    draws = "models cost" if planned.n_draws > 1 else "model costs"
+    total = rounded_up(planned.guarantee.epsilon(planned.delta))
+    at = f" at δ = {planned.delta:g}" if planned.gaussian else ""
+    kind = "" if planned.gaussian else "pure "
+    of = "the loss"
+    lines = [f"{planned.n_draws:,} {draws} {kind}ε = {total}{at}{each}; every one of them comes."]
+    lines.append(
+        f"It is the minimiser under a random linear term of scale {planned.tilt:.3g} and a ridge "
+        f"of {planned.tilt_ridge:.3g}."
+    )
+    if math.isfinite(planned.most):
+        of = "the loss with slopes so clipped"
+        lines.append(f"No row pulls harder than a slope of {planned.most:g}.")
+    promised = f"On average {of} exceeds its least by at most {rounded_up(planned.followed_excess)}"
+    hits = "no hit rate is promised" if planned.by_excess else hit_rate_text(planned.hit_rate_bound)
+    lines.append(f"{promised}; {hits}{'' if planned.by_excess else ' of the draws hit'}.")
+    return tuple(lines)
+
+
+def warn_if_weak_trees(planned: TreePlan) -> None:
+    """Warn of a plan that promises next to nothing, with the ε that would promise more."""
+    why = "" if is_said_elsewhere() else weakness(planned)
+    if not why:
+        return
+    remedy = "take more rows, a larger ε, fewer draws, fewer leaves or features, or a larger ψ"
+    told = "".join(f" {one}" for one in tree_wishes(planned))
+    warnings.warn(
+        f"this plan promises little: {why}.{told} For more, {remedy}.",
+        WeakGuaranteeWarning,
+        stacklevel=users_line(),
+    )

@@ -1,0 +1,442 @@
+"""Settings of a request, and the options for it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rashomon_explorer._utils.validation import (
+    check_count,
+    check_delta,
+    check_epsilon,
+    check_positive,
+)
+from rashomon_explorer.mechanisms.planning.offers import Mechanism, Offer, Request
+from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere, warn_of_large_delta
+from rashomon_explorer.problem.losses import Loss, get_loss, loss_of_zeros
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+AUTO = "auto"
+"""Stands for a setting that the rule is to choose."""
+
+RADII = tuple(2.0 ** (k / 2) for k in range(11))
+"""Radii that the rule chooses from: 1 to 32."""
+
+MOST_DRAWS = 20
+"""Draws that show a set; more are for whoever asks for them."""
+
+LEAST_HITS = 0.8
+"""Hit rate that must be promised of every draw before there is more than one."""
+
+LEAST_RADIUS = 4.0
+"""Radius below which a ball is not made smaller for the sake of a hit rate."""
+
+# Settled on simulated tables (docs/benchmarks.md, benchmarks/rule.py): an average over a path
+# forgives a larger ball than a single draw does, and a tilted minimiser a larger one than that.
+_WORTH = 6.0
+_AROUND = ("ellipsoid", "ellipsoid_exact")
+_LOOSE = ("path", "path_average", "path_clipped", "objective_perturbation", *_AROUND)
+_WORTHS = {**dict.fromkeys(_LOOSE, 30.0), "objective_perturbation": 60.0}
+_WORTH_OF_SCORES = 30.0  # of tilted minimisers with several scores a row
+_BESIDE_AVERAGES = 0.5  # of that, where such minimisers stand beside averages of gradients
+# Smaller balls promise more of their own best models, which are worse; several models unasked are
+# only taken of one that loses next to nothing beside one good model.
+_LEAST_AROUND = 8.0
+_LEAST_UNASKED = 16.0
+_WORTH_OF_LENGTH = 1.0  # of a regression, which needs a model's length and not its direction alone
+_BIAS = {"path_clipped": 0.0015}  # of following another loss, where there are many rows
+_COUNTS = (MOST_DRAWS, 10, 5)
+_RIDGES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1)
+
+
+def completed(
+    mechanism: str,
+    *,
+    n: int,
+    p: int,
+    psi: float,
+    row_norm: float,
+    epsilon: float,
+    delta: float = 0.0,
+    loss: str | Loss = "logistic",
+    radius: float | str = AUTO,
+    ridge: float | str = AUTO,
+    n_draws: int | str = AUTO,
+    ledger: bool | float | str = False,
+    worth: float | None = None,
+) -> Request:
+    """Complete a request by the rule; reads no row.
+
+    *Radius.* A larger ball holds better models, and its draws have more noise. The radius is the R
+    in ``RADII`` of least
+
+        promised(R) + worth·L(0)/R,
+
+    where promised(R) bounds the expected excess of one draw at ψ = 0 over the best model of the
+    ball, and L(0) is what the model of zeros has at most. Both are many times what happens; that
+    they balance where accuracy is best, and ``worth``, was settled on simulated tables
+    (docs/benchmarks.md).
+
+    Of draws around a centre, promised(R) is the centre's.
+
+    *Ridge.* The m of least promised excess + mR²/2, so that what it biases is counted: 0, except
+    where a certificate of strongly convex losses makes draws cheaper.
+
+    *Draws.* For ψ > 0, if a hit rate of ``LEAST_HITS`` is promised of each of 20, 10 or 5 draws, or
+    if they lie around a centre that is promised to be in the set, in a ball from ``LEAST_RADIUS``
+    (16 for ellipsoids, and 8 where their number is given) to the radius above, as many as can be,
+    in the largest such ball. Otherwise one, which all of the budget makes good: fewer than five
+    show no set, and each would cost accuracy.
+
+    Parameters
+    ----------
+    mechanism : str
+        Key in ``MECHANISMS``; of a sampler, ``traits_of(sampler).mechanism``.
+    n, p, psi, row_norm, epsilon, delta, loss, ledger
+        As in :func:`rashomon_explorer.mechanisms.planning.plan`.
+    radius, ridge, n_draws : number or "auto"
+        What is given is kept.
+    worth : float, optional
+        By default 60 for tilted minimisers of one score a row, 30 for averages over paths, and 6
+        for draws; 1 for regressions.
+
+    Returns
+    -------
+    Request
+        Its ``numbers`` are those of a plan.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or the mechanism cannot serve the request.
+
+    Examples
+    --------
+    >>> budget = {"psi": 0.0, "row_norm": 1.5, "epsilon": 1.0, "delta": 1e-6}
+    >>> [round(completed("path", n=n, p=31, **budget).radius, 1) for n in (400, 4_000, 40_000)]
+    [11.3, 32.0, 32.0]
+    >>> completed("path", n=4_000, p=31, radius=3.0, **budget).radius
+    3.0
+    >>> pure = {**budget, "delta": 0.0, "psi": 0.02}
+    >>> [completed("exact", n=n, p=11, **pure).n_draws for n in (10_000, 10**6)]
+    [1, 20]
+    """
+    worth = worth_of(mechanism, loss) if worth is None else worth
+    check_positive(worth=worth)
+    check_epsilon(epsilon)
+    check_delta(delta)
+    asked: dict[str, Any] = {
+        "n": n,
+        "p": p,
+        "row_norm": row_norm,
+        "epsilon": epsilon,
+        "delta": delta,
+    }
+    one = Request(**asked, psi=0.0, loss=loss, radius=1.0, ridge=0.0, n_draws=1, ledger=ledger)
+    with said_elsewhere():  # of a plan that is only tried, nobody need be warned
+        made = MECHANISMS[mechanism]
+        if not isinstance(n_draws, str):
+            one = replace(one, n_draws=n_draws)
+        balls = _balls(made, one, radius, ridge, worth, unasked=n_draws == AUTO)
+        counts = _COUNTS if n_draws == AUTO else tuple({one.n_draws} - {1})
+        return _sure(made, balls, psi, counts) or replace(balls[-1], psi=psi)
+
+
+def cost(mechanism: str, planned: Plan) -> float:
+    """Say what the rule expects of a draw's loss: the promise over ``worth``, and L(0)/R.
+
+    The promises of different mechanisms are different multiples of what happens; over their
+    ``worth`` they can be compared, also of different balls.
+
+    Parameters
+    ----------
+    mechanism : str
+        Key in ``MECHANISMS``.
+    planned : Plan
+        Of one of the mechanisms that samplers carry out.
+
+    Examples
+    --------
+    >>> budget = {"psi": 0.0, "row_norm": 1.5, "epsilon": 1.0, "delta": 1e-6}
+    >>> for name in ("exact", "path"):
+    ...     best = completed(name, n=4_000, p=31, **budget)
+    ...     print(name, round(cost(name, MECHANISMS[name].plan(best)), 3))
+    exact 0.105
+    path 0.041
+    """
+    assert planned.radius is not None and planned.zero_loss is not None
+    ridged = planned.weighed_excess + planned.ridge * planned.radius**2 / 2
+    of_the_ball = planned.zero_loss / planned.radius
+    worth = worth_of(mechanism, planned.loss)
+    if mechanism == "objective_perturbation" and planned.outputs > 1:
+        worth *= _BESIDE_AVERAGES
+    return ridged / worth + of_the_ball + _BIAS.get(mechanism, 0.0)
+
+
+def worth_of(mechanism: str, loss: str | Loss) -> float:
+    """By how much a mechanism's promise is divided where it is weighed.
+
+    >>> worth_of("exact", "logistic"), worth_of("exact", "squared")
+    (6.0, 1.0)
+    """
+    if get_loss(loss).link == "identity":
+        return _WORTH_OF_LENGTH
+    if mechanism == "objective_perturbation" and get_loss(loss).outputs > 1:
+        return _WORTH_OF_SCORES
+    return _WORTHS.get(mechanism, _WORTH)
+
+
+def _balls(
+    mechanism: Mechanism, one: Request, radius: Any, ridge: Any, worth: float, *, unasked: bool
+) -> list[Request]:
+    """List what may be settled on, at ψ = 0: up to the ball that is best for one model."""
+    zeros = loss_of_zeros(get_loss(one.loss))
+    share = _share(mechanism, one) if ridge == AUTO else None
+
+    def at(size: float) -> Request:
+        held = ridge if share is None else share / size
+        return replace(one, radius=size, ridge=held)
+
+    if radius != AUTO:
+        return [at(radius)]
+    best = min(
+        map(at, RADII),
+        key=lambda tried: _promised(mechanism, tried) + worth * zeros / tried.radius,
+    )
+    around = _LEAST_UNASKED if unasked else _LEAST_AROUND
+    least = around if mechanism.name in _AROUND else LEAST_RADIUS
+    return [*(at(size) for size in RADII if least <= size < best.radius), best]
+
+
+def _sure(
+    mechanism: Mechanism, balls: list[Request], psi: float, counts: tuple[int, ...]
+) -> Request | None:
+    """As many draws as are promised to hit, in the largest ball for which they are."""
+
+    def tried(ball: Request, count: int) -> Request | None:
+        request = replace(ball, psi=psi, n_draws=count)
+        return request if promises_the_set(mechanism.plan(request)) else None
+
+    # Where the fewest are not promised in the smallest ball, no others are.
+    if not counts or psi == 0 or tried(balls[0], counts[-1]) is None:
+        return None
+    found = (tried(ball, count) for count in counts for ball in reversed(balls))
+    return next((one for one in found if one is not None), None)
+
+
+def promises_the_set(planned: Plan) -> bool:
+    """Whether draws are promised to lie in the set, or around a model that is promised to.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> rows = {"p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "epsilon": 4.0}
+    >>> [promises_the_set(plan(n, **rows)) for n in (5_000, 50_000)]
+    [False, True]
+    """
+    centre = planned.centre_excess
+    around = centre is not None and centre <= planned.psi
+    return around or planned.hit_rate_bound >= LEAST_HITS
+
+
+def _share(mechanism: Mechanism, one: Request) -> float:
+    """Ridge of the least promise at radius 1; what it promises and biases both grow as mR does."""
+    tried = [replace(one, ridge=ridge) for ridge in (_RIDGES if _may_help(one) else (0.0,))]
+    return min(tried, key=lambda request: _promised(mechanism, request)).ridge
+
+
+def _may_help(one: Request) -> bool:
+    # By bounded range alone, which is all that a ledger or δ = 0 allows, a ridge changes no price.
+    return one.delta > 0 and not one.ledger
+
+
+def _promised(mechanism: Mechanism, request: Request) -> float:
+    """Bound the expected excess over the best model of the ball, by the loss without its ridge."""
+    excess = float(mechanism.plan(request).weighed_excess)
+    return excess + request.ridge * request.radius**2 / 2
+
+
+_BUDGETS = (0.5, 1.0, 2.0, 4.0, 8.0)
+_DRAWS = (1, 5, 20, 100)
+
+
+_Bought = tuple[Request, Offer]
+
+
+def plan_options(
+    n: int,
+    p: int,
+    psi: float,
+    *,
+    loss: str | Loss = "logistic",
+    radius: float,
+    row_norm: float,
+    ridge: float = 0.0,
+    epsilon: float,
+    delta: float = 0.0,
+    n_draws: int = 1,
+    ledger: bool = False,
+) -> tuple[Offer, ...]:
+    """Every way to spend a budget on draws, the best first; reads no row.
+
+    Those whose hits are uniform on the set come before those whose are not, then counts the
+    guaranteed hit rate, then the expected excess; ways that do not apply are last, with why.
+
+    Parameters
+    ----------
+    n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger
+        As in :func:`rashomon_explorer.mechanisms.planning.plan`.
+
+    Returns
+    -------
+    tuple of Offer
+        One of each of ``MECHANISMS``.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "ridge": 0.1}
+    >>> for one in plan_options(**rows, epsilon=4.0, delta=1e-6, n_draws=20)[:3]:
+    ...     print(one.name, one.uniform, round(one.hit_rate, 3))
+    exact_best True 0.873
+    exact True 0.67
+    unthresholded False 1.0
+    """
+    request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger)
+    check_count(n_draws=n_draws)
+    check_delta(delta)
+    warn_of_large_delta(delta, n)
+    return tuple(sorted(_offers(request), key=_rank))
+
+
+def options_of(planned: Plan) -> tuple[Offer, ...]:
+    """Every way to spend the budget of a plan, the best first; reads no row.
+
+    Parameters
+    ----------
+    planned : Plan
+        The one among them that it is has ``offer.plan == planned``.
+
+    Returns
+    -------
+    tuple of Offer
+        As :func:`plan_options` gives them; empty where a plan does not say what it was made from.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
+    >>> [offer.name for offer in options_of(bought) if offer.applies]
+    ['exact', 'unthresholded', 'objective_perturbation', 'regularised']
+    """
+    law = PublicLaw.of(planned)
+    if law is None:
+        return ()
+    names = ("psi", "epsilon", "delta", "n_draws", "ledger")
+    asked = {**vars(law), **{name: getattr(planned, name) for name in names}}
+    return tuple(sorted(_offers(Request(**asked)), key=_rank))
+
+
+def pareto_table(
+    n: int,
+    p: int,
+    psi: float,
+    *,
+    loss: str | Loss = "logistic",
+    radius: float,
+    row_norm: float,
+    ridge: float = 0.0,
+    delta: float = 0.0,
+    epsilons: Sequence[float] = _BUDGETS,
+    n_draws: Sequence[int] = _DRAWS,
+) -> "DataFrame":
+    """Price, draws and guaranteed hit rate of every option, and which none beats; reads no row.
+
+    Parameters
+    ----------
+    n, p, psi, loss, radius, row_norm, ridge, delta
+        As in :func:`rashomon_explorer.mechanisms.planning.plan`.
+    epsilons : sequence of float
+        Budgets to try.
+    n_draws : sequence of int
+        Numbers of draws to try.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each budget, number of draws and option that applies: ``epsilon``, ``delta``,
+        ``n_draws``, ``option``, ``uniform``, ``beta``, ``hit_rate``, ``hits`` (the expected
+        number, from below), ``excess``, ``n_steps``, ``time`` and ``front``: whether no other row
+        costs as little, has as many draws, as large a guaranteed hit rate and, if this one's hits
+        are uniform on the set, uniform hits too, and is better in one of them.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> table = pareto_table(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilons=[1, 4])
+    >>> table[table.front & table.uniform & (table.n_draws == 1)][["epsilon", "hit_rate"]].round(3)
+        epsilon  hit_rate
+    0         1     0.870
+    16        4     0.967
+    """
+    from pandas import DataFrame
+
+    bought: list[_Bought] = []
+    for epsilon in epsilons:
+        for count in n_draws:
+            check_count(n_draws=count)
+            request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, count)
+            bought += [(request, offer) for offer in _offers(request) if offer.applies]
+    qualities = [_qualities(one) for one in bought]
+    front = [not any(_beats(other, own) for other in qualities) for own in qualities]
+    rows = [_row(*one) for one in bought]
+    return DataFrame([{**row, "front": first} for row, first in zip(rows, front, strict=True)])
+
+
+def _offers(request: Request) -> list[Offer]:
+    # The bounds are checked by the first, which every budget allows.
+    with said_elsewhere():  # a table of hit rates needs no warning of each
+        return [mechanism.offer(request) for mechanism in MECHANISMS.values()]
+
+
+def _rank(offer: Offer) -> tuple[bool, bool, float, float]:
+    useful = offer.hit_rate > 0
+    return (not offer.applies, not (offer.uniform and useful), -offer.hit_rate, offer.excess)
+
+
+def _row(request: Request, offer: Offer) -> dict[str, object]:
+    return {
+        "epsilon": request.epsilon,
+        "delta": request.delta,
+        "n_draws": request.n_draws,
+        "option": offer.name,
+        "uniform": offer.uniform,
+        "beta": offer.beta,
+        "hit_rate": offer.hit_rate,
+        "hits": request.n_draws * offer.hit_rate,
+        "excess": offer.excess,
+        "n_steps": offer.n_steps,
+        "time": offer.time,
+    }
+
+
+def _qualities(bought: _Bought) -> tuple[float, ...]:
+    """Numbers of which more is better."""
+    request, offer = bought
+    return (-request.epsilon, request.n_draws, offer.hit_rate, offer.uniform)
+
+
+def _beats(other: tuple[float, ...], own: tuple[float, ...]) -> bool:
+    """Whether it is at least as good in everything, and better in something."""
+    return other != own and all(theirs >= ours for theirs, ours in zip(other, own, strict=True))

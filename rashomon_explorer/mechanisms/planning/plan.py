@@ -1,0 +1,262 @@
+"""Plans of draws: their numbers, and the law that follows from them."""
+
+import math
+from dataclasses import dataclass, field, replace
+
+from rashomon_explorer._utils.formatting import Fact, Shown, hit_rate_text, rounded_up
+from rashomon_explorer.mechanisms.bounds.hit_rate import crowded_hit_rate, guaranteed_hit_rate
+from rashomon_explorer.mechanisms.planning.offers import Offer
+from rashomon_explorer.mechanisms.planning.pricing import PriceList, price
+from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weakness
+from rashomon_explorer.privacy.guarantee import Guarantee, price_of
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses import Loss, SoftmaxLoss, get_loss
+from rashomon_explorer.problem.thresholds import Threshold, get_threshold
+
+
+@dataclass(frozen=True, repr=False)
+class Plan(Shown):
+    """What a budget buys, known before the rows are touched.
+
+    Parameters
+    ----------
+    n, p : int
+        Rows and parameters (the intercept included).
+    psi : float
+        Rashomon threshold.
+    loss : str
+        Name of the loss.
+    epsilon, delta : float
+        Total price of all draws.
+    n_draws : int
+        Draws bought.
+    eta : float
+        Bounded range β·osc of one draw, and so its ε by itself; infinite for a path.
+    beta : float
+        Inverse temperature.
+    oscillation : float
+        The osc of L_D − L_D' that was priced.
+    hit_rate_bound : float
+        Probability that a draw lies in the Rashomon set is at least this.
+    excess_bound : float
+        Expected excess loss of a draw is at most this.
+    guarantee : Guarantee
+        All draws composed.
+    certificate : str, default="oscillation"
+        Name of the certificate that pays for the draws; one other than bounded range holds for
+        exact draws from the continuous law only, not for those from a grid.
+    ledger : bool, default=False
+        Whether the price is what a ledger charges, whose rule holds for charges that follow from
+        earlier results, or what this one batch of draws costs by itself.
+    radius, row_norm : float, optional
+        The ball of models and the bound of a whole row that were planned for; None where a plan
+        was not made from them.
+    ridge : float, default=0.0
+        Strong convexity added.
+    outputs : int, default=1
+        Scores a row has.
+    zero_loss : float, optional
+        What the loss of the model of zeros is at most: a promise that is no better is none.
+    law_psi : float, optional
+        Threshold of the law that is drawn from, where it is not that of the set: 0 for draws that
+        crowd near the best model.
+    columns : ColumnsPlan, optional
+        Private centres and spreads of the columns, released before the draws: ``epsilon`` and
+        ``guarantee`` are then of both, all promises of draws in columns so mapped.
+    sampler : str, default=""
+        The one that is to carry it out; empty where several can.
+    why : str, default=""
+        Why this way was chosen, where it was one of several.
+    options : tuple of Offer
+        The ways it was chosen from, the best first; not kept in files.
+    """
+
+    n: int
+    p: int
+    psi: float
+    loss: str
+    epsilon: float
+    delta: float
+    n_draws: int
+    eta: float
+    beta: float
+    oscillation: float
+    hit_rate_bound: float
+    excess_bound: float
+    guarantee: Guarantee
+    certificate: str = field(default="oscillation", kw_only=True)
+    ledger: bool = field(default=False, kw_only=True)
+    radius: float | None = field(default=None, kw_only=True)
+    row_norm: float | None = field(default=None, kw_only=True)
+    ridge: float = field(default=0.0, kw_only=True)
+    outputs: int = field(default=1, kw_only=True)
+    zero_loss: float | None = field(default=None, kw_only=True)
+    law_psi: float | None = field(default=None, kw_only=True)
+    columns: ColumnsPlan | None = field(default=None, kw_only=True)
+    sampler: str = field(default="", kw_only=True, compare=False)
+    why: str = field(default="", kw_only=True, compare=False)
+    options: tuple[Offer, ...] = field(default=(), kw_only=True, repr=False, compare=False)
+
+    @property
+    def threshold(self) -> Threshold:
+        """Shape of the threshold that is drawn with: the hard one, or none at ψ = 0."""
+        return get_threshold("hard", self.drawn_psi)
+
+    @property
+    def drawn_psi(self) -> float:
+        """Threshold ψ of the law that is drawn from."""
+        return self.psi if self.law_psi is None else self.law_psi
+
+    @property
+    def centre_excess(self) -> float | None:
+        """Bound of the expected excess of a model around which all draws lie, if around one."""
+        return None
+
+    @property
+    def weighed_excess(self) -> float:
+        """Bound of an expected excess by which the rule weighs it against other plans."""
+        return self.excess_bound if self.centre_excess is None else self.centre_excess
+
+    @property
+    def by_bounded_range(self) -> bool:
+        """Whether bounded range alone pays for the draws, and no better certificate."""
+        return self.certificate == "oscillation"
+
+    @property
+    def along_path(self) -> bool:
+        """Whether a draw is made of a noisy path's states, of which no hit rate is known."""
+        return False
+
+    @property
+    def by_excess(self) -> bool:
+        """Whether the bound of an excess is all that is promised of a draw, and no hit rate."""
+        return self.along_path
+
+    @property
+    def of_exact_draws(self) -> bool:
+        """Whether the draws have a Gibbs law, so that the theorems of exact draws hold of them."""
+        return not self.along_path and not math.isinf(self.beta)
+
+    def at(self, eta: float) -> tuple[float, float]:
+        """Total ε, and guaranteed hit rate, of as many draws of another bounded range.
+
+        Parameters
+        ----------
+        eta : float
+            Price of one draw.
+
+        Returns
+        -------
+        epsilon, hit_rate : float
+            The price of all draws together, and what each is promised.
+
+        Examples
+        --------
+        >>> from rashomon_explorer.mechanisms.planning import plan
+        >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
+        >>> epsilon, hit_rate = bought.at(2.0)
+        >>> epsilon, round(hit_rate, 3)
+        (2.0, 0.934)
+        """
+        total = price(eta, self.n_draws, ledger=self.ledger).epsilon(self.delta)
+        return total, self.promised_at(eta)
+
+    def promised_at(self, eta: float) -> float:
+        """Guaranteed hit rate of a draw of another bounded range."""
+        promised = crowded_hit_rate if self.law_psi == 0 else guaranteed_hit_rate
+        return promised(self.p, eta / self.oscillation, self.psi)
+
+    def _title(self) -> str:
+        return f"{type(self).__name__}: {_draws(self)} on {self.n:,} rows, p = {self.p}"
+
+    def _facts(self) -> list[Fact]:
+        hits = f"≥ {hit_rate_text(self.hit_rate_bound)} within ψ = {self.psi:g}"
+        facts = [
+            ("hit rate", hits if has_hit_rate(self) else "none can be promised"),
+            ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
+            ("price", f"{price_of(self.epsilon, self.delta)}, by {_rule(self)}"),
+            ("law", f"{self.loss} loss, β = {self.beta:,.0f}"),
+        ]
+        facts += [] if self.columns is None else [self.columns.fact]
+        chosen = [("chosen", f"{self.sampler}: {self.why}")] if self.why else []
+        return facts + chosen + [("but", weakness(self))] * bool(weakness(self))
+
+
+def _draws(planned: Plan) -> str:
+    kind = "chain" if planned.along_path else "draw"
+    return f"{planned.n_draws:,} {kind}{'' if planned.n_draws == 1 else 's'}"
+
+
+def _rule(planned: Plan) -> str:
+    return f"{planned.certificate}{', as a ledger adds it up' if planned.ledger else ''}"
+
+
+_SAME = 1e-12  # of the oscillation: whether the law at hand is the one that was planned
+
+
+@dataclass(frozen=True)
+class PublicLaw:
+    """What a plan was made from, its budget apart."""
+
+    loss: Loss
+    # n, p: rows and parameters
+    n: int
+    p: int
+    # psi, radius, row_norm, ridge: as in :func:`rashomon_explorer.mechanisms.planning.plan`
+    psi: float
+    radius: float
+    row_norm: float
+    ridge: float
+
+    @classmethod
+    def of(cls, planned: Plan) -> "PublicLaw | None":
+        """Law of a plan; None where a plan does not say what it was made from, or not all of it.
+
+        Examples
+        --------
+        >>> from rashomon_explorer.mechanisms.planning import plan
+        >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
+        >>> law = PublicLaw.of(plan(**rows, epsilon=1.0))
+        >>> law.radius, law.loss.name
+        (4.0, 'logistic')
+        """
+        if planned.radius is None or planned.row_norm is None:
+            return None
+        several = planned.loss == "softmax"
+        law = cls(
+            loss=SoftmaxLoss(planned.outputs + 1) if several else get_loss(planned.loss),
+            n=planned.n,
+            p=planned.p,
+            psi=planned.drawn_psi,
+            radius=planned.radius,
+            row_norm=planned.row_norm,
+            ridge=planned.ridge,
+        )
+        # A loss with parameters of its own is not known by its name.
+        told = law.constants.priced_osc
+        return law if abs(told - planned.oscillation) <= _SAME * told else None
+
+    @property
+    def constants(self) -> Constants:
+        """Public constants of the law."""
+        return Constants.of(
+            self.loss,
+            n=self.n,
+            p=self.p,
+            domain=Ball(self.radius),
+            row_bound=self.row_norm,
+            ridge=self.ridge,
+        )
+
+    def prices(self, planned: Plan) -> PriceList:
+        """Prices of exact draws from the law by the best certificate, as the plan adds them up."""
+        return PriceList(
+            self.constants, Ball(self.radius), self.psi, planned.delta, planned.ledger, best=True
+        )
+
+    def wider(self, factor: float, name: str) -> "PublicLaw":
+        """Return the law with one number a factor larger; rows are rounded up to whole ones."""
+        value = factor * getattr(self, name)
+        return replace(self, **{name: math.ceil(value) if name == "n" else value})

@@ -1,0 +1,177 @@
+"""From a budget to a temperature, or from a wish to a budget, without reading a row."""
+
+from dataclasses import replace
+
+from rashomon_explorer._utils.formatting import rounded_up
+from rashomon_explorer._utils.validation import (
+    check_count,
+    check_delta,
+    check_epsilon,
+    check_nonnegative,
+    check_positive,
+)
+from rashomon_explorer.mechanisms.bounds.hit_rate import (
+    beta_for_hit_rate,
+    guaranteed_hit_rate,
+    sharp_excess_bound,
+)
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.pricing import PriceList
+from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_of_large_delta
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses import Loss, get_loss, loss_of_zeros
+
+
+def plan(
+    n: int,
+    p: int,
+    psi: float,
+    *,
+    loss: str | Loss = "logistic",
+    radius: float,
+    row_norm: float,
+    ridge: float = 0.0,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    n_draws: int | None = None,
+    hit_rate: float | None = None,
+    certificate: str = "oscillation",
+    ledger: bool = False,
+) -> Plan:
+    """Plan exact draws from two of budget, number of draws and wanted hit rate; reads no row.
+
+    For a budget ε and a number of draws, the temperature is the coldest that is paid for, which
+    makes the guaranteed hit rate as large as it can be. For a wanted hit rate and a number of
+    draws, ε is the least that pays for it. For a budget and a wanted hit rate, as many draws are
+    planned as the budget pays for.
+
+    Parameters
+    ----------
+    n, p : int
+        Rows, and parameters with the intercept.
+    psi : float
+        Rashomon threshold, ≥ 0.
+    loss : str or Loss, default="logistic"
+    radius : float
+        Radius of the ball of models.
+    row_norm : float
+        Bound on the norm of a whole row; with an intercept that is √(‖x‖² + 1), see
+        :func:`rashomon_explorer.problem.constants.row_bound`.
+    ridge : float, default=0.0
+        Strong convexity added; it reads no data, and changes no price by bounded range.
+    epsilon : float, optional
+        Budget of all draws together.
+    delta : float, default=0.0
+        δ of all draws together.
+    n_draws : int, optional
+        1 by default, unless ``epsilon`` and ``hit_rate`` settle it.
+    hit_rate : float, optional
+        Wanted probability, in (0, 1), that a draw lies in the Rashomon set.
+    certificate : {"oscillation", "best"}, default="oscillation"
+        Bounded range alone, which is pure DP and holds for every sampler that draws exactly, or
+        the best of :func:`rashomon_explorer.mechanisms.planning.gibbs_certificates`, which needs a
+        ridge and δ > 0 to be better.
+    ledger : bool, default=False
+        Whether the price is to be what a ledger charges. Its rule is zCDP's, which holds however
+        the charges follow from earlier results; a batch of draws by itself costs less
+        (:func:`rashomon_explorer.privacy.repeated_bounded_range`). With ``certificate="best"``
+        only certificates that prove zCDP are compared.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, not two of the three are given, one draw with the wanted
+        hit rate is past the budget.
+
+    Warns
+    -----
+    WeakGuaranteeWarning
+        If ``epsilon`` buys a guaranteed hit rate below .2, or, with ψ = 0, no better loss than
+        that of the model of zeros; with what would buy more.
+
+    Examples
+    --------
+    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
+    >>> bought = plan(**rows, epsilon=1.0)
+    >>> round(bought.beta), round(bought.hit_rate_bound, 3)
+    (4167, 0.87)
+    >>> wanted = plan(**rows, hit_rate=0.9, n_draws=20, delta=1e-6)
+    >>> wanted.n_draws, round(wanted.epsilon, 1), round(wanted.hit_rate_bound, 3)
+    (20, 16.5, 0.9)
+    >>> plan(**rows, hit_rate=0.8, epsilon=4.0, delta=1e-6).n_draws
+    7
+    """
+    check_nonnegative(psi=psi)
+    check_positive(radius=radius, row_norm=row_norm)
+    check_nonnegative(delta=delta)
+    check_delta(delta)
+    if certificate not in ("oscillation", "best"):
+        raise ValueError(f"certificate must be 'oscillation' or 'best', got {certificate!r}")
+    constants = Constants.of(loss, n=n, p=p, domain=Ball(radius), row_bound=row_norm, ridge=ridge)
+    prices = PriceList(constants, Ball(radius), psi, delta, ledger, certificate == "best")
+    beta, draws = _settled(prices, epsilon, n_draws, hit_rate)
+    name, guarantee = prices.guarantee(beta, draws)
+    paid = guarantee.epsilon(delta) if epsilon is None else epsilon
+    kind = get_loss(loss)
+    planned = Plan(
+        n=n,
+        p=p,
+        psi=psi,
+        loss=kind.name,
+        epsilon=paid,
+        delta=delta,
+        n_draws=draws,
+        eta=beta * constants.priced_osc,
+        beta=beta,
+        oscillation=constants.priced_osc,
+        hit_rate_bound=guaranteed_hit_rate(p, beta, psi),
+        excess_bound=sharp_excess_bound(p, beta, psi),
+        guarantee=replace(guarantee, asked=(paid, delta)),
+        certificate=name,
+        ledger=ledger,
+        radius=float(radius),
+        row_norm=float(row_norm),
+        ridge=float(ridge),
+        outputs=kind.outputs,
+        zero_loss=loss_of_zeros(kind),
+    )
+    if hit_rate is None:  # whoever names a hit rate knows how small it is
+        warn_if_weak(planned, "this plan")
+    warn_of_large_delta(delta, n)
+    return planned
+
+
+def _settled(
+    prices: PriceList, epsilon: float | None, n_draws: int | None, hit_rate: float | None
+) -> tuple[float, int]:
+    """β and the number of draws."""
+    if n_draws is not None:
+        check_count(n_draws=n_draws)
+    if epsilon is not None:
+        check_epsilon(epsilon)
+    if hit_rate is None:
+        if epsilon is None:
+            raise ValueError("give epsilon, or the hit_rate that is wanted, or both")
+        return prices.coldest(epsilon, n_draws or 1), n_draws or 1
+    beta = beta_for_hit_rate(prices.constants.p, prices.psi, hit_rate)
+    if epsilon is None:
+        return beta, n_draws or 1
+    if n_draws is not None:
+        raise ValueError(
+            "epsilon, hit_rate and n_draws were all given, and two of them settle the third: "
+            "leave one out"
+        )
+    return beta, _draws_within(prices, epsilon, beta, hit_rate)
+
+
+def _draws_within(prices: PriceList, epsilon: float, beta: float, hit_rate: float) -> int:
+    draws = prices.most_draws(epsilon, beta)
+    if draws == 0:
+        least = prices.guarantee(beta, 1)[1].epsilon(prices.delta)
+        raise ValueError(
+            f"one draw with a hit rate of at least {hit_rate:g} costs ε={rounded_up(least)}, more "
+            f"than epsilon={rounded_up(epsilon)}: raise epsilon or psi, or ask for a smaller "
+            "hit_rate"
+        )
+    return draws

@@ -1,0 +1,173 @@
+"""What exact draws of one Gibbs law cost, and what a budget buys of them."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer._utils.validation import check_count, check_delta, check_positive
+from rashomon_explorer.mechanisms.certificates.catalogue import (
+    best_certificate,
+    gibbs_certificates,
+    largest_beta,
+)
+from rashomon_explorer.privacy.composition import (
+    affordable_repeated_eta,
+    compose,
+    repeated_bounded_range,
+)
+from rashomon_explorer.privacy.conversions import zcdp_epsilon, zcdp_rho
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.notions import bounded_range
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Domain
+
+_MOST_DRAWS = 1_000_000
+_HAIR = 1e-13
+
+
+def price(eta: float, n_draws: int, *, ledger: bool = False) -> Guarantee:
+    """Guarantee of independent draws of one law, each of bounded range η.
+
+    With ``ledger`` it claims only what holds for charges that follow from earlier results, as a
+    ledger does.
+
+    >>> [round(price(0.3, 20, ledger=ledger).epsilon(1e-6), 2) for ledger in (True, False)]
+    [3.34, 3.05]
+    """
+    if ledger:
+        return compose([bounded_range(eta)] * n_draws)
+    return repeated_bounded_range(eta, n_draws)
+
+
+def affordable_eta(epsilon: float, delta: float, n_draws: int, *, ledger: bool = False) -> float:
+    """Largest bounded range η of each of ``n_draws`` draws that together cost (ε, δ).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Total budget, ε > 0 and finite.
+    n_draws : int
+        At least 1.
+    ledger : bool, default=False
+        As in :func:`price`.
+
+    Raises
+    ------
+    ValueError
+        If the budget or the number of draws is out of range.
+
+    Examples
+    --------
+    >>> affordable_eta(4.0, 0.0, 20)
+    0.2
+    >>> [round(affordable_eta(4.0, 1e-6, 20, ledger=ledger), 3) for ledger in (True, False)]
+    [0.353, 0.383]
+    """
+    check_positive(epsilon=epsilon)
+    check_count(n_draws=n_draws)
+    check_delta(delta)
+    if not ledger:
+        return affordable_repeated_eta(epsilon, delta, int(n_draws))
+    return _affordable_adaptively(epsilon, delta, int(n_draws))
+
+
+@lru_cache(maxsize=4096)  # of the same few prices, for every ball that a rule compares
+def _affordable_adaptively(epsilon: float, delta: float, n_draws: int) -> float:
+    def total(eta: float) -> float:
+        one = bounded_range(eta)
+        return min(n_draws * one.pure_epsilon, zcdp_epsilon(n_draws * one.rho, delta))
+
+    low = epsilon / n_draws
+    if total(low) > epsilon:  # the sum of n rounded shares may pass ε by an ulp
+        low = math.nextafter(low, 0.0)
+    high = 2 * epsilon
+    while total(high) <= epsilon:  # a large δ alone pays for a draw of any small ε
+        high *= 2
+    # Where the sum is dearer: a draw's ρ is η²/8.
+    about = math.sqrt(8 * zcdp_rho(epsilon, delta) / n_draws) if delta > 0 else None
+    return bisect(lambda eta: total(eta) <= epsilon, low, high, halvings=80, about=about)
+
+
+def affordable_draws(epsilon: float, delta: float, eta: float, *, ledger: bool = False) -> int:
+    """Most draws of bounded range η that together cost (ε, δ); 0 if not one does.
+
+    A million at the most.
+
+    >>> affordable_draws(4.0, 0.0, 0.2)
+    20
+    """
+    return _most(lambda k: price(eta, k, ledger=ledger).epsilon(delta) <= epsilon)
+
+
+@dataclass(frozen=True)
+class PriceList:
+    """Prices of exact draws at every temperature."""
+
+    constants: Constants
+    domain: Domain
+    psi: float  # Rashomon threshold
+    delta: float  # total δ
+    ledger: bool  # as in :func:`price`
+    best: bool  # whether every certificate of a Gibbs law may be used, or bounded range alone
+
+    def guarantee(self, beta: float, n_draws: int) -> tuple[str, Guarantee]:
+        """Name of the certificate of least ε at δ, and what it guarantees of all draws."""
+        plain = price(beta * self.constants.priced_osc, n_draws, ledger=self.ledger)
+        if not self.best:
+            return "oscillation", plain
+        every = gibbs_certificates(
+            self.constants,
+            self.domain,
+            psi=self.psi,
+            beta=beta,
+            delta=self.delta,
+            n_draws=n_draws,
+            ledger=self.ledger,
+        )
+        found = best_certificate(every, self.delta)
+        if found.guarantee is None or found.epsilon(self.delta) >= plain.epsilon(self.delta):
+            return "oscillation", plain
+        return found.name, found.guarantee
+
+    def coldest(self, epsilon: float, n_draws: int) -> float:
+        """Largest β at which all draws cost at most ε."""
+        check_positive(epsilon=epsilon)
+        check_count(n_draws=n_draws)
+        return _coldest(self, float(epsilon), int(n_draws))
+
+    def most_draws(self, epsilon: float, beta: float) -> int:
+        """Most draws at β that together cost at most ε; 0 if not one does, a million at most."""
+        return _most(lambda k: self.guarantee(beta, k)[1].epsilon(self.delta) <= epsilon)
+
+
+@lru_cache(maxsize=256)  # the rule asks again for the ball that it settles on, and so do sliders
+def _coldest(prices: PriceList, epsilon: float, n_draws: int) -> float:
+    eta = affordable_eta(epsilon, prices.delta, n_draws, ledger=prices.ledger)
+    beta = eta / prices.constants.priced_osc
+    while prices.guarantee(beta, n_draws)[1].epsilon(prices.delta) > epsilon:  # by an ulp or two
+        beta *= 1 - _HAIR
+    if not prices.best:
+        return beta
+    found, _ = largest_beta(
+        prices.constants,
+        prices.domain,
+        psi=prices.psi,
+        epsilon=epsilon,
+        delta=prices.delta,
+        n_draws=n_draws,
+        ledger=prices.ledger,
+    )
+    return max(beta, found)
+
+
+def _most(affords: Callable[[int], bool]) -> int:
+    """Largest whole number that is afforded, by doubling and halving."""
+    low, high = 0, 1
+    while high <= _MOST_DRAWS and affords(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if affords(middle) else (low, middle)
+    return min(low, _MOST_DRAWS)

@@ -1,0 +1,356 @@
+"""The mechanisms of several draws that the planner compares."""
+
+import math
+from dataclasses import replace
+from typing import Any, ClassVar, TypeVar
+
+from rashomon_explorer._utils.formatting import rounded_up
+from rashomon_explorer.mechanisms.bounds.hit_rate import crowded_hit_rate
+from rashomon_explorer.mechanisms.ellipsoid.exact_plan import (
+    EllipsoidExactPlan,
+    plan_ellipsoid_exact,
+)
+from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan, plan_ellipsoid
+from rashomon_explorer.mechanisms.langevin.plan import (
+    ClippedPathPlan,
+    PathPlan,
+    plan_clipped_path,
+    plan_path,
+)
+from rashomon_explorer.mechanisms.localisation.output_plan import RegularisedPlan, plan_regularised
+from rashomon_explorer.mechanisms.localisation.plan import (
+    LocalisationPlan,
+    plan_iterated,
+    plan_perturbed,
+)
+from rashomon_explorer.mechanisms.objective_perturbation.plan import TiltedPlan, plan_tilted
+from rashomon_explorer.mechanisms.planning.offers import ZCDP, Mechanism, Offer, Request, declined
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.privacy.composition import compose
+from rashomon_explorer.problem.losses import get_loss
+from rashomon_explorer.problem.losses.clipped_gradient import clipped
+
+OneModelPlan = LocalisationPlan | RegularisedPlan
+
+
+class OneModelMechanism(Mechanism):
+    """A mechanism whose plan is of one draw; prices of more add up."""
+
+    instead: ClassVar[str] = ""
+    uniform: ClassVar[bool] = False
+
+    def plan(self, request: Request) -> OneModelPlan:
+        """Plan of one draw, at an equal share of ε."""
+        raise NotImplementedError
+
+    def offer(self, request: Request) -> Offer:
+        """See :class:`Mechanism`."""
+        why = self.why_not(request)
+        if why:
+            return declined(self, why)
+        one = self.plan(request)
+        return Offer(
+            self.name,
+            self.draws,
+            uniform=self.uniform,
+            why=self.why(one),
+            plan=one,
+            beta=one.beta,
+            hit_rate=one.hit_rate(request.psi),
+            excess=one.excess_bound,
+            guarantee=compose([one.guarantee] * request.n_draws),
+        )
+
+    def why_not(self, request: Request) -> str:
+        """Why it does not apply; empty where it does."""
+        return "" if request.ridge > 0 else "needs ridge > 0"
+
+    def why(self, one: OneModelPlan) -> str:
+        """Why it applies."""
+        return "pure DP"
+
+
+class Localisation(OneModelMechanism):
+    """Output perturbation, and an exponential mechanism on what is near."""
+
+    name: ClassVar[str] = "localisation"
+    draws: ClassVar[str] = "an exact draw near a noisy minimiser"
+
+    def plan(self, request: Request) -> LocalisationPlan:
+        """See :class:`Mechanism`."""
+        return plan_perturbed(request.constants, request.domain, epsilon=_share(request))
+
+
+class Iterated(OneModelMechanism):
+    """Exponential mechanisms on ever smaller sets, the last one's draw is the model."""
+
+    name: ClassVar[str] = "iterated"
+    draws: ClassVar[str] = "the last of exact draws, each near the one before"
+
+    def plan(self, request: Request) -> LocalisationPlan:
+        """See :class:`Mechanism`."""
+        return plan_iterated(request.constants, request.domain, epsilon=_share(request))
+
+    def why_not(self, request: Request) -> str:
+        """Decline also where one stage is best, which is a dearer "unthresholded"."""
+        why = super().why_not(request)
+        if not why and len(self.plan(request).stages) == 1:
+            return "a second draw would be no better for its price than one: see unthresholded"
+        return why
+
+
+class Regularised(OneModelMechanism):
+    """The exponential mechanism under a ridge of its own choice, for losses without one."""
+
+    name: ClassVar[str] = "regularised"
+    draws: ClassVar[str] = "an exact draw under a ridge that serves new rows"
+
+    def plan(self, request: Request) -> RegularisedPlan:
+        """See :class:`Mechanism`."""
+        return plan_regularised(request.constants, request.domain, epsilon=_share(request))
+
+    def why_not(self, request: Request) -> str:
+        """Decline where the loss has a ridge already."""
+        return "chooses the ridge itself: needs ridge = 0" if request.ridge > 0 else ""
+
+    def why(self, one: OneModelPlan) -> str:
+        """Say what it is made for: a promise on rows that were not seen."""
+        assert isinstance(one, RegularisedPlan)
+        return f"pure DP; mean excess on new rows at most {rounded_up(one.population_bound)}"
+
+
+def _share(request: Request) -> float:
+    return request.epsilon / request.n_draws
+
+
+P = TypeVar("P", bound=Plan)
+
+
+class Exact:
+    """Exact draws from the thresholded law, paid for by bounded range alone."""
+
+    name: ClassVar[str] = "exact"
+    instead: ClassVar[str] = ""
+    draws: ClassVar[str] = "an exact draw from the thresholded law"
+    uniform: ClassVar[bool] = True
+
+    def plan(self, request: Request) -> Plan:
+        """See :class:`Mechanism`."""
+        return plan(**request.numbers)
+
+    def offer(self, request: Request) -> Offer:
+        """See :class:`Mechanism`."""
+        bought = self.plan(request)
+        return _offered(self, bought, why=bought.certificate, hit_rate=bought.hit_rate_bound)
+
+
+class ExactBest(Exact):
+    """Exact draws from the thresholded law, paid for by the best certificate that may be used."""
+
+    name: ClassVar[str] = "exact_best"
+    instead: ClassVar[str] = "exact"
+
+    def plan(self, request: Request) -> Plan:
+        """See :class:`Mechanism`."""
+        return _by_the_best(request)
+
+    def offer(self, request: Request) -> Offer:
+        """Decline where this is nothing else than ``"exact"``."""
+        if request.ledger == ZCDP:
+            return declined(self, "a ledger without a Rényi order takes bounded range alone")
+        bought = self.plan(request)
+        if bought.by_bounded_range:
+            return declined(
+                self,
+                "no certificate is better than bounded range: it takes more ridge, and delta > 0",
+            )
+        return _offered(self, bought, why=bought.certificate, hit_rate=bought.hit_rate_bound)
+
+
+class Unthresholded:
+    """β·excess is below a Gamma(p) variable (docs/theory.md §2), ψ or no ψ."""
+
+    name: ClassVar[str] = "unthresholded"
+    instead: ClassVar[str] = ""
+    draws: ClassVar[str] = "an exact draw at ψ = 0"
+    uniform: ClassVar[bool] = False
+
+    def plan(self, request: Request) -> Plan:
+        """See :class:`Mechanism`."""
+        bought = _by_the_best(replace(request, psi=0.0))
+        within = crowded_hit_rate(request.p, bought.beta, request.psi)
+        return _of_the_set(bought, request, within)
+
+    def offer(self, request: Request) -> Offer:
+        """See :class:`Mechanism`."""
+        bought = self.plan(request)
+        return _offered(self, bought, why=bought.certificate, hit_rate=bought.hit_rate_bound)
+
+
+class Path:
+    """Noisy gradient chains that follow the smooth threshold; no hit rate is known of them."""
+
+    name: ClassVar[str] = "path"
+    instead: ClassVar[str] = ""
+    draws: ClassVar[str] = "the average of a Langevin chain"
+    uniform: ClassVar[bool] = False
+
+    def plan(self, request: Request) -> PathPlan:
+        """See :class:`Mechanism`."""
+        return plan_path(**request.numbers)
+
+    def offer(self, request: Request) -> Offer:
+        """See :class:`Mechanism`."""
+        if not request.delta > 0:
+            return declined(self, "needs delta > 0")
+        if not math.isfinite(request.constants.M):
+            return declined(self, "the loss has kinks, and no largest stable step")
+        bought = self.plan(request)
+        return _offered(
+            self,
+            bought,
+            why="every state is paid for",
+            hit_rate=bought.hit_rate_bound,
+            n_steps=bought.n_steps,
+            time=bought.n_steps * bought.step_size,
+        )
+
+
+class PathAverage(Path):
+    """The chains at ψ = 0: E excess bounds the chance of a miss by Markov's inequality."""
+
+    name: ClassVar[str] = "path_average"
+    draws: ClassVar[str] = "the average of a Langevin chain at ψ = 0"
+
+    def plan(self, request: Request) -> PathPlan:
+        """See :class:`Mechanism`."""
+        bought = plan_path(**{**request.numbers, "psi": 0.0})
+        within = max(0.0, 1 - bought.excess_bound / request.psi) if request.psi else 0.0
+        return replace(_of_the_set(bought, request, within), sampler="langevin_average")
+
+
+class PathClipped(Path):
+    """The chains at ψ = 0 along the loss with clipped slopes, of which alone a loss is promised."""
+
+    name: ClassVar[str] = "path_clipped"
+    draws: ClassVar[str] = "the average of a Langevin chain with clipped slopes"
+
+    def plan(self, request: Request) -> ClippedPathPlan:
+        """See :class:`Mechanism`."""
+        return plan_clipped_path(**request.numbers)
+
+    def offer(self, request: Request) -> Offer:
+        """Decline losses that have no such form."""
+        if clipped(get_loss(request.loss)) is None:
+            return declined(self, "for logistic and squared loss")
+        return super().offer(request)
+
+
+class Tilted:
+    """Minimisers of a randomly tilted objective: they always come, of pure DP too."""
+
+    name: ClassVar[str] = "objective_perturbation"
+    instead: ClassVar[str] = ""
+    draws: ClassVar[str] = "the minimiser of a randomly tilted objective"
+    uniform: ClassVar[bool] = False
+
+    def plan(self, request: Request) -> TiltedPlan:
+        """See :class:`Mechanism`."""
+        return plan_tilted(**{**request.numbers, "ledger": request.ledger})
+
+    def offer(self, request: Request) -> Offer:
+        """See :class:`Mechanism`."""
+        if not math.isfinite(request.constants.M):
+            return declined(self, "the loss has kinks, and the tilt no density there")
+        if request.ledger and request.delta > 0 and not self._counted(request):
+            return declined(self, "a pure price costs more zCDP, which the ledger adds up")
+        try:
+            bought = self.plan(request)
+        except ValueError:
+            return declined(self, "takes a larger epsilon, fewer draws or more rows")
+        why = "a Gaussian tilt" if bought.gaussian else "pure DP"
+        return _offered(self, bought, why=why, hit_rate=bought.hit_rate_bound)
+
+    def _counted(self, request: Request) -> bool:
+        """Whether a ledger with δ adds up what a Gaussian tilt tells."""
+        return request.price_at_order is not None and get_loss(request.loss).outputs == 1
+
+
+class Ellipsoid:
+    """A centre and its Hessian, paid for once; every model near them is free."""
+
+    name: ClassVar[str] = "ellipsoid"
+    instead: ClassVar[str] = ""
+    draws: ClassVar[str] = "a uniform model of a private ellipsoid, one price for any number"
+    # On the ellipsoid, and so on the part of the set that lies in it.
+    uniform: ClassVar[bool] = False
+    why: ClassVar[str] = "a centre and its Hessian are paid for"
+
+    def plan(self, request: Request) -> EllipsoidPlan:
+        """See :class:`Mechanism`."""
+        return plan_ellipsoid(**request.numbers)
+
+    def offer(self, request: Request) -> Offer:
+        """See :class:`Mechanism`."""
+        if not request.delta > 0:
+            return declined(self, "needs delta > 0")
+        if not math.isfinite(request.constants.M):
+            return declined(self, "the loss has kinks, and no Hessian")
+        bought = self.plan(request)
+        return _offered(self, bought, why=self.why, hit_rate=bought.hit_rate_bound)
+
+
+class EllipsoidExact(Ellipsoid):
+    """The ellipsoid, and exact draws on it, each of which is paid for."""
+
+    name: ClassVar[str] = "ellipsoid_exact"
+    draws: ClassVar[str] = "an exact draw on a private ellipsoid"
+    why: ClassVar[str] = "an ellipsoid is paid for, and each draw on it"
+
+    def plan(self, request: Request) -> EllipsoidExactPlan:
+        """See :class:`Mechanism`."""
+        return plan_ellipsoid_exact(**request.numbers)
+
+
+MECHANISMS: dict[str, Mechanism] = {
+    mechanism.name: mechanism
+    for mechanism in (
+        Exact(),
+        ExactBest(),
+        Unthresholded(),
+        Localisation(),
+        Iterated(),
+        Regularised(),
+        Path(),
+        PathAverage(),
+        PathClipped(),
+        Tilted(),
+        Ellipsoid(),
+        EllipsoidExact(),
+    )
+}
+
+
+def _by_the_best(request: Request) -> Plan:
+    # No certificate gains without a ridge and δ, of which a ledger without an order has none left.
+    gains = request.ridge > 0 and request.delta > 0 and request.ledger != ZCDP
+    return plan(**request.numbers, certificate="best" if gains else "oscillation")
+
+
+def _of_the_set(bought: P, request: Request, hit_rate: float) -> P:
+    """Ask of a plan of draws at ψ = 0 how many lie in the set at ψ."""
+    return replace(bought, psi=request.psi, law_psi=0.0, hit_rate_bound=hit_rate)
+
+
+def _offered(mechanism: Mechanism, bought: Plan, **said: Any) -> Offer:
+    return Offer(
+        mechanism.name,
+        mechanism.draws,
+        mechanism.uniform,
+        plan=bought,
+        beta=bought.beta,
+        excess=bought.excess_bound,
+        guarantee=bought.guarantee,
+        **said,
+    )

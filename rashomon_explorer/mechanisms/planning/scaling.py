@@ -1,0 +1,195 @@
+"""What private centres and spreads of the columns cost, and where they are worth it."""
+
+import math
+from dataclasses import dataclass, replace
+
+from rashomon_explorer._utils.formatting import Fact
+from rashomon_explorer.mechanisms.planning.offers import price_at_order
+from rashomon_explorer.privacy.composition import compose
+from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu, zcdp_epsilon, zcdp_rho
+from rashomon_explorer.privacy.guarantee import Guarantee, price_of
+from rashomon_explorer.privacy.notions import approximate, gdp, pure
+
+STATED = "models are of columns mapped by centres and spreads that are released, and paid for"
+
+SHARE = 0.1
+"""Share of the price, ε or μ², that pays for them."""
+
+SHARE_BESIDE = 0.2
+"""Share of ε that pays for them, with half of δ, beside what is (ε, δ)-DP."""
+
+LEAST_ROWS = 1_000
+"""Rows below which they are for whoever asks for them."""
+
+# Largest d/(nμ), or d/(nε), at which they win on simulated tables (docs/benchmarks.md).
+_NOISIEST = {"gaussian": 0.1, "laplace": 0.003}
+_GAUSSIAN_WEIGHT = math.sqrt(0.5)
+_LAPLACE_WEIGHT = 0.5
+_SAFE = 1 - 1e-9  # the sum of both must not exceed the whole by a rounding
+_UP = 1 + 1e-9  # roundings of a mean over the rows
+
+
+@dataclass(frozen=True)
+class ColumnsPlan:
+    """Price and noise of the columns' means and mean squares, in public numbers.
+
+    With u = x/``row_norm``, ‖u‖ ≤ 1, what is released is the mean over the rows of (a·u, u²) plus
+    noise of the same size in every entry. One record moves the mean by at most Δ/n: in length
+    Δ = (2 + a²)/√2, in sum of sizes Δ = 2s(a√d + 2c), c = (√(a²d + 32) − a√d)/8 and s² = 1 − c²
+    (own derivation, docs/theory.md §16); both are attained, whatever d for the length.
+
+    Parameters
+    ----------
+    n, d : int
+        Rows and columns, without the constant.
+    row_norm : float
+        Declared bound of a row.
+    epsilon, delta : float
+        Price of centres, spreads and draws together.
+    ledger : bool, float or "zcdp", default=False
+        Whether the price is to stay within (ε, δ) as a ledger counts it, as for
+        :class:`~rashomon_explorer.mechanisms.planning.Request`.
+    pure : bool, default=False
+        Whether Laplace's noise is wanted also for δ > 0.
+    halved : bool, default=False
+        Whether δ is halved, beside what is (ε, δ)-DP and nothing else: then a fifth of ε pays.
+
+    Examples
+    --------
+    >>> paid = ColumnsPlan(6_000, 30, 2.0, epsilon=1.0, delta=1e-6)
+    >>> round(paid.guarantee.mu, 4), round(paid.noise, 4), round(paid.left, 3)
+    (0.0749, 0.0039, 0.945)
+    """
+
+    n: int
+    d: int
+    row_norm: float
+    epsilon: float
+    delta: float
+    ledger: bool | float | str = False
+    pure: bool = False
+    halved: bool = False
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the noise is Gaussian; for pure DP it is Laplace's."""
+        return self.delta > 0 and not self.pure
+
+    @property
+    def weight(self) -> float:
+        """The factor a of the means, which need less precision than mean squares."""
+        return _GAUSSIAN_WEIGHT if self.gaussian else _LAPLACE_WEIGHT / math.sqrt(self.d)
+
+    @property
+    def sensitivity(self) -> float:
+        """Δ/n, in length for Gaussian noise and in sum of sizes for Laplace's."""
+        if self.gaussian:
+            return (2 + self.weight**2) / math.sqrt(2) / self.n * _UP
+        k = self.weight * math.sqrt(self.d)
+        c = (math.sqrt(k * k + 32) - k) / 8
+        return 2 * math.sqrt(1 - c * c) * (k + 2 * c) / self.n * _UP
+
+    @property
+    def price(self) -> float:
+        """What they cost: μ of Gaussian DP, or ε."""
+        if self.gaussian and self.halved:
+            return _SAFE * gdp_mu(SHARE_BESIDE * self.epsilon, self.delta / 2)
+        if self.gaussian:
+            return math.sqrt(SHARE) * self._budget
+        return SHARE * self.epsilon
+
+    @property
+    def noise(self) -> float:
+        """Deviation of the noise of an entry, or the scale of Laplace's."""
+        return self.sensitivity / self.price
+
+    @property
+    def deviation(self) -> float:
+        """Deviation of the noise of an entry, of either kind."""
+        return self.noise if self.gaussian else math.sqrt(2) * self.noise
+
+    @property
+    def left(self) -> float:
+        """ε at δ, or half of it, that is left for draws whose price adds up alike."""
+        if self.gaussian and self.halved:
+            return (1 - SHARE_BESIDE) * self.epsilon * _SAFE
+        if not self.gaussian:
+            return self.epsilon * _SAFE - self.price
+        mu = _SAFE * math.sqrt(1 - SHARE) * self._budget
+        return zcdp_epsilon(mu**2 / 2, self.delta) if self.ledger else gdp_epsilon(mu, self.delta)
+
+    @property
+    def order(self) -> float | None:
+        """The one order at which the ledger adds up; None where it has none."""
+        found = price_at_order(self.epsilon, self.delta, self.ledger)
+        return None if found is None else found[0]
+
+    @property
+    def left_delta(self) -> float:
+        """δ that is left for the draws; all of it for those whose price adds up alike."""
+        return self.delta / 2 if self.halved else self.delta
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Of centres and spreads by themselves.
+
+        Beside what is (ε, δ)-DP one point of the Gaussian's curve adds up, and not all of it.
+        """
+        if self.gaussian and self.halved:
+            return approximate(SHARE_BESIDE * self.epsilon * _SAFE, self.delta / 2)
+        return gdp(self.price) if self.gaussian else pure(self.price)
+
+    @property
+    def worth_it(self) -> bool:
+        """Whether they win by the rule: enough rows, and noise that is small beside a spread.
+
+        d/(nμ) ≤ 0.1 for δ > 0, d/(nε) ≤ 0.003 for pure DP, and 1,000 rows.
+
+        Examples
+        --------
+        >>> for n in (400, 4_000, 40_000):
+        ...     asked = ColumnsPlan(n, 30, 2.0, 1.0, 1e-6), ColumnsPlan(n, 30, 2.0, 1.0, 0.0)
+        ...     print(*(one.worth_it for one in asked))
+        False False
+        True False
+        True True
+        """
+        most = _NOISIEST["gaussian" if self.gaussian else "laplace"]
+        return self.n >= LEAST_ROWS and self.d <= most * self.n * self._budget
+
+    @property
+    def _budget(self) -> float:
+        """All of μ, or of ε."""
+        if not self.gaussian:
+            return self.epsilon
+        if self.ledger:
+            return math.sqrt(2 * zcdp_rho(self.epsilon, self.delta))
+        return gdp_mu(self.epsilon, self.delta)
+
+    @property
+    def fact(self) -> Fact:
+        """What a plan says of them."""
+        paid = "Gaussian DP" if self.gaussian else "pure DP"
+        whole = price_of(self.epsilon, self.delta)
+        told = f"private centres and spreads, {paid} {self.price:.3g}; all together {whole}"
+        return "columns", told
+
+
+def both_together(paid: ColumnsPlan | None, drawn: Guarantee) -> Guarantee:
+    """Guarantee of centres, spreads and what is drawn from rows that were mapped by them.
+
+    Given the map, which is public, what is done to a row depends on that row alone, so that the
+    draws keep their guarantee, and both add up (adaptive composition, prices fixed beforehand).
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import gdp
+    >>> paid = ColumnsPlan(50_000, 10, 1.0, epsilon=1.0, delta=1e-6)
+    >>> round(both_together(paid, gdp(0.2)).mu ** 2 - 0.2**2 - paid.guarantee.mu**2, 12)
+    0.0
+    """
+    if paid is None or not drawn.holds:
+        return drawn
+    total = compose([paid.guarantee, drawn])
+    stated = tuple(dict.fromkeys((*drawn.assumptions, *total.assumptions, STATED)))
+    return replace(total, assumptions=stated, asked=(paid.epsilon, paid.delta))

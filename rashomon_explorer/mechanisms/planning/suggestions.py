@@ -1,0 +1,345 @@
+"""Suggestions that improve a plan, and warnings about weak ones."""
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+
+from rashomon_explorer._utils.formatting import rounded_down, rounded_up
+from rashomon_explorer.exceptions import LargeDeltaWarning, WeakGuaranteeWarning, users_line
+from rashomon_explorer.mechanisms.bounds.hit_rate import (
+    beta_for_crowded_hit_rate,
+    beta_for_hit_rate,
+)
+from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
+from rashomon_explorer.mechanisms.planning.pricing import affordable_draws, price
+from rashomon_explorer.mechanisms.planning.trees import TreePlan, tree_wishes
+from rashomon_explorer.mechanisms.planning.weakness import weakness
+from rashomon_explorer.privacy.conversions import gdp_epsilon
+
+# A temperature so much colder takes more rows, or a larger price, than there are.
+_BEYOND = 1e12
+_WORTH_WANTING = (0.5, 0.8, 0.9, 0.95, 0.99)
+_RIDGES = (1.0, 0.1, 0.01)
+_SMALLER = 4  # a radius below this part of the one at hand leaves little to choose from
+_MOST = 2.0**40
+_FINE = 1e-4
+_LOWER = "lower the excess loss that is promised"
+_CENTRE = f"More rows, a larger ε, more ridge or a smaller radius {_LOWER}."
+_NEARLY = f"More rows, a larger ε or a smaller radius {_LOWER}."
+_PATH = f"More rows, a larger ε, fewer chains, a smaller radius or ψ = 0 instead of more {_LOWER}."
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One change of a plan that its next better promise would take.
+
+    Attributes
+    ----------
+    words : str
+        "ε = 7.211 for as many draws".
+    setting : str
+        Name of the plan's argument that changes; ``"n"`` for more rows.
+    value : float
+        What it changes to, rounded to the side on which the promise still holds.
+    """
+
+    words: str
+    setting: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Wish:
+    """The next better promise of a plan, and what would buy it, one thing changed at a time.
+
+    Attributes
+    ----------
+    goal : str
+        The promise in words: "80 %".
+    remedies : tuple of Remedy
+        Any one of which is enough; never empty.
+    about : bool
+        Whether they are nearly enough only.
+    """
+
+    goal: str
+    remedies: tuple[Remedy, ...]
+    about: bool = False
+
+    def __str__(self) -> str:
+        """Say all in one sentence."""
+        *first, last = (remedy.words for remedy in self.remedies)
+        takes = "takes about" if self.about else "takes"
+        comma = "" if self.about else ","
+        listed = f"{', '.join(first)}{comma} or {last}" if first else last
+        return f"For {self.goal} it {takes} {listed}."
+
+
+def wishes(planned: Plan | TreePlan, *, ridge: bool = False) -> list[str]:
+    """Say in a sentence what the next better promise would take; nothing where none is better.
+
+    The promise is the hit rate, or, for a set without width, an excess of half of what the model
+    of zeros has at most. A plan by bounded range gets colder in proportion to what changes; one
+    by another certificate is priced again at every change.
+
+    ``ridge`` also looks for a ridge that would do, for exact draws without a ledger and with δ > 0;
+    it takes a second.
+
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
+    >>> print(*wishes(plan(**rows, epsilon=4.0, delta=1e-6, n_draws=20)))
+    For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, \
+ψ = 0.03372, or radius = 2.372.
+    """
+    if isinstance(planned, TreePlan):
+        return tree_wishes(planned)
+    found = wish(planned, ridge=ridge)
+    if found is not None:
+        return [str(found)]
+    if planned.along_path:
+        return [_PATH if _path_shortfall(planned) is None else _NEARLY]
+    if planned.centre_excess is not None:
+        return [_CENTRE]
+    if planned.by_excess:
+        return [_NEARLY]
+    wanted = _wanted(planned) if planned.columns is None else None
+    if wanted is None or not 0 < planned.beta < math.inf:
+        return []
+    if not wanted[1] < _BEYOND * planned.beta:
+        return []
+    return [f"For {wanted[0]} it takes a β of {wanted[1]:,.0f}."]
+
+
+def wish(planned: Plan | TreePlan, *, ridge: bool = False) -> Wish | None:
+    """Find what the next better promise would take; None where none is better, or none is known.
+
+    Each remedy names a setting and its number; ``ridge`` is as for :func:`wishes`.
+
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
+    >>> found = wish(plan(**rows, epsilon=4.0, delta=1e-6, n_draws=20))
+    >>> found.goal, [(one.setting, one.value) for one in found.remedies[:3]]
+    ('80 %', [('epsilon', 7.211), ('n_draws', 7.0), ('n', 84300.0)])
+    """
+    if isinstance(planned, TreePlan):
+        return None
+    if planned.along_path:
+        return _of_a_path(planned)
+    if planned.centre_excess is not None:
+        return None
+    wanted = _wanted(planned) if planned.columns is None else None
+    if wanted is None or not 0 < planned.beta < math.inf:
+        return None
+    told, beta = wanted
+    law = PublicLaw.of(planned)
+    if not beta < _BEYOND * planned.beta:
+        return None
+    if planned.by_bounded_range:
+        ways = _by_range(planned, beta, law)
+    elif law is not None:
+        ways = _by_search(planned, beta, law)
+    else:
+        return None
+    if ridge and law is not None:
+        ways += _by_ridge(planned, beta, law)
+    return Wish(told, tuple(ways))
+
+
+def _of_a_path(planned: Plan) -> Wish | None:
+    """Find what would make its promise less than the loss of a model of zeros, about.
+
+    At ψ = 0 the promise is nearly RΔ√(kp)/μ, and Δ is proportional to 1/n.
+    """
+    short = _path_shortfall(planned)
+    if short is None or planned.radius is None or not 1 < short < _BEYOND:
+        return None
+    cost = rounded_up(gdp_epsilon(planned.guarantee.mu * short, planned.delta))
+    ways = [Remedy(f"ε = {cost}", "epsilon", float(cost)), _rows(planned.n * short)]
+    if short < _SMALLER:
+        ways.append(_radius(planned.radius / short))
+    return Wish("less than that", tuple(ways), about=True)
+
+
+def _path_shortfall(planned: Plan) -> float | None:
+    """How many times what it promises is the loss of a model of zeros; None where not known."""
+    nothing, mu = planned.zero_loss, planned.guarantee.mu
+    if planned.drawn_psi > 0 or nothing is None or planned.radius is None or mu is None:
+        return None
+    return planned.weighed_excess / nothing
+
+
+def _rows(count: float) -> Remedy:
+    return Remedy(f"{math.ceil(count):,} rows", "n", float(math.ceil(count)))
+
+
+def _radius(radius: float) -> Remedy:
+    told = rounded_down(radius)
+    return Remedy(f"radius = {told}", "radius", float(told))
+
+
+def _wanted(planned: Plan) -> tuple[str, float] | None:
+    """Say the next better promise in words, and the temperature that it takes."""
+    if planned.psi == 0:
+        if planned.zero_loss is None or planned.excess_bound <= planned.zero_loss / 2:
+            return None
+        half = planned.zero_loss / 2
+        return f"an excess of {rounded_up(half)}", planned.p / half
+    rate = next((rate for rate in _WORTH_WANTING if rate > planned.hit_rate_bound), None)
+    if rate is None:
+        return None
+    cold_enough = beta_for_crowded_hit_rate if planned.law_psi == 0 else beta_for_hit_rate
+    return f"{100 * rate:.0f} %", cold_enough(planned.p, planned.psi, rate)
+
+
+def _by_range(planned: Plan, beta: float, law: PublicLaw | None) -> list[Remedy]:
+    colder = beta / planned.beta
+    eta = planned.eta * colder
+    cost = price(eta, planned.n_draws, ledger=planned.ledger).epsilon(planned.delta)
+    fewer = affordable_draws(planned.epsilon, planned.delta, eta, ledger=planned.ledger)
+    ways = [*_costs(planned, cost, fewer), _rows(planned.n * colder)]
+    ways += _wider(planned, colder)
+    if law is not None:
+        ways += _smaller(
+            law, lambda k: law.wider(1 / k, "radius").constants.priced_osc * beta <= planned.eta
+        )
+    return ways
+
+
+def _by_search(planned: Plan, beta: float, law: PublicLaw) -> list[Remedy]:
+    def affords(changed: PublicLaw) -> bool:
+        colder = beta * law.psi / changed.psi if law.psi else beta
+        paid = changed.prices(planned).guarantee(colder, planned.n_draws)[1]
+        return paid.epsilon(planned.delta) <= planned.epsilon
+
+    prices = law.prices(planned)
+    cost = prices.guarantee(beta, planned.n_draws)[1].epsilon(planned.delta)
+    ways = _costs(planned, cost, prices.most_draws(planned.epsilon, beta))
+    rows = _least_factor(lambda k: affords(law.wider(k, "n")))
+    ways += [] if rows is None else [_rows(law.n * rows)]
+    width = _least_factor(lambda k: affords(law.wider(k, "psi"))) if law.psi else None
+    if planned.law_psi == 0:  # whose price does not know of the set
+        width = beta / planned.beta
+    ways += [] if width is None else _wider(planned, width)
+    return ways + _smaller(law, lambda k: affords(law.wider(1 / k, "radius")))
+
+
+def _by_ridge(planned: Plan, beta: float, law: PublicLaw) -> list[Remedy]:
+    """Find a ridge, the round one of the least that do; the largest is tried first."""
+    if planned.ledger or planned.delta == 0:
+        return []
+    found = None
+    for ridge in _RIDGES:
+        paid = replace(law, ridge=ridge).prices(planned).guarantee(beta, planned.n_draws)[1]
+        if ridge <= law.ridge or paid.epsilon(planned.delta) > planned.epsilon:
+            break
+        found = ridge
+    if found is None:
+        return []
+    return [Remedy(f"ridge = {found:g} with exact draws", "ridge", found)]
+
+
+def _costs(planned: Plan, cost: float, fewer: int) -> list[Remedy]:
+    many = "as many draws" if planned.n_draws > 1 else "the draw"
+    told = rounded_up(cost)
+    ways = [Remedy(f"ε = {told} for {many}", "epsilon", float(told))]
+    if 0 < fewer < planned.n_draws:
+        words = f"{fewer:,} draw{'s' if fewer > 1 else ''} for the same ε"
+        ways.append(Remedy(words, "n_draws", float(fewer)))
+    return ways
+
+
+def _wider(planned: Plan, factor: float) -> list[Remedy]:
+    """Say a threshold that does, unless the model of zeros would be within it."""
+    psi = planned.psi * factor
+    useful = 0 < psi < (planned.zero_loss or math.inf)
+    told = rounded_up(psi)
+    return [Remedy(f"ψ = {told}", "psi", float(told))] if useful else []
+
+
+def _smaller(law: PublicLaw, affords: Callable[[float], bool]) -> list[Remedy]:
+    """Say a radius that does, unless it is so small that little is left to choose from."""
+    factor = _least_factor(affords, _SMALLER)
+    return [] if factor is None else [_radius(law.radius / factor)]
+
+
+def _least_factor(affords: Callable[[float], bool], most: float = _MOST) -> float | None:
+    """Least factor above 1 that is afforded, a hair above it; None if ``most`` is not."""
+    if not affords(most):
+        return None
+    low, high = 1.0, 2.0
+    while high < most and not affords(high):
+        low, high = high, 2 * high
+    high = min(high, most)
+    while high / low > 1 + _FINE:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if affords(middle) else (middle, high)
+    return high
+
+
+# A context variable and not a filter of warnings: those are one list for all threads.
+_SAID: ContextVar[bool] = ContextVar("_SAID", default=False)
+
+
+def warn_if_weak(planned: Plan | TreePlan, what: str) -> None:
+    """Warn of a plan that promises next to nothing, with what would promise more.
+
+    ``what`` is what is weak, such as ``"this plan"``; silent where a caller says it elsewhere.
+
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
+    >>> warn_if_weak(plan(**rows, epsilon=1.0), "this plan")
+    """
+    why = "" if is_said_elsewhere() else weakness(planned)
+    if why:
+        told = " ".join([f"{what} promises little: {why}.", *wishes(planned)])
+        warnings.warn(told, WeakGuaranteeWarning, stacklevel=users_line())
+
+
+def warn_of_large_delta(delta: float, n: int) -> None:
+    """Warn where delta is at least 1/n; silent where a caller shows a plan's weakness itself.
+
+    >>> warn_of_large_delta(1e-6, 10_000)
+    """
+    if delta * n >= 1 and not is_said_elsewhere():
+        warnings.warn(
+            f"delta={delta:g} is at least 1/n={1 / n:.2g}: it allows a mechanism to publish the "
+            f"record of one person in {n:,}. Choose delta far below 1/n, such as "
+            f"{min(1e-6, 0.01 / n):.0e}, or 0",
+            LargeDeltaWarning,
+            stacklevel=users_line(),
+        )
+
+
+@contextmanager
+def said_elsewhere() -> Iterator[None]:
+    """Keep weak plans from warning, in this thread: whoever asks shows :func:`weakness` itself.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> with said_elsewhere():
+    ...     weak = plan(100, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
+    >>> weakness(weak) != ""
+    True
+    """
+    before = _SAID.set(True)
+    try:
+        yield
+    finally:
+        _SAID.reset(before)
+
+
+def is_said_elsewhere() -> bool:
+    """Whether :func:`said_elsewhere` is in force.
+
+    Examples
+    --------
+    >>> with said_elsewhere():
+    ...     inside = is_said_elsewhere()
+    >>> inside, is_said_elsewhere()
+    (True, False)
+    """
+    return _SAID.get()

@@ -1,0 +1,316 @@
+"""What a budget buys of draws from a class of sparse trees, without reading a row."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rashomon_explorer._utils.formatting import Fact, Shown, hit_rate_text, rounded_up
+from rashomon_explorer._utils.validation import (
+    check_count,
+    check_epsilon,
+    check_nonnegative,
+    check_share,
+)
+from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, price
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weakness
+from rashomon_explorer.privacy.guarantee import Guarantee, price_of
+
+_WEIGHTS = 2.0**-38  # relative error of a weight: 40 bits, and the exponential's own
+_ENERGY = 2.0**-50  # of an energy, as a share of β times the largest loss
+_WORTH = 0.9
+
+
+@dataclass(frozen=True, repr=False)
+class TreePlan(Shown):
+    """Draws of sparse trees: price and promise, known before the rows are touched.
+
+    Parameters
+    ----------
+    n : int
+        Rows.
+    log_size : float
+        Natural logarithm of the number of trees.
+    most_leaves, n_labels : int
+        Of a tree of the class.
+    psi : float
+        Rashomon threshold, in shares of the rows.
+    leaf_penalty : float
+        Loss of a leaf.
+    epsilon, delta : float
+        Total price of all draws.
+    n_draws : int
+        Draws bought.
+    eta : float
+        Bounded range of one draw, rounding included, and so its ε by itself.
+    beta : float
+        Inverse temperature.
+    law_psi : float
+        Threshold of the law that is drawn from, at most ψ.
+    hit_rate_bound : float
+        A draw lies within ψ with at least this probability, whatever the rows.
+    excess_bound : float
+        Expected excess loss of a draw is at most this.
+    guarantee : Guarantee
+        All draws composed.
+    ledger : bool, default=False
+        Whether the price is what a ledger charges.
+    max_depth : int or None, default=None
+        Most questions on a path, where that was declared.
+    questions : tuple of (str, float or None), default=()
+        The yes-or-no features, where they are known: a column and the threshold that it is compared
+        with, None for a column of 0 and 1.
+    asked_hit_rate : float, default=0.9
+        What was to be promised.
+    costs : tuple of tuple of int, default=()
+        What errors cost, a row for each class; empty where all cost the same.
+    """
+
+    n: int
+    log_size: float
+    most_leaves: int
+    n_labels: int
+    psi: float
+    leaf_penalty: float
+    epsilon: float
+    delta: float
+    n_draws: int
+    eta: float
+    beta: float
+    law_psi: float
+    hit_rate_bound: float
+    excess_bound: float
+    guarantee: Guarantee
+    ledger: bool = False
+    max_depth: int | None = None
+    questions: tuple[tuple[str, float | None], ...] = ()
+    asked_hit_rate: float = _WORTH
+    costs: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def by_excess(self) -> bool:
+        """Whether an excess is all that is promised: never."""
+        return False
+
+    @property
+    def centre_excess(self) -> float | None:
+        """Draws are around no centre."""
+        return None
+
+    @property
+    def of_exact_draws(self) -> bool:
+        """Whether the bounds of exact draws of *linear* models hold: not of trees, by their own."""
+        return False
+
+    @property
+    def sampler(self) -> str:
+        """Name of the way that it plans."""
+        return "counted_trees"
+
+    @property
+    def weighed_excess(self) -> float:
+        """Expected excess loss: of the loss itself, which nothing clips."""
+        return self.excess_bound
+
+    @property
+    def zero_loss(self) -> float | None:
+        """What the better of the constant trees loses at most, its leaf aside."""
+        return 1 - 1 / self.n_labels
+
+    def hit_rate(self, psi: float) -> float:
+        """Guaranteed probability that a draw lies within another ψ.
+
+        Parameters
+        ----------
+        psi : float
+        """
+        check_nonnegative(psi=psi)
+        return _promise(self.log_size, self.beta, psi - self.law_psi)
+
+    def _title(self) -> str:
+        draws = f"{self.n_draws:,} draw{'' if self.n_draws == 1 else 's'}"
+        return f"TreePlan: {draws} on {self.n:,} rows, of e^{self.log_size:.1f} trees"
+
+    def _facts(self) -> list[Fact]:
+        hits = f"≥ {hit_rate_text(self.hit_rate_bound)} within ψ = {self.psi:g}"
+        weak = weakness(self)
+        return [
+            ("hit rate", hits if has_hit_rate(self) else "none can be promised"),
+            ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
+            ("price", price_of(self.epsilon, self.delta)),
+            ("law", f"share of errors, β = {self.beta:,.0f}, threshold {self.law_psi:.4g}"),
+            *([("but", weak)] if weak else []),
+        ]
+
+
+def plan_trees(
+    n: int,
+    *,
+    log_size: float,
+    most_leaves: int,
+    n_labels: int = 2,
+    psi: float,
+    leaf_penalty: float = 0.0,
+    epsilon: float,
+    delta: float = 0.0,
+    n_draws: int = 1,
+    hit_rate: float = _WORTH,
+    walk_rounding: float = 0.0,
+    ledger: bool = False,
+    max_depth: int | None = None,
+    questions: Sequence[tuple[str, float | None]] = (),
+    costs: Sequence[Sequence[int]] = (),
+) -> TreePlan:
+    """Plan draws of trees from public numbers.
+
+    One row moves the share of errors of every tree by 1/n at most, so that a draw at β has a
+    bounded range of 2β/n (docs/theory.md §14). With T trees in the class, and a law whose
+    threshold is s ≤ ψ, P(within ψ) ≥ 1/(1 + (T − 1)·e^(−β(ψ − s))): the law is as wide, s as large,
+    as ``hit_rate`` allows; where that cannot be promised at all, s = 0, which promises most.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    log_size : float
+        Natural logarithm of the number of trees in the class.
+    most_leaves, n_labels : int
+        Of a tree of the class.
+    psi : float
+        Rashomon threshold ≥ 0.
+    leaf_penalty : float, default=0.0
+        Reads no row, and changes no price.
+    epsilon, delta : float
+        Budget of all draws together.
+    n_draws : int, default=1
+    hit_rate : float, default=0.9
+        What is to be promised, in [0, 1); 0 draws at the threshold ψ itself.
+    walk_rounding : float, default=0.0
+        Relative error of counts, where they are not whole numbers.
+    ledger : bool, default=False
+        Whether the price is to be what a ledger charges.
+    max_depth, questions, costs
+        As :class:`TreePlan` has them, for whoever reads the plan: no number here depends on them.
+
+    Returns
+    -------
+    TreePlan
+        Temperature, price and promise.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, or the budget is spent by rounding alone.
+
+    Examples
+    --------
+    >>> bought = plan_trees(6907, log_size=14.6, most_leaves=5, psi=0.02, epsilon=0.25)
+    >>> round(bought.beta), round(bought.hit_rate_bound, 3)
+    (863, 0.9)
+    >>> round(bought.hit_rate(0.05), 3)
+    1.0
+    """
+    check_count(n=n, most_leaves=most_leaves, n_draws=n_draws)
+    check_nonnegative(psi=psi, leaf_penalty=leaf_penalty, log_size=log_size)
+    check_epsilon(epsilon)
+    check_share(hit_rate=hit_rate)
+    affordable = affordable_eta(epsilon, delta, n_draws, ledger=ledger)
+    beta = coldest(affordable, n, psi, leaf_penalty * most_leaves, walk_rounding)
+    law_psi = _law_psi(log_size, beta, psi, hit_rate)
+    excess = law_psi + log_size / beta + _beyond(log_size) * (1 + leaf_penalty * most_leaves)
+    return TreePlan(
+        n=int(n),
+        log_size=float(log_size),
+        most_leaves=int(most_leaves),
+        n_labels=int(n_labels),
+        psi=float(psi),
+        leaf_penalty=float(leaf_penalty),
+        epsilon=float(epsilon),
+        delta=float(delta),
+        n_draws=int(n_draws),
+        eta=affordable,
+        beta=beta,
+        law_psi=law_psi,
+        hit_rate_bound=_promise(log_size, beta, psi - law_psi),
+        excess_bound=min(excess, 1 + leaf_penalty * most_leaves),
+        guarantee=price(affordable, n_draws, ledger=ledger),
+        ledger=ledger,
+        max_depth=max_depth,
+        questions=tuple((str(name), threshold) for name, threshold in questions),
+        asked_hit_rate=float(hit_rate),
+        costs=tuple(tuple(int(cost) for cost in row) for row in costs),
+    )
+
+
+def coldest(eta: float, n: int, psi: float, leaves_loss: float, walk_rounding: float) -> float:
+    """Largest β at which a draw has bounded range η, what rounding may add to it included.
+
+    A weight that is off by a factor e^(±r) on either table widens the range by 4r, and
+    r = 2⁻³⁸ + β·(largest loss)·2⁻⁵⁰ + what the walk adds.
+
+    >>> 0.9999 < coldest(2.0, 100, 0.1, 0.0, 0.0) / 100 < 1
+    True
+    """
+    left = eta - 4 * (_WEIGHTS + walk_rounding)
+    if left <= 0:
+        raise ValueError(
+            f"η = {eta:.3g} a draw is less than rounding may tell: take a larger ε or fewer draws"
+        )
+    return left / (2 / n + 4 * (1 + psi + leaves_loss) * _ENERGY)
+
+
+def energy_cap(log_size: float) -> float:
+    """Largest energy of the law: what all trees beyond may weigh together is below e^(−20).
+
+    >>> energy_cap(14.6)
+    34.6
+    """
+    return min(log_size + 20.0, 250 * math.log(2))
+
+
+def tree_wishes(planned: TreePlan) -> list[str]:
+    """Say which price would promise nine draws of ten; nothing where that is promised already.
+
+    >>> tree_wishes(plan_trees(500, log_size=14.6, most_leaves=5, psi=0.02, epsilon=0.25))
+    ['ε = 3.36 would promise 90 %.']
+    """
+    wanted = _epsilon_for(planned, _WORTH)
+    if planned.hit_rate_bound >= _WORTH - 1e-6 or not wanted < math.inf:
+        return []
+    return [f"ε = {rounded_up(wanted)} would promise 90 %."]
+
+
+def _epsilon_for(planned: TreePlan, wanted: float) -> float:
+    """Price at which a hit rate would be promised, at the threshold 0."""
+    if planned.psi == 0:
+        return math.inf
+    beta = (planned.log_size + math.log(wanted / (1 - wanted))) / planned.psi
+    return price(2 * beta / planned.n, planned.n_draws, ledger=planned.ledger).epsilon(
+        planned.delta
+    )
+
+
+def _law_psi(log_size: float, beta: float, psi: float, hit_rate: float) -> float:
+    """Largest threshold s at which the hit rate is promised, from 0 to ψ."""
+    if hit_rate == 0:
+        return float(psi)
+    if hit_rate == 1:
+        return 0.0
+    needed = (_log_others(log_size) + math.log(hit_rate / (1 - hit_rate))) / beta
+    return max(0.0, min(float(psi), psi - needed))
+
+
+def _promise(log_size: float, beta: float, above: float) -> float:
+    """1/(1 + (T − 1)·e^(−β·above)): the best tree weighs 1, and each tree beyond ψ less."""
+    energy = min(beta * max(0.0, above), energy_cap(log_size))
+    lost = _log_others(log_size) - energy
+    return 0.0 if lost > 700 else (1 - 1e-9) / (1 + math.exp(lost))
+
+
+def _log_others(log_size: float) -> float:
+    """log(T − 1), or −∞ for a class of one tree."""
+    return log_size + math.log1p(-math.exp(-log_size)) if log_size > 0 else -math.inf
+
+
+def _beyond(log_size: float) -> float:
+    """Most probability of all trees beyond the cap together."""
+    return math.exp(min(0.0, log_size - energy_cap(log_size)))

@@ -1,0 +1,108 @@
+"""When public numbers promise so little that draws may be useless."""
+
+import math
+from typing import Protocol
+
+from rashomon_explorer._utils.formatting import hit_rate_text, rounded_up
+
+WEAK_HIT_RATE = 0.2
+"""Guaranteed hit rate below which a plan, a fit, a release and a report say so."""
+
+
+class Promise(Protocol):
+    """What a plan promises: all that its weakness is read from."""
+
+    @property
+    def psi(self) -> float:
+        """Rashomon threshold."""
+
+    @property
+    def beta(self) -> float:
+        """Inverse temperature."""
+
+    @property
+    def by_excess(self) -> bool:
+        """Whether an excess is all that is promised, and no hit rate."""
+
+    @property
+    def hit_rate_bound(self) -> float:
+        """Guaranteed hit rate."""
+
+    @property
+    def excess_bound(self) -> float:
+        """Bound of the expected excess loss."""
+
+    @property
+    def zero_loss(self) -> float | None:
+        """What the loss of a model of zeros is at most, where it is known."""
+
+    @property
+    def centre_excess(self) -> float | None:
+        """Bound of the expected excess of a model around which all draws lie, if around one."""
+
+
+def weakness(planned: Promise) -> str:
+    """Say in a sentence why a plan may buy nothing of use; empty where it promises enough.
+
+    With ψ > 0 a plan is weak if its guaranteed hit rate is below .2. A set without width, and a
+    path, have no hit rate: there a plan is weak if its excess bound is no less than the loss of
+    the model that is all zeros, so that what is promised of a draw could be had without data.
+    Draws around a centre, of which no hit rate is proved, are weak if the centre itself is not
+    known to lie in the set on average.
+
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> rows = {"p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "epsilon": 1.0}
+    >>> weakness(plan(50_000, **rows))
+    ''
+    >>> from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+    >>> with said_elsewhere():
+    ...     weak = plan(500, **rows)
+    >>> print(weakness(weak))
+    at least 0% of the draws are within ψ = 0.02 of the least loss, and no more \
+is promised: they may lie far outside the Rashomon set
+    """
+    if planned.centre_excess is not None and not planned.hit_rate_bound:
+        return _off_centre(planned.centre_excess, planned.psi)
+    if not has_hit_rate(planned):
+        return _no_better_than_nothing(planned)
+    if planned.hit_rate_bound >= WEAK_HIT_RATE:
+        return ""
+    return (
+        f"at least {hit_rate_text(planned.hit_rate_bound)} of the draws are within "
+        f"ψ = {planned.psi:g} of the least loss, and no more is promised: they may lie far outside "
+        "the Rashomon set"
+    )
+
+
+def has_hit_rate(planned: Promise) -> bool:
+    """Whether it can promise a hit rate: ψ > 0, no excess alone; around a centre, proved."""
+    unproved = planned.centre_excess is not None and not planned.hit_rate_bound
+    return planned.psi > 0 and not planned.by_excess and not unproved
+
+
+def _off_centre(excess: float, psi: float) -> str:
+    if excess <= psi or psi == 0:
+        return ""
+    return (
+        f"the loss of the model that all draws are around exceeds the least by up to "
+        f"{rounded_up(excess)} on average, more than ψ = {psi:g}: they may lie far outside the "
+        "Rashomon set"
+    )
+
+
+def _no_better_than_nothing(planned: Promise) -> str:
+    nothing = planned.zero_loss
+    unknown = not math.isfinite(planned.beta) and not planned.by_excess
+    if nothing is None or unknown or _promised_excess(planned) < nothing:
+        return ""
+    of = "" if math.isfinite(planned.excess_bound) else ", its slopes clipped,"
+    most = rounded_up(_promised_excess(planned))
+    return (
+        f"the loss of a draw{of} exceeds the least by up to {most} on average, and a model of "
+        f"zeros has at most {rounded_up(nothing)}: the draws may be no better than it"
+    )
+
+
+def _promised_excess(planned: Promise) -> float:
+    """Bound of what is promised instead, of a clipped loss, where nothing is of the loss itself."""
+    return float(getattr(planned, "weighed_excess", planned.excess_bound))

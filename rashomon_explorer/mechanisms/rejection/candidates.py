@@ -1,0 +1,192 @@
+"""Models that passed everything that costs no look at the rows, kept until they are needed."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.randomness import generator
+from rashomon_explorer.exceptions import EnvelopeError
+from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Tangent
+from rashomon_explorer.mechanisms.rejection.plane import plane_proposals
+from rashomon_explorer.mechanisms.rejection.proposals import (
+    Proposal,
+    RadialProposal,
+    UniformProposal,
+    tightest_proposal,
+)
+from rashomon_explorer.mechanisms.rejection.quadratic_minorant import SAMPLE, least_bowl
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.losses.chunked import kind_of
+from rashomon_explorer.problem.lower_bounds import has_envelope
+from rashomon_explorer.problem.lower_bounds.quadratic import BOWLS
+from rashomon_explorer.problem.lower_bounds.quartic import Expandable, Minimised, ShiftedBound
+from rashomon_explorer.problem.lower_bounds.smooth import LARGEST_SPECTRUM
+
+Floor = Callable[[FloatArray], FloatArray]
+
+_PROPOSAL_CELLS = 2**17  # proposals × parameters made at once
+_ROUNDING = 1e-6
+_PILOT = 512
+_SURE = 4.0  # models kept, after which a share is known well enough
+_FEW = 20  # draws: as many as a fit makes, by default
+_SEARCH = 8  # steps and looks along a line that a search for a bowl usually takes
+_PARABOLAS, _LAWS = 300, 2 * 10**6  # operations for a row's parabolas, and for a bowl's laws
+MOST_AHEAD = 8192  # proposals made at once, and so at most that many not judged yet
+_MOST_CHUNKS = 16  # so that refusals, too, leave a Stop button alive
+
+
+class Candidates:
+    """A stream of independent models with density exp(−energy of a certified floor)."""
+
+    def __init__(self, target: GibbsTarget) -> None:
+        self._target = target
+        under = plane_proposals(target)
+        # With the uniform law among them the mass is at most the domain's volume, whatever the
+        # rows: a public bound of how often a proposal is kept (docs/theory.md §3).
+        made: list[Proposal] = [*under, UniformProposal(target)]
+        self._proposal = min(made, key=lambda one: one.log_mass)
+        self._floors: list[Floor] = [plane.floor for plane in under]
+        self._sharper: Floor | None = None
+        kept = kept_share(target, self._proposal)
+        if bowl_pays(target, kept):
+            self._add(bowl := least_bowl(target, under[0].plane), bowl.floor)
+            kept = kept_share(target, self._proposal)
+        if envelope_pays(target, kept):
+            self._add_envelopes(Envelope.of(target))
+        self._chunk = int(np.clip(_PROPOSAL_CELLS // target.problem.p, 256, MOST_AHEAD))
+        self._theta = np.empty((target.problem.p, 0))
+        self._floor = np.empty(0)
+
+    def _add(self, proposal: Proposal, floor: Floor) -> None:
+        """Thin by one more floor, and propose from the law below it if that has less mass."""
+        self._floors.append(floor)
+        self._proposal = min([self._proposal, proposal], key=lambda one: one.log_mass)
+
+    def _add_envelopes(self, envelope: Envelope) -> None:
+        found = tightest_proposal(self._target, envelope)
+        self._add(found, partial(envelope.floor, pad=found.pad))
+        self._sharper = envelope.sharper_floor
+        shifted = _shifted(self._target, envelope)
+        if shifted is not None:
+            pad = shifted.least_pad
+            radial = RadialProposal(self._target, shifted, pad)
+            self._add(radial, partial(shifted.floor, pad=pad))
+            self._sharper = shifted.sharper_floor
+
+    def take(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, int]:
+        """Up to ``size`` models (p, k), perhaps none, their floors (k,), and the number proposed.
+
+        Makes a bounded number of proposals, so that it returns soon.
+        """
+        proposed = 0
+        while len(self._floor) < size and proposed < _MOST_CHUNKS * self._chunk:
+            self._propose(rng)
+            proposed += self._chunk
+        taken = self._theta[:, :size], self._floor[:size], proposed
+        self._theta, self._floor = self._theta[:, size:], self._floor[size:]
+        return taken
+
+    def _propose(self, rng: np.random.Generator) -> None:
+        target = self._target
+        theta, energy = self._proposal.draw(self._chunk, rng)
+        floor = np.max([floor(theta) for floor in self._floors], axis=0)
+        _check_above(energy, target.energy(floor))
+        keep = accepted(energy - target.energy(floor), rng)
+        theta, floor = theta[:, keep], floor[keep]
+        if self._sharper is not None:
+            sharper = np.maximum(self._sharper(theta), floor)
+            keep = accepted(target.energy(floor) - target.energy(sharper), rng)
+            theta, floor = theta[:, keep], sharper[keep]
+        self._theta = np.hstack([self._theta, theta])
+        self._floor = np.concatenate([self._floor, floor])
+
+
+def kept_share(target: GibbsTarget, proposal: Proposal) -> float:
+    """Share of a proposal's models that the loss would keep, by a few that are thrown away.
+
+    Whatever is chosen by it, the draws have the same law.
+    """
+    rng, kept, made = generator(0), 0.0, 0
+    while made < _PILOT and kept < _SURE:
+        theta, energy = proposal.draw(_PILOT // 8, rng)
+        made += _PILOT // 8
+        if len(energy):
+            excess = np.maximum(target.excess(theta), 0.0)
+            kept += float(np.exp(np.minimum(energy - target.energy(excess), 0.0)).sum())
+    return kept / made
+
+
+def bowl_pays(target: GibbsTarget, kept: float) -> bool:
+    """Whether a bowl costs less than looking at the rows where a share ``kept`` is kept.
+
+    A bowl takes second moments of the rows, and a search on some of them.
+    """
+    problem = target.problem
+    n, p = problem.n, problem.p
+    if p < 2 or kind_of(problem.evaluator().loss) not in BOWLS:
+        return False
+    passes = n + _SEARCH * min(n, SAMPLE)
+    return _looks(n, p) > kept * (passes * (p**2 + _PARABOLAS) + _SEARCH**2 * (p**3 + _LAWS))
+
+
+def envelope_pays(target: GibbsTarget, kept: float) -> bool:
+    """Whether an envelope costs less than looking at the rows where a share ``kept`` is kept.
+
+    An envelope takes moments of order four of the rows, which is dear with many columns and
+    useless where the law is hot; a loss with kinks, or of a user's own, has none.
+    """
+    problem = target.problem
+    if not has_envelope(problem.evaluator().loss) or not math.isfinite(problem.constants.M):
+        return False
+    pairs = min(problem.p, LARGEST_SPECTRUM) * (min(problem.p, LARGEST_SPECTRUM) + 1) / 2
+    return _looks(problem.n, problem.p) > kept * (problem.n * pairs**2 + pairs**3)
+
+
+def _looks(n: int, p: int) -> float:
+    """Operations of looking at the rows for a few models."""
+    return float(_FEW * n * p)
+
+
+def _shifted(target: GibbsTarget, envelope: Envelope) -> Envelope | None:
+    """Envelope around the middle of the models that are drawn, where the loss has one."""
+    bound, problem = envelope.bound, target.problem
+    if not isinstance(bound, Expandable) or bound.expansion is None:
+        return None
+    pad, middle = envelope.least_pad, envelope.centre
+    whiten = envelope.vectors / np.sqrt(envelope.curvature + pad)
+    known = Minimised(middle, problem.minimum.value, problem.ridge, envelope.tangent, pad, whiten)
+    shifted = ShiftedBound.of(bound.expansion, known, target.psi + problem.p / (2 * target.beta))
+    zero = np.zeros(problem.p)
+    return replace(
+        envelope,
+        centre=shifted.centre,
+        vectors=shifted.vectors,
+        curvature=shifted.curvature,
+        bound=shifted,
+        tangent=Tangent(0.0, zero, 0.0, zero, 0.0, 0.0),
+        longest_step=envelope.longest_step + float(np.linalg.norm(shifted.centre - middle)),
+    )
+
+
+def accepted(log_ratio: FloatArray, rng: np.random.Generator) -> Mask:
+    """Whether each of K independent coins with log probability ``log_ratio`` (K,) ≤ 0 comes up.
+
+    Examples
+    --------
+    >>> accepted(np.array([0.0, -np.inf]), np.random.default_rng(0)).tolist()
+    [True, False]
+    """
+    return np.asarray(np.log1p(-rng.random(len(log_ratio))) <= log_ratio)
+
+
+def _check_above(proposed: FloatArray, certified: FloatArray) -> None:
+    """Refuse a proposal that lies below the law it is thinned to, by more than rounding."""
+    if (proposed > certified + _ROUNDING * (1 + certified)).any():
+        raise EnvelopeError(
+            "a proposal's energy lies above the certified one: the draws would not be exact; "
+            "please report the problem's n, p, domain and settings"
+        )

@@ -1,0 +1,217 @@
+"""Tangents and envelopes of the target."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer.mechanisms.rejection.neighbourhood import parts
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.lower_bounds import ExcessBound, excess_bound
+from rashomon_explorer.problem.problem import Problem
+
+_ON_SPHERE = 1e-6
+_MOST_LEFT = 10  # in units of the minimum's tolerance, which is a millionth of the oscillation
+
+
+@dataclass(frozen=True)
+class Tangent:
+    """The linear part of the loss at a minimiser θ*, split by the domain.
+
+    With a ball ‖θ − c‖ ≤ R among the sets whose intersection the domain is, and λ ≥ 0,
+
+        ∇L(θ*)·h = pull·h + ½λ‖h‖² + ½λ(R² − ‖θ − c‖²) − left,   h = θ − θ*,
+
+    with pull = ∇L(θ*) + λ(θ* − c) and left = ½λ(R² − ‖θ* − c‖²): an identity, for every λ. At a
+    minimiser pull·h ≥ 0 on the domain; ``gap`` bounds how far below 0 it is, by the support
+    functions of the sets, whatever found θ* and λ.
+    """
+
+    multiplier: float  # λ, 0 without a ball or where it does not bind
+    centre: FloatArray  # (p,): c
+    radius: float  # R
+    pull: FloatArray  # (p,)
+    gap: float  # upper bound of max −pull·h over the domain
+    # upper bound of what the identity loses at a minimiser off the sphere; for a ball alone, where
+    # the pull is left out, of that too
+    left: float
+
+    @classmethod
+    def of(cls, problem: Problem) -> "Tangent":
+        """Tangent at the certified minimum of a problem (curator: reads private rows)."""
+        minimum, domain = problem.minimum, problem.domain
+        zero = np.zeros(problem.p)
+        if isinstance(domain, Ball):
+            # Its pull is rounding, and the minimum's slack allows for it.
+            return cls(minimum.multiplier, zero, domain.radius, zero, 0.0, minimum.slack)
+        gradient = problem.value_and_gradient(minimum.theta[:, None])[1][:, 0]
+        worst = _MOST_LEFT * problem.constants.gap_tolerance
+        for ball, centre in _binding_balls(problem):
+            bent = _bent(problem, gradient, centre, ball.radius)
+            if bent.gap + bent.left <= worst:
+                return bent
+        gap = _gap(problem, gradient)
+        if gap > worst:
+            whole = problem.domain.support(-gradient[:, None])[0] + gradient @ minimum.theta
+            gap = min(gap, max(float(whole), 0.0))
+        return cls(0.0, zero, 0.0, gradient, gap, 0.0)
+
+
+def _binding_balls(problem: Problem) -> list[tuple[Ball, FloatArray]]:
+    """Balls on whose sphere the minimiser lies, and their centres."""
+    theta, found = problem.minimum.theta, []
+    for part, shift in parts(problem.domain):
+        centre = np.zeros_like(theta) + shift
+        if isinstance(part, Ball):
+            near = float(np.linalg.norm(theta - centre)) > part.radius * (1 - _ON_SPHERE)
+            found += [(part, centre)] if near else []
+    return found
+
+
+def _bent(problem: Problem, gradient: FloatArray, centre: FloatArray, radius: float) -> Tangent:
+    """Tangent with the multiplier of one ball that leaves the smallest gap."""
+    outward = problem.minimum.theta - centre
+    square = float(outward @ outward)
+    room = max(radius**2 - square, 0.0)
+
+    def left(multiplier: float) -> float:
+        return _gap(problem, gradient + multiplier * outward) + multiplier / 2 * room
+
+    top = 2 * float(np.linalg.norm(gradient)) / radius
+    found = minimize_scalar(left, bounds=(0.0, top), method="bounded", options={"xatol": 0.0})
+    guesses = [float(found.x), max(0.0, -float(gradient @ outward) / square)]
+    best = min(guesses, key=left)
+    pull = gradient + best * outward
+    return Tangent(best, centre, radius, pull, _gap(problem, pull), best / 2 * room)
+
+
+def _gap(problem: Problem, pull: FloatArray) -> float:
+    """Bound of −pull·h on the domain, by the best of the sets whose intersection it is."""
+    theta = problem.minimum.theta
+    gaps = [
+        float(part.support(-pull[:, None])[0] - pull @ (np.zeros_like(theta) + shift))
+        for part, shift in parts(problem.domain)
+    ]
+    return max(min(gaps) + float(pull @ theta), 0.0)
+
+
+_FLAT = 0.5  # β·R²·curvature below this: the ball, not the loss, holds the draws
+_LEAST_PAD = 0.125  # in units of 1/(βR²): costs at most exp(−¼) of the acceptance
+_ROUNDING = 1e-13  # of the largest loss: sums of n terms are right to about 1e-15 of it
+_PADDING = 0.5 + 1e-13  # a pad far above the curvature drowns it, and its own half is rounded
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """L(θ) − L(θ*) ≥ bound(r_τ) − ½τ‖h‖² + ½λ(R² − ‖θ − c‖²) + pull·h − slack, for every τ.
+
+    Here h = θ − θ*, r_τ² = hᵀ(A + τI)h, A = H + λI is the Hessian of the Lagrangian at θ* and
+    λ the multiplier of a ball, whose quadratic part is exact; the pull is what is left of the
+    gradient, pull·h ≥ −pull_gap on the domain. The pad τ ≥ ``least_pad`` makes
+    the metric definite where the loss is flat; whitened rows only shrink as τ grows, so that
+    the bound computed for ``least_pad`` holds for all (docs/theory.md §3).
+    """
+
+    centre: FloatArray  # (p,): θ*
+    # vectors, curvature: (p, p) and (p,): eigenvectors and eigenvalues of A
+    vectors: FloatArray
+    curvature: FloatArray
+    least_pad: float
+    bound: ExcessBound
+    slack: float  # what the numerical minimum and rounding leave out
+    tangent: Tangent  # λ, c, R and the pull
+    longest_step: float  # upper bound of ‖θ − θ*‖ over the domain
+
+    @classmethod
+    def of(cls, target: GibbsTarget) -> "Envelope":
+        """Envelope of a target's problem."""
+        problem, minimum = target.problem, target.problem.minimum
+        domain, tangent = problem.domain, Tangent.of(problem)
+        scale = target.beta * (domain.diameter / 2) ** 2
+        metric = problem.hessian(minimum.theta) + tangent.multiplier * np.eye(problem.p)
+        curvature, vectors = np.linalg.eigh(metric)
+        curvature = np.maximum(curvature, 0.0)
+        pad = 0.0 if curvature[0] * scale >= _FLAT else _LEAST_PAD / scale
+        whiten = vectors / np.sqrt(curvature + pad)
+        largest = 1 + minimum.value + problem.L * 2 * domain.radius
+        return cls(
+            centre=minimum.theta,
+            vectors=vectors,
+            curvature=curvature,
+            least_pad=pad,
+            bound=excess_bound(problem.evaluator().loss, minimum.theta, whiten),
+            slack=tangent.left + _ROUNDING * largest,
+            tangent=tangent,
+            longest_step=min(domain.radius + float(np.linalg.norm(minimum.theta)), domain.diameter),
+        )
+
+    @property
+    def multiplier(self) -> float:
+        """λ, 0 where no ball holds the minimiser back."""
+        return self.tangent.multiplier
+
+    def furthest(self, pad: float) -> float:
+        """Upper bound of r_τ over the domain."""
+        return self.longest_step * float(np.sqrt(self.curvature[-1] + pad))
+
+    def log_volume(self, pad: float) -> float:
+        """Logarithm of the volume of a unit cube of the whitened space, in the models' space."""
+        return -0.5 * float(np.log(self.curvature + pad).sum())
+
+    def step(self, u: FloatArray, pad: float) -> FloatArray:
+        """Map whitened points u (p, K) to steps h (p, K)."""
+        return self.vectors @ (u / np.sqrt(self.curvature + pad)[:, None])
+
+    def radial(self, radius: FloatArray, pad: float, pull_gap: float | None = None) -> FloatArray:
+        """Lower bound of the excess by r_τ alone; same shape as ``radius``.
+
+        Also, with another ``pull_gap``, by r² = r_τ² + 2·(depths below faces of that gap): the
+        bound rises no faster than r²/2 (see :class:`FaceProposal`).
+        """
+        gap = self.tangent.gap if pull_gap is None else pull_gap
+        worst = self.slack + gap + _PADDING * pad * self.longest_step**2
+        return np.maximum(self.bound.radial(radius) - worst, 0.0)
+
+    def floor(self, theta: FloatArray, pad: float) -> FloatArray:
+        """Lower bound (K,) of the excess of models (p, K) in the domain, without a look at rows.
+
+        At least ``radial`` of the same pad.
+        """
+        h = theta - self.centre[:, None]
+        square = np.einsum("ij,ij->j", h, h)
+        stretch = np.einsum("ij,i->j", (self.vectors.T @ h) ** 2, self.curvature)
+        bounds = [
+            self.bound.radial(np.sqrt(stretch + tau * square)) - _PADDING * tau * square
+            for tau in {self.least_pad, pad}
+        ]
+        return np.maximum(np.max(bounds, axis=0) + self._linear(theta, h) - self.slack, 0.0)
+
+    def sharper_floor(self, theta: FloatArray) -> FloatArray:
+        """Lower bound (K,) by the third and fourth moments along each model's own direction.
+
+        Costs a few thousand operations a model for ten parameters, p⁴/4 in general: worth it
+        where a look at the rows costs more.
+        """
+        h = theta - self.centre[:, None]
+        whitened = (self.vectors.T @ h) * np.sqrt(self.curvature + self.least_pad)[:, None]
+        padding = _PADDING * self.least_pad * np.einsum("ij,ij->j", h, h)
+        below = self._linear(theta, h) - padding - self.slack
+        return np.maximum(self.bound.at(whitened) + below, 0.0)
+
+    def outer_radius(self, psi: float) -> float:
+        """Radius, at the least pad, beyond which no model has an excess of ``psi`` or less."""
+
+        def outside(radius: float) -> bool:
+            return not float(self.radial(np.array([radius]), self.least_pad)[0]) <= psi
+
+        return bisect(outside, self.furthest(self.least_pad), 0.0, halvings=60)
+
+    def _linear(self, theta: FloatArray, h: FloatArray) -> FloatArray:
+        """½λ(R² − ‖θ − c‖²) + pull·h (K,), which no row is needed for."""
+        tangent = self.tangent
+        outward = theta - tangent.centre[:, None]
+        depth = np.maximum(tangent.radius**2 - np.einsum("ij,ij->j", outward, outward), 0.0)
+        return np.asarray(tangent.multiplier / 2 * depth + tangent.pull @ h)

@@ -1,0 +1,348 @@
+"""Exact laws on planes and lines."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import gammainc, gammaincinv, hyp1f1, xlogy
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.exceptions import EnvelopeError
+from rashomon_explorer.mechanisms.rejection.neighbourhood import ball_around
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.problem import Problem
+
+_TAIL = 45.0  # nats below the peak; what lies beyond is sampled too, from coarse cells
+_TAIL_CELLS = 64
+_SLACK = 1e-9  # added to the bounds: log densities are right to about 1e-13 of their size
+_ROUNDING = 1e-12
+
+
+class LineLaw:
+    """Law on [low, high] with a log-concave density, known up to a factor.
+
+    A concave function lies below the continuations of the chords on either side of a cell, so
+    that the lesser of their largest values bounds it there. The piecewise constant bound is
+    sampled and thinned: draws follow the density itself and not a table of it.
+
+    More cells, a tighter bound.
+
+    >>> law = LineLaw(lambda t: -(t**2) / 2, -20.0, 30.0)
+    >>> places = law.sample(20_000, np.random.default_rng(0))
+    >>> bool(abs(places.std() - 1.0) < 0.02), round(law.log_mass, 2)
+    (True, 0.92)
+    """
+
+    def __init__(
+        self,
+        log_density: Callable[[FloatArray], FloatArray],
+        low: float,
+        high: float,
+        cells: int = 2048,
+    ) -> None:
+        self._log_density, self._cells = log_density, cells
+        edges = _evenly(low, high, cells)
+        for _ in range(2):
+            edges = self._refined(edges)
+        self._edges = edges
+        self._upper = self._upper_log_density(edges)
+        mass = np.exp(self._upper - self._upper.max()) * np.diff(edges)
+        self._cumulative = np.cumsum(mass)
+
+    @property
+    def log_mass(self) -> float:
+        """Logarithm of an upper bound of the density's integral, tight to the cells."""
+        return float(self._upper.max() + np.log(self._cumulative[-1]))
+
+    @property
+    def mean(self) -> float:
+        """Mean of the law, as far as the cells tell it."""
+        mass = np.diff(self._cumulative, prepend=0.0) / self._cumulative[-1]
+        return float(mass @ ((self._edges[1:] + self._edges[:-1]) / 2))
+
+    def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Exact draws, ``size`` of them.
+
+        A density found above its bound is not log-concave, which is an error.
+        """
+        kept = np.empty(0)
+        while len(kept) < size:
+            kept = np.concatenate([kept, self._propose(size - len(kept) + 16, rng)])
+        return kept[:size]
+
+    def _propose(self, size: int, rng: np.random.Generator) -> FloatArray:
+        place = rng.random(size) * self._cumulative[-1]
+        last = len(self._cumulative) - 1
+        cell = np.minimum(np.searchsorted(self._cumulative, place, side="right"), last)
+        low, high = self._edges[cell], self._edges[cell + 1]
+        t = low + rng.random(size) * (high - low)
+        log_ratio = self._log_density(t) - self._upper[cell]
+        if (log_ratio > 0).any():
+            raise EnvelopeError(
+                f"a log density lies {log_ratio.max():.2e} above its bound: it is not concave, and "
+                "the draws would not be exact; please report the settings"
+            )
+        return np.asarray(t[np.log1p(-rng.random(size)) <= log_ratio])
+
+    def _upper_log_density(self, edges: FloatArray) -> FloatArray:
+        """Bound on each cell, by the chords of its neighbours."""
+        # Slices and not np.diff: a search for a plane makes thousands of these little tables.
+        heights, width = self._log_density(edges), edges[1:] - edges[:-1]
+        with np.errstate(invalid="ignore"):
+            slope = (heights[1:] - heights[:-1]) / width
+        from_left, from_right = np.empty(len(width)), np.empty(len(width))
+        from_left[0] = from_right[-1] = np.inf
+        from_left[1:] = heights[1:-1] + np.maximum(slope[:-1] * width[1:], 0.0)
+        from_right[:-1] = heights[1:-1] + np.maximum(-slope[1:] * width[:-1], 0.0)
+        upper = np.fmin(from_left, from_right)
+        return upper + _SLACK + _ROUNDING * np.abs(upper)
+
+    def _refined(self, edges: FloatArray) -> FloatArray:
+        upper = self._upper_log_density(edges)
+        heavy = np.flatnonzero(upper > upper.max() - _TAIL)
+        low, high = edges[heavy[0]], edges[heavy[-1] + 1]
+        pieces = [_evenly(low, high, self._cells)]
+        if low > edges[0]:
+            pieces.insert(0, _evenly(edges[0], low, _TAIL_CELLS)[:-1])
+        if high < edges[-1]:
+            pieces.append(_evenly(high, edges[-1], _TAIL_CELLS)[1:])
+        return np.concatenate(pieces)
+
+
+def _evenly(low: float, high: float, cells: int) -> FloatArray:
+    """Edges (cells + 1,) of cells of one width, quicker than ``np.linspace`` for so few."""
+    edges = np.arange(cells + 1.0) * ((high - low) / cells) + low
+    edges[-1] = high
+    return edges
+
+
+def log_ball_volume(p: int) -> float:
+    """Logarithm of the volume of the unit ball of R^p, 0 for p = 0.
+
+    Examples
+    --------
+    >>> round(math.exp(log_ball_volume(2)), 6), log_ball_volume(0)
+    (3.141593, 0.0)
+    """
+    return p / 2 * math.log(math.pi) - math.lgamma(p / 2 + 1)
+
+
+_STEPS = 40  # towards the plane of least mass; each costs one gradient
+_ENOUGH = 0.02  # nats of mass that a step must save for another to be tried
+_ROUGH_CELLS = 128
+_PLANE_ROUNDING = 1e-13  # of the largest loss: sums of n terms are right to about 1e-15 of it
+_WELL_INSIDE = 0.8  # of the mean of a χ²: below it, a cut at x leaves mostly values close to x
+_SMALLEST = 1e-200  # below it, gammainc is about to underflow
+
+
+@dataclass(frozen=True)
+class Plane:
+    """L(θ) − min L ≥ height + slope·θ + ½·ridge·‖θ‖² for every θ.
+
+    A convex loss lies above its tangent at any model; the ridge is not convex only but known, and
+    may be kept exactly.
+    """
+
+    slope: FloatArray  # (p,)
+    height: float
+    ridge: float
+
+    @classmethod
+    def at(cls, problem: Problem, theta: FloatArray, ridge: float) -> "Plane":
+        """Tangent at ``theta`` (p,) of the loss less ½·ridge·‖θ‖²; a subgradient at a kink.
+
+        ``ridge`` is at most the problem's own, or what is left may not be convex.
+        """
+        value, gradient = problem.value_and_gradient(theta[:, None])
+        slope = gradient[:, 0] - ridge * theta
+        height = float(value[0]) - ridge / 2 * float(theta @ theta) - float(slope @ theta)
+        largest = 1 + problem.minimum.value + problem.L * problem.domain.diameter
+        slack = problem.minimum.value + _PLANE_ROUNDING * largest
+        return cls(slope, height - slack, ridge)
+
+    def towards(self, other: "Plane", share: float) -> "Plane":
+        """Plane between two of the same ridge: below the loss where both are."""
+        slope = (1 - share) * self.slope + share * other.slope
+        return Plane(slope, (1 - share) * self.height + share * other.height, self.ridge)
+
+    def seen_from(self, centre: FloatArray) -> "Plane":
+        """Return the same bound as a function of θ − centre."""
+        square = self.ridge / 2 * float(centre @ centre)
+        height = self.height + float(self.slope @ centre) + square
+        return Plane(self.slope + self.ridge * centre, height, self.ridge)
+
+    def floor(self, theta: FloatArray) -> FloatArray:
+        """Lower bound (K,) of the excess of models (p, K)."""
+        bent = self.ridge / 2 * np.einsum("ij,ij->j", theta, theta) if self.ridge else 0.0
+        return np.maximum(self.height + self.slope @ theta + bent, 0.0)
+
+
+class PlaneProposal:
+    """The law that a plane would have in the loss's place, on the least ball around the domain.
+
+    Without a ridge it depends on t = slope·θ/‖slope‖ alone: t has a log-concave density
+    (R² − t²)^{(p−1)/2} exp(−energy(plane)), and the rest is uniform on the ball that is left.
+    With a ridge m, max{v, ψ} ≥ v makes it a normal law N(−slope/m, I/(βm)) cut to the ball: t has
+    a log-concave density again, with the χ² probability that the rest fits, and the squared
+    length of the rest is a χ² of p − 1 degrees, cut (docs/theory.md §3).
+
+    It needs no curvature, so that losses with kinks are drawn from as well, and no moments of
+    rows, so that it is made at once; it is good where the law is hot.
+    """
+
+    pad = 0.0
+
+    def __init__(self, target: GibbsTarget, plane: Plane, cells: int = 2048) -> None:
+        self._target, self._p = target, target.problem.p
+        self.plane = plane
+        self._radius, self._centre = ball_around(target.problem.domain, self._p)
+        self._seen = plane = plane.seen_from(self._centre)
+        self._steep = float(np.linalg.norm(plane.slope))
+        flat = np.eye(1, self._p)[0]
+        self._along = plane.slope / self._steep if self._steep > 0 else flat
+        self._precision = target.beta * plane.ridge
+        highest = 1 + target.problem.L * target.problem.domain.diameter
+        # max{v, ψ} and its smooth kin lie above v − ψ − lag: they rise no faster than v.
+        self._lag = highest - float(target.shape.energy(np.array([highest]))[0])
+        self._line = LineLaw(self._log_density, -self._radius, self._radius, cells)
+        rest = (self._p - 1) / 2
+        sphere = rest * math.log(2 * math.pi / self._precision) if plane.ridge else None
+        volume = log_ball_volume(self._p - 1) if sphere is None else sphere
+        self.log_mass = self._line.log_mass + volume
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean (p,) of the law."""
+        return self._centre + self._line.mean * self._along
+
+    def floor(self, theta: FloatArray) -> FloatArray:
+        """Lower bound (K,) of the excess of models (p, K)."""
+        return self.plane.floor(theta)
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Models (p, K) inside the domain and their energies (K,), K ≤ size."""
+        t = self._line.sample(size, rng)
+        room = self._room(t)
+        rest = rng.standard_normal((self._p, size))
+        rest -= np.outer(self._along, self._along @ rest)
+        if self._p > 1:
+            if self._seen.ridge:
+                square = cut_chi_square(self._p - 1, self._precision * room, rng) / self._precision
+                length = np.sqrt(np.minimum(square, room))
+            else:
+                length = np.sqrt(room) * rng.random(size) ** (1 / (self._p - 1))
+            rest *= length / np.linalg.norm(rest, axis=0)
+        theta = self._centre[:, None] + np.outer(self._along, t) + rest * (self._p > 1)
+        theta = theta[:, self._target.problem.domain.contains(theta)]
+        return theta, self._energy(theta)
+
+    def _energy(self, theta: FloatArray) -> FloatArray:
+        plane = self.plane
+        if not plane.ridge:
+            return self._target.energy(plane.floor(theta))
+        square = np.einsum("ij,ij->j", theta, theta)
+        return self._bent(plane.height + plane.slope @ theta + plane.ridge / 2 * square)
+
+    def _bent(self, floor: FloatArray) -> FloatArray:
+        return self._target.beta * (floor - self._target.psi - self._lag)
+
+    def _log_density(self, t: FloatArray) -> FloatArray:
+        plane, rest = self._seen, (self._p - 1) / 2
+        floor = plane.height + self._steep * t
+        if not plane.ridge:
+            return xlogy(rest, self._room(t)) - self._target.energy(np.maximum(floor, 0.0))
+        inside = log_chi_square_below(self._p - 1, self._precision * self._room(t))
+        return inside - self._bent(floor + plane.ridge / 2 * t**2)
+
+    def _room(self, t: FloatArray) -> FloatArray:
+        """Largest squared length of the rest beside t."""
+        return np.maximum((self._radius - t) * (self._radius + t), 0.0)
+
+
+def plane_proposals(target: GibbsTarget) -> list[PlaneProposal]:
+    """One proposal without the ridge, and one with it if there is any."""
+    return [PlaneProposal(target, least_plane(target, m)) for m in {0.0, target.problem.ridge}]
+
+
+def least_plane(target: GibbsTarget, ridge: float) -> Plane:
+    """Plane under the loss, less ½·ridge·‖θ‖², whose proposal has nearly the least mass.
+
+    Every mean of tangents is a plane below a convex loss, and the logarithm of the mass that a
+    plane leaves is convex in its slope and height: the best is sought by conditional gradients,
+    towards the tangent at the proposal's mean. Any plane would do: which it is decides how many
+    proposals are kept, never their law.
+    """
+    middle = ball_around(target.problem.domain, target.problem.p)[1]
+    plane = Plane.at(target.problem, middle, ridge)
+    here = PlaneProposal(target, plane, _ROUGH_CELLS)
+    for _ in range(_STEPS):
+        tangent = Plane.at(target.problem, here.mean, ridge)
+
+        def mass(share: float, plane: Plane = plane, tangent: Plane = tangent) -> float:
+            return PlaneProposal(target, plane.towards(tangent, share), _ROUGH_CELLS).log_mass
+
+        found = minimize_scalar(
+            mass, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-3, "maxiter": 12}
+        )
+        plane = plane.towards(tangent, float(found.x))
+        before, here = here.log_mass, PlaneProposal(target, plane, _ROUGH_CELLS)
+        if here.log_mass > before - _ENOUGH:
+            break
+    return plane
+
+
+def log_chi_square_below(degrees: int, x: FloatArray) -> FloatArray:
+    """Log probability (K,) that a χ² of that many degrees is at most x ≥ 0; 0 for no degrees.
+
+    Where the probability is too small for a double its series is used,
+    γ(a, z) = zᵃ e^{−z}/a · ₁F₁(1; a + 1; z).
+
+    Examples
+    --------
+    >>> log_chi_square_below(2, np.array([2.0])).round(6).tolist()
+    [-0.458675]
+    >>> log_chi_square_below(900, np.array([1.0])).round(3).tolist()
+    [-2615.55]
+    """
+    if degrees == 0:
+        return np.zeros_like(x)
+    a, z = degrees / 2, x / 2
+    share = gammainc(a, z)
+    logs = np.log(np.maximum(share, _SMALLEST))
+    tiny = ~(share > _SMALLEST)
+    if tiny.any():
+        z = z[tiny]
+        with np.errstate(divide="ignore"):
+            series = np.log(hyp1f1(1.0, a + 1, np.minimum(z, a)))
+            logs[tiny] = xlogy(a, z) - z - math.lgamma(a + 1) + series
+    return np.asarray(logs)
+
+
+def cut_chi_square(degrees: int, x: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Independent χ² values (K,), each given that it is at most x ≥ 0.
+
+    Where x is below ``degrees``, v = x·eᵘ has a density in u < 0 proportional to
+    exp(degrees/2·u − x/2·eᵘ), below an exponential one because eᵘ ≥ 1 + u: thinned to it. Elsewhere
+    the probability is large enough for its inverse.
+
+    Examples
+    --------
+    >>> values = cut_chi_square(400, np.full(1000, 10.0), np.random.default_rng(0))
+    >>> bool(values.max() <= 10.0), round(float(values.mean()), 1)
+    (True, 9.9)
+    """
+    value = np.empty(len(x))
+    tight = x < _WELL_INSIDE * degrees
+    loose = x[~tight]
+    a = degrees / 2
+    value[~tight] = 2 * gammaincinv(a, gammainc(a, loose / 2) * rng.random(len(loose)))
+    open_ = np.flatnonzero(tight)
+    while len(open_):
+        half = x[open_] / 2
+        u = -rng.standard_exponential(len(open_)) / (a - half)
+        keep = np.log1p(-rng.random(len(open_))) <= -half * (np.expm1(u) - u)
+        value[open_[keep]] = 2 * half[keep] * np.exp(u[keep])
+        open_ = open_[~keep]
+    return np.minimum(value, x)

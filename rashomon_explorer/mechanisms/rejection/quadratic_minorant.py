@@ -1,0 +1,388 @@
+"""Proposals under a quadratic minorant."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import xlogy
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer.exceptions import EnvelopeError
+from rashomon_explorer.mechanisms.rejection.neighbourhood import ball_around
+from rashomon_explorer.mechanisms.rejection.plane import (
+    Plane,
+    cut_chi_square,
+    log_ball_volume,
+    log_chi_square_below,
+)
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.losses import EmpiricalLoss
+from rashomon_explorer.problem.lower_bounds.quadratic import Bowl, Where, bowl_under
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.problem.thresholds import Threshold
+
+# Of the tangent, in units of the squared radius.
+_PLACES = np.append(np.geomspace(1e-6, 0.45, 20), 1 - np.geomspace(0.5, 1e-7, 28))
+_FLAT = 1e-9  # a bend that no ball of the radius feels, for each direction
+_SLACK = 1e-9  # added to the bound: logarithms are right to about 1e-13 of their size
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What the directions without a pull weigh beside the others: d of them, all bent alike.
+
+    Parameters
+    ----------
+    d : int
+        Directions, ≥ 1.
+    precision : float
+        Of the normal law along each, ≥ 0.
+    square : float
+        Squared radius of the ball.
+    """
+
+    d: int
+    precision: float
+    square: float
+
+    def log_weight(self, used: FloatArray) -> FloatArray:
+        """Log of ∫ exp(−½·precision·‖s‖²) ds, ‖s‖² ≤ square − used: concave in ``used`` (K,)."""
+        room = np.maximum(self.square - used, 0.0)
+        if not self.precision:
+            return np.asarray(xlogy(self.d / 2, room) + log_ball_volume(self.d))
+        whole = self.d / 2 * math.log(2 * math.pi / self.precision)
+        return whole + log_chi_square_below(self.d, self.precision * room)
+
+    def steepness(self, used: FloatArray) -> FloatArray:
+        """Minus twice the derivative (K,) of ``log_weight``, for ``used`` (K,) below ``square``."""
+        room = self.square - used
+        if not self.precision:
+            return np.asarray(self.d / room)
+        a, y = self.d / 2, self.precision * room
+        log_density = (a - 1) * np.log(y / 2) - y / 2 - math.lgamma(a) - math.log(2)
+        below = log_chi_square_below(self.d, y)
+        return np.asarray(2 * self.precision * np.exp(log_density - below))
+
+    def lengths(self, used: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """Lengths (K,) of the rest beside ``used`` (K,), exactly."""
+        room = np.maximum(self.square - used, 0.0)
+        if not self.precision:
+            return np.asarray(np.sqrt(room) * rng.random(len(room)) ** (1 / self.d))
+        values = cut_chi_square(self.d, self.precision * room, rng) / self.precision
+        return np.sqrt(np.minimum(values, room))
+
+
+class CutNormal:
+    """Density exp(−pull·t − ½Σ precision_j t_j² − ½·rest·‖s‖²) on ‖t‖² + ‖s‖² ≤ radius².
+
+    s has d directions; the logarithm of its integral beside t is concave in ‖t‖² and lies below
+    any of its tangents, w − ½τ(‖t‖² − x): so t is proposed from a normal law of precisions
+    precision_j + τ and thinned, and s is then drawn exactly. x is the place of least mass.
+
+    Parameters
+    ----------
+    pull : ndarray of shape (k,)
+    precision : ndarray of shape (k,)
+        ≥ 0.
+    d : int
+        Directions of s, ≥ 1.
+    rest : float
+        ≥ 0.
+    radius : float
+
+    Examples
+    --------
+    >>> law = CutNormal(np.array([1.0]), np.array([0.0]), d=2, rest=0.0, radius=1.0)
+    >>> t, length = law.sample(1000, np.random.default_rng(0))
+    >>> bool((t[0] ** 2 + length**2 <= 1).all()), round(law.log_mass, 1)
+    (True, 1.8)
+    """
+
+    def __init__(
+        self, pull: FloatArray, precision: FloatArray, d: int, rest: float, radius: float
+    ) -> None:
+        square = radius**2
+        self._rest = Rest(d, rest if rest * square > _FLAT * d else 0.0, square)
+        used = _PLACES * square
+        tilt = self._rest.steepness(used)
+        # One row for each place of the tangent.
+        precisions = precision + tilt[:, None]
+        masses = self._rest.log_weight(used) + tilt * used / 2
+        masses += (pull**2 / precisions - np.log(precisions)).sum(axis=1) / 2
+        best = int(np.argmin(masses))
+        self._used, self.tilt = float(used[best]), float(tilt[best])
+        self._top = float(self._rest.log_weight(used[best : best + 1])[0]) + _SLACK
+        self._precision = precisions[best]
+        self._middle = -pull / self._precision
+        self.log_mass = float(masses[best]) + len(pull) / 2 * math.log(2 * math.pi) + _SLACK
+
+    @property
+    def middle(self) -> FloatArray:
+        """Mean (k,) of t before it is thinned."""
+        return self._middle
+
+    @property
+    def variances(self) -> tuple[FloatArray, float]:
+        """Variances (k,) of t before it is thinned, and about that of each direction of s."""
+        room = self._rest.square - min(self._used, float(self._middle @ self._middle))
+        flat = room / (self._rest.d + 2)
+        bent = 1 / self._rest.precision if self._rest.precision else math.inf
+        return 1 / self._precision, min(flat, bent)
+
+    def sample(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Exact t (k, K) and lengths of s (K,), K ≤ size: what is left of ``size`` proposals.
+
+        Raises
+        ------
+        EnvelopeError
+            If a weight is found above its tangent: the draws would not be exact.
+        """
+        noise = rng.standard_normal((len(self._middle), size))
+        t = self._middle[:, None] + noise / np.sqrt(self._precision)[:, None]
+        used = np.einsum("ij,ij->j", t, t)
+        inside = used < self._rest.square
+        t, used = t[:, inside], used[inside]
+        tangent = self._top - self.tilt / 2 * (used - self._used)
+        log_ratio = self._rest.log_weight(used) - tangent
+        if (log_ratio > 0).any():
+            raise EnvelopeError(
+                f"a log weight lies {log_ratio.max():.2e} above its tangent: the draws would not "
+                "be exact; please report the settings"
+            )
+        keep = np.log1p(-rng.random(len(log_ratio))) <= log_ratio
+        t, used = t[:, keep], used[keep]
+        return t, self._rest.lengths(used, rng)
+
+
+_ROUNDING = 1e-13  # of the largest value: sums of n terms are right to about 1e-15 of it
+_LOWERED = 1e-12  # of the largest bend, taken off every bend: what eigenvectors are wrong by
+_COUNTS = sorted({int(1.35**k) for k in range(24)})  # of directions kept apart
+_SHARES = (1.0, 0.8, 0.6, 0.45, 0.33, 0.22, 0.15, 0.1)  # of β, for a bowl below a threshold
+SAMPLE = 4096  # rows by which the law is sought; the bowl is made of all
+_STEPS = 12
+_ALONG = (0.5, 0.25, 0.1, 0.03)  # of the way to another bowl, tried while the mass falls
+_ENOUGH = 0.05  # nats of mass that a step must save for another to be tried
+
+
+@dataclass(frozen=True)
+class Simpler:
+    """A quadratic below a bowl, in its eigenvectors, of which few are bent in their own way.
+
+    height + pulls·t + ½Σ bends_j t_j² + ½·bends_k‖s‖², with t the coordinates along k eigenvectors
+    and one direction of the others' span, s the rest.
+
+    Parameters
+    ----------
+    height : float
+    pulls, bends : ndarray of shape (k + 1,)
+    last : ndarray of shape (p - k,)
+        The direction of the others' span, by its coordinates; of length 1.
+    """
+
+    height: float
+    pulls: FloatArray
+    bends: FloatArray
+    last: FloatArray
+
+    @classmethod
+    def of(
+        cls, height: float, pulls: FloatArray, bends: FloatArray, apart: int, tilt: float
+    ) -> "Simpler":
+        """Simplify a bowl with ``pulls`` and falling ``bends`` (p,).
+
+        What bends more than the least is replaced by its tangent at the place where the bowl,
+        bent by ``tilt`` > 0 more, is least.
+        """
+        least = bends[-1]
+        more = bends[apart:] - least
+        middle = -pulls[apart:] / (bends[apart:] + tilt)
+        rest = pulls[apart:] + more * middle
+        steep = float(np.linalg.norm(rest))
+        last = rest / steep if steep > 0 else np.eye(1, len(rest))[0]
+        return cls(
+            height - float(more @ middle**2) / 2,
+            np.append(pulls[:apart], steep),
+            np.append(bends[:apart], least),
+            last,
+        )
+
+    def value(self, t: FloatArray, length: FloatArray) -> FloatArray:
+        """Values (K,) at coordinates t (k + 1, K) and lengths (K,) of the rest."""
+        bent = self.bends @ t**2 + self.bends[-1] * length**2
+        return np.asarray(self.height + self.pulls @ t + bent / 2)
+
+
+class BowlProposal:
+    """The law that a bowl would have in the loss's place, on the least ball around the domain.
+
+    The energy is at least share·(bowl − ψ) less a constant, for any share ≤ 1 of its slope, and
+    the bowl at least a simpler one: k directions and the pull of the rest have a normal law, the
+    others one that a ball cuts (:class:`CutNormal`). k and the share are those of least mass
+    (docs/theory.md §3).
+
+    Parameters
+    ----------
+    target : GibbsTarget
+        Of at least two parameters.
+    bowl : Bowl
+        Below the loss less its minimum on that ball.
+    """
+
+    pad = 0.0
+
+    def __init__(self, target: GibbsTarget, bowl: Bowl) -> None:
+        self._target, self.bowl, p = target, bowl, target.problem.p
+        self._radius, self._centre = ball_around(target.problem.domain, p)
+        seen = bowl.seen_from(self._centre)
+        bends, vectors = np.linalg.eigh(seen.bend)
+        lowered = bends[::-1] - _LOWERED * np.abs(bends).max()
+        self._height, self._bends = seen.height, np.maximum(lowered, 0.0)
+        self._vectors = vectors[:, ::-1]
+        self._pulls = self._vectors.T @ seen.slope
+        apart, self._share = self._least()
+        self._constant = _constant_of(target, self._share)
+        self._simpler, self._law = self._law_of(apart, self._share)
+        self.log_mass = self._log_mass(apart, self._share)
+        last = self._vectors[:, apart:] @ self._simpler.last
+        self._basis = np.column_stack([self._vectors[:, :apart], last])
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean (p,) of the law, nearly."""
+        return self._centre + self._basis @ self._law.middle
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Covariance (p, p) of the law, nearly."""
+        bent, flat = self._law.variances
+        identity = np.eye(len(self._centre))
+        return flat * identity + (self._basis * (bent - flat)) @ self._basis.T
+
+    def floor(self, theta: FloatArray) -> FloatArray:
+        """Lower bound (K,) of the excess of models (p, K)."""
+        return np.maximum(self.bowl.value(theta), 0.0)
+
+    def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Models (p, K) inside the domain and their energies (K,), K ≤ size."""
+        t, length = self._law.sample(size, rng)
+        rest = rng.standard_normal((len(self._centre), len(length)))
+        rest -= self._basis @ (self._basis.T @ rest)
+        rest *= length / np.linalg.norm(rest, axis=0)
+        theta = self._centre[:, None] + self._basis @ t + rest
+        energy = self._energy(t, length)
+        inside = self._target.problem.domain.contains(theta)
+        return theta[:, inside], energy[inside]
+
+    def _energy(self, t: FloatArray, length: FloatArray) -> FloatArray:
+        below = self._share * self._simpler.value(t, length) - self._constant
+        return self._target.beta * below
+
+    def _law_of(self, apart: int, share: float) -> tuple[Simpler, CutNormal]:
+        """Simpler bowl and its law, twice: the first tells how much the ball holds the law."""
+        steep, d = share * self._target.beta, len(self._centre) - apart - 1
+        tilt = len(self._centre) / self._radius**2
+        for _ in range(2):
+            bowl = Simpler.of(self._height, self._pulls, self._bends, apart, tilt / steep)
+            bends = steep * bowl.bends
+            law = CutNormal(steep * bowl.pulls, bends, d, float(bends[-1]), self._radius)
+            tilt = law.tilt
+        return bowl, law
+
+    def _log_mass(self, apart: int, share: float) -> float:
+        bowl, law = self._law_of(apart, share)
+        below = share * bowl.height - _constant_of(self._target, share)
+        return law.log_mass - self._target.beta * below
+
+    def _least(self) -> tuple[int, float]:
+        """Directions apart and share of least mass, one sought after the other."""
+        counts = [0, *(k for k in _COUNTS if k <= len(self._bends) - 2)]
+        shares = _SHARES if self._target.psi > 0 else _SHARES[:1]
+        apart = min(counts, key=lambda count: self._log_mass(count, 1.0))
+        share = min(shares, key=lambda one: self._log_mass(apart, one))
+        if share < 1:
+            apart = min(counts, key=lambda count: self._log_mass(count, share))
+        return apart, share
+
+
+def _constant_of(target: GibbsTarget, share: float) -> float:
+    """Least c with energy(v − ψ) ≥ share·v − c for losses v above the minimum."""
+    highest = 1 + target.problem.L * target.problem.domain.diameter
+    return _least_constant(target.shape, target.psi, highest, share)  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=256)
+def _least_constant(shape: Threshold, psi: float, highest: float, share: float) -> float:
+    def gentle(v: float) -> bool:
+        return float(shape.slope(np.array([v]))[0]) <= share
+
+    low = highest
+    if share < 1 and not gentle(highest):
+        low = bisect(gentle, 0.0, highest, halvings=60)
+    high = low if low == highest else math.nextafter(low, math.inf) + 1e-15 * highest
+    below = float(shape.energy(np.array([low]))[0])
+    return share * (psi + high) - below
+
+
+def least_bowl(target: GibbsTarget, plane: Plane) -> BowlProposal:
+    """Proposal under a bowl that leaves nearly the least mass.
+
+    Bowls between two hold as well, and the logarithm of the mass is convex in them: the best is
+    sought by conditional gradients, towards the bowl of the largest mean over the proposal's own
+    law, on a sample of the rows; then all rows make a bowl for the law that was found. Any law
+    would do: which it is decides how many proposals are kept, never what their law is.
+
+    Parameters
+    ----------
+    target : GibbsTarget
+        Of at least two parameters and a loss in ``BOWLS``.
+    plane : Plane
+        Below the loss, where the search begins.
+    """
+    problem = target.problem
+    risk = problem.evaluator().loss
+    few = risk if problem.n <= SAMPLE else problem.sampled(SAMPLE)
+    flat = Bowl(plane.height, plane.slope, plane.ridge * np.eye(problem.p))
+    here = _start(target, few, flat)
+    for _ in range(_STEPS):
+        found = _between(target, here, _below(problem, few, here.mean, here.covariance))
+        gain = here.log_mass - found.log_mass
+        here = found if gain > 0 else here
+        if gain < _ENOUGH:
+            break
+    if few is risk:
+        return here
+    start = BowlProposal(target, flat)
+    return _between(target, start, _below(problem, risk, here.mean, here.covariance))
+
+
+def _start(target: GibbsTarget, risk: EmpiricalLoss, flat: Bowl) -> BowlProposal:
+    """Proposal of least mass under a plane, and under bowls for a hot law and for a cold one."""
+    problem, here = target.problem, BowlProposal(target, flat)
+    spread = problem.domain.radius**2 / (4 * (problem.p + 2))
+    laws = [(here.mean, spread), (problem.minimum.theta, 0.0)]
+    bowls = [_below(problem, risk, middle, wide * np.eye(problem.p)) for middle, wide in laws]
+    made = [here, *(BowlProposal(target, bowl) for bowl in bowls)]
+    return min(made, key=lambda one: one.log_mass)
+
+
+def _between(target: GibbsTarget, here: BowlProposal, toward: Bowl) -> BowlProposal:
+    """Proposal of least mass on the way from one bowl to another."""
+    best = BowlProposal(target, toward)
+    for share in _ALONG:
+        found = BowlProposal(target, here.bowl.towards(toward, share))
+        if found.log_mass > best.log_mass:
+            break
+        best = found
+    return best
+
+
+def _below(problem: Problem, risk: EmpiricalLoss, mean: FloatArray, covariance: FloatArray) -> Bowl:
+    """Bowl below the loss less its minimum, by rounding and all, on the ball around the domain."""
+    radius, centre = ball_around(problem.domain, problem.p)
+    bowl = bowl_under(risk, Where(centre, radius, mean, covariance))
+    far = radius + float(np.linalg.norm(centre))
+    largest = 1 + problem.minimum.value + problem.L * problem.domain.diameter
+    largest += far**2 * float(np.abs(bowl.bend).sum(axis=1).max())
+    return bowl.plus(-problem.minimum.value - _ROUNDING * largest, problem.ridge)

@@ -1,0 +1,208 @@
+"""Exact draws from the exponential mechanism by rejection."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.threads import pause
+from rashomon_explorer.exceptions import EnvelopeError, SamplerError
+from rashomon_explorer.mechanisms.bounds.failure import giving_up_probability, least_acceptance
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.rejection.candidates import MOST_AHEAD, Candidates, accepted
+from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.privacy import Guarantee
+
+_CELLS_AT_ONCE = 2**22  # rows × models evaluated between two looks at the Stop button
+_FEWEST, _MOST = 16, 1024
+_MOST_WORK, _LEAST_PATIENCE = 2 * 10**10, 50_000
+USUAL_PATIENCE = 5_000_000
+"""Refused proposals in a row after which draws give up unless another number is asked for."""
+
+_WORTH_SAYING = 1e-6  # a bound of the probability to give up above it helps nobody
+
+
+@dataclass(frozen=True)
+class ExactSampler:
+    """Rejection from a law that is certified to lie above: every draw has exactly the target's law.
+
+    A model is proposed under a plane, a bowl or a radial envelope below the loss, whichever has
+    the least mass, from a one-dimensional table that lies above it or a closed form; it is thinned
+    first by what is known without the rows (the domain, the other bounds, and the depth below
+    the boundary when the minimiser lies on it), then by the loss itself. Theorem 2.1 of Ganesh,
+    Thakurta and Upadhyay (2023) then holds for the code that runs, with no error of a chain, on
+    every convex domain.
+
+    Parameters
+    ----------
+    patience : int or None, default=5_000_000
+        Proposals without one accepted draw after which the sampler gives up; fewer, 2·10¹⁰/p²,
+        beyond 64 parameters, where each costs p² operations and hope is small. None never gives
+        up, and may never end.
+    spread : float, optional
+        Public upper bound of max − min of the loss over the domain, a ball. With it the guarantee
+        says how likely giving up is at most, whatever the rows.
+
+    Notes
+    -----
+    The running time and the acceptance rate depend on the rows: curator information. So does
+    giving up, which others see as an error. With a probability of at most ζ for every table the
+    draws, and the error as one more outcome, are (ε, δ + (1 + e^ε)·ζ)-DP (docs/theory.md §3).
+    """
+
+    name: ClassVar[str] = "exact"
+    traits: ClassVar[Traits] = Traits(
+        independent=True,
+        planned_law=True,
+        uniform_on="ball",
+        may_give_up=True,
+        mechanism="exact_best",
+        weighed=True,
+    )
+
+    patience: int | None = USUAL_PATIENCE
+    spread: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a patience that is none."""
+        if self.patience is not None and not self.patience >= 1:
+            raise ValueError(f"patience must be at least 1, or None, got {self.patience!r}")
+
+    @classmethod
+    def for_plan(
+        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
+    ) -> Self:
+        """Give up as the caller wants, and with what is known of the loss."""
+        return cls(patience, spread)
+
+    def guarantee(self, plan: Plan) -> Guarantee:
+        """Return the plan's own, by whichever certificate of exact draws pays for it.
+
+        That draws may give up is among its assumptions.
+        """
+        held = plan.guarantee
+        return replace(held, assumptions=(*held.assumptions, self._giving_up(plan)))
+
+    def giving_up(self, plan: Plan) -> float:
+        """Upper bound of the probability to give up on a plan's draws, whatever the rows.
+
+        Parameters
+        ----------
+        plan : Plan
+            For a ball; a convex loss.
+
+        Returns
+        -------
+        float
+            0 for endless patience; 1, that is nothing, where no ``spread`` is known.
+        """
+        if self.patience is None:
+            return 0.0
+        if self.spread is None:
+            return 1.0
+        acceptance = least_acceptance(plan.p, plan.beta, plan.drawn_psi, self.spread)
+        judged = self._patience(plan.p) - MOST_AHEAD
+        return giving_up_probability(acceptance, max(0, judged), plan.n_draws)
+
+    def _patience(self, p: int) -> int:
+        """Proposals in a row that may be refused; only for a sampler that gives up."""
+        return patience_for(p, 2**62 if self.patience is None else self.patience)
+
+    def _giving_up(self, plan: Plan) -> str:
+        if self.patience is None:
+            return "exact draws never give up; nothing is promised of how long they take"
+        after = f"exact draws did not give up (after {self._patience(plan.p):,} proposals; "
+        bound = self.giving_up(plan)
+        if bound > _WORTH_SAYING:
+            return after + "no useful bound of the probability is known)"
+        power = math.ceil(math.log10(bound)) if bound > 0 else -300
+        return after + f"probability at most 1e{max(power, -300)}, whatever the rows)"
+
+    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
+        """Endless batches of independent exact draws.
+
+        Raises
+        ------
+        SamplerError
+            If ``patience`` proposals in a row were refused, which depends on the rows; the
+            message says what to change.
+        EnvelopeError
+            If a loss is found below its certified bound, which would make draws inexact.
+        """
+        candidates = Candidates(target)
+        size = int(np.clip(_CELLS_AT_ONCE // target.problem.n, _FEWEST, _MOST))
+        refused, patience = 0, self._patience(target.problem.p)
+        while True:
+            theta, floor, proposed = candidates.take(size, rng)
+            losses = target.problem.value(theta)
+            keep = _thin(target, losses, floor, rng)
+            refused = 0 if keep.any() else refused + proposed
+            if self.patience is not None and refused > patience:
+                raise SamplerError(_hopeless(target, patience))
+            yield Batch(theta[:, keep], losses[keep], evaluated=len(losses))
+            pause()  # or a dashboard's event loop starves
+
+
+def patience_for(p: int, most: int = USUAL_PATIENCE) -> int:
+    """Proposals without a draw after which the sampler gives up, from public numbers.
+
+    Beyond 64 parameters a proposal costs p² operations, and hope is small.
+
+    >>> patience_for(10), patience_for(100)
+    (5000000, 2000000)
+    """
+    return min(most, max(_LEAST_PATIENCE, _MOST_WORK // p**2))
+
+
+def _thin(
+    target: GibbsTarget, losses: FloatArray, floor: FloatArray, rng: np.random.Generator
+) -> Mask:
+    # A model may lie below the numerical minimum, by no more than its certified gap.
+    excess = np.maximum(losses - target.problem.minimum.value, 0.0)
+    if (floor > excess).any():
+        raise EnvelopeError(
+            "a loss lies below its certified bound: the draws would not be exact; please report "
+            "the problem's n, p and settings"
+        )
+    return accepted(target.energy(floor) - target.energy(excess), rng)
+
+
+def _hopeless(target: GibbsTarget, patience: int) -> str:
+    return (
+        f"none of {patience:,} proposals was accepted (n={target.problem.n}, p={target.problem.p}, "
+        f"β={target.beta:.3g}, ψ={target.psi:.3g}): exact rejection is hopeless here. Use fewer "
+        f"columns, more ridge (now {target.problem.ridge:g}), or a smaller radius (now "
+        f"{math.floor(target.problem.domain.radius * 1000) / 1000:g}). The price of this run "
+        "stays spent."
+    )
+
+
+@dataclass(frozen=True)
+class UnthresholdedSampler(ExactSampler):
+    """Exact draws from exp(−βL), the exponential mechanism, whatever ψ the set has.
+
+    They crowd near the best model, so that more of them lie in the Rashomon set than of as cold a
+    thresholded law, and they show less of it than there is.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> X, y = [[0.5], [-0.5]] * 5_000, [1, 0] * 5_000
+    >>> asked = RashomonClassifier(sampler="unthresholded", epsilon=4.0, delta=1e-6, n_draws=1)
+    >>> fitted = asked.fit(X, y)
+    >>> fitted.plan_.psi, fitted.plan_.drawn_psi
+    (0.02, 0.0)
+    """
+
+    name: ClassVar[str] = "unthresholded"
+    traits: ClassVar[Traits] = Traits(
+        independent=True,
+        planned_law=True,
+        may_give_up=True,
+        mechanism="unthresholded",
+        weighed=True,
+    )

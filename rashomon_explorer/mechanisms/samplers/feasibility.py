@@ -1,0 +1,377 @@
+"""Trials on simulated rows before a fit is charged."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer._utils.progress import progress
+from rashomon_explorer._utils.randomness import generator
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
+from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidSampler
+from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
+from rashomon_explorer.mechanisms.rejection.candidates import Candidates
+from rashomon_explorer.mechanisms.samplers.exponential import patience_for
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.losses import Loss
+from rashomon_explorer.problem.problem import Problem
+
+SEED = 2108_00965
+"""Of all tables and trials: they are the same for everybody."""
+
+_MOST_ROWS = 1_000  # one table more does not change the law, only the time a look at it takes
+_USUAL_LENGTH = 0.5  # of the declared norm: most rows of numbers are shorter than it
+_FEW, _MANY = 3, 6  # levels of a category: such columns leave whole directions flat
+_SLOPE = 1.5  # how well the simulated columns predict
+
+Columns = Callable[[int, int, np.random.Generator], FloatArray]
+"""Makes the columns of a simulated table (n, k), rows of norm at most one."""
+
+
+def signs(n: int, k: int, rng: np.random.Generator) -> FloatArray:
+    """Make independent columns, in rows of half the norm."""
+    return rng.choice([-1.0, 1.0], (n, k)) * (_USUAL_LENGTH / math.sqrt(k))
+
+
+def categories(n: int, k: int, rng: np.random.Generator, levels: int = _MANY) -> FloatArray:
+    """Make columns that are levels of categories, in rows of all of the norm."""
+    made = rng.choice([-1.0, 1.0], (n, k))
+    for first in range(0, k - levels + 1, levels):
+        made[:, first : first + levels] = -1.0
+        made[np.arange(n), first + rng.integers(levels, size=n)] = 1.0
+    return made / math.sqrt(k)
+
+
+def short_categories(n: int, k: int, rng: np.random.Generator) -> FloatArray:
+    """Make categories of few levels in rows of half the norm, where the loss is flatter still."""
+    return _USUAL_LENGTH * categories(n, k, rng, _FEW)
+
+
+KINDS: tuple[Columns, ...] = (signs, categories, short_categories)
+"""Kinds of rows that are tried."""
+
+
+def simulated(law: PublicLaw, columns: Columns) -> Problem:
+    """Make a table of a law's public shape, the same for everybody."""
+    rng = generator([SEED])
+    n, width = min(law.n, _MOST_ROWS), law.p // law.loss.outputs
+    whole = law.row_norm > 1 and width > 1  # a constant 1 is the last entry of every row
+    n_columns = width - whole
+    made = columns(n, n_columns, rng)
+    rows = made * math.sqrt(law.row_norm**2 - whole)
+    targets = _targets(law.loss, made / np.linalg.norm(made[0]), rng)
+    return Problem(
+        np.column_stack([rows, np.ones(n)]) if whole else rows,
+        targets,
+        loss=law.loss,
+        radius=law.radius,
+        row_norm=law.row_norm * (1 + 1e-9),
+        ridge=law.ridge,
+        intercept=False,
+    )
+
+
+def _targets(loss: Loss, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw targets that a random linear model predicts about as well as usual."""
+    scores = rows @ rng.standard_normal((rows.shape[1], loss.outputs)) * _SLOPE
+    if loss.labels is None:
+        return np.asarray(np.tanh(scores[:, 0] + rng.standard_normal(len(rows))))
+    noise = rng.gumbel(size=(len(rows), len(loss.labels)))
+    scores = np.column_stack([np.zeros((len(rows), len(loss.labels) - loss.outputs)), scores])
+    return np.asarray(loss.labels)[np.argmax(scores + noise, axis=1)]
+
+
+_MOST_PROPOSALS, _MOST_LOOKS, _FEWEST_LOOKS = 30_000, 1_024, 64
+_CHEAP = 32  # parameters; of more, a look costs as their fourth power
+_ENOUGH = 20.0  # expected draws after which the acceptance is known well enough
+_COUNTLESS = 1e12  # proposals that nobody reads with their zeros
+_MARGIN = 3  # predictions have been this far off, and further on the side of caution
+_MARGIN_UNASKED = 100  # and this far, on dependent columns: nobody is to pay for that unasked
+_SMALLER_RADII, _FEWER_COLUMNS, _LARGER_PSI = (2, 4, 8, 16), (40, 30, 20, 15), (2.5, 5, 15)
+
+
+@dataclass(frozen=True, repr=False)
+class Feasibility(Shown):
+    """How exact draws went on simulated rows of a plan's shape: a prediction, no promise.
+
+    Parameters
+    ----------
+    n_simulated : int
+        Simulated rows.
+    proposed : int
+        Proposals made.
+    accepted : float
+        Draws that came of them, in expectation.
+    patience : int
+        Proposals without a draw after which the sampler gives up.
+    seconds_each : float
+        Time a proposal took, on as many rows as are planned for.
+    n_draws : int
+        Draws that are planned.
+    """
+
+    n_simulated: int
+    proposed: int
+    accepted: float
+    patience: int
+    seconds_each: float
+    n_draws: int
+
+    @property
+    def proposals_each(self) -> float:
+        """Proposals that a draw took; infinite where none came."""
+        return self.proposed / self.accepted if self.accepted > 0 else math.inf
+
+    @property
+    def likely(self) -> bool:
+        """Whether draws are to be expected before the sampler gives up, with a margin of three."""
+        return self.proposals_each * _MARGIN <= self.patience
+
+    @property
+    def sure(self) -> bool:
+        """Whether they are, with a margin of a hundred: enough to be drawn without being asked."""
+        return self.proposals_each * _MARGIN_UNASKED <= self.patience
+
+    @property
+    def seconds(self) -> float:
+        """Time that all draws would take on this machine as it is now."""
+        return self.proposals_each * self.n_draws * self.seconds_each
+
+    @property
+    def in_words(self) -> str:
+        """Prediction in a sentence, with what it is based on."""
+        based = f"On {self.n_simulated:,} simulated rows of this shape"
+        if not self.likely:
+            return (
+                f"{based} exact draws did not come: about one in {_about(self.proposals_each)} "
+                f"proposals would be accepted, and by default the sampler gives up after "
+                f"{self.patience:,}. "
+                "Other rows may differ."
+            )
+        many = f"{self.n_draws:,} draws take" if self.n_draws > 1 else "the draw takes"
+        return (
+            f"{based} one in {_about(self.proposals_each)} proposals was accepted, so that {many} "
+            f"{_duration(self.seconds)}; other rows may differ."
+        )
+
+    def _facts(self) -> list[Fact]:
+        return [("draws", "likely" if self.likely else "unlikely"), ("why", self.in_words)]
+
+
+def preflight(planned: Plan) -> Feasibility | None:
+    """Try the exact sampler for a moment on simulated rows of a plan's public shape.
+
+    Three tables are tried and the worst one counts, the same for everybody, made from n, p, the
+    declared bounds and the loss: independent signs in rows of half the declared norm, as most rows
+    of numbers are; categories of six levels in rows of all of it, and of half. What depends on
+    the other columns leaves directions in which the loss is flat, and most proposals end outside
+    the ball. Targets follow a random linear model. No private row is read, so that this costs
+    nothing and may be shown. What real rows do is not promised: on default credit (21 yes/no
+    columns, some of them levels of one category) draws took a hundred times as many proposals.
+
+    Parameters
+    ----------
+    planned : Plan
+
+    Returns
+    -------
+    Feasibility or None
+        None for a path, and for a plan that does not say what it was made from.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> rows = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
+    >>> preflight(plan(50_000, 11, 0.02, **rows)).likely
+    True
+    >>> preflight(plan(100_000, 151, 0.02, **{**rows, "radius": 8.0})).likely
+    False
+    """
+    law = None if planned.along_path else PublicLaw.of(planned)
+    if law is None or not 0 < planned.beta < math.inf:
+        return None
+    two_stages = isinstance(planned, EllipsoidExactPlan)
+    found = _on_ellipsoid(planned) if two_stages else _tried(law, float(planned.beta))
+    return None if found is None else replace(found, n_draws=planned.n_draws)
+
+
+def comes_nowhere(planned: Plan) -> bool:
+    """Whether exact draws came on none of the kinds of simulated rows; False where none is tried.
+
+    :func:`preflight` goes by the worst kind, this by the kindest. On the tables of
+    docs/benchmarks.md draws came wherever they came on one kind, and nowhere else.
+
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> asked = {"psi": 0.0, "row_norm": 2**0.5}
+    >>> comes_nowhere(plan(6_172, 77, radius=8.0, epsilon=4.0, **asked))
+    False
+    >>> comes_nowhere(plan(48_842, 92, radius=8.0, epsilon=4.0, **asked))
+    True
+    """
+    worst = preflight(planned)
+    if worst is None or worst.likely:
+        return False
+    law = PublicLaw.of(planned)
+    if law is None or isinstance(planned, EllipsoidExactPlan):
+        return True
+    return stays_away(law, float(planned.beta))
+
+
+def stays_away(law: PublicLaw, beta: float) -> bool:
+    """Whether draws of a law on the whole ball came on no kind of rows, as :func:`comes_nowhere`.
+
+    >>> from rashomon_explorer.problem.losses import get_loss
+    >>> asked = {"psi": 0.0, "row_norm": 1.5, "ridge": 0.01}
+    >>> stays_away(PublicLaw(get_loss("logistic"), 500, 4, radius=4.0, **asked), 100.0)
+    False
+    """
+    found = (_tried_on(law, beta, columns) for columns in KINDS)
+    return not any(one is None or one.likely for one in found)
+
+
+def remedies(planned: Plan) -> str:
+    """Say which single change would let exact draws come on simulated rows, with numbers.
+
+    Empty where draws are likely or nothing is known.
+
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> rows = {"radius": 8.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
+    >>> print(remedies(plan(100_000, 151, 0.02, **rows)))
+    On simulated rows draws come at the same price with radius = 2, 20 columns \
+or psi = 0.1 (a smaller ball holds flatter models).
+    """
+    law, found = PublicLaw.of(planned), preflight(planned)
+    if law is None or found is None or found.likely:
+        return ""
+    if isinstance(planned, EllipsoidExactPlan):
+        return 'Draws of sampler="ellipsoid" always come.'
+    # β·osc is what a draw costs: a smaller ball is colder at the same price.
+    paid = float(planned.beta) * law.constants.priced_osc
+    columns = [replace(law, p=(k + 1) * law.loss.outputs) for k in _FEWER_COLUMNS]
+    tried: list[tuple[str, list[PublicLaw]]] = [
+        ("radius", [replace(law, radius=law.radius / k) for k in _SMALLER_RADII]),
+        ("columns", [one for one in columns if one.p < law.p]),
+        ("psi", [replace(law, psi=law.psi * k) for k in _LARGER_PSI if law.psi > 0]),
+    ]
+    answers = [
+        (name, _mildest_that_answers(laws, paid)) for name, laws in progress(tried, "simulating")
+    ]
+    ways = [_changed(name, one) for name, one in answers if one is not None]
+    if not ways:
+        return "On simulated rows no single change of radius, columns or psi lets draws come."
+    listed = " or ".join([", ".join(ways[:-1]), ways[-1]] if len(ways) > 1 else ways)
+    flat = " (a smaller ball holds flatter models)" if ways[0].startswith("radius") else ""
+    return f"On simulated rows draws come at the same price with {listed}{flat}."
+
+
+def _changed(name: str, law: PublicLaw) -> str:
+    if name == "columns":
+        return f"{law.p // law.loss.outputs - 1} columns"
+    return f"{name} = {getattr(law, name):g}"
+
+
+def _mildest_that_answers(laws: Sequence[PublicLaw], paid: float) -> PublicLaw | None:
+    """Find the first of laws, from mild to strong; none where the strongest does not answer."""
+    if not laws or not _answers(laws[-1], paid):
+        return None
+    return next(law for law in laws if _answers(law, paid))
+
+
+def _answers(law: PublicLaw, paid: float) -> bool:
+    found = _tried(law, paid / law.constants.priced_osc)
+    return found is not None and found.likely
+
+
+def _tried(law: PublicLaw, beta: float) -> Feasibility | None:
+    """Try all tables; the worst one counts, and one that fails is the last that is tried."""
+    worst: Feasibility | None = None
+    for columns in KINDS:
+        found = _tried_on(law, beta, columns)
+        if found is None:
+            return None
+        if worst is None or found.proposals_each > worst.proposals_each:
+            worst = found
+        if not worst.likely:
+            break
+    return worst
+
+
+@lru_cache(maxsize=256)
+def _tried_on(law: PublicLaw, beta: float, columns: Columns) -> Feasibility | None:
+    problem = simulated(law, columns)
+    try:
+        target = GibbsTarget(problem, beta, law.psi)
+        candidates = Candidates(target)
+    except SamplerError:  # a loss without a certified bound has no exact draws to foretell
+        return None
+    rng = generator([SEED])
+    started, looked = time.perf_counter(), 0.0
+    most_looks = max(_FEWEST_LOOKS, _MOST_LOOKS * min(1.0, (_CHEAP / law.p) ** 4))
+    proposed = looks = 0
+    accepted = 0.0
+    while proposed < _MOST_PROPOSALS and looks < most_looks and accepted < _ENOUGH:
+        theta, floor, made = candidates.take(64, rng)
+        look = time.perf_counter()
+        excess = np.maximum(problem.value(theta) - problem.minimum.value, floor)
+        # Each coin's chance, not its side: a chance of one in a million is seen too.
+        accepted += float(np.exp(target.energy(floor) - target.energy(excess)).sum())
+        proposed, looks = proposed + made, looks + len(floor)
+        looked += time.perf_counter() - look
+    spent = time.perf_counter() - started - looked + looked * law.n / problem.n
+    return Feasibility(
+        n_simulated=problem.n,
+        proposed=proposed,
+        accepted=accepted,
+        patience=patience_for(law.p),
+        seconds_each=spent / proposed,
+        n_draws=1,
+    )
+
+
+@lru_cache(maxsize=64)
+def _on_ellipsoid(planned: EllipsoidExactPlan) -> Feasibility | None:
+    """Try both stages: the ellipsoid with its noise, and the share of it that the loss keeps."""
+    law = PublicLaw.of(planned)
+    assert law is not None
+    problem, rng = simulated(law, signs), generator([SEED])
+    target = GibbsTarget(problem, planned.beta, planned.psi)
+    try:
+        *_, region = EllipsoidSampler(planned).released(target, rng)
+        assert region is not None
+        started = time.perf_counter()
+        theta = region.uniform(_MOST_LOOKS // 2, rng)
+        chances = np.exp(-target.energy(np.maximum(target.excess(theta), 0.0)))
+    except SamplerError:  # a minimum that cannot be certified
+        return None
+    spent = (time.perf_counter() - started) * law.n / problem.n
+    return Feasibility(
+        n_simulated=problem.n,
+        proposed=theta.shape[1],
+        accepted=float(chances.sum()),
+        patience=patience_for(law.p),
+        seconds_each=spent / theta.shape[1],
+        n_draws=planned.n_draws,
+    )
+
+
+def _about(proposals: float) -> str:
+    if math.isinf(proposals):
+        return "infinitely many"
+    if proposals > _COUNTLESS:
+        return f"10^{math.log10(proposals):.0f}"
+    return f"{float(f'{proposals:.1g}'):,.0f}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return "less than a second"
+    for unit, length in (("hour", 3600), ("minute", 60)):
+        if seconds >= 2 * length:
+            return f"about {seconds / length:.0f} {unit}s"
+    return f"about {seconds:.0f} s"

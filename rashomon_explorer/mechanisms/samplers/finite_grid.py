@@ -1,0 +1,313 @@
+"""Draws from a law on finitely many points."""
+
+import bisect
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import ClassVar, Protocol, Self
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
+from rashomon_explorer._utils.threads import pause
+from rashomon_explorer._utils.validation import check_positive
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.pricing import price
+from rashomon_explorer.mechanisms.planning.scaling import both_together
+from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
+from rashomon_explorer.privacy import Guarantee
+
+MOST_POINTS = 2**22  # with 40 bits a weight, sums of weights stay below 2⁶³
+_BITS = 40
+_DEEPEST = 255
+
+
+class IntegerLaw:
+    """Law ∝ exp(−min{energy, 255·log 2}) on 0, …, N − 1, drawn with uniform bits.
+
+    Weight i is the integer ``mantissas[i]`` < 2⁴⁰ times 2^−``depths[i]``, right to a factor
+    1 ± 2⁻³⁹; the sums are exact integers, so that no probability is rounded to 0 and a draw has
+    the law of these weights itself (the idea of the base-2 exponential mechanism, Ilvento 2020).
+
+    At most 2²² points, of energies ≥ 0.
+
+    >>> law = IntegerLaw(np.array([0.0, 2 * np.log(2), 1e6]))
+    >>> law.probabilities[:2].tolist(), float(np.log2(law.probabilities[2])).__round__()
+    ([0.8, 0.2], -255)
+    >>> np.bincount(law.draw(10_000, np.random.default_rng(0))).tolist()
+    [8048, 1952]
+    """
+
+    def __init__(self, energies: FloatArray) -> None:
+        capped = np.minimum(energies, _DEEPEST * math.log(2))
+        mantissa, exponent = np.frexp(np.exp(-capped))
+        self.mantissas: IntArray = np.floor(np.ldexp(mantissa, _BITS)).astype(np.int64)
+        self.depths: IntArray = 1 - exponent.astype(np.int64)
+        self._order = np.argsort(self.depths, kind="stable")
+        # sums[i] is the mass, in its own unit, of the first i points by depth.
+        self._sums = np.concatenate([[0], np.cumsum(self.mantissas[self._order])])
+        depths, starts = np.unique(self.depths[self._order], return_index=True)
+        self._shifts = [int(depths[-1] - depth) for depth in depths]
+        self._starts = [int(self._sums[start]) for start in starts]
+        widths = np.diff(self._sums[np.append(starts, len(energies))]).tolist()
+        masses = [width << shift for width, shift in zip(widths, self._shifts, strict=True)]
+        self._ends = list(accumulate(masses))
+
+    @property
+    def probabilities(self) -> FloatArray:
+        """Probabilities (N,), rounded to doubles."""
+        weights = np.ldexp(self.mantissas.astype(float), -self.depths)
+        return np.asarray(weights / weights.sum())
+
+    @property
+    def total(self) -> int:
+        """Sum of the weights in units of 2^−max(depths)."""
+        return self._ends[-1]
+
+    def at(self, place: int) -> int:
+        """Point that owns ``place`` in 0, …, total − 1: each owns as many as it weighs."""
+        band = bisect.bisect_right(self._ends, place)
+        within = (place - (self._ends[band - 1] if band else 0)) >> self._shifts[band]
+        owner = np.searchsorted(self._sums, self._starts[band] + within, side="right") - 1
+        return int(self._order[owner])
+
+    def draw(self, size: int, rng: np.random.Generator) -> IntArray:
+        """Independent points (size,)."""
+        return np.array([self.at(_below(self.total, rng)) for _ in range(size)], dtype=np.int64)
+
+
+def _below(total: int, rng: np.random.Generator) -> int:
+    """Draw uniformly from 0, …, total − 1."""
+    bits = total.bit_length()
+    n_bytes = (bits + 7) // 8
+    while True:
+        place = int.from_bytes(rng.bytes(n_bytes), "little") >> (8 * n_bytes - bits)
+        if place < total:
+            return place
+
+
+_PER_RADIUS = {1: 1024, 2: 64, 3: 16}  # spacings a radius: 2 thousand to 36 thousand points
+_CELLS_AT_ONCE = 2**22  # rows × models evaluated between two looks at the Stop button
+_FEWEST, _MOST = 16, 4096
+_DRAWS_AT_ONCE = 512
+
+
+class Region(Protocol):
+    """A set of models within a public distance of the origin."""
+
+    @property
+    def radius(self) -> float:
+        """Bound of every |θ_j|."""
+        ...
+
+    def contains(self, theta: FloatArray) -> Mask:
+        """Whether each column of ``theta`` (p, K) lies in the set; shape (K,)."""
+        ...
+
+
+class Landscape(Protocol):
+    """A function of models on a region; it need be neither convex nor smooth."""
+
+    @property
+    def p(self) -> int:
+        """Number of parameters."""
+        ...
+
+    @property
+    def domain(self) -> Region:
+        """Where models may lie."""
+        ...
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Loss (K,) of each column of ``theta`` (p, K)."""
+        ...
+
+
+class GridTarget(Protocol):
+    """What the grid needs of a target: a :class:`GibbsTarget`, or the like over a landscape."""
+
+    @property
+    def problem(self) -> Landscape:
+        """The function that is thresholded."""
+        ...
+
+    def energy(self, excess: FloatArray) -> FloatArray:
+        """β·energy at losses above the minimum: nondecreasing, β-Lipschitz, 0 up to ψ."""
+        ...
+
+
+@dataclass(frozen=True)
+class FiniteGridSampler:
+    """The exponential mechanism on a public grid Γ, thresholded at the grid's own minimum.
+
+    A point θ of Γ is drawn with probability ∝ exp(−β·energy(L(θ) − min_Γ L − ψ)). No solver is
+    asked, so that L may have many minima, and no chain has to converge. For at most three
+    parameters.
+
+    Parameters
+    ----------
+    spacing : float, optional
+        Distance of neighbouring points along an axis, in units of a coefficient; a public
+        setting. By default the radius over 1024, 64 or 16 for one, two or three parameters.
+    most_points : int, default=2**18
+        Largest number of points of the cube around the models, at most 2²²; public as well.
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of range.
+
+    Notes
+    -----
+    *Price.* For neighbours D, D' the difference L_D − L_D' has a range [a, b] on Γ ⊂ C with
+    b − a ≤ osc, a supremum over fewer points. The minima over Γ differ by some c in [a, b], so
+    that the excesses differ by values of [a − c, b − c], an interval that contains 0; a
+    nondecreasing 1-Lipschitz function (the threshold, and the cap of the energies at 255·log 2)
+    keeps differences inside it. The log ratio of the unnormalised laws ranges over at most
+    η = β·osc, and with it that of the laws, as in Theorem 2.1 of Ganesh, Thakurta and Upadhyay
+    (2023): each draw is η-bounded-range and η-DP, whatever ψ, without a term for a solver's gap.
+
+    *Rounding.* Weights are integers m·2^{−k} with m < 2⁴⁰ and points are drawn from their exact
+    sum with uniform bits, so that no probability is rounded to 0 and drawing adds no error. What
+    is left are the losses, each right to τ, and the weights, right to a factor 1 ± 2⁻³⁹: the log
+    ratio ranges over at most β(osc + 4τ) + 2⁻³⁷. Plans charge β(osc + 2·10⁻⁶·osc) for a solver's
+    gap that is absent here. It covers the rounding for η ≥ 10⁻⁵ and τ ≤ 2·10⁻⁷·osc; a mean of n
+    terms of order one is right to about 10⁻¹⁴.
+
+    *What is not promised.* The plan's hit rate and excess are those of the law on all of C; on
+    the grid they hold up to its spacing. Running time is not covered.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.problem import Problem
+    >>> from rashomon_explorer.mechanisms.samplers.base import collect
+    >>> from rashomon_explorer.mechanisms.target import GibbsTarget
+    >>> target = GibbsTarget(Problem([[0.5], [-0.5]], [1, -1]), beta=20.0, psi=0.1)
+    >>> draws = collect(FiniteGridSampler(spacing=0.25), target, 3, np.random.default_rng(0))
+    >>> (draws.coef % 0.25).tolist()
+    [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
+    """
+
+    name: ClassVar[str] = "finite_grid"
+    traits: ClassVar[Traits] = Traits(
+        independent=True,
+        unplanned="promised of draws from the whole ball; these are exact on a grid in it",
+        uniform_on="grid",
+        mechanism="exact",  # on a grid bounded range alone is proved
+    )
+
+    spacing: float | None = None
+    most_points: int = 2**18
+
+    def __post_init__(self) -> None:
+        """Refuse settings that make no grid."""
+        if self.spacing is not None:
+            check_positive(spacing=self.spacing)
+        if not 1 <= self.most_points <= MOST_POINTS:
+            raise ValueError(f"most_points must be in [1, 2**22], got {self.most_points!r}")
+
+    @classmethod
+    def for_plan(
+        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
+    ) -> Self:
+        """Take its own settings; it never gives up."""
+        return cls()
+
+    def guarantee(self, plan: Plan) -> Guarantee:
+        """Each draw is η-bounded-range with η = β·osc, whatever ψ.
+
+        No other certificate that a plan may have holds on a grid.
+
+        Raises
+        ------
+        SamplerError
+            If the plan has more than three parameters.
+        """
+        _check_few(plan.p)
+        held = price(plan.eta, plan.n_draws, ledger=plan.ledger)
+        held = both_together(plan.columns, held)
+        return replace(held, assumptions=(*held.assumptions, "draws on a grid never give up"))
+
+    def batches(self, target: GridTarget, rng: np.random.Generator) -> Iterator[Batch]:
+        """Endless batches of independent exact draws; empty while the grid is evaluated.
+
+        Raises
+        ------
+        SamplerError
+            If there are more than three parameters or too many points, no point lies in the
+            domain, or a loss is not finite.
+        """
+        points = self.points(target.problem.p, target.problem.domain)
+        parts = []
+        for block in _blocks(points, rows=getattr(target.problem, "n", 1)):
+            parts.append(_checked(target.problem.value(block), block))
+            yield Batch(points[:, :0], np.empty(0), evaluated=block.shape[1])
+            pause()  # or a dashboard's event loop starves
+        losses = np.concatenate(parts)
+        law = IntegerLaw(target.energy(losses - losses.min()))
+        while True:
+            chosen = law.draw(_DRAWS_AT_ONCE, rng)
+            yield Batch(points[:, chosen], losses[chosen], evaluated=0)
+            pause()
+
+    def points(self, p: int, domain: Region) -> FloatArray:
+        """Points (p, N) of the grid: multiples of the spacing that lie in the domain.
+
+        Raises
+        ------
+        SamplerError
+            If there are more than three parameters or too many points, or none lies in the
+            domain.
+
+        Examples
+        --------
+        >>> from rashomon_explorer.problem.domains import Ball
+        >>> FiniteGridSampler(spacing=1.0).points(2, Ball(1.0)).T.tolist()
+        [[-1.0, 0.0], [0.0, -1.0], [0.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
+        """
+        _check_few(p)
+        spacing = domain.radius / _PER_RADIUS[p] if self.spacing is None else self.spacing
+        # A radius that is a multiple of the spacing may miss it by an ulp: the clip mends it.
+        each_side = math.floor(domain.radius / spacing * (1 + 1e-12))
+        count = (2 * each_side + 1) ** p
+        if count > self.most_points:
+            raise SamplerError(
+                f"spacing {spacing:.3g} makes {count:,} points for {p} parameters within "
+                f"{domain.radius:g}, more than most_points={self.most_points:,}: use a spacing "
+                f"of {2 * domain.radius / (self.most_points ** (1 / p) - 1):.3g} or more"
+            )
+        axis = spacing * np.arange(-each_side, each_side + 1, dtype=float)
+        axis = np.clip(axis, -domain.radius, domain.radius)
+        cube = np.stack(np.meshgrid(*[axis] * p, indexing="ij")).reshape(p, -1)
+        points = cube[:, domain.contains(cube)]
+        if points.shape[1] == 0:
+            raise SamplerError(
+                f"no multiple of spacing {spacing:.3g} lies in the domain: refine it"
+            )
+        return points
+
+
+def _check_few(p: int) -> None:
+    if p > max(_PER_RADIUS):
+        raise SamplerError(
+            f"a finite grid takes at most {max(_PER_RADIUS)} parameters, got {p} (an "
+            "intercept counts): use fewer columns or the 'exact' sampler"
+        )
+
+
+def _blocks(points: FloatArray, rows: int) -> Iterator[FloatArray]:
+    size = int(np.clip(_CELLS_AT_ONCE // rows, _FEWEST, _MOST))
+    for low in range(0, points.shape[1], size):
+        yield points[:, low : low + size]
+
+
+def _checked(losses: FloatArray, block: FloatArray) -> FloatArray:
+    if not np.isfinite(losses).all():
+        place = int(np.flatnonzero(~np.isfinite(losses))[0])
+        raise SamplerError(
+            f"the loss at {block[:, place].tolist()} is {losses[place]}: it must be finite all "
+            "over the domain"
+        )
+    return losses

@@ -1,0 +1,200 @@
+"""Uniform draws from the Rashomon set by hit-and-run: the reference, for the curator only."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer._utils.threads import pause
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.rejection.envelope import Envelope
+from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.privacy import Guarantee, no_guarantee
+
+_TOGETHER = 16  # steps of a chain between two places where all wait for each other
+_ROUNDING = 1e-14  # length of a chord, in the units of its direction
+_FLAT = 1e-9  # of the largest curvature: directions that change no row's score
+_MOST_RAYS = 256
+
+
+@dataclass(frozen=True)
+class HitAndRunSampler:
+    """Markov chains whose stationary law is uniform on G = {θ in C : L(θ) ≤ min L + ψ}.
+
+    Each step picks a uniform direction in the whitened space and a uniform point of the chord
+    through an outer ellipsoid, and shrinks the chord towards the chain's place until the point
+    lies in G. Shrinking keeps the uniform law invariant (Neal, Slice sampling, 2003, §5) and
+    needs two or three looks at the rows a step instead of a root search.
+
+    Parameters
+    ----------
+    n_chains : int, default=32
+        Chains run side by side; a batch holds one state of each.
+    burn_in : int, optional
+        Steps before the first batch; by default 20 a parameter.
+    thin : int, optional
+        Steps between batches; by default 2 a parameter.
+
+    Notes
+    -----
+    Draws are correlated within a chain and follow the uniform law only in the limit; nothing is
+    promised about privacy.
+    """
+
+    name: ClassVar[str] = "hit_and_run"
+
+    n_chains: int = 32
+    burn_in: int | None = None
+    thin: int | None = None
+
+    traits: ClassVar[Traits] = Traits(
+        n_chains=n_chains,
+        unplanned="promised of private draws; hit-and-run never leaves the set",
+        uniform_on="ball",
+        stays_inside=True,
+        mechanism="exact",
+        curator_only=True,
+    )
+
+    @classmethod
+    def for_plan(
+        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
+    ) -> Self:
+        """Take its own settings; it never gives up."""
+        return cls()
+
+    def guarantee(self, plan: Plan) -> Guarantee:
+        """No guarantee: the chain reads the rows without noise."""
+        return no_guarantee("hit-and-run reads the rows without noise: curator only")
+
+    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
+        """Endless batches of ``n_chains`` states, ``thin`` steps apart; empty while warming up."""
+        p = target.problem.p
+        burn_in = 20 * p if self.burn_in is None else self.burn_in
+        thin = max(1, 2 * p if self.thin is None else self.thin)
+        walk = _Walk(target, self.n_chains)
+        for start in range(0, burn_in, _TOGETHER):
+            evaluated = walk.move(min(_TOGETHER, burn_in - start), rng)
+            yield Batch(np.empty((p, 0)), np.empty(0), evaluated)
+        while True:
+            strides = [min(_TOGETHER, thin - start) for start in range(0, thin, _TOGETHER)]
+            evaluated = sum(walk.move(steps, rng) for steps in strides)
+            yield Batch(walk.theta.copy(), walk.losses.copy(), evaluated)
+
+
+class _Walk:
+    """The states of the chains."""
+
+    def __init__(self, target: GibbsTarget, n_chains: int) -> None:
+        minimum = target.problem.minimum
+        self._target = target
+        # The chains' metric, and so the draws of a seed, depend on no budget.
+        metric = GibbsTarget(target.problem, 1 / target.psi, target.psi) if target.psi else target
+        self._envelope = Envelope.of(metric)
+        self._outer = self._envelope.outer_radius(target.psi)
+        self._level = minimum.value + target.psi
+        self._u = np.zeros((target.problem.p, n_chains))
+        self.theta = np.repeat(minimum.theta[:, None], n_chains, axis=1)
+        self.losses = np.full(n_chains, minimum.value)
+
+    def move(self, steps: int, rng: np.random.Generator) -> int:
+        """Move every chain so many steps; returns how many losses were evaluated.
+
+        A chain that has moved begins its next step beside others that still look for a point of
+        theirs: none waits for the slowest of all until its own steps are done.
+        """
+        directions, moves = self._directions(steps, rng)
+        n_chains = self._u.shape[1]
+        done, low, high = np.zeros(n_chains, dtype=int), np.empty(n_chains), np.empty(n_chains)
+        going = starting = np.arange(n_chains)
+        evaluated = 0
+        while len(going):
+            if len(starting):
+                at = done[starting], slice(None), starting
+                chord = self._chord(starting, directions[at].T, moves[at].T)
+                low[starting], high[starting] = chord
+            wide = high[going] - low[going]
+            t = low[going] + rng.random(len(going)) * wide
+            theta = self.theta[:, going] + t * moves[done[going], :, going].T
+            losses = self._target.problem.value(theta)
+            evaluated += len(going)
+            inside = self._target.problem.domain.contains(theta) & (losses <= self._level)
+            moved = going[inside]
+            self.theta[:, moved], self.losses[moved] = theta[:, inside], losses[inside]
+            self._u[:, moved] += t[inside] * directions[done[moved], :, moved].T
+            # Shrink the chord to the side of the chain's place, which is t = 0.
+            low[going] = np.where(t < 0, t, low[going])
+            high[going] = np.where(t < 0, high[going], t)
+            # A chord of rounding size has nowhere to go: its chain stays.
+            ended = going[inside | (wide < _ROUNDING)]
+            done[ended] += 1
+            starting, going = ended[done[ended] < steps], going[done[going] < steps]
+            pause()  # or a dashboard's event loop starves
+        return evaluated
+
+    def _directions(self, steps: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Draw uniform directions (steps, p, n_chains) in the whitened space, and their moves."""
+        p, n_chains = self._u.shape
+        drawn = rng.standard_normal((p, steps * n_chains))
+        drawn /= np.linalg.norm(drawn, axis=0)
+        moves = self._envelope.step(drawn, self._envelope.least_pad)
+        first, second = (a.reshape(p, steps, n_chains).transpose(1, 0, 2) for a in (drawn, moves))
+        return first, second
+
+    def _chord(
+        self, chains: IntArray, direction: FloatArray, move: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Interval of t inside both the outer ellipsoid and the ball of models."""
+        u = self._u[:, chains]
+        along = np.einsum("ij,ij->j", u, direction)
+        rest = self._outer**2 - np.einsum("ij,ij->j", u, u)
+        root = np.sqrt(np.maximum(along**2 + rest, 0.0))
+        low, high = self._target.problem.domain.chord(self.theta[:, chains], move)
+        low = np.minimum(np.maximum(-along - root, low), 0.0)
+        return low, np.maximum(np.minimum(-along + root, high), 0.0)
+
+
+def reaches_sphere(target: GibbsTarget, draws: FloatArray) -> bool:
+    """Whether the Rashomon set is known to go on beyond the ball of models (curator).
+
+    The points of the sphere are tried that lie along the axes of the Hessian at the minimum and
+    along the draws. Directions that change no score are left out: the ball ends the set there,
+    and no prediction depends on it.
+
+    Parameters
+    ----------
+    target : GibbsTarget
+        On a ball around 0.
+    draws : ndarray of shape (n_draws, p)
+        Models of the set.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.problem import Problem
+    >>> rows, labels = [[0.9], [0.6], [-0.7], [0.1]] * 50, [1, -1, -1, 1] * 50
+    >>> for radius in (0.5, 32.0):
+    ...     target = GibbsTarget(Problem(rows, labels, radius=radius), beta=1.0, psi=0.01)
+    ...     print(reaches_sphere(target, np.empty((0, 2))))
+    True
+    False
+    """
+    problem, minimum = target.problem, target.problem.minimum
+    level = minimum.value + target.psi
+    if minimum.on_boundary:
+        return True
+    curvature, vectors = np.linalg.eigh(problem.hessian(minimum.theta))
+    curvature = curvature - problem.ridge
+    vectors = vectors[:, curvature > _FLAT * curvature[-1]]
+    best = vectors @ (vectors.T @ minimum.theta)
+    along = vectors @ (vectors.T @ (draws[:_MOST_RAYS].T - minimum.theta[:, None]))
+    rays = np.concatenate([vectors, -vectors, along], axis=1)
+    lengths = np.linalg.norm(rays, axis=0)
+    rays = rays[:, lengths > 0] / lengths[lengths > 0]
+    inward = rays.T @ best
+    reach = np.sqrt(inward**2 + problem.domain.radius**2 - best @ best) - inward
+    points = best[:, None] + reach * rays
+    blocks = (points[:, at : at + _TOGETHER] for at in range(0, points.shape[1], _TOGETHER))
+    return any(bool((problem.value(block) <= level).any()) for block in blocks)

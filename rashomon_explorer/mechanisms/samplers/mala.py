@@ -1,0 +1,194 @@
+"""Metropolis-adjusted Langevin chains: a reference for the curator, without noise for privacy."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.threads import pause
+from rashomon_explorer._utils.validation import check_count
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.privacy import Guarantee, no_guarantee
+
+_WANTED = 0.574  # acceptance at which MALA moves fastest (Roberts and Rosenthal 1998)
+_GAIN = 0.6  # power of the step count by which adaptation fades: sums up, squares do not
+
+
+@dataclass(frozen=True)
+class MalaSampler:
+    """Markov chains whose stationary law is the target's, hard or smooth, on its domain.
+
+    A proposal u' = u − ½h²∇E(u) + hξ, ξ standard normal, E = −log density in coordinates
+    whitened at the minimiser, is accepted with probability min{1, e^{E(u)−E(u')} q(u|u')/q(u'|u)}
+    and never off the domain (Roberts and Tweedie 1996, §1.4). That leaves the law invariant
+    whatever the drift, so that the kink of the hard threshold biases nothing.
+
+    Parameters
+    ----------
+    n_chains : int, default=64
+        Chains run side by side, all from the minimiser; a batch holds one state of each.
+    burn_in : int, optional
+        Steps before the first batch, by default 200 + 20 a parameter. The step size h is fitted
+        to an acceptance of 0.574 there, and only there.
+    thin : int, optional
+        Steps between batches; by default 2 a parameter.
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of range.
+
+    Notes
+    -----
+    Draws are correlated within a chain and follow the target only in the limit; nothing is
+    promised about privacy.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.problem import Problem
+    >>> from rashomon_explorer.mechanisms.samplers.base import collect
+    >>> target = GibbsTarget(Problem([[0.5], [-0.5]], [1, -1]), beta=20.0, psi=0.1)
+    >>> draws = collect(MalaSampler(n_chains=8), target, 16, np.random.default_rng(0))
+    >>> bool(target.problem.domain.contains(draws.coef.T).all())
+    True
+    """
+
+    name: ClassVar[str] = "mala"
+
+    n_chains: int = 64
+    burn_in: int | None = None
+    thin: int | None = None
+
+    traits: ClassVar[Traits] = Traits(n_chains=n_chains, mechanism="exact", curator_only=True)
+
+    def __post_init__(self) -> None:
+        """Refuse settings that make no chain."""
+        check_count(n_chains=self.n_chains)
+        if self.thin is not None:
+            check_count(thin=self.thin)
+        if self.burn_in is not None and self.burn_in < 0:
+            raise ValueError(f"burn_in must be at least 0, got {self.burn_in!r}")
+
+    @classmethod
+    def for_plan(
+        cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
+    ) -> Self:
+        """Take its own settings; it never gives up."""
+        return cls()
+
+    def guarantee(self, plan: Plan) -> Guarantee:
+        """No guarantee: the chain reads the rows without noise."""
+        return no_guarantee("MALA reads the rows without noise: curator only")
+
+    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
+        """Endless batches of ``n_chains`` states, ``thin`` steps apart; empty while warming up."""
+        p = target.problem.p
+        burn_in = 200 + 20 * p if self.burn_in is None else self.burn_in
+        kernel = Kernel.of(target)
+        state = kernel.start(self.n_chains)
+        step_size = 1.0
+        for step in range(1, burn_in + 1):
+            state, accepted = kernel.step(state, step_size, rng)
+            step_size = adapted(step_size, accepted, step)
+            if step % 8 == 0:
+                yield Batch(np.empty((p, 0)), np.empty(0), 8 * self.n_chains)
+            pause()  # or a dashboard's event loop starves
+        thin = 2 * p if self.thin is None else self.thin
+        while True:
+            for _ in range(thin):
+                state, _ = kernel.step(state, step_size, rng)
+                pause()
+            yield Batch(kernel.models(state.u), state.losses, thin * self.n_chains)
+
+
+@dataclass(frozen=True)
+class State:
+    """Where chains are, and what the next step needs to know of it."""
+
+    u: FloatArray  # (p, K): places in whitened coordinates
+    # losses, energy: (K,): losses, and −log density relative to G
+    losses: FloatArray
+    energy: FloatArray
+    gradient: FloatArray  # (p, K): gradient of the energy by ``u``
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One step of MALA on a target, in coordinates θ = centre + whiten·u."""
+
+    target: GibbsTarget
+    centre: FloatArray  # (p,)
+    whiten: FloatArray  # (p, p)
+
+    @classmethod
+    def of(cls, target: GibbsTarget) -> "Kernel":
+        """Kernel whitened by the Hessian at the minimiser and the size of the Rashomon set."""
+        problem, minimum = target.problem, target.problem.minimum
+        curvature, vectors = np.linalg.eigh(problem.hessian(minimum.theta))
+        height = target.psi + problem.p / target.beta  # excess that a draw has about
+        metric = np.maximum(curvature, 0.0) / height + 1 / problem.domain.diameter**2
+        return cls(target, minimum.theta, vectors / np.sqrt(metric))
+
+    def start(self, n_chains: int) -> State:
+        """Chains at the minimiser."""
+        return self.at(np.zeros((len(self.centre), n_chains)))
+
+    def models(self, u: FloatArray) -> FloatArray:
+        """Models (p, K) at whitened places (p, K)."""
+        return self.centre[:, None] + self.whiten @ u
+
+    def at(self, u: FloatArray) -> State:
+        """State at places (p, K) whose models lie in the domain."""
+        target = self.target
+        losses, gradient = target.problem.value_and_gradient(self.models(u))
+        excess = losses - target.problem.minimum.value
+        slope = target.beta * target.shape.slope(excess - target.psi)
+        return State(u, losses, target.energy(excess), self.whiten.T @ gradient * slope)
+
+    def step(
+        self, state: State, step_size: float, rng: np.random.Generator
+    ) -> tuple[State, FloatArray]:
+        """Move chains once; also returns the probabilities (K,) with which they were to move."""
+        noise = rng.standard_normal(state.u.shape)
+        u = state.u - step_size**2 / 2 * state.gradient + step_size * noise
+        inside = self.target.problem.domain.contains(self.models(u))
+        # Off the domain a chain stays; its own place stands in, so that nothing is evaluated there.
+        proposed = self.at(np.where(inside, u, state.u))
+        log_ratio = np.where(inside, log_acceptance(state, proposed, step_size, noise), -np.inf)
+        moved = np.log1p(-rng.random(len(log_ratio))) <= log_ratio
+        return _chosen(moved, proposed, state), np.exp(np.minimum(log_ratio, 0.0))
+
+
+def log_acceptance(
+    state: State, proposed: State, step_size: float, noise: FloatArray
+) -> FloatArray:
+    """Logarithm (K,) of e^{E(u)−E(u')} q(u|u')/q(u'|u) of proposals made with ``noise`` (p, K)."""
+    back = (state.u - proposed.u) / step_size + step_size / 2 * proposed.gradient
+    log_q_back = -0.5 * np.einsum("ij,ij->j", back, back)
+    log_q = -0.5 * np.einsum("ij,ij->j", noise, noise)
+    return np.asarray(state.energy - proposed.energy + log_q_back - log_q)
+
+
+def adapted(step_size: float, accepted: FloatArray, step: int) -> float:
+    """Step size moved towards an acceptance of 0.574, ever less (Robbins and Monro 1951).
+
+    Examples
+    --------
+    >>> adapted(1.0, np.array([0.574]), step=1), adapted(1.0, np.array([1.0]), step=1) > 1.0
+    (1.0, True)
+    """
+    return step_size * math.exp((float(accepted.mean()) - _WANTED) / step**_GAIN)
+
+
+def _chosen(moved: Mask, proposed: State, state: State) -> State:
+    return State(
+        u=np.where(moved, proposed.u, state.u),
+        losses=np.where(moved, proposed.losses, state.losses),
+        energy=np.where(moved, proposed.energy, state.energy),
+        gradient=np.where(moved, proposed.gradient, state.gradient),
+    )

@@ -1,0 +1,106 @@
+"""Private centres and spreads of the columns, released before the models are drawn."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.data.clipping import ColumnMap, clip_rows
+from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
+from rashomon_explorer.mechanisms.samplers.base import to_public_grid
+from rashomon_explorer.rows import RowBlocks
+
+_BLOCK = 4096
+_LEAST_SHARE = 0.1  # of the mean square spread, below which no column's is taken to be
+_LEAST_SPREAD = 0.01  # mean square spread of a typical row, at least: more would be noise
+
+
+def released_map(
+    rows: FloatArray | RowBlocks, paid: ColumnsPlan, rng: np.random.Generator
+) -> ColumnMap:
+    """Release centres and spreads, for the price of ``paid``.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d) or RowBlocks
+        Private; shortened to ``paid.row_norm`` first.
+    paid : ColumnsPlan
+        Of the same n and d.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ColumnMap
+        Public. A typical row becomes about ``paid.row_norm`` long.
+
+    Examples
+    --------
+    >>> from rashomon_explorer._utils.randomness import generator
+    >>> rng = generator(0)
+    >>> rows = rng.normal(0.3, [[0.1, 0.01]], (50_000, 2))
+    >>> found = released_map(rows, ColumnsPlan(50_000, 2, 1.0, epsilon=1.0, delta=1e-6), rng)
+    >>> found.centre.round(1).tolist(), bool(found.spread[0] > 2 * found.spread[1])
+    ([0.3, 0.3], True)
+    """
+    return map_of(noisy_moments(rows, paid, rng), paid)
+
+
+def noisy_moments(
+    rows: FloatArray | RowBlocks, paid: ColumnsPlan, rng: np.random.Generator
+) -> FloatArray:
+    """Means and mean squares (2, d) of rows over ``row_norm``, with their noise; public.
+
+    They are rounded to the grid that models are rounded to.
+    """
+    moments = exact_moments(rows, paid)
+    draw = rng.normal if paid.gaussian else rng.laplace
+    noisy = moments + draw(scale=paid.noise, size=moments.shape)
+    noisy[0] /= paid.weight
+    return to_public_grid(noisy)
+
+
+def exact_moments(rows: FloatArray | RowBlocks, paid: ColumnsPlan) -> FloatArray:
+    """Means of a·u and u² (2, d), u a row over ``row_norm``.  Curator: not private."""
+    if isinstance(rows, RowBlocks):
+        (total,) = rows.reduce(_Moments(paid))
+        return np.asarray(total / rows.n)
+    sums = np.zeros((2, np.shape(rows)[1]))
+    for start in range(0, len(rows), _BLOCK):  # a whole table would be copied
+        block = np.asarray(rows[start : start + _BLOCK], dtype=float)
+        unit = clip_rows(block, paid.row_norm)[0] / paid.row_norm
+        sums += [unit.sum(axis=0), np.einsum("nd,nd->d", unit, unit)]
+    return sums * [[paid.weight], [1.0]] / len(rows)
+
+
+@dataclass(frozen=True)
+class _Moments:
+    paid: ColumnsPlan
+
+    def __call__(self, rows: FloatArray, targets: object) -> tuple[FloatArray]:
+        return (len(rows) * exact_moments(rows, self.paid),)
+
+
+def map_of(noisy: FloatArray, paid: ColumnsPlan) -> ColumnMap:
+    """Make the map from what was released: every entry is drawn to what all have in common.
+
+    A centre goes towards 0, and a mean square spread towards the mean of them all, by the share of
+    the entries' variance that is noise (Efron and Morris 1973): where little is known of a column
+    by itself, all are scaled alike.
+    """
+    means, squares = noisy
+    blur = (paid.deviation / paid.weight) ** 2
+    kept = max(0.0, float((means**2).mean()) - blur)
+    kept /= kept + blur
+    centre = np.clip(kept * means, -1.0, 1.0)
+    around = squares - centre**2
+    noise = paid.deviation**2 + 4 * centre**2 * blur * kept
+    typical = max(
+        float(around.mean()),
+        2 * paid.deviation / math.sqrt(paid.d),
+        _LEAST_SPREAD / paid.d,
+    )
+    apart = max(0.0, float(around.var() - noise.mean()))
+    own = typical + apart / (apart + noise) * (around - typical)
+    spread = np.sqrt(np.maximum(own, _LEAST_SHARE * typical) * paid.d)
+    return ColumnMap(centre * paid.row_norm, spread, paid.row_norm)

@@ -1,0 +1,518 @@
+"""Private selection of one of several models."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer._utils.formatting import Fact, Shown, hit_rate_text, rounded_up
+from rashomon_explorer.mechanisms.planning.weakness import weakness
+from rashomon_explorer.privacy import Guarantee, bounded_range, pure
+from rashomon_explorer.privacy.guarantee import price_of
+
+__all__ = [
+    "PICKS",
+    "WAYS",
+    "Candidate",
+    "Exponential",
+    "PermuteAndFlip",
+    "Pick",
+    "Runs",
+    "SearchPlan",
+    "dearer",
+]
+
+
+def dearer(first: Guarantee, second: Guarantee) -> Guarantee:
+    """Guarantee of two mechanisms that read different rows, by a split that no value decides.
+
+    The second may depend on what the first returned. Two neighbours differ in one record, which is
+    on one side: on that of the first the second is what is done with its result, and on the
+    other the first returns the same law. So each notion holds with the larger of both numbers. A
+    notion that one of them lacks is lost; μ and curves are left out.
+
+    Parameters
+    ----------
+    first, second : Guarantee
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import bounded_range, pure
+    >>> both = dearer(pure(1.0), bounded_range(1.5))
+    >>> both.epsilon(0.0), both.rho
+    (1.5, 0.5)
+    """
+    sides = (first, second)
+    numbers = ("pure_epsilon", "rho", "approximate_epsilon", "approximate_delta")
+    stated = dict.fromkeys(known for side in sides for known in side.assumptions)
+    return Guarantee(
+        "composition",
+        f"of two parts of the rows the dearer: {first.theorem}; {second.theorem}",
+        **{name: max(getattr(side, name) for side in sides) for name in numbers},
+        assumptions=(*stated, "the split is by place, and public"),
+        seeded=any(side.seeded for side in sides),
+    )
+
+
+class Pick(Protocol):
+    """A law on k candidates that prefers small losses.
+
+    ``epsilon`` is the price, ``sensitivity`` the most that one record moves a candidate's loss.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    def epsilon(self) -> float:
+        """ε > 0."""
+        ...
+
+    @property
+    def sensitivity(self) -> float:
+        """Δ > 0."""
+        ...
+
+    def law(self, losses: ArrayLike) -> FloatArray:
+        """Probabilities (k,) of being picked."""
+        ...
+
+    def draw(self, losses: ArrayLike, rng: np.random.Generator) -> int:
+        """Place of the one that is picked."""
+        ...
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the place tells of one record."""
+        ...
+
+
+@dataclass(frozen=True)
+class PermuteAndFlip:
+    """Candidates in random order, each taken with probability exp(−ε(u − min u)/2Δ).
+
+    ε-DP, and no worse than the exponential mechanism for any losses (McKenna and Sheldon 2020,
+    Theorems 1 and 2). A candidate comes at a time t that is uniform on [0, 1], and each other one
+    is before it and refused, or after it, with probability 1 − a_i t:
+    P(j) = a_j ∫₀¹ Π_{i≠j}(1 − a_i t) dt.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε > 0.
+    sensitivity : float
+        Δ > 0: one record moves no loss by more.
+
+    Examples
+    --------
+    >>> PermuteAndFlip(2.0, 1.0).law([0.0, 0.0, 1.0]).round(4).tolist()
+    [0.4387, 0.4387, 0.1226]
+    """
+
+    name: ClassVar[str] = "permute_and_flip"
+    epsilon: float
+    sensitivity: float
+
+    def law(self, losses: ArrayLike) -> FloatArray:
+        """See :class:`Pick`."""
+        taken = self._taken(losses)
+        nodes, weights = np.polynomial.legendre.leggauss(len(taken) // 2 + 1)  # exact: a polynomial
+        factors = 1 - np.outer(taken, (nodes + 1) / 2)
+        others = np.array([np.delete(factors, j, axis=0).prod(axis=0) for j in range(len(taken))])
+        return np.asarray(taken * (others @ weights) / 2)
+
+    def draw(self, losses: ArrayLike, rng: np.random.Generator) -> int:
+        """See :class:`Pick`."""
+        taken = self._taken(losses)
+        for place in rng.permutation(len(taken)):
+            if rng.random() < taken[place]:
+                return int(place)
+        raise AssertionError("the best candidate is always taken when it comes")
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Pure ε-DP."""
+        return pure(self.epsilon)
+
+    def _taken(self, losses: ArrayLike) -> FloatArray:
+        known = np.asarray(losses, dtype=float)
+        return np.asarray(np.exp(-self.epsilon * (known - known.min()) / (2 * self.sensitivity)))
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """Probability ∝ exp(−ε u/2Δ): ε-bounded range, so ε-DP and ε²/8-zCDP.
+
+    One record moves each loss by at most Δ up or down, so that losses relative to each other move
+    by an interval of width 2Δ at most.
+
+    Parameters
+    ----------
+    epsilon, sensitivity : float
+        As for :class:`PermuteAndFlip`.
+
+    Examples
+    --------
+    >>> Exponential(2.0, 1.0).law([0.0, 0.0, 1.0]).round(4).tolist()
+    [0.4223, 0.4223, 0.1554]
+    """
+
+    name: ClassVar[str] = "exponential"
+    epsilon: float
+    sensitivity: float
+
+    def law(self, losses: ArrayLike) -> FloatArray:
+        """See :class:`Pick`."""
+        known = np.asarray(losses, dtype=float)
+        weights = np.exp(-self.epsilon * (known - known.min()) / (2 * self.sensitivity))
+        return np.asarray(weights / weights.sum())
+
+    def draw(self, losses: ArrayLike, rng: np.random.Generator) -> int:
+        """See :class:`Pick`."""
+        ends = np.cumsum(self.law(losses))
+        return int(np.searchsorted(ends[:-1], rng.random(), side="right"))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """ε-bounded range."""
+        return bounded_range(self.epsilon)
+
+
+PICKS: dict[str, type[PermuteAndFlip | Exponential]] = {
+    kind.name: kind for kind in (PermuteAndFlip, Exponential)
+}
+"""Ways to pick, by name."""
+
+
+def regret(pick: Pick, k: int) -> float:
+    """Bound 2Δ·log(k)/ε of the expected loss of what is picked, above the least.
+
+    The exponential mechanism's law π has the least E_π u + (2Δ/ε)·KL(π, uniform), which is at most
+    min u + (2Δ/ε)·log k; permute-and-flip is never worse.
+
+    Examples
+    --------
+    >>> regret(Exponential(1.0, 0.01), 1), round(regret(Exponential(1.0, 0.01), 8), 4)
+    (0.0, 0.0416)
+    """
+    return 2 * pick.sensitivity * math.log(k) / pick.epsilon
+
+
+@dataclass(frozen=True)
+class Runs:
+    """How often candidates are run: K, geometric or logarithmic, whatever the rows are.
+
+    Each run takes a candidate at random and returns its model and its score, (ε₀, 0)-DP together;
+    the best of the K is kept, K and the others are not told. Whoever that is costs (2 + s)·ε₀ with
+    s the ``shape``: 1 for a geometric K, 0 for a logarithmic one (Liu and Talwar 2019; Papernot and
+    Steinke 2022, Corollary 3), however many runs there are on average.
+
+    Let C be the probability that a run is better than some outcome, or as good and wins the draw.
+    An outcome of probability q is kept with q·E f′(1 − C), f(x) = E x^K and f′(x) proportional to
+    (1 − (1 − γ)x)^(−s−1). A neighbour's q is at most e^ε₀ times as large, and its γ + (1 − γ)C at
+    least e^(−ε₀) times.
+
+    Parameters
+    ----------
+    shape : {0, 1}
+        Logarithmic or geometric.
+    gamma : float
+        γ in (0, 1).
+
+    Examples
+    --------
+    >>> Runs(1, 0.1).mean, Runs(1, 0.1).factor, Runs(0, 0.1).factor
+    (10.0, 3, 2)
+    >>> round(Runs(0, 0.01).mean, 2)
+    21.5
+    """
+
+    shape: int
+    gamma: float
+
+    def __post_init__(self) -> None:
+        """Refuse what has no proof here."""
+        if self.shape not in (0, 1):
+            raise ValueError(f"shape must be 0 or 1, got {self.shape!r}")
+        if not 0 < self.gamma < 1:
+            raise ValueError(f"gamma must be in (0, 1), got {self.gamma!r}")
+
+    @classmethod
+    def of_mean(cls, shape: int, mean: float) -> "Runs":
+        """K with so many runs on average.
+
+        Parameters
+        ----------
+        shape : {0, 1}
+        mean : float
+            Above 1.
+
+        Examples
+        --------
+        >>> round(Runs.of_mean(0, 20.0).mean, 6)
+        20.0
+        """
+        if not mean > 1:
+            raise ValueError(f"mean must be > 1, got {mean!r}")
+        if shape == 1:
+            return cls(1, 1 / mean)
+        log_gamma = bisect(lambda t: cls(0, math.exp(t)).mean >= mean, -200.0, -1e-9, halvings=200)
+        return cls(0, math.exp(log_gamma))
+
+    @property
+    def factor(self) -> int:
+        """What is kept costs so many times ε₀."""
+        return 2 + self.shape
+
+    @property
+    def mean(self) -> float:
+        """E K."""
+        if self.shape == 1:
+            return 1 / self.gamma
+        return (1 - self.gamma) / (self.gamma * -math.log(self.gamma))
+
+    def pgf(self, x: ArrayLike) -> FloatArray:
+        """f(x) = E x^K.
+
+        Parameters
+        ----------
+        x : array-like
+            In [0, 1].
+
+        Examples
+        --------
+        >>> Runs(1, 0.5).pgf([0.0, 1.0]).tolist()
+        [0.0, 1.0]
+        """
+        known = np.asarray(x, dtype=float)
+        left = 1 - (1 - self.gamma) * known
+        if self.shape == 1:
+            return np.asarray(self.gamma * known / left)
+        return np.asarray(np.log(left) / math.log(self.gamma))
+
+    def missed(self, k: int) -> float:
+        """Probability that one of k candidates is never run.
+
+        Examples
+        --------
+        >>> round(Runs(1, 0.025).missed(4), 3)
+        0.07
+        """
+        return float(self.pgf(1 - 1 / k))
+
+    def law(self, probabilities: ArrayLike) -> FloatArray:
+        """Law of the outcome that is kept.
+
+        Parameters
+        ----------
+        probabilities : array-like of shape (N,)
+            Of the outcomes of one run, the best first.
+
+        Returns
+        -------
+        ndarray of shape (N,)
+            Probabilities, in the same order.
+
+        Examples
+        --------
+        >>> Runs(1, 0.5).law([0.5, 0.5]).round(4).tolist()
+        [0.6667, 0.3333]
+        """
+        worse = 1 - np.cumsum(np.asarray(probabilities, dtype=float))
+        return np.asarray(-np.diff(self.pgf(np.clip(np.concatenate([[1.0], worse]), 0, 1))))
+
+    def draw(self, rng: np.random.Generator) -> int:
+        """K ≥ 1."""
+        if self.shape == 1:
+            return int(rng.geometric(self.gamma))
+        return int(rng.logseries(1 - self.gamma))
+
+    def guarantee(self, epsilon: float) -> Guarantee:
+        """Guarantee of what is kept, where a run with its score is ``epsilon``-DP.
+
+        Parameters
+        ----------
+        epsilon : float
+            ε₀ of one run.
+
+        Examples
+        --------
+        >>> Runs(1, 0.1).guarantee(0.5).epsilon(0.0)
+        1.5
+        """
+        kept = pure(self.factor * epsilon)
+        return Guarantee(
+            "pure",
+            "the best of a random number of runs (Liu and Talwar 2019; Papernot and Steinke 2022)",
+            pure_epsilon=kept.pure_epsilon,
+            rho=kept.rho,
+            assumptions=(
+                *kept.assumptions,
+                "how many runs there were, and so how long, is not told",
+            ),
+        )
+
+
+WAYS = {
+    "every": "every candidate is fitted once, and one is picked by its score",
+    "geometric": "candidates are run at random, a geometric number of times; the best is kept",
+    "logarithmic": "candidates are run at random, a logarithmic number of times; the best is kept",
+}
+"""Ways to choose among candidates, in words."""
+
+_VACUOUS = 10.0  # a promise that is worse than this says nothing either
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One of the models that are tried.
+
+    Parameters
+    ----------
+    params : mapping
+        What it was set to.
+    plan : object
+        The estimator's own plan, at the price that it has here.
+    guarantee : Guarantee
+        Of its fit.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import DPClassifier
+    >>> plan = DPClassifier(epsilon=0.5, delta=0.0, row_norm=1.5).plan(35_000, 10)
+    >>> Candidate({"method": "auto"}, plan, plan.guarantee).excess < 0.2
+    True
+    """
+
+    params: Mapping[str, Any]
+    plan: Any
+    guarantee: Guarantee
+
+    @property
+    def excess(self) -> float:
+        """Bound of its expected excess loss, cut where it says nothing."""
+        return min(float(self.plan.excess_bound), _VACUOUS)
+
+    @property
+    def in_words(self) -> str:
+        """Its settings."""
+        return ", ".join(f"{name}={value!r}" for name, value in self.params.items()) or "as given"
+
+
+@dataclass(frozen=True, repr=False)
+class SearchPlan(Shown):
+    """A private choice among several models, and what is promised of it.
+
+    Parameters
+    ----------
+    way : str
+        Key in :data:`WAYS`.
+    n_train, n_val : int
+        Rows that are fitted, and rows that score.
+    epsilon, delta : float
+        Total price.
+    each : tuple of float
+        (ε, δ) that every candidate is fitted with.
+    candidates : tuple of Candidate
+    guarantee : Guarantee
+        Of the chosen model and of which it is; with ``"every"`` of all the others too.
+    score_regret : float
+        Expected score of the choice, in share of wrong rows or in squared error of targets of width
+        1, above that of the best that was fitted, is at most this on the scoring rows.
+    pick : Pick, optional
+        Law of the choice among all.
+    runs : Runs, optional
+        Law of the number of fits.
+    why : str, default=""
+        Why this way was taken.
+    options : tuple of SearchPlan, default=()
+        The ways that were weighed, the best first.
+
+    Notes
+    -----
+    :attr:`promised` compares ways: the least excess that a candidate promises on the rows that are
+    fitted, that of the worst as often as the best is never run, and ``score_regret``.
+    """
+
+    way: str
+    n_train: int
+    n_val: int
+    epsilon: float
+    delta: float
+    each: tuple[float, float]
+    candidates: tuple[Candidate, ...]
+    guarantee: Guarantee
+    score_regret: float
+    pick: Pick | None = None
+    runs: Runs | None = None
+    why: str = ""
+    options: tuple["SearchPlan", ...] = ()
+
+    @property
+    def n(self) -> int:
+        """Number of rows of both sides."""
+        return self.n_train + self.n_val
+
+    @property
+    def mean_fits(self) -> float:
+        """How many models are fitted, on average."""
+        return float(len(self.candidates)) if self.runs is None else self.runs.mean
+
+    @property
+    def missed(self) -> float:
+        """Probability that a given candidate is never fitted."""
+        return 0.0 if self.runs is None else self.runs.missed(len(self.candidates))
+
+    @property
+    def best(self) -> Candidate:
+        """The candidate that promises most; a score may speak for another."""
+        return min(self.candidates, key=lambda one: one.excess)
+
+    @property
+    def promised(self) -> float:
+        """By what ways are compared; see the notes."""
+        worst = max(one.excess for one in self.candidates)
+        return (1 - self.missed) * self.best.excess + self.missed * worst + self.score_regret
+
+    @property
+    def weakness(self) -> str:
+        """Why even the candidate that promises most may be worth nothing; empty where it is not."""
+        planned = self.best.plan
+        known = getattr(planned, "weakness", None)
+        return weakness(planned) if known is None else str(known)
+
+    def _title(self) -> str:
+        return f"SearchPlan: {len(self.candidates)} candidates on {self.n:,} rows"
+
+    def _facts(self) -> list[Fact]:
+        facts = [
+            ("way", WAYS[self.way]),
+            ("why", self.why),
+            ("price", price_of(self.epsilon, self.delta)),
+            ("a fit", price_of(*self.each)),
+            ("fits", f"{self.mean_fits:.3g}" + (" on average" if self.runs else "")),
+            ("sides", f"{self.n_train:,} rows are fitted, {self.n_val:,} score"),
+            ("score", f"≤ {rounded_up(self.score_regret)} above the best that was fitted"),
+        ]
+        if self.runs is not None:
+            facts.append(("unseen", f"a candidate is never run in {hit_rate_text(self.missed)}"))
+        facts += [(f"excess ≤ {rounded_up(one.excess)}", one.in_words) for one in self.candidates]
+        return facts + [("but", self.weakness)] * bool(self.weakness)
+
+
+def most_noise(scale: float, mean_runs: float) -> float:
+    """Bound 2b(1 + log E K) of what Laplace noise of scale b does to the choice among K runs.
+
+    The largest of K sizes is b times a sum of 1/i, i ≤ K, on average, and both the best and the one
+    that is taken for it have one.
+
+    Examples
+    --------
+    >>> round(most_noise(0.01, 40.0), 4)
+    0.0938
+    """
+    return 2 * scale * (1 + math.log(mean_runs))

@@ -1,0 +1,179 @@
+"""Checks, notes and opacity shared by all figures."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.formatting import hit_rate_text
+from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weakness
+from rashomon_explorer.plots.text import at_most, plural
+from rashomon_explorer.plots.theme import PURPLE, add_band, curator_band
+from rashomon_explorer.sets import CuratorSet, RashomonSet, ReleasedSet, ReleasedTrees
+
+MOST_POINTS = 20_000
+"""More points than this are drawn as a fixed random subsample, and the figure says so."""
+
+_OF_TREES = "released trees to plot_trees, plot_rules or plot_tree_use"
+
+
+def need_curator(given: object, plot: str) -> RashomonSet:
+    """Return `given` if it is a curator's set, else raise a TypeError that names the remedy.
+
+    A `PredictorSet` passes too; what a figure asks of linear draws alone, it refuses by name.
+    """
+    if isinstance(given, CuratorSet):
+        return cast(RashomonSet, given)
+    raise TypeError(
+        f"{plot} shows values computed from private rows and needs a RashomonSet, got "
+        f"{type(given).__name__}; a ReleasedSet goes to plot_released_coefficients or "
+        f"plot_released_spread, and {_OF_TREES}"
+    )
+
+
+def need_release(given: object, plot: str) -> ReleasedSet:
+    """Return `given` if it is a `ReleasedSet`, else raise a TypeError that names the remedy."""
+    if isinstance(given, ReleasedSet):
+        return given
+    if isinstance(given, ReleasedTrees):
+        raise TypeError(f"{plot} is of linear models: {_OF_TREES}")
+    raise TypeError(
+        f"{plot} makes a figure that may leave the building and needs a ReleasedSet, got "
+        f"{type(given).__name__}; call .release() on a RashomonSet first"
+    )
+
+
+def need_as_drawn(given: object, plot: str) -> None:
+    """Raise a ValueError for models of which nothing was promised: chosen ones, and others'."""
+    if not isinstance(given, CuratorSet):
+        return
+    planned: Any = getattr(given, "plan", None)
+    if isinstance(planned, TreePlan):
+        need_exact_draws(planned, plot)
+    if not isinstance(given, RashomonSet) or math.isnan(given.plan.beta):
+        raise ValueError(f"{plot} needs draws of an estimator: nothing was promised of these")
+    need_exact_draws(given.plan, plot)
+    if not given.as_drawn:
+        raise ValueError(
+            f"{plot} sets draws beside what was promised of all of them, and here some were "
+            f"chosen ({'; '.join(given.steps)}): pass the set as it was drawn"
+        )
+
+
+def need_exact_draws(planned: Plan | TreePlan, plot: str) -> None:
+    """Raise a ValueError for a plan of other draws: no theorem of exact draws holds of them."""
+    if isinstance(planned, TreePlan):
+        raise ValueError(
+            f"{plot} shows what is promised of linear draws: plot_prices(plan) and explain(plan) "
+            "say what is promised of trees"
+        )
+    if not planned.of_exact_draws:
+        raise ValueError(
+            f"{plot} shows what is promised of exact draws, and this plan is of "
+            f"{planned.sampler or 'others'}: explain(plan) says what is promised of them, and a "
+            "plan for sampler='exact' can be shown"
+        )
+
+
+def shown_points(n_points: int) -> tuple[NDArray[np.intp], str]:
+    """Return which points to draw and the words that say so, empty when all are drawn."""
+    if n_points <= MOST_POINTS:
+        return np.arange(n_points), ""
+    # A fixed seed: the same points at every redraw, or the figure would flicker.
+    chosen = np.random.default_rng(0).choice(n_points, MOST_POINTS, replace=False)
+    return np.sort(chosen), f"showing {MOST_POINTS:,} of {n_points:,}, chosen at random"
+
+
+def models_band(figure: go.Figure, models: Any) -> go.Figure:
+    """Mark a figure that was computed from private rows, and say if its draws may be useless.
+
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> from rashomon_explorer.plots.theme import new_figure
+    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 2_500, [1, 1, 0, 0] * 2_500
+    >>> models = RashomonClassifier(n_draws=5, random_state=0).fit(X, y).rashomon_set_
+    >>> models_band(new_figure("Losses"), models).layout.shapes[0].label.text
+    'curator view: not private'
+    """
+    guaranteed = models.guarantee.holds
+    doubt = doubt_of(models) if guaranteed else ""
+    if not doubt:
+        return curator_band(figure, guaranteed=guaranteed)
+    # A line of its own: cards of small windows are too narrow for both.
+    return add_band(figure, "curator", f"curator view: not private<br>{doubt}")
+
+
+def doubt_of(models: Any) -> str:
+    """Say in a few words what little is promised of draws; empty where it is enough.
+
+    Draws that were chosen are promised nothing, and models of other sources neither.
+
+    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+    >>> with said_elsewhere():
+    ...     doubt_of(plan(500, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0))
+    'hit rate promised ≥ 0%: perhaps no use'
+    """
+    planned = models if isinstance(models, Plan | TreePlan) else getattr(models, "plan", None)
+    chosen = planned is not models and not getattr(models, "as_drawn", True)
+    if not isinstance(planned, Plan | TreePlan) or chosen or not weakness(planned):
+        return ""
+    if has_hit_rate(planned):
+        return f"hit rate promised ≥ {hit_rate_text(planned.hit_rate_bound)}: perhaps no use"
+    return f"excess promised {at_most(planned.weighed_excess)}: perhaps no use"
+
+
+SEEN, FADED = 0.8, 0.16
+_REST = "rgba(128,128,128,0.7)"
+
+
+def chosen_of(kept: np.ndarray, highlight: Sequence[int]) -> Mask:
+    """Mark the dots whose model was picked.
+
+    >>> chosen_of(np.array([0, 2, 5]), [5, 9]).tolist()
+    [False, False, True]
+    """
+    return np.isin(kept, np.asarray(highlight, dtype=int))
+
+
+def opacities(chosen: Mask) -> FloatArray:
+    """Opacity of every dot: all are seen while none is picked.
+
+    >>> opacities(np.array([False, False])).tolist(), opacities(np.array([True, False])).tolist()
+    ([0.8, 0.8], [0.8, 0.16])
+    """
+    seen = chosen | (not chosen.any())
+    return np.where(seen, SEEN, FADED)
+
+
+def edges(chosen: Mask, picked: float, resting: float) -> dict[str, Any]:
+    """Edge of every dot: wide and purple where it is picked.
+
+    By number and scale and not by name: plotly checks names of colours one by one, half a second
+    for 5,000 dots at every brush.
+
+    >>> edges(np.array([False, True]), 3, 0.8)["width"].tolist()
+    [0.8, 3.0]
+    """
+    return {
+        "color": chosen.astype(np.float32),
+        "colorscale": [[0, _REST], [1, PURPLE]],
+        "cmin": 0,
+        "cmax": 1,
+        "width": np.where(chosen, picked, resting),
+    }
+
+
+def faded_words(chosen: Mask) -> str:
+    """Say how many dots are faded; empty while none is picked.
+
+    >>> faded_words(np.array([True, False, False])), faded_words(np.array([False]))
+    ('1 model picked, 2 faded', '')
+    """
+    picked = int(chosen.sum())
+    return f"{plural(picked, 'model')} picked, {len(chosen) - picked:,} faded" if picked else ""

@@ -1,0 +1,140 @@
+"""Bars of ranges."""
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.plots.text import number, plural, short_names
+from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, GREY, PURPLE, SKY, new_figure
+
+
+def nested_bars(
+    figure: go.Figure,
+    shown: pd.DataFrame,
+    bars: Sequence[tuple[str, str, str, float, str]],
+    hover: Sequence[str],
+) -> None:
+    """Draw horizontal bars over one another, those named first below.
+
+    ``bars`` are (low, high, colour, thickness, label), the two ends being columns of ``shown``,
+    whose first row is the lowest.
+
+    >>> figure = go.Figure()
+    >>> table = pd.DataFrame({"low": [0.0, 1.0], "high": [2.0, 3.0]})
+    >>> nested_bars(figure, table, [("low", "high", "navy", 0.5, "range")], ["first", "second"])
+    >>> figure.data[0].x.tolist()
+    [2.0, 2.0]
+    """
+    for low, high, colour, thickness, label in bars:
+        figure.add_bar(
+            orientation="h",
+            y=np.arange(len(shown)),
+            base=shown[low].to_numpy(np.float32),
+            x=(shown[high] - shown[low]).to_numpy(np.float32),
+            width=thickness,
+            marker={"color": colour, "line": {"width": 0}},
+            name=label,
+            hovertext=list(hover),
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+
+
+MOST_FEATURES = 12
+"""More rows than this are left to the table, the widest first."""
+
+
+def range_bars(
+    table: pd.DataFrame,
+    title: str,
+    unit: str,
+    *notes: str,
+    of: str = "feature",
+    over: str = "all draws",
+) -> go.Figure:
+    """Plot the range of each row of a table, the widest first.
+
+    Columns min, q05, median, q95, max and perhaps best; ``layout.meta["features"]`` names the rows
+    from below. ``of`` is what a row is, ``over`` what the widest bars span.
+    """
+    width = (table["max"] - table["min"]).to_numpy()
+    order = np.argsort(-width, kind="stable")[:MOST_FEATURES]
+    shown = table.iloc[order[::-1]]
+    cut = "" if len(table) <= MOST_FEATURES else f"{MOST_FEATURES} widest of {len(table)} {of}s"
+    figure = new_figure(title, " · ".join(filter(None, [cut or plural(len(table), of), *notes])))
+    rows = np.arange(len(shown))
+    hover = [
+        f"<b>{escape(str(name))}</b><br>{number(row['min'])} to {number(row['max'])}"
+        f"<br>5–95 %: {number(row['q05'])} to {number(row['q95'])}"
+        f"<br>median {number(row['median'])}"
+        for name, row in shown.iterrows()
+    ]
+    bars = [
+        ("min", "max", SKY, 0.30, over),
+        ("q05", "q95", BLUE, 0.52, "middle 90 %"),
+    ]
+    nested_bars(figure, shown, bars, hover)
+    figure.add_scatter(
+        x=shown["median"].to_numpy(np.float32),
+        y=rows,
+        mode="markers",
+        name="median",
+        marker={
+            "symbol": "diamond",
+            "size": 8,
+            "color": "white",
+            "line": {"width": 1.5, "color": GREY},
+        },
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+    if "best" in shown and not shown["best"].isna().all():
+        figure.add_scatter(
+            x=shown["best"].to_numpy(np.float32),
+            y=rows,
+            mode="markers",
+            name="best model",
+            marker={"symbol": "x", "size": 9, "color": BEST_MODEL},
+            hovertemplate="best model: %{x:.4g}<extra></extra>",
+        )
+    figure.update_layout(
+        barmode="overlay",
+        xaxis={"title": unit, "zeroline": True, "zerolinewidth": 1.5},
+        yaxis={
+            "tickmode": "array",
+            "tickvals": rows,
+            "ticktext": short_names(shown.index),
+            "range": [-0.6, len(shown) - 0.4],
+            "showgrid": False,
+        },
+        height=max(360, 150 + 24 * len(shown)),
+        meta={"features": [str(name) for name in shown.index]},
+    )
+    return figure
+
+
+def ring(figure: go.Figure, table: pd.DataFrame, values: FloatArray) -> None:
+    """Ring the values of some draws in a figure of :func:`range_bars`.
+
+    ``values`` (n_chosen, len(table)) are of the draws that were picked.
+    """
+    if not len(values):
+        return
+    row_of = {name: row for row, name in enumerate(figure.layout.meta["features"])}
+    columns = [(c, row_of[str(n)]) for c, n in enumerate(table.index) if str(n) in row_of]
+    figure.add_scatter(
+        x=np.concatenate([values[:, column] for column, _ in columns]).astype(np.float32),
+        y=np.repeat([row for _, row in columns], len(values)),
+        mode="markers",
+        name="selected draws",
+        marker={
+            "symbol": "circle-open",
+            "size": 8,
+            "color": PURPLE,
+            "line": {"width": 2, "color": PURPLE},
+        },
+        hovertemplate="selected draw: %{x:.4g}<extra></extra>",
+    )

@@ -1,0 +1,324 @@
+"""Two sets or two models."""
+
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.plots.annotations import models_band
+from rashomon_explorer.plots.bars import MOST_FEATURES
+from rashomon_explorer.plots.coefficients import paid_band
+from rashomon_explorer.plots.inside_filter import counted, nobody_inside
+from rashomon_explorer.plots.text import number, percent, plural, price, short_name, short_names
+from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, GREY, SKY, new_figure
+from rashomon_explorer.sets import RashomonSet, ReleasedSet
+from rashomon_explorer.sets.scores import likeliest
+
+_FIRST = {"symbol": "circle", "size": 9, "color": BLUE}
+_SECOND = {"symbol": "diamond", "size": 9, "color": "white", "line": {"width": 2, "color": BLUE}}
+_BEST = {"symbol": "x", "size": 10, "color": BEST_MODEL}
+
+
+def plot_pair(
+    models: RashomonSet | ReleasedSet,
+    first: int,
+    second: int | None = None,
+    X: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+) -> go.Figure:
+    """Plot the coefficients of two models beside each other, those that part most above.
+
+    Parameters
+    ----------
+    models : RashomonSet or ReleasedSet
+        A release shows coefficients alone.
+    first, second : int
+        Draws; without a second one the certified best model (curator).
+    X : array-like of shape (n_rows, n_features), optional
+        Rows on which their answers are compared (curator).
+    y : array-like of shape (n_rows,), optional
+        Targets, for their accuracies.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A row a coefficient; the title says on how many people the two disagree.
+
+    Raises
+    ------
+    ValueError
+        If a release is asked for the best model, or is given rows.
+    IndexError
+        If there is no such draw.
+    """
+    _check(models, second, X)
+    names, thetas = _two(models, first, second)
+    table = pair_table(models, first, second)
+    shown = table.head(MOST_FEATURES)[::-1]
+    cut = f"{MOST_FEATURES} of {len(table)} coefficients, " if len(table) > len(shown) else ""
+    told = f"{cut}those that part most above"
+    both = zip((first, second), thetas, strict=True)
+    metrics = [_metrics(models, draw, theta, X, y) for draw, theta in both]
+    known = [f"{name}: {said}" for name, said in zip(names, metrics, strict=True) if said]
+    figure = new_figure(_finding(models, thetas, X, table), " · ".join([*known, told]))
+    rows = np.arange(len(shown))
+    for place, (low, high) in enumerate(shown.iloc[:, :2].to_numpy()):
+        figure.add_scatter(
+            x=[low, high],
+            y=[place, place],
+            mode="lines",
+            showlegend=False,
+            hoverinfo="skip",
+            line={"color": GREY, "width": 2},
+        )
+    looks = (_FIRST, _BEST if second is None else _SECOND)
+    for column, look in zip(names, looks, strict=True):
+        figure.add_scatter(
+            x=shown[column].to_numpy(np.float32),
+            y=rows,
+            mode="markers",
+            name=column,
+            marker=look,
+            hovertext=[f"{escape(str(name))}<br>{column}" for name in shown.index],
+            hovertemplate="%{hovertext}: %{x:.4g}<extra></extra>",
+        )
+    figure.update_layout(
+        xaxis={"title": "coefficient, per scaled unit", "zeroline": True},
+        yaxis={
+            "tickmode": "array",
+            "tickvals": rows,
+            "ticktext": short_names(shown.index),
+            "range": [-0.6, len(shown) - 0.4],
+            "showgrid": False,
+        },
+        height=max(360, 150 + 22 * len(shown)),
+    )
+    return (
+        paid_band(figure, models)
+        if isinstance(models, ReleasedSet)
+        else models_band(figure, models)
+    )
+
+
+def pair_table(
+    models: RashomonSet | ReleasedSet, first: int, second: int | None = None
+) -> pd.DataFrame:
+    """List the coefficients of two models and their difference, the largest first."""
+    names, (one, other) = _two(models, first, second)
+    table = pd.DataFrame(
+        {names[0]: one, names[1]: other, "difference": other - one},
+        index=pd.Index(models.parameter_names, name="coefficient"),
+    )
+    return table.iloc[np.argsort(-np.abs(other - one), kind="stable")]
+
+
+def _check(models: Any, second: int | None, X: Any) -> None:
+    if isinstance(models, ReleasedSet) and (second is None or X is not None):
+        raise ValueError(
+            "a release holds neither the best model nor rows: give two of its draws, and no rows"
+        )
+
+
+def _two(
+    models: RashomonSet | ReleasedSet, first: int, second: int | None
+) -> tuple[tuple[str, str], tuple[FloatArray, FloatArray]]:
+    if second is None:
+        best = models.best
+        return (f"draw {first}", "best model"), (models.coef[first], best)
+    return (f"draw {first}", f"draw {second}"), (models.coef[first], models.coef[second])
+
+
+def _finding(
+    models: Any, thetas: tuple[FloatArray, FloatArray], X: Any, table: pd.DataFrame
+) -> str:
+    if X is None:
+        return f"They part most in {short_name(str(table.index[0]))}"
+    one, other = models._scores(np.stack(thetas), X)
+    if models.task == "regression":
+        return f"Their answers differ by {number(float(np.abs(one - other).mean()))} on average"
+    differ = likeliest(np.stack([one, other]))
+    count = int((differ[0] != differ[1]).sum())
+    share = percent(count / max(1, differ.shape[1]))
+    people = "1 person" if count == 1 else f"{count:,} people"
+    return f"They answer {share} of the people differently ({people})"
+
+
+def _metrics(models: Any, draw: int | None, theta: FloatArray, X: Any, y: Any) -> str:
+    if isinstance(models, ReleasedSet):
+        return ""
+    above = 0.0 if draw is None else float(models.excess[draw])
+    parts = [f"loss +{number(above)}"]
+    if X is not None and y is not None and models.task == "classification":
+        labels = likeliest(models._scores(theta[None, :], X))[0]
+        named = np.asarray(models.classes)[labels] if models.classes else labels
+        parts.append(f"right for {float((named == np.asarray(y)).mean()):.1%}")
+    return ", ".join(parts)
+
+
+_TITLE = "Two sets, coefficient by coefficient"
+_ALIKE = 1.1
+_APART = 0.19
+
+
+def two_sets_table(
+    first: RashomonSet | ReleasedSet,
+    second: RashomonSet | ReleasedSet,
+    names: tuple[str, str] = ("first", "second"),
+) -> pd.DataFrame:
+    """List mean and range of every coefficient over two sets, and how far the ranges overlap.
+
+    Parameters
+    ----------
+    first, second : RashomonSet or ReleasedSet
+        Of the same columns. Of a curator's set the draws inside count; of a release all.
+    names : tuple of str
+        What the sets are called.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row a coefficient: ``"low of …"``, ``"mean of …"`` and ``"high of …"`` of each, and
+        ``overlap``: length of what both ranges share over that of what either covers.
+
+    Raises
+    ------
+    ValueError
+        If the sets are of other columns, or no draw of one lies inside.
+    """
+    if first.parameter_names != second.parameter_names:
+        raise ValueError(
+            "the two sets are of other columns: compare sets of one table, as it was declared once"
+        )
+    index = pd.Index(first.parameter_names, name="coefficient")
+    parts, ends = {}, []
+    for name, models in zip(names, (first, second), strict=True):
+        coef = _coef(models)
+        if not len(coef):
+            raise ValueError(f"no draw of {name} lies inside ψ: there is nothing to compare")
+        ends.append((coef.min(axis=0), coef.max(axis=0)))
+        parts[f"low of {name}"], parts[f"high of {name}"] = ends[-1]
+        parts[f"mean of {name}"] = coef.mean(axis=0)
+    (low, high), (other_low, other_high) = ends
+    shared = np.maximum(0.0, np.minimum(high, other_high) - np.maximum(low, other_low))
+    either = (high - low) + (other_high - other_low) - shared
+    overlap = np.divide(shared, either, out=np.ones_like(shared), where=either > 0)
+    return pd.DataFrame({**parts, "overlap": overlap}, index=index)
+
+
+def plot_two_sets(
+    first: RashomonSet | ReleasedSet,
+    second: RashomonSet | ReleasedSet,
+    names: tuple[str, str] = ("first", "second"),
+) -> go.Figure:
+    """Plot the range of every coefficient over two sets, with their means.
+
+    Parameters
+    ----------
+    first, second : RashomonSet or ReleasedSet
+        As for :func:`two_sets_table`, both of one type.
+    names : tuple of str
+        What the sets are called.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Two bars a coefficient, widest above; the title says which set is wider.
+
+    Raises
+    ------
+    TypeError
+        If one is a curator's set and the other a release.
+    ValueError
+        If the sets are of other columns.
+    """
+    if isinstance(first, ReleasedSet) != isinstance(second, ReleasedSet):
+        raise TypeError("compare two curator's sets or two releases: one band stands for both")
+    for models in (first, second):
+        if isinstance(models, RashomonSet) and counted(models).nobody:
+            return nobody_inside(_TITLE, models)
+    table = two_sets_table(first, second, names)
+    widths = [table[f"high of {name}"] - table[f"low of {name}"] for name in names]
+    order = np.argsort(-np.maximum(widths[0], widths[1]), kind="stable")[:MOST_FEATURES][::-1]
+    shown, rows = table.iloc[order], np.arange(len(order))
+    figure = new_figure(_two_sets_finding(widths, names), _told(table, (first, second), names))
+    for name, colour, shift, symbol in zip(
+        names, (BLUE, SKY), (_APART, -_APART), ("circle", "diamond"), strict=True
+    ):
+        low, high = shown[f"low of {name}"], shown[f"high of {name}"]
+        hover = [
+            f"<b>{escape(str(row))}</b><br>{escape(name)}: {number(a)} to {number(b)}"
+            for row, a, b in zip(shown.index, low, high, strict=True)
+        ]
+        figure.add_bar(
+            orientation="h",
+            y=rows + shift,
+            base=low.to_numpy(np.float32),
+            x=(high - low).to_numpy(np.float32),
+            width=0.3,
+            marker={"color": colour, "line": {"width": 0}},
+            name=name,
+            hovertext=hover,
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+        figure.add_scatter(
+            x=shown[f"mean of {name}"].to_numpy(np.float32),
+            y=rows + shift,
+            mode="markers",
+            name=f"mean of {name}",
+            marker={
+                "symbol": symbol,
+                "size": 7,
+                "color": "white",
+                "line": {"width": 1.5, "color": BLUE},
+            },
+            hovertemplate="mean: %{x:.4g}<extra></extra>",
+        )
+    figure.update_layout(
+        barmode="overlay",
+        xaxis={"title": "coefficient, per scaled unit", "zeroline": True},
+        yaxis={
+            "tickmode": "array",
+            "tickvals": rows,
+            "ticktext": short_names(shown.index),
+            "range": [-0.6, len(shown) - 0.4],
+            "showgrid": False,
+        },
+        height=max(360, 160 + 26 * len(shown)),
+    )
+    return (
+        paid_band(figure, first) if isinstance(first, ReleasedSet) else models_band(figure, first)
+    )
+
+
+def _coef(models: Any) -> np.ndarray:
+    kept = models if isinstance(models, ReleasedSet) else counted(models).models
+    return np.asarray(kept.coef, dtype=float)
+
+
+def _two_sets_finding(widths: list[pd.Series], names: tuple[str, str]) -> str:
+    one, other = (max(float(width.mean()), 1e-12) for width in widths)
+    wide, narrow = names if one >= other else names[::-1]
+    ratio = max(one, other) / min(one, other)
+    if ratio < _ALIKE:
+        return f"{names[0].capitalize()} and {names[1]} are about as wide"
+    return f"{wide.capitalize()} is {ratio:.1f} times as wide as {narrow}"
+
+
+def _told(table: pd.DataFrame, sets: tuple[Any, Any], names: tuple[str, str]) -> str:
+    parts = [f"{name}: {_said(models)}" for name, models in zip(names, sets, strict=True)]
+    cut = f"{MOST_FEATURES} widest of {len(table)}" if len(table) > MOST_FEATURES else ""
+    overlap = f"ranges overlap by {percent(float(table['overlap'].mean()))} on average"
+    return " · ".join(filter(None, [*parts, overlap, cut]))
+
+
+def _said(models: Any) -> str:
+    held = models.guarantee.holds
+    paid = price(models.guarantee.epsilon(models.plan.delta)) if held else "no guarantee"
+    if isinstance(models, ReleasedSet):
+        return f"{plural(models.n_draws, 'draw')}, {paid}"
+    inside = f"{round(models.hit_rate * models.n_draws):,} of {models.n_draws:,} inside ψ"
+    return f"{inside}, {paid}"

@@ -1,0 +1,261 @@
+"""How much of what draws disagree about is the set's own, and how much the mechanism's."""
+
+from html import escape
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.formatting import epsilon_text
+from rashomon_explorer.measures.decomposition import WidthOrNoise
+from rashomon_explorer.plots.text import number, percent, plural, price, short_names
+from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, curator_band, new_figure
+
+MOST_GROUPS = 20
+"""Groups that the figure shows at most, the largest first."""
+
+_EVERYONE = "all rows"
+_MEASURED = {"disagreement": "disagreement", "score_variance": "variance"}
+_NAMES = {"disagreement": "disagreement of two draws", "score_variance": "variance of the score"}
+
+
+def plot_width_or_noise(found: WidthOrNoise) -> go.Figure:
+    """Plot the set's width and the mechanism's noise as one bar, for all rows and each group.
+
+    Parameters
+    ----------
+    found : WidthOrNoise
+        From ``measures.width_or_noise`` (curator only).
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A bar a group, from 0 over the width to the total; whiskers are the intervals of the width
+        and of the noise, which starts at the width's value. Where the noise is below 0 its bar
+        runs back.
+
+    Raises
+    ------
+    TypeError
+        If given anything but a split.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.measures import width_or_noise
+    >>> labels = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
+    >>> figure = plot_width_or_noise(width_or_noise(labels, inside=[True] * 40 + [False] * 20))
+    >>> [trace.name for trace in figure.data]
+    ['the set', 'the mechanism', 'interval of the width', 'interval of the noise']
+    """
+    if not isinstance(found, WidthOrNoise):
+        raise TypeError(
+            "plot_width_or_noise needs what measures.width_or_noise(models, X) returns, got "
+            f"{type(found).__name__}"
+        )
+    table, note = _rows(found)
+    figure = new_figure("Width or noise?", " · ".join(filter(None, [_told(found), note])))
+    nothing, width = np.zeros(len(table)), table["width"].to_numpy()
+    _bar(figure, table, "width", nothing, BLUE, "the set")
+    _bar(figure, table, "noise", width, ORANGE, "the mechanism")
+    _whiskers(figure, table, "width", nothing, 0.12)
+    _whiskers(figure, table, "noise", width, -0.12)
+    names = [
+        name if np.isnan(rows) else f"{name} ({rows:,.0f})"
+        for name, rows in zip(short_names(table.index), table["rows"], strict=True)
+    ]
+    figure.update_layout(
+        barmode="overlay",
+        xaxis={"title": _NAMES[found.measure], "rangemode": "tozero"},
+        yaxis={
+            "tickmode": "array",
+            "tickvals": np.arange(len(table)),
+            "ticktext": names,
+            "range": [-0.6, len(table) - 0.4],
+            "showgrid": False,
+        },
+        height=max(300, 170 + 44 * len(table)),
+    )
+    return curator_band(figure, guaranteed=found.guaranteed)
+
+
+def told(found: WidthOrNoise) -> str:
+    """Say in one sentence whose the disagreement is, or that so few draws do not tell.
+
+    Parameters
+    ----------
+    found : WidthOrNoise
+
+    Examples
+    --------
+    >>> from rashomon_explorer.measures import width_or_noise
+    >>> labels = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
+    >>> told(width_or_noise(labels, inside=[True] * 40 + [False] * 20))
+    "46% of the draws' disagreement is the set's own, 54% is noise of the mechanism"
+    """
+    share, measure = found.share_of_noise, _MEASURED[found.measure]
+    if not np.isfinite(share.value):
+        return f"All draws agree: there is no {measure} to split"
+    if not share.high - share.low < 1:
+        drawn = plural(found.n_draws, "draw")
+        return f"Whether the draws' {measure} is the set's own or noise, {drawn} do not tell"
+    noise = min(max(share.value, 0.0), 1.0)
+    return (
+        f"{percent(1 - noise)} of the draws' {measure} is the set's own, {percent(noise)} is "
+        "noise of the mechanism"
+    )
+
+
+def plot_noise_against_price(table: pd.DataFrame) -> go.Figure:
+    """Plot what a larger budget would leave of the noise.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From ``measures.noise_against_price`` (curator only).
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        The total with its interval over ε, above the set's width, which no budget takes away.
+
+    Raises
+    ------
+    ValueError
+        If columns are missing, or no price is finite.
+    """
+    missing = [name for name in ("epsilon", "total", "total_low", "width") if name not in table]
+    if missing:
+        raise ValueError(
+            f"table must have the columns of measures.noise_against_price, lacks {missing}"
+        )
+    shown = table[np.isfinite(table["epsilon"])].sort_values("epsilon")
+    if shown.empty:
+        raise ValueError("table must hold at least one finite price")
+    figure = new_figure(
+        "What a larger budget would leave of the noise",
+        f"told from the draws bought at {price(float(shown['epsilon'].iloc[0]))}",
+    )
+    x, width = shown["epsilon"], shown["width"]
+    edge = {"mode": "lines", "line": {"width": 0}, "showlegend": False, "hoverinfo": "skip"}
+    figure.add_scatter(x=x, y=shown["total_low"], name="lower end", **edge)
+    figure.add_scatter(
+        x=x,
+        y=shown["total_high"],
+        name="interval",
+        fill="tonexty",
+        fillcolor="rgba(230,159,0,0.22)",
+        **edge | {"showlegend": True},
+    )
+    figure.add_scatter(
+        x=x,
+        y=shown["total"],
+        mode="lines+markers",
+        name="the draws",
+        line={"color": ORANGE, "width": 2},
+        customdata=[price(float(epsilon)) for epsilon in x],
+        hovertemplate="%{customdata}: %{y:.4g}<extra></extra>",
+    )
+    figure.add_scatter(
+        x=x,
+        y=width,
+        mode="lines",
+        name="the set",
+        line={"color": BLUE, "width": 2, "dash": "dash"},
+        hovertemplate="the set's own: %{y:.4g}<extra></extra>",
+    )
+    figure.update_layout(
+        xaxis={
+            "title": "total price ε of as many draws",
+            "type": "log",
+            "tickmode": "array",
+            "tickvals": x,
+            "ticktext": [epsilon_text(float(epsilon)) for epsilon in x],
+        },
+        yaxis={
+            "title": _NAMES.get(table.attrs.get("measure", ""), "measure"),
+            "rangemode": "tozero",
+        },
+    )
+    return curator_band(figure, guaranteed=table.attrs.get("guaranteed", True))
+
+
+def _rows(found: WidthOrNoise) -> tuple[pd.DataFrame, str]:
+    """All rows above, groups below, largest first, in the order in which bars are stacked."""
+    columns = ("total", "width", "noise")
+    every = {"rows": np.nan}
+    for name in columns:
+        estimate = getattr(found, name)
+        every |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    whole = pd.DataFrame([every], index=pd.Index([_EVERYONE], dtype=object))
+    if found.groups is None:
+        return whole, ""
+    known = found.groups[found.groups["rows"] > 0].sort_values("rows", ascending=False)
+    note = f"{MOST_GROUPS} largest of {len(known)} groups" if len(known) > MOST_GROUPS else ""
+    return pd.concat([known.iloc[:MOST_GROUPS][list(whole)].iloc[::-1], whole]), note
+
+
+def _told(found: WidthOrNoise) -> str:
+    misses = f"{percent(1 - found.hit_rate.value)} of {plural(found.n_draws, 'draw')} missed"
+    share = found.share_of_noise
+    if not np.isfinite(share.value):
+        return f"all draws agree · {misses}"
+    ends = number(100 * share.low, 2, "down"), number(100 * share.high, 2, "up")
+    drawn = f"grey: {percent(found.confidence, 'down')} intervals"
+    return f"{100 * share.value:.0f}% [{', '.join(ends)}] is the mechanism's · {misses} · {drawn}"
+
+
+def _bar(
+    figure: go.Figure,
+    table: pd.DataFrame,
+    name: str,
+    base: FloatArray,
+    colour: str,
+    label: str,
+) -> None:
+    value = table[name].to_numpy()
+    low, high = (table[f"{name}_{end}"].to_numpy() for end in ("low", "high"))
+    hover = [
+        f"<b>{escape(str(row))}</b><br>{label}: {number(at)}<br>interval: "
+        f"{number(least, rounding='down')} to {number(most, rounding='up')}"
+        f"<br>together: {number(total)}"
+        for row, at, least, most, total in zip(
+            table.index, value, low, high, table["total"], strict=True
+        )
+    ]
+    figure.add_bar(
+        orientation="h",
+        y=np.arange(len(table)),
+        base=base.astype(np.float32),
+        x=value.astype(np.float32),
+        width=0.5,
+        marker={"color": colour, "line": {"width": 0}},
+        name=label,
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+
+
+def _whiskers(
+    figure: go.Figure, table: pd.DataFrame, name: str, base: FloatArray, up: float
+) -> None:
+    """Intervals after all bars, or the next bar would hide half of each; one above the other."""
+    value = table[name].to_numpy()
+    low, high = (table[f"{name}_{end}"].to_numpy() for end in ("low", "high"))
+    figure.add_scatter(
+        x=(base + value).astype(np.float32),
+        y=np.arange(len(table)) + up,
+        mode="markers",
+        marker={"size": 5, "color": GREY},
+        # An end that is not known is not drawn; the bar's hover says so.
+        error_x={
+            "array": np.where(np.isfinite(high), high - value, 0).astype(np.float32),
+            "arrayminus": np.where(np.isfinite(low), value - low, 0).astype(np.float32),
+            "color": GREY,
+            "thickness": 1.8,
+            "width": 3,
+        },
+        name=f"interval of the {name}",
+        showlegend=False,
+        hoverinfo="skip",
+    )

@@ -1,0 +1,453 @@
+"""What a plan guarantees."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.mechanisms.bounds import (
+    ExcessLaw,
+    convex_law,
+    expected_excess,
+    hit_probability_from_excess,
+    population_risk,
+    quadratic_law,
+    uniform_stability,
+)
+from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.samplers import traits_of
+from rashomon_explorer.plots.annotations import (
+    models_band,
+    need_as_drawn,
+    need_curator,
+    need_exact_draws,
+)
+from rashomon_explorer.plots.text import at_least, at_most, number, percent
+from rashomon_explorer.plots.theme import BLUE, GREEN, GREY, SKY, VERMILLION, new_figure
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.sets import RashomonSet
+
+_POINTS = 241
+_HEADROOM = 1.08
+_LINE = 16  # pixels of a line under the title
+_MOST_STEPS = 2_000
+
+
+def plot_bounds(models: RashomonSet) -> go.Figure:
+    """Plot the share of the draws below every excess loss beside the share that is promised.
+
+    The promise is that of a convex loss (`rashomon_explorer.mechanisms.bounds.convex_law`), known
+    before any row was read: the curve of the draws may pass below it only by chance, within its 95
+    % band (Dvoretzky, Kiefer and Wolfowitz). A quadratic loss, for which the law is exact, is drawn
+    too: it shows how cautious the promise is.
+
+    Parameters
+    ----------
+    models : RashomonSet
+        The draws with their losses (curator only).
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Steps of the draws with their band, the promise, and ψ; the points are the hit rates,
+        the ticks at the foot the mean excess losses.
+
+    Raises
+    ------
+    TypeError
+        If given a `ReleasedSet`, which has no losses.
+    ValueError
+        If some draws were chosen out, or were not an estimator's: nothing was promised of them.
+    """
+    models = need_curator(models, "plot_bounds")
+    need_as_drawn(models, "plot_bounds")
+    promise = promised_law(models.plan)
+    excess = np.sort(np.maximum(models.excess, 0.0))
+    end = _end(excess, models.plan, promise)
+    found = _found(models, promise)
+    figure = new_figure("What was measured, beside what is promised", "<br>".join(found))
+    figure.update_layout(margin={"t": figure.layout.margin.t + _LINE * (len(found) - 1)})
+    _add_measured(figure, excess, end)
+    _add_laws(figure, models.plan, promise, end)
+    if len(excess):
+        psi = models.plan.psi  # of which it is promised, whatever the draws are held against now
+        hits = models.share_within(psi)
+        _add_marks(figure, "measured", hits, float(excess.mean()), psi)
+    _finish(figure, models.plan, promise, end)
+    return models_band(figure, models)
+
+
+def plot_promise(planned: Plan) -> go.Figure:
+    """Plot the share of draws that is promised below every excess loss; no row is read.
+
+    Parameters
+    ----------
+    planned : Plan
+        Before a draw, or of draws whose losses may not be shown.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        What `plot_bounds` shows without the draws.
+    """
+    promise = promised_law(planned)
+    end = _end(np.zeros(0), planned, promise)
+    figure = new_figure(
+        "What is promised of a draw",
+        f"within ψ {at_least(_hits(planned, promise))} · mean excess {at_most(promise.mean)}",
+    )
+    _add_laws(figure, planned, promise, end)
+    _finish(figure, planned, promise, end)
+    # Where other figures have their band: below the axis it would take half of a low card.
+    legend = {"y": 1.0, "yanchor": "bottom"}
+    return figure.update_layout(meta={"view": "plan"}, legend=legend, margin={"b": 52})
+
+
+def promised_law(planned: Plan) -> ExcessLaw:
+    """Return the law that the excess loss of a draw never exceeds; see `convex_law`."""
+    need_exact_draws(planned, "a promised law")
+    return convex_law(p=planned.p, beta=float(planned.beta), psi=float(planned.drawn_psi))
+
+
+def _hits(planned: Plan, promise: ExcessLaw) -> float:
+    """Promised share of draws within the ψ of the set, which may not be the law's own."""
+    return float(promise.cdf(planned.psi))
+
+
+def _add_laws(figure: go.Figure, planned: Plan, promise: ExcessLaw, end: float) -> None:
+    places = np.linspace(0, end, _POINTS)
+    usual = quadratic_law(p=planned.p, beta=promise.beta, psi=promise.psi)
+    _add_law(figure, places, promise, "promised, at least", GREEN, "solid")
+    _add_law(figure, places, usual, "a quadratic loss", GREY, "dot")
+    figure.update_traces(
+        selector={"name": "promised, at least"},
+        hovertext=[_kept(*point) for point in zip(places, promise.cdf(places), strict=True)],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+
+
+def _kept(place: float, share: float) -> str:
+    promised = number(100 * share, rounding="down")
+    return f"promised: at least {promised}% with excess loss {at_most(place)}"
+
+
+def _finish(figure: go.Figure, planned: Plan, promise: ExcessLaw, end: float) -> None:
+    _add_marks(figure, "promised", _hits(planned, promise), promise.mean, planned.psi)
+    _add_psi(figure, planned.psi, end)
+    figure.update_layout(
+        xaxis={"title": "excess loss above the certified minimum", "range": [0, end]},
+        yaxis={"title": "share of draws", "range": [-0.03, 1.03], "tickformat": ".0%"},
+        margin={"b": 96},
+    )
+
+
+def _found(models: RashomonSet, promise: ExcessLaw) -> list[str]:
+    """Say what was found, in lines short enough for a card."""
+    promised = at_least(_hits(models.plan, promise))
+    if not models.n_draws:
+        return [f"no draws · promised {promised} in the set"]
+    words = [
+        f"in the set {percent(models.share_within(models.plan.psi))}, promised {promised}",
+        f"mean excess {number(float(models.excess.mean()))}, promised {at_most(promise.mean)}",
+    ]
+    known = traits_of(models.sampler)
+    if not known.planned_law:
+        words.append(known.unplanned or f"promised of exact draws, not of {models.sampler}")
+    return words
+
+
+def _end(excess: FloatArray, planned: Plan, promise: ExcessLaw) -> float:
+    # So far that the promise is nearly kept for all draws, but no farther than the eye needs.
+    reach = promise.psi + (promise.shape + 2 * math.sqrt(promise.shape)) / promise.beta
+    far = max(float(excess.max(initial=0.0)), min(reach, 4 * promise.mean))
+    return _HEADROOM * (far if planned.law_psi is None else max(far, planned.psi))
+
+
+def _add_measured(figure: go.Figure, excess: FloatArray, end: float) -> None:
+    count = len(excess)
+    if not count:
+        return
+    shown = np.unique(np.linspace(0, count - 1, min(count, _MOST_STEPS)).round().astype(int))
+    places = np.concatenate([[0.0], excess[shown], [end]])
+    shares = np.concatenate([[0.0], (shown + 1) / count, [1.0]])
+    slack = math.sqrt(math.log(2 / 0.05) / (2 * count))
+    for name, height, fill in (
+        ("upper", np.minimum(shares + slack, 1), None),
+        ("chance, 95 %", np.maximum(shares - slack, 0), "tonexty"),
+    ):
+        figure.add_scatter(
+            x=places.astype(np.float32),
+            y=height.astype(np.float32),
+            mode="lines",
+            line={"shape": "hv", "width": 0},
+            fill=fill,
+            fillcolor="rgba(86,180,233,0.25)",
+            marker={"color": SKY},
+            name=name,
+            showlegend=fill is not None,
+            hoverinfo="skip",
+        )
+    figure.add_scatter(
+        x=places.astype(np.float32),
+        y=shares.astype(np.float32),
+        mode="lines",
+        line={"shape": "hv", "color": BLUE, "width": 2},
+        name="draws",
+        hovertemplate="%{y:.1%} of the draws have excess loss ≤ %{x:.4g}<extra></extra>",
+    )
+
+
+def _add_law(
+    figure: go.Figure,
+    places: FloatArray,
+    law: ExcessLaw,
+    name: str,
+    colour: str,
+    dash: str,
+) -> None:
+    figure.add_scatter(
+        x=places.astype(np.float32),
+        y=law.cdf(places).astype(np.float32),
+        mode="lines",
+        line={"color": colour, "width": 2, "dash": dash},
+        name=name,
+        hovertemplate=f"{name}: %{{y:.1%}} with excess loss ≤ %{{x:.4g}}<extra></extra>",
+    )
+
+
+_MARKS: dict[str, tuple[str, Callable[[float], str], Callable[[float], str]]] = {
+    "measured": (BLUE, percent, number),
+    "promised": (GREEN, at_least, at_most),
+}
+
+
+def _add_marks(figure: go.Figure, name: str, hit_rate: float, mean: float, psi: float) -> None:
+    colour, share, loss = _MARKS[name]
+    figure.add_scatter(
+        x=[psi, mean],
+        y=[hit_rate, 0],
+        mode="markers",
+        name=name,
+        showlegend=False,
+        cliponaxis=False,
+        marker={
+            "color": colour,
+            "size": [9, 13],
+            "symbol": ["circle", "line-ns"],
+            "line": {"color": colour, "width": [1, 3]},
+        },
+        hovertext=[
+            f"hit rate {name}: {share(hit_rate)}",
+            f"mean excess loss {name}: {loss(mean)}",
+        ],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )
+
+
+def _add_psi(figure: go.Figure, psi: float, end: float) -> None:
+    left = psi > 0.8 * end
+    figure.add_vline(x=psi, line={"color": VERMILLION, "width": 2, "dash": "dash"})
+    figure.add_annotation(
+        x=psi,
+        y=0.4,  # beyond ψ the curves have risen, so that the words stand clear
+        yref="paper",
+        text=f"ψ = {number(psi)}",
+        showarrow=False,
+        xanchor="right" if left else "left",
+        yanchor="middle",
+        xshift=-6 if left else 6,
+        font={"size": 12},
+    )
+
+
+GTU = "GTU: Ganesh, Thakurta and Upadhyay, COLT 2023"
+"""What the theorems' names are short for."""
+
+_MISSING = float("nan")
+_NO_RIDGE = "needs ridge > 0"
+_PAPERS = ", the paper's"
+_BOUND = {"≥": at_least, "≤": at_most}
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One bound, and what it bounds.
+
+    Attributes
+    ----------
+    name : str
+        What is bounded.
+    theorem : str
+        Where it is proved.
+    sense : {"≥", "≤"}
+        Which side the bound is on.
+    bound : float
+        Known without reading a row; NaN if the theorem's conditions fail.
+    measured : float
+        The same of the draws (curator: read from private rows); NaN where there are no draws or
+        one table cannot show it.
+    is_share : bool
+        Whether it is a share of draws rather than a loss.
+    missing : str
+        Why there is no bound.
+    """
+
+    name: str
+    theorem: str
+    sense: str
+    bound: float
+    measured: float = _MISSING
+    is_share: bool = False
+    missing: str = ""
+
+    @property
+    def of_a_paper(self) -> bool:
+        """Whether a stronger bound of the same stands beside it."""
+        return self.name.endswith(_PAPERS)
+
+    @property
+    def promised(self) -> str:
+        """The bound in words, rounded to the side on which it is still true.
+
+        Examples
+        --------
+        >>> Promise("Draws within ψ", "a theorem", "≥", 0.664, is_share=True).promised
+        '≥ 66%'
+        """
+        return self.missing or _BOUND[self.sense](self.bound, share=self.is_share)
+
+    @property
+    def found(self) -> str:
+        """What was measured, in words; a dash if nothing was."""
+        if math.isnan(self.measured):
+            return "–"
+        return percent(self.measured) if self.is_share else number(self.measured)
+
+
+def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> list[Promise]:
+    """List what is proved of exact draws, of a plan or beside the draws it brought.
+
+    Parameters
+    ----------
+    given : Plan or RashomonSet
+        A plan leaves the measured side empty; a set's is computed from private rows (curator).
+    constants : Constants, optional
+        Public constants, as an estimator's ``constants`` gives them: what stability and
+        population risk need.
+
+    Returns
+    -------
+    list of Promise
+        Hit rate and mean excess loss, both as proved here and as in GTU; with ``constants`` also
+        uniform stability and population risk.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonClassifier
+    >>> clf = RashomonClassifier(epsilon=4.0, radius=4.0, ridge=0.1, n_draws=20)
+    >>> for promise in promises(clf.plan(50_000, 10), clf.constants(50_000, 10)):
+    ...     print(promise.promised, promise.name)
+    ≥ 88% Draws within ψ
+    ≥ 0% Draws within ψ, the paper's
+    ≤ 0.0186 Mean excess loss
+    ≤ 0.0224 Mean excess loss, the paper's
+    ≤ 4.58 Change of a row's mean loss
+    ≤ 4.61 Mean excess loss on new rows
+    """
+    need_as_drawn(given, "promises")
+    models = given if isinstance(given, RashomonSet) and given.n_draws else None
+    planned = given.plan if isinstance(given, RashomonSet) else given
+    need_exact_draws(planned, "promises")
+    p, beta, psi = planned.p, planned.beta, planned.drawn_psi
+    psi_of_set = planned.psi  # of which it is promised, whatever the draws are held against now
+    crowded = "" if planned.law_psi is None else "of the law with the set's ψ, and not of that at 0"
+    inside = models.share_within(psi_of_set) if models else _MISSING
+    excess = float(models.excess.mean()) if models else _MISSING
+    return [
+        Promise(
+            name="Draws within ψ",
+            theorem="sharp for convex losses: theory §2",
+            sense="≥",
+            bound=planned.hit_rate_bound,
+            measured=inside,
+            is_share=True,
+        ),
+        Promise(
+            name="Draws within ψ, the paper's",
+            theorem="GTU Theorem D.6",
+            sense="≥",
+            bound=_MISSING if crowded else hit_probability_from_excess(p=p, beta=beta, psi=psi),
+            measured=inside,
+            is_share=True,
+            missing=crowded,
+        ),
+        Promise(
+            name="Mean excess loss",
+            theorem="sharp for convex losses: theory §8",
+            sense="≤",
+            bound=promised_law(planned).mean,
+            measured=excess,
+        ),
+        Promise(
+            name="Mean excess loss, the paper's",
+            theorem="p/β + ψ: GTU Theorem 2.4",
+            sense="≤",
+            bound=expected_excess(p=p, beta=beta, psi=psi),
+            measured=excess,
+        ),
+        *(_on_new_rows(planned, constants) if constants is not None else []),
+    ]
+
+
+def _on_new_rows(planned: Plan, known: Constants) -> list[Promise]:
+    """Stability and population risk, which are bounded under a ridge alone."""
+    stable = Promise(
+        name="Change of a row's mean loss",
+        theorem="if one record is replaced: GTU Theorem 2.5",
+        sense="≤",
+        bound=_MISSING,
+        missing=_NO_RIDGE,
+    )
+    beyond = Promise(
+        name="Mean excess loss on new rows",
+        theorem="of the same population: GTU Theorem 2.6",
+        sense="≤",
+        bound=_MISSING,
+        missing=_NO_RIDGE,
+    )
+    if not known.m > 0:
+        return [stable, beyond]
+    p, beta, psi = planned.p, planned.beta, planned.drawn_psi
+    moved = uniform_stability(L=known.L, m=known.m, n=known.n, psi=psi)
+    risk = population_risk(p=p, beta=beta, L=known.L, m=known.m, n=known.n, psi=psi)
+    return [replace(stable, bound=moved, missing=""), replace(beyond, bound=risk, missing="")]
+
+
+def promises_table(given: Plan | RashomonSet, constants: Constants | None = None) -> pd.DataFrame:
+    """Tabulate :func:`promises`.
+
+    Parameters
+    ----------
+    given : Plan or RashomonSet
+        As for :func:`promises`.
+    constants : Constants, optional
+        As for :func:`promises`.
+
+    Returns
+    -------
+    DataFrame
+        One row a promise: bound, measured and theorem.
+    """
+    rows = promises(given, constants)
+    return pd.DataFrame(
+        {
+            "bound": [row.bound for row in rows],
+            "measured": [row.measured for row in rows],
+            "theorem": [row.theorem for row in rows],
+        },
+        index=pd.Index([f"{row.name} {row.sense}" for row in rows], name="promise"),
+    )

@@ -1,0 +1,433 @@
+"""Monte Carlo audits of any mechanism."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaincinv, ndtri
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.randomness import generator
+from rashomon_explorer._utils.validation import check_delta, check_inner_share
+from rashomon_explorer.privacy.exact_audit import ExactAudit, Worst, discrete, exact, search
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.tradeoff.curves import TradeOff
+
+__all__ = [
+    "Event",
+    "ExactAudit",
+    "MonteCarloAudit",
+    "Worst",
+    "discrete",
+    "exact",
+    "monte_carlo",
+    "search",
+]
+
+
+def upper_bound(hits: ArrayLike, trials: int, failure: float) -> FloatArray:
+    """Clopper–Pearson upper bound: below the true probability at most ``failure`` of the time.
+
+    The p at which so few hits or fewer have probability ``failure``: the 1 − failure quantile of
+    Beta(hits + 1, trials − hits) (Clopper and Pearson 1934).
+
+    1 where every trial hit.
+
+    >>> round(float(upper_bound(0, 100, 0.05)), 4)  # 1 − 0.05^(1/100)
+    0.0295
+    """
+    hits = np.asarray(hits, dtype=float)
+    misses = np.maximum(trials - hits, 1.0)
+    return np.where(hits >= trials, 1.0, betaincinv(hits + 1, misses, 1 - failure))
+
+
+@dataclass(frozen=True)
+class Event:
+    """Scores beyond a level speak for the second neighbour; both errors bounded from above.
+
+    Parameters
+    ----------
+    level : float
+        The event is score ≥ level, or score ≤ level.
+    above : bool
+        Which of the two.
+    false_alarm : float
+        Upper confidence bound of the event's probability under the first neighbour.
+    miss : float
+        Upper confidence bound of the probability, under the second, that it does not happen.
+
+    Examples
+    --------
+    >>> event = Event(level=0.0, above=True, false_alarm=0.1, miss=0.6)
+    >>> round(event.epsilon(0.0), 4), round(event.mu, 4)  # log(0.4/0.1)
+    (1.3863, 1.0282)
+    """
+
+    level: float
+    above: bool
+    false_alarm: float
+    miss: float
+
+    def epsilon(self, delta: float) -> float:
+        """Least ε that (ε, δ)-DP in both directions leaves room for, at least 0.
+
+        1 − δ − e^ε·false_alarm ≤ miss, and the same with the errors swapped.
+        """
+        check_delta(delta)
+        return max(0.0, float(epsilons(self.false_alarm, self.miss, delta)))
+
+    @property
+    def mu(self) -> float:
+        """Least μ that Gaussian DP leaves room for: Φ⁻¹(1 − false_alarm) − Φ⁻¹(miss), or 0."""
+        return max(0.0, float(mus(self.false_alarm, self.miss)))
+
+    def __str__(self) -> str:
+        return f"score {'≥' if self.above else '≤'} {self.level:.4g}"
+
+
+def epsilons(false_alarm: FloatArray | float, miss: FloatArray | float, delta: float) -> FloatArray:
+    """:meth:`Event.epsilon` of many events, below 0 where they show nothing.
+
+    Examples
+    --------
+    >>> epsilons(np.array([0.1, 0.5]), np.array([0.6, 0.5]), 0.0).round(4).tolist()
+    [1.3863, 0.0]
+    """
+    one, other = np.asarray(false_alarm, dtype=float), np.asarray(miss, dtype=float)
+    with np.errstate(divide="ignore"):
+        ways = [
+            np.log(np.maximum(1 - delta - b, 0.0)) - np.log(a)
+            for a, b in ((one, other), (other, one))
+        ]
+    return np.asarray(np.maximum(ways[0], ways[1]))
+
+
+def mus(false_alarm: FloatArray | float, miss: FloatArray | float) -> FloatArray:
+    """:attr:`Event.mu` of many events, below 0 where they show nothing.
+
+    Examples
+    --------
+    >>> mus(np.array([0.1, 0.8]), np.array([0.6, 0.5])).round(4).tolist()
+    [1.0282, -0.8416]
+    """
+    # An error of 1 is allowed for anything: −∞, also where the other bound is 0.
+    some = np.maximum(false_alarm, miss) < 1
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(some, -ndtri(false_alarm) - ndtri(miss), -np.inf))
+
+
+def errors(
+    levels: FloatArray, above: bool, first: FloatArray, second: FloatArray, failure: float
+) -> tuple[FloatArray, FloatArray]:
+    """Upper bounds of false alarms and misses at each level, each failing at most ``failure``.
+
+    ``first`` and ``second`` (k,) are scores under either neighbour.
+
+    >>> low, high = np.zeros(100), np.ones(100)
+    >>> false_alarms, misses = errors(np.array([0.5]), True, low, high, failure=0.05)
+    >>> false_alarms.round(4).tolist(), misses.round(4).tolist()
+    ([0.0295], [0.0295])
+    """
+    alarms, hits = (_counts(levels, above, scores) for scores in (first, second))
+    misses = len(second) - hits
+    return upper_bound(alarms, len(first), failure), upper_bound(misses, len(second), failure)
+
+
+def _counts(levels: FloatArray, above: bool, scores: FloatArray) -> NDArray[np.intp]:
+    ordered = np.sort(scores)
+    if above:
+        return len(ordered) - np.searchsorted(ordered, levels, side="left")
+    return np.searchsorted(ordered, levels, side="right")
+
+
+Statistic = Callable[[FloatArray], FloatArray]
+
+_MOST_FOR_SQUARES = 12  # columns, beyond which squares and products are too many to learn
+
+
+def learnt_statistic(first: FloatArray, second: FloatArray) -> Statistic:
+    """Return the output itself if it is one number, otherwise a logistic regression on it.
+
+    Of the standardised entries, and of their squares and products where they are few, so that
+    laws that differ in spread are told apart too. A score that learns badly finds less: what an
+    audit proves stays true.
+
+    ``first`` and ``second`` are outputs that are used for nothing else.
+
+    >>> rng = np.random.default_rng(0)
+    >>> one, other = rng.standard_normal((2, 500, 3)) + [[[0.0, 0, 0]], [[3.0, 0, 0]]]
+    >>> score = learnt_statistic(one, other)
+    >>> bool(score(other).mean() > score(one).mean() + 3)
+    True
+    """
+    flat = [outputs.reshape(len(outputs), -1) for outputs in (first, second)]
+    if not all(np.isfinite(each).all() for each in flat):
+        raise ValueError(
+            "outputs must be finite: let the mechanism map NaN and infinity to numbers"
+        )
+    if flat[0].shape[1] == 1:
+        return lambda outputs: outputs.reshape(len(outputs), -1)[:, 0]
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+    degree = 2 if flat[0].shape[1] <= _MOST_FOR_SQUARES else 1
+    model = make_pipeline(
+        StandardScaler(),
+        PolynomialFeatures(degree, include_bias=False),
+        StandardScaler(),
+        LogisticRegression(max_iter=5000),
+    )
+    labels = np.repeat([0, 1], [len(flat[0]), len(flat[1])])
+    model.fit(np.concatenate(flat), labels)
+    return lambda outputs: np.asarray(model.decision_function(outputs.reshape(len(outputs), -1)))
+
+
+Claim = Guarantee | TradeOff
+
+_FEWEST_RUNS = 40
+_STRICTER = 1000.0  # by which bounds fail more rarely where events are picked than where counted
+# Tails matter most for ε: the levels are quantiles at equal steps of their log odds.
+_QUANTILES = 1 / (1 + np.exp(-np.linspace(-7.0, 7.0, 141)))
+
+
+@dataclass(frozen=True)
+class MonteCarloAudit:
+    """What the outputs of two neighbours prove about a mechanism: lower bounds, never upper ones.
+
+    Parameters
+    ----------
+    events : tuple of Event
+        Picked on the first half of the runs, counted on the second. With probability
+        ``confidence`` the bounds of all of them hold at once, and with them whatever follows.
+    delta : float
+        δ for which an event was picked.
+    confidence : float
+    n_runs : int
+        Runs on each neighbour.
+    claim : Guarantee or TradeOff, optional
+        What the mechanism is said to satisfy.
+    """
+
+    events: tuple[Event, ...]
+    delta: float
+    confidence: float
+    n_runs: int
+    claim: Claim | None = None
+
+    def epsilon(self, delta: float | None = None) -> float:
+        """Lower bound of every ε for which the mechanism is (ε, δ)-DP.
+
+        Parameters
+        ----------
+        delta : float, optional
+            By default the audit's own; any other may be asked for, at the same confidence.
+
+        Raises
+        ------
+        ValueError
+            If ``delta`` is not in [0, 1).
+        """
+        return max(event.epsilon(self.delta if delta is None else delta) for event in self.events)
+
+    @property
+    def mu(self) -> float:
+        """Lower bound of every μ for which the mechanism is μ-GDP."""
+        return max(event.mu for event in self.events)
+
+    @property
+    def broken(self) -> bool:
+        """Whether the claim is refuted; False without a claim.
+
+        If the claim holds this is True with probability at most 1 − ``confidence``.
+        """
+        if self.claim is None:
+            return False
+        false = np.array([event.false_alarm for event in self.events])
+        miss = np.array([event.miss for event in self.events])
+        contradicted = bool((_margins(self.claim, false, miss) > 0).any())
+        return contradicted or self.epsilon() > self.claim.epsilon(self.delta)
+
+    def __str__(self) -> str:
+        found = (
+            f"ε ≥ {_down(self.epsilon())} at δ = {self.delta:g} and μ ≥ {_down(self.mu)}, with "
+            f"{100 * self.confidence:g} % confidence from {self.n_runs:,} runs on each neighbour"
+        )
+        if self.claim is None:
+            return f"{found}; nothing was claimed"
+        verdict = "BROKEN" if self.broken else "not refuted"
+        return f"{found}; the claim is {verdict}: {self.claim}"
+
+
+def monte_carlo(
+    mechanism: Callable[..., Any],
+    first: Any,
+    second: Any,
+    *,
+    claim: Claim | None = None,
+    n_runs: int = 10_000,
+    delta: float = 0.0,
+    statistic: Statistic | None = None,
+    confidence: float = 0.95,
+    random_state: int | None = None,
+    batched: bool = False,
+) -> MonteCarloAudit:
+    """Lower bounds of ε and μ, and whether a claim is broken, from runs on two neighbours.
+
+    The score of an output is learnt on the first half of the runs, and so are up to three events
+    score ≥ level or score ≤ level: the one that shows the largest ε at δ, the largest μ, and the
+    clearest contradiction of the claim. The second half, which nothing was chosen by, counts
+    them. k events have 2k error probabilities; each gets a Clopper–Pearson bound that fails with
+    probability (1 − confidence)/(2k) at most, so that all hold together with ``confidence``
+    (Bonferroni). Then f(false alarm) > miss contradicts a trade-off f, and log((1 − δ −
+    miss)/false alarm) bounds ε, in both directions (Kairouz, Oh and Viswanath 2015, Theorem 2.1;
+    Dong, Roth and Su 2022, §2).
+
+    Parameters
+    ----------
+    mechanism : callable
+        ``mechanism(data, rng)`` returns one output, a number or an array of one shape, with all
+        its randomness from ``rng``. With ``batched``, ``mechanism(data, rng, size)`` returns
+        ``size`` independent outputs along the first axis.
+    first, second : object
+        The neighbours, handed to ``mechanism``. A search for the worst ones is up to the caller
+        (see :func:`search`).
+    claim : Guarantee or TradeOff, optional
+    n_runs : int, default=10_000
+        Runs on each neighbour; half of them learn. Even an event that never happens under one
+        neighbour shows no ε beyond about log(n_runs/(2·log(2k/(1 − confidence)))).
+    delta : float, default=0.0
+        δ of the ε that is looked for.
+    statistic : callable, optional
+        Maps outputs (k, ...) to scores (k,). By default a number is its own score, and a score
+        of arrays is learnt by logistic regression. The best there is is the log-likelihood ratio.
+    confidence : float, default=0.95
+    random_state : int, optional
+        For a reproducible audit.
+    batched : bool, default=False
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, outputs differ in shape, or a score is not finite.
+
+    Notes
+    -----
+    An audit that finds nothing proves nothing: another pair of neighbours, or another event, may
+    tell more. One that breaks a claim is evidence against the claim, the code or its randomness.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import pure
+    >>> def mean(rows, rng):  # of rows in [0, 1]: 1/4 is the sensitivity
+    ...     return sum(rows) / 4 + rng.laplace(scale=1 / 4)
+    >>> neighbours = [0, 0, 0, 0], [0, 0, 0, 1]
+    >>> monte_carlo(mean, *neighbours, claim=pure(epsilon=1.0), random_state=0).broken
+    False
+    >>> audit = monte_carlo(mean, *neighbours, claim=pure(epsilon=0.5), random_state=0)
+    >>> audit.broken, 0.5 < audit.epsilon() < 1.0
+    (True, True)
+    """
+    _check(n_runs, delta, confidence)
+    streams = [None, None] if random_state is None else [[random_state, 0], [random_state, 1]]
+    outputs = [
+        _outputs(mechanism, data, n_runs, generator(seed), batched)
+        for data, seed in zip((first, second), streams, strict=True)
+    ]
+    half = n_runs // 2
+    score = statistic or learnt_statistic(outputs[0][:half], outputs[1][:half])
+    scores = [_scores(score, each) for each in outputs]
+    picked = _picked(scores[0][:half], scores[1][:half], claim, delta, 1 - confidence)
+    failure = (1 - confidence) / (2 * len(picked))
+    rest = scores[0][half:], scores[1][half:]
+    events = tuple(_counted(level, above, *rest, failure) for level, above in picked)
+    return MonteCarloAudit(events, delta, confidence, n_runs, claim)
+
+
+def _picked(
+    first: FloatArray, second: FloatArray, claim: Claim | None, delta: float, failure: float
+) -> list[tuple[float, bool]]:
+    """Levels and sides of the best events for ε, for μ and against the claim."""
+    levels = _levels(np.concatenate([first, second]))
+    # Stricter than the count to come: the best of many rare events is mostly luck.
+    strict = failure / _STRICTER
+    sides = [errors(levels, above, first, second, strict) for above in (True, False)]
+    false, miss = (np.concatenate(parts) for parts in zip(*sides, strict=True))
+    worth = [epsilons(false, miss, delta), mus(false, miss)]
+    if claim is not None:
+        spread = np.sqrt((false * (1 - false) + miss * (1 - miss)) / len(first) + 1e-12)
+        worth.append(_margins(claim, false, miss) / spread)
+    best = dict.fromkeys(int(np.argmax(each)) for each in worth)
+    return [(float(levels[i % len(levels)]), i < len(levels)) for i in best]
+
+
+def _levels(scores: FloatArray) -> FloatArray:
+    """Quantiles, and the scores next to them: an atom must fit on either side of a level."""
+    values, counts = np.unique(scores, return_counts=True)
+    places = np.searchsorted(np.cumsum(counts), _QUANTILES * len(scores))
+    beside = np.unique(np.clip(places[:, None] + [-1, 0, 1], 0, len(values) - 1))
+    return np.asarray(values[beside])
+
+
+def _counted(
+    level: float, above: bool, first: FloatArray, second: FloatArray, failure: float
+) -> Event:
+    false, miss = errors(np.array([level]), above, first, second, failure)
+    return Event(level, above, float(false[0]), float(miss[0]))
+
+
+def _margins(claim: Claim, false: FloatArray, miss: FloatArray) -> FloatArray:
+    """How far events' errors are below what the claim allows; > 0 contradicts it."""
+    curve = claim if isinstance(claim, TradeOff) else claim.tradeoff
+    return np.asarray(np.maximum(curve(false) - miss, curve(miss) - false))
+
+
+def _outputs(
+    mechanism: Callable[..., Any],
+    data: Any,
+    n_runs: int,
+    rng: np.random.Generator,
+    batched: bool,
+) -> FloatArray:
+    if batched:
+        found = np.asarray(mechanism(data, rng, n_runs), dtype=float)
+        if found.ndim == 0 or len(found) != n_runs:
+            raise ValueError(
+                f"a batched mechanism must return {n_runs} outputs along its first axis, got "
+                f"shape {found.shape}"
+            )
+        return found
+    runs = [np.asarray(mechanism(data, rng), dtype=float) for _ in range(n_runs)]
+    shapes = {run.shape for run in runs}
+    if len(shapes) > 1:
+        raise ValueError(
+            f"outputs must all have one shape, got {sorted(shapes)[:3]}: let the mechanism return "
+            "a summary of fixed length"
+        )
+    return np.stack(runs)
+
+
+def _scores(statistic: Statistic, outputs: FloatArray) -> FloatArray:
+    scores = np.asarray(statistic(outputs), dtype=float)
+    if scores.shape != (len(outputs),):
+        raise ValueError(
+            f"statistic must map {len(outputs)} outputs to as many scores, got {scores.shape}"
+        )
+    if not np.isfinite(scores).all():
+        raise ValueError("scores must be finite: let the mechanism or statistic map NaN to numbers")
+    return scores
+
+
+def _check(n_runs: int, delta: float, confidence: float) -> None:
+    if not n_runs >= _FEWEST_RUNS:
+        raise ValueError(f"n_runs must be at least {_FEWEST_RUNS}, got {n_runs!r}")
+    check_delta(delta)
+    check_inner_share(confidence=confidence)
+
+
+def _down(value: float) -> str:
+    """Print a lower bound, rounded down."""
+    return f"{math.floor(value * 1000) / 1000:g}" if math.isfinite(value) else "inf"

@@ -1,0 +1,521 @@
+"""Composition of guarantees in every notion."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+
+from rashomon_explorer._utils.validation import check_count, check_delta, check_positive
+from rashomon_explorer.privacy.conversions import (
+    bounded_range_mu,
+    check_curve,
+    gdp_epsilon,
+    pure_mu,
+    renyi_epsilon,
+    zcdp_epsilon,
+)
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.notions import bounded_range
+from rashomon_explorer.privacy.tradeoff.bounded_range import (
+    AdaptiveBoundedRange,
+    BoundedRange,
+    RepeatedBoundedRange,
+)
+from rashomon_explorer.privacy.tradeoff.composition import compose_tradeoffs
+from rashomon_explorer.privacy.tradeoff.curves import Approximate, Gaussian, TradeOff
+from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianTilt
+
+__all__ = [
+    "Sum",
+    "affordable_repeated_eta",
+    "compose",
+    "composition_report",
+    "least_epsilon",
+    "rdp",
+    "repeated_bounded_range",
+]
+
+
+def rdp(orders: ArrayLike, epsilons: ArrayLike) -> Guarantee:
+    """Rényi DP: D_a ≤ ε(a) in both directions, at each of some orders a (Mironov 2017).
+
+    It becomes (ε, δ)-DP by Proposition 12 of Canonne, Kamath and Steinke 2020. No finite number of
+    orders proves a ρ of zCDP, so that a ledger counts it at its one order alone; say
+    ``zcdp(rho=)`` where D_a ≤ aρ is proved for all a.
+
+    Parameters
+    ----------
+    orders : array-like of shape (m,)
+        a > 1, in any order and all different.
+    epsilons : array-like of shape (m,)
+        ε(a) ≥ 0; an infinite one is left out.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range, an order given twice, or nothing finite is left.
+
+    Examples
+    --------
+    >>> part = rdp(orders=[2, 4, 8, 16, 32], epsilons=[0.2, 0.4, 0.8, 1.6, 3.2])
+    >>> round(part.epsilon(1e-6), 3), round(part.renyi(3.0), 3), part.rho
+    (2.272, 0.35, inf)
+    """
+    known, divergences = check_curve(orders, epsilons)
+    pairs = sorted(zip(known.tolist(), divergences.tolist(), strict=True))
+    if len({order for order, _ in pairs}) < len(pairs):
+        raise ValueError(f"orders must all be different, got {known.tolist()!r}")
+    finite = tuple(pair for pair in pairs if math.isfinite(pair[1]))
+    if not finite:
+        raise ValueError("epsilons must be finite at one order at least; use no_guarantee(reason)")
+    return Guarantee("rdp", "Rényi DP (Mironov 2017)", orders=finite)
+
+
+_HAIR = 1e-14  # of η: what a root may be off by, doubled until the way back fits
+
+
+def repeated_bounded_range(eta: float, k: int) -> Guarantee:
+    """Guarantee of k independent draws, each of η-bounded range, all together.
+
+    As every composition it is kη-DP and kη²/8-zCDP. Because no draw is chosen after another was
+    seen, its (ε, δ) are the exact optimum of Dong, Durfee and Rogers 2020; see
+    :class:`~rashomon_explorer.privacy.tradeoff.RepeatedBoundedRange` and docs/composition.md. In
+    :func:`~rashomon_explorer.privacy.compose` and in a ledger, beside other mechanisms, the kη and
+    the kη²/8 count.
+
+    Parameters
+    ----------
+    eta : float
+        η ≥ 0 of one draw.
+    k : int
+        Number of draws, ≥ 1, fixed before the first.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import compose
+    >>> draws = repeated_bounded_range(eta=0.5, k=20)
+    >>> round(draws.epsilon(1e-6), 3), round(compose([bounded_range(0.5)] * 20).epsilon(1e-6), 3)
+    (5.393, 5.927)
+    """
+    check_count(k=k)
+    one = bounded_range(eta)
+    several = "draw" if k == 1 else "draws"
+    return Guarantee(
+        "repeated_bounded_range",
+        f"exponential mechanism, {k} independent {several} of bounded range (Dong, Durfee and "
+        "Rogers 2020; docs/composition.md)",
+        pure_epsilon=k * one.pure_epsilon,
+        rho=k * one.rho,
+        assumptions=(
+            *one.assumptions,
+            "draws are independent, of one law, and their number was fixed beforehand",
+        ),
+        curve=RepeatedBoundedRange(eta, int(k)) if math.isfinite(eta) else None,
+    )
+
+
+def affordable_repeated_eta(epsilon: float, delta: float, k: int) -> float:
+    """Largest η of each of k independent draws that together cost (ε, δ).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Total budget: ε > 0 and finite, δ in [0, 1).
+    k : int
+        Number of draws, ≥ 1, fixed before the first.
+
+    Returns
+    -------
+    float
+        :func:`repeated_bounded_range` with it costs at most ε at δ.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> affordable_repeated_eta(4.0, 0.0, 20)
+    0.2
+    >>> eta = affordable_repeated_eta(4.0, 1e-6, 20)
+    >>> round(eta, 3), repeated_bounded_range(eta, 20).epsilon(1e-6) <= 4.0
+    (0.383, True)
+    """
+    check_positive(epsilon=epsilon)
+    check_delta(delta)
+    check_count(k=k)
+    return _affordable(float(epsilon), float(delta), int(k))
+
+
+@lru_cache(maxsize=256)  # every radius that is tried asks for the same one
+def _affordable(epsilon: float, delta: float, k: int) -> float:
+    eta = epsilon / k
+    if delta > 0:
+        eta = max(eta, _largest(epsilon, delta, k))
+    hair = _HAIR
+    while repeated_bounded_range(eta, k).epsilon(delta) > epsilon:
+        eta, hair = min(eta * (1 - hair), math.nextafter(eta, 0.0)), 2 * hair
+    return eta
+
+
+def _largest(epsilon: float, delta: float, k: int) -> float:
+    """Root of δ(ε; η) = δ, which grows with η."""
+
+    def excess(eta: float) -> float:
+        profile = float(RepeatedBoundedRange(eta, k).delta(epsilon))
+        return math.log(max(profile, 1e-320) / delta)
+
+    low = high = epsilon / k  # where δ(ε) is 0
+    while excess(high) <= 0:
+        low, high = high, 2 * high
+    return float(brentq(excess, low, high, xtol=1e-16 * high, rtol=1e-13))
+
+
+_ORDERS = 1 + np.geomspace(1e-2, 1e4, 200)
+
+
+class DoesNotApply(Exception):
+    """A sum that says nothing of these parts, and why."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A sum of guarantees."""
+
+    name: str
+    # whether it holds when a mechanism, not its price, may depend on earlier results
+    adaptive: bool
+    # from parts without (ε, δ) parts, and δ, to ε; raises :class:`DoesNotApply`
+    epsilon: Callable[[list[Guarantee], float], float]
+
+
+def stated(parts: list[Guarantee], delta: float) -> float:
+    """ε as a single part states it."""
+    if len(parts) != 1:
+        raise DoesNotApply(f"there are {len(parts)} parts")
+    return parts[0].epsilon(delta)
+
+
+def pure_sum(parts: list[Guarantee], delta: float) -> float:
+    """Σ ε of pure DP."""
+    return _finite("pure ε", [part.pure_epsilon for part in parts])
+
+
+def zcdp_sum(parts: list[Guarantee], delta: float) -> float:
+    """Σ ρ of zCDP (Bun and Steinke 2016)."""
+    return zcdp_epsilon(_finite("ρ", [part.rho for part in parts]), delta)
+
+
+def gdp_sum(parts: list[Guarantee], delta: float) -> float:
+    """√Σ μ² of Gaussian DP, of pure DP and bounded range by the G(μ) below them."""
+    return gdp_epsilon(math.sqrt(_finite("μ", [_mu(part) ** 2 for part in parts])), delta)
+
+
+def renyi_sum(parts: list[Guarantee], delta: float) -> float:
+    """Σ D_a at every order (Mironov 2017)."""
+    known = {order for part in parts for order, _ in part.orders}
+    orders = np.array(sorted(known.union(_ORDERS.tolist())))
+    counts = _counted(parts)
+    total = np.array([sum(k * p.renyi(a) for p, k in counts.items()) for a in orders.tolist()])
+    if not np.any(np.isfinite(total)):
+        raise DoesNotApply("no order has a finite Rényi divergence for every part")
+    kept = np.isfinite(total)
+    return renyi_epsilon(orders[kept], total[kept], delta)
+
+
+def loss_distributions(parts: list[Guarantee], delta: float) -> float:
+    """⊗ of the trade-off functions, by privacy loss distributions (Doroshenko et al. 2022)."""
+    curves = [(_tradeoff(part), count) for part, count in _counted(parts).items()]
+    try:
+        return compose_tradeoffs(curves).epsilon(delta)
+    except ImportError as missing:
+        raise DoesNotApply(str(missing)) from missing
+
+
+def grouped_distributions(parts: list[Guarantee], delta: float) -> float:
+    """⊗ of the trade-off functions, after independent draws of one η by their optimum."""
+    draws: dict[float, int] = {}
+    rest = []
+    for part in parts:
+        found = _range(part)
+        if found is None:
+            rest.append(part)
+        else:
+            draws[found[0]] = draws.get(found[0], 0) + found[1]
+    if not draws:
+        raise DoesNotApply("no part has a bounded range")
+    return loss_distributions([*rest, *map(repeated_bounded_range, draws, draws.values())], delta)
+
+
+def fixed_ranges(parts: list[Guarantee], delta: float) -> float:
+    """Optimum of independent mechanisms of bounded range, none chosen after another."""
+    eta, count = _ranges(parts)
+    return RepeatedBoundedRange(eta, count).epsilon(delta)
+
+
+def chosen_ranges(parts: list[Guarantee], delta: float) -> float:
+    """Optimum of mechanisms of bounded range that are chosen as one goes, from above."""
+    eta, count = _ranges(parts)
+    try:
+        return AdaptiveBoundedRange(eta, count).epsilon(delta)
+    except ValueError as refused:
+        raise DoesNotApply(f"too much work: {refused}") from refused
+
+
+METHODS = (
+    Method("as stated", True, stated),
+    Method("pure", True, pure_sum),
+    Method("zCDP", True, zcdp_sum),
+    Method("GDP", True, gdp_sum),
+    Method("RDP", True, renyi_sum),
+    Method("PLD", True, loss_distributions),
+    Method("PLD, independent", False, grouped_distributions),
+    Method("bounded range, adaptive", True, chosen_ranges),
+    Method("bounded range, independent", False, fixed_ranges),
+)
+
+
+def _finite(name: str, values: list[float]) -> float:
+    without = sum(not math.isfinite(value) for value in values)
+    if without:
+        raise DoesNotApply(f"{without} of {len(values)} parts have no finite {name}")
+    return math.fsum(values)
+
+
+def _range(part: Guarantee) -> tuple[float, int] | None:
+    """η and number of the draws in a part of bounded range."""
+    if part.notion == "bounded_range" and math.isfinite(part.pure_epsilon):
+        return part.pure_epsilon, 1
+    if part.notion == "repeated_bounded_range" and isinstance(part.curve, RepeatedBoundedRange):
+        return part.curve.eta, part.curve.count
+    return None
+
+
+def _ranges(parts: list[Guarantee]) -> tuple[float, int]:
+    """Largest η, which every smaller one is too, and number of all draws."""
+    known = [_range(part) for part in parts]
+    ranges = [found for found in known if found is not None]
+    if not ranges or len(ranges) < len(known):
+        missing = len(known) - len(ranges)
+        raise DoesNotApply(f"{missing} of {len(known)} parts have no bounded range")
+    return max(eta for eta, _ in ranges), sum(count for _, count in ranges)
+
+
+def _mu(part: Guarantee) -> float:
+    bounds = [part.mu, pure_mu(part.pure_epsilon)]
+    ranges = _range(part)
+    if ranges is not None:
+        bounds.append(math.sqrt(ranges[1]) * bounded_range_mu(ranges[0]))
+    return min(bounds)
+
+
+def _tradeoff(part: Guarantee) -> TradeOff:
+    if part.curve is not None:
+        return part.curve
+    if math.isfinite(part.mu):
+        return Gaussian(part.mu)
+    if part.notion == "bounded_range" and math.isfinite(part.pure_epsilon):
+        return BoundedRange(part.pure_epsilon)
+    if math.isfinite(part.pure_epsilon):
+        return Approximate(part.pure_epsilon)
+    raise DoesNotApply(f"no trade-off function is known of {part.theorem}")
+
+
+def _counted(parts: list[Guarantee]) -> dict[Guarantee, int]:
+    counts: dict[Guarantee, int] = {}
+    for part in parts:
+        counts[part] = counts.get(part, 0) + 1
+    return counts
+
+
+@dataclass(frozen=True)
+class Sum:
+    """What one way to add up says of some guarantees.
+
+    Parameters
+    ----------
+    method : str
+        Its name.
+    epsilon : float
+        Total ε at the asked δ; infinity where it says nothing.
+    applies : bool
+        Whether it says anything of these parts.
+    why : str
+        Why it does not apply, else empty.
+    """
+
+    method: str
+    epsilon: float
+    applies: bool
+    why: str = ""
+
+
+def composition_report(
+    parts: Iterable[Guarantee],
+    delta: float,
+    *,
+    adaptive: bool = True,
+    methods: Iterable[str] | None = None,
+) -> tuple[Sum, ...]:
+    """Total ε of some mechanisms on the same rows by every sum that is known, least first.
+
+    Each is a bound by itself, so that the least is one too. Prices are fixed beforehand; for prices
+    that depend on results, as in a ledger, see :func:`~rashomon_explorer.privacy.adaptive_epsilon`.
+    (ε, δ) parts are set apart first: their ε is added, their δ taken from the whole.
+
+    Parameters
+    ----------
+    parts : iterable of Guarantee
+    delta : float
+        δ in [0, 1) of the whole.
+    adaptive : bool, default=True
+        Whether a mechanism may have been chosen after seeing what the earlier ones returned. Only
+        where none was does the optimum of independent mechanisms apply.
+    methods : iterable of str, optional
+        Names of the sums to try, where some would take too long; by default all.
+
+    Returns
+    -------
+    tuple of Sum
+        Those that apply by ε, then those that do not.
+
+    Raises
+    ------
+    ValueError
+        If ``delta`` is out of range or a method unknown.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import bounded_range, gdp
+    >>> for row in composition_report([bounded_range(0.5)] * 20, 1e-6, methods=["pure", "zCDP"]):
+    ...     print(row.method, round(row.epsilon, 3))
+    zCDP 5.927
+    pure 10.0
+    >>> composition_report([gdp(1.0)] * 2, 1e-6, methods=["pure"])[0].why
+    '2 of 2 parts have no finite pure ε'
+    """
+    check_delta(delta)
+    parts, tried = list(parts), _chosen(methods)
+    lost = math.fsum(part.approximate_epsilon for part in parts)
+    rest = delta - math.fsum(part.approximate_delta for part in parts)
+    whole = [replace(part, approximate_epsilon=0.0, approximate_delta=0.0) for part in parts]
+    sums = [_sum(method, whole, rest, lost, adaptive) for method in tried]
+    return tuple(sorted(sums, key=lambda row: (not row.applies, row.epsilon)))
+
+
+def least_epsilon(parts: Iterable[Guarantee], delta: float, *, adaptive: bool = True) -> float:
+    """Least total ε at δ that any sum proves; see :func:`composition_report`.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import bounded_range, compose
+    >>> draws = [bounded_range(0.5)] * 20
+    >>> round(least_epsilon(draws, 1e-6), 2), round(compose(draws).epsilon(1e-6), 2)
+    (5.43, 5.93)
+    """
+    return composition_report(parts, delta, adaptive=adaptive)[0].epsilon
+
+
+def _chosen(methods: Iterable[str] | None) -> list[Method]:
+    known = {method.name: method for method in METHODS}
+    names = list(known) if methods is None else list(methods)
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        raise ValueError(f"methods must be some of {list(known)}, got {names!r}")
+    return [known[name] for name in names]
+
+
+def _sum(method: Method, parts: list[Guarantee], delta: float, lost: float, adaptive: bool) -> Sum:
+    if delta < 0:
+        return Sum(method.name, math.inf, False, "the parts' own δ exceed the whole")
+    if adaptive and not method.adaptive:
+        return Sum(method.name, math.inf, False, "a part may depend on what earlier ones returned")
+    try:
+        epsilon = lost + method.epsilon(parts, delta)
+    except DoesNotApply as refused:
+        return Sum(method.name, math.inf, False, str(refused))
+    if not math.isfinite(epsilon):
+        return Sum(method.name, math.inf, False, f"it says nothing at δ = {delta:g}")
+    return Sum(method.name, epsilon, True)
+
+
+def compose(parts: Iterable[Guarantee]) -> Guarantee:
+    """Guarantee of several mechanisms on the same rows, with prices fixed beforehand.
+
+    A mechanism may depend on what the earlier ones returned, its price may not: for prices that
+    depend on results, as in a ledger, see :func:`adaptive_epsilon`. ε of pure DP, ρ of zCDP, μ² of
+    Gaussian DP, Rényi curves and (ε, δ) parts each add up; at a given δ the least bound counts.
+    Parts that share no notion are translated by :func:`least_epsilon`, which also knows sums that
+    cost more time.
+
+    Parameters
+    ----------
+    parts : iterable of Guarantee
+
+    Returns
+    -------
+    Guarantee
+        Nothing spent, for no parts.
+
+    Examples
+    --------
+    >>> compose([]).epsilon(0.0)
+    0.0
+    """
+    parts = list(parts)
+    if len(parts) == 1:
+        return parts[0]
+    theorems = dict.fromkeys(part.theorem for part in parts)
+    total = Guarantee(
+        "composition",
+        f"composition of {len(parts)}: " + ", ".join(theorems) if parts else "nothing spent",
+        pure_epsilon=math.fsum(part.pure_epsilon for part in parts),
+        rho=math.fsum(part.rho for part in parts),
+        mu=math.sqrt(math.fsum(part.mu**2 for part in parts)),
+        approximate_epsilon=math.fsum(part.approximate_epsilon for part in parts),
+        approximate_delta=min(1.0, math.fsum(part.approximate_delta for part in parts)),
+        assumptions=tuple(dict.fromkeys(a for part in parts for a in part.assumptions)),
+        seeded=any(part.seeded for part in parts),
+        curve=_composed_curve(parts),
+        orders=_composed_orders(parts),
+    )
+    return total if total.holds else replace(total, notion="none")
+
+
+def _composed_orders(parts: list[Guarantee]) -> tuple[tuple[float, float], ...]:
+    """Rényi curves add up, at all orders that a part knows only there; none without such a part."""
+    known = sorted({order for part in parts for order, _ in part.orders})
+    if not known:
+        return ()
+    # What is lost outright is counted apart.
+    whole = [replace(part, approximate_epsilon=0.0, approximate_delta=0.0) for part in parts]
+    sums = [(order, math.fsum(part.renyi(order) for part in whole)) for order in known]
+    return tuple((order, total) for order, total in sums if math.isfinite(total))
+
+
+def _composed_curve(parts: list[Guarantee]) -> TradeOff | None:
+    """⊗ of all curves, G(μ) for a part without one; None where a part has neither, or none one."""
+    if all(part.curve is None for part in parts):
+        return None
+    curves = [_curve(part) for part in parts]
+    known = [curve for curve in curves if curve is not None]
+    return compose_tradeoffs(known) if len(known) == len(parts) else None
+
+
+def _curve(part: Guarantee) -> TradeOff | None:
+    """Curve of one part as it is composed: only a tilt's counts without a finite μ."""
+    if isinstance(part.curve, GaussianTilt):
+        return part.curve
+    if not math.isfinite(part.mu):
+        return None
+    return part.curve or Gaussian(part.mu)

@@ -1,0 +1,364 @@
+"""Gaussian, zero-concentrated and Rényi differential privacy, converted to (epsilon, delta)."""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+from scipy.special import erfcx, expit, ndtr, ndtri
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer._utils.validation import (
+    check_delta,
+    check_nonnegative_or_infinite,
+    check_positive,
+)
+
+_SAFE = 1e-12  # of ε: a root is found to about 1e-15 of it, and must not end below
+
+
+def gdp_delta(mu: float, epsilon: float) -> float:
+    """Least δ such that μ-GDP implies (ε, δ)-DP.
+
+    δ(ε) = Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2) (Dong, Roth and Su 2022, Corollary 2.13), which a
+    Gaussian mechanism attains. Both terms share the factor exp(−a²/2), a = ε/μ − μ/2, so that
+    nothing overflows.
+
+    μ = ∞ stands for no guarantee.
+
+    >>> round(gdp_delta(1.0, 1.0), 6)
+    0.126937
+    """
+    check_nonnegative_or_infinite(mu=mu, epsilon=epsilon)
+    if mu == 0 or epsilon == math.inf:
+        return 0.0
+    if not math.isfinite(mu):
+        return 1.0
+    near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    least = math.ulp(0.0)  # never 0: pure DP does not follow, however small δ is
+    if not math.isfinite(near):  # ε/μ is beyond the largest double
+        return least
+    shared = math.exp(-near * near / 2) / 2  # e^ε·φ(far) = φ(near)
+    below = shared * erfcx(far / math.sqrt(2))
+    above = shared * erfcx(near / math.sqrt(2)) if near > 0 else ndtr(-near)
+    return float(max(least, above - below))
+
+
+def gdp_epsilon(mu: float, delta: float) -> float:
+    """Least ε such that μ-GDP implies (ε, δ)-DP; see :func:`gdp_delta`.
+
+    Infinite for δ = 0 unless μ = 0; μ = ∞ stands for no guarantee.
+
+    >>> round(gdp_epsilon(1.0, 1e-5), 4)
+    4.3772
+    """
+    check_nonnegative_or_infinite(mu=mu)
+    check_delta(delta)
+    if mu == 0:
+        return 0.0
+    if delta == 0 or not math.isfinite(mu):
+        return math.inf
+    if gdp_delta(mu, 0.0) <= delta:
+        return 0.0
+    # Φ(−a) ≤ exp(−a²/2)/2, so that δ is reached by a = √(2 log(1/δ)).
+    high = mu**2 / 2 + mu * math.sqrt(-2 * math.log(delta))
+    root = brentq(lambda epsilon: gdp_delta(mu, epsilon) - delta, 0.0, high, xtol=1e-15, rtol=1e-14)
+    return float(root * (1 + _SAFE))
+
+
+def gdp_mu(epsilon: float, delta: float) -> float:
+    """Largest μ such that μ-GDP implies (ε, δ)-DP.
+
+    δ > 0: Gaussian DP says nothing at δ = 0.
+
+    >>> mu = gdp_mu(1.0, 1e-5)
+    >>> round(mu, 4), gdp_epsilon(mu, 1e-5) <= 1.0
+    (0.2681, True)
+    """
+    check_positive(epsilon=epsilon)
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must be in (0, 1) for Gaussian noise, got {delta!r}")
+    return _mu(epsilon, delta)
+
+
+@lru_cache(maxsize=1024)  # a plan is tried for many balls and counts, at one price
+def _mu(epsilon: float, delta: float) -> float:
+    high = 1.0
+    while gdp_delta(high, epsilon) <= delta:
+        high *= 2
+    root = brentq(lambda mu: gdp_delta(mu, epsilon) - delta, 0.0, high, xtol=1e-300, rtol=1e-14)
+    # Lowered by more than both roots may be off, so that the way back does not pass ε.
+    while gdp_epsilon(root, delta) > epsilon:
+        root *= 1 - _SAFE
+    return float(root)
+
+
+def pure_mu(epsilon: float) -> float:
+    """Least μ such that ε-DP implies μ-GDP, 2 Φ⁻¹(e^ε/(1 + e^ε)).
+
+    The trade-off of randomised response has one corner, at (a, a) with a = 1/(1 + e^ε); a convex
+    curve that passes below it, as G(μ) does from a = Φ(−μ/2) on, is below all of it.
+
+    Examples
+    --------
+    >>> round(pure_mu(1.0), 4)
+    1.232
+    """
+    check_nonnegative_or_infinite(epsilon=epsilon)
+    if epsilon < 1e-4:  # Φ⁻¹ of the logistic function is below its tangent, and has no digits here
+        return epsilon * math.sqrt(math.pi / 2) * (1 + _SAFE)
+    return float(-2 * ndtri(expit(-epsilon)) * (1 + _SAFE))
+
+
+def bounded_range_mu(eta: float) -> float:
+    """Least μ such that η-bounded range implies μ-GDP, 2 Φ⁻¹(e^(η/2)/(1 + e^(η/2))).
+
+    What bounded range leaves open is logit(1 − α) + logit(1 − β) = η; on that curve Φ⁻¹(1 − α) +
+    Φ⁻¹(1 − β) is largest at α = β, because Φ⁻¹ of the logistic function is odd, and concave
+    above 0 (docs/composition.md).
+
+    Examples
+    --------
+    >>> round(bounded_range_mu(1.0), 4)
+    0.6239
+    """
+    check_nonnegative_or_infinite(eta=eta)
+    return pure_mu(eta / 2)
+
+
+# Every order gives a valid bound; a fine grid loses less than 1e-4 of ε against the optimum.
+_LOG_ORDERS = np.linspace(math.log(1e-4), math.log(1e6), 4001)
+EXCESS = np.exp(_LOG_ORDERS)  # α − 1
+ORDERS = 1.0 + EXCESS
+# α·log(1 − 1/α) − log(α − 1), the constant of the conversion
+OFFSET = -ORDERS * np.log1p(1 / EXCESS) - _LOG_ORDERS
+
+
+def zcdp_epsilon(rho: float, delta: float, *, least: float = 1.0) -> float:
+    """Least ε such that ρ-zCDP implies (ε, δ)-DP.
+
+    min over α > 1 of αρ + [log(1/δ) + α log(1 − 1/α) − log(α − 1)]/(α − 1)
+    (Canonne, Kamath and Steinke 2020, Corollary 13).
+
+    Infinite for δ = 0 unless ρ = 0; ρ = ∞ stands for no guarantee. With ``least`` above 1 no order
+    below it is used, itself being one: for what has D_α ≤ αρ from there on.
+
+    >>> bool(zcdp_epsilon(0.5, 1e-6) <= 0.5 + 2 * math.sqrt(0.5 * math.log(1e6)))
+    True
+    >>> zcdp_epsilon(0.5, 1e-6, least=2.0) < zcdp_epsilon(0.5, 1e-6, least=20.0)
+    True
+    """
+    check_nonnegative_or_infinite(rho=rho)
+    check_delta(delta)
+    if rho == 0:
+        return 0.0
+    if delta == 0 or not math.isfinite(rho):
+        return math.inf
+    with np.errstate(over="ignore"):
+        bounds: NDArray[np.float64] = ORDERS * rho + (OFFSET - math.log(delta)) / EXCESS
+    if least == 1:
+        return max(0.0, float(bounds.min()))
+    beyond = float(bounds[ORDERS > least].min(initial=math.inf))
+    return max(0.0, min(beyond, least * rho + conversion(least, delta)))
+
+
+def conversion(order: float, delta: float) -> float:
+    """Say how much more than D_α the ε is that one order α > 1 implies at δ > 0.
+
+    [log(1/δ) + α log(1 − 1/α) − log(α − 1)]/(α − 1) (Canonne, Kamath and Steinke 2020).
+
+    Examples
+    --------
+    >>> round(conversion(20.0, 1e-6), 3)
+    0.518
+    """
+    excess = order - 1
+    return (-math.log(delta) - order * math.log1p(1 / excess) - math.log(excess)) / excess
+
+
+def filter_order(epsilon: float, delta: float) -> float | None:
+    """Order α at which D_α may come to most beside zCDP, if all of (ε, δ) is to be spent.
+
+    It is that of :func:`zcdp_rho`: αρ is D_α of the largest ρ, to the last of ε. None where δ = 0,
+    or ε is too small for any order.
+
+    Examples
+    --------
+    >>> order = filter_order(1.0, 1e-6)
+    >>> round(order, 1), round(order * zcdp_rho(1.0, 1e-6) + conversion(order, 1e-6), 9)
+    (22.0, 1.0)
+    >>> filter_order(1.0, 0.0) is None
+    True
+    """
+    if not (delta > 0 and epsilon > 0):
+        return None
+    left = (epsilon - (OFFSET - math.log(delta)) / EXCESS) / ORDERS
+    best = int(left.argmax())
+    return float(ORDERS[best]) if left[best] > 0 else None
+
+
+def zcdp_delta(rho: float, epsilon: float) -> float:
+    """Least δ such that ρ-zCDP implies (ε, δ)-DP; see :func:`zcdp_epsilon`.
+
+    Examples
+    --------
+    >>> round(zcdp_delta(0.5, zcdp_epsilon(0.5, 1e-6)) / 1e-6, 3)
+    1.0
+    """
+    check_nonnegative_or_infinite(rho=rho, epsilon=epsilon)
+    if rho == 0 or epsilon == math.inf:
+        return 0.0
+    if not math.isfinite(rho):
+        return 1.0
+    with np.errstate(over="ignore"):
+        log_delta = EXCESS * (ORDERS * rho - epsilon) + OFFSET
+    # Never 0: pure DP does not follow, however small δ is.
+    return min(1.0, max(math.exp(min(0.0, float(log_delta.min()))), math.ulp(0.0)))
+
+
+def zcdp_rho(epsilon: float, delta: float) -> float:
+    """Largest ρ such that ρ-zCDP implies (ε, δ)-DP by :func:`zcdp_epsilon`.
+
+    δ > 0: zCDP says nothing at δ = 0.
+
+    >>> rho = zcdp_rho(1.0, 1e-6)
+    >>> round(rho, 4), zcdp_epsilon(rho, 1e-6) <= 1.0
+    (0.0244, True)
+    """
+    check_positive(epsilon=epsilon)
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must be in (0, 1) for a path, got {delta!r}")
+    return _rho(epsilon, delta)
+
+
+@lru_cache(maxsize=1024)  # a plan is tried for many balls and counts, at one price
+def _rho(epsilon: float, delta: float) -> float:
+    high = 1.0
+    while zcdp_epsilon(high, delta) <= epsilon:
+        high *= 2
+
+    def over(rho: float) -> float:
+        return zcdp_epsilon(rho, delta) - epsilon
+
+    # A guess, which need not be good: prices next to 0 are those of a whole range.
+    guess = brentq(over, 0.0, high, xtol=1e-300, maxiter=30, disp=False)
+    return bisect(lambda rho: over(rho) <= 0, 0.0, high, halvings=100, about=guess)
+
+
+_NARROW = 1e-6  # a bounded range
+
+
+def renyi_epsilon(orders: ArrayLike, divergences: ArrayLike, delta: float) -> float:
+    """Least ε such that a Rényi curve known at some orders implies (ε, δ)-DP.
+
+    min over orders a of D_a + [log(1/δ) + a log(1 − 1/a) − log(a − 1)]/(a − 1) (Canonne, Kamath
+    and Steinke 2020, Proposition 12).
+
+    ``divergences`` hold in both directions. Infinite for δ = 0, or without orders.
+
+    >>> orders = np.linspace(1.1, 60, 600)
+    >>> round(renyi_epsilon(orders, orders / 2, 1e-5), 3)
+    4.728
+    """
+    check_delta(delta)
+    orders, divergences = check_curve(orders, divergences)
+    if delta == 0 or not orders.size:
+        return math.inf
+    bounds = divergences + (_offset(orders) - math.log(delta)) / (orders - 1)
+    return max(0.0, float(bounds.min()))
+
+
+def renyi_delta(orders: ArrayLike, divergences: ArrayLike, epsilon: float) -> float:
+    """Least δ such that a Rényi curve implies (ε, δ)-DP; see :func:`renyi_epsilon`.
+
+    Examples
+    --------
+    >>> round(renyi_delta([2.0, 8.0], [1.0, 4.0], 5.0), 6)
+    4.5e-05
+    """
+    check_nonnegative_or_infinite(epsilon=epsilon)
+    orders, divergences = check_curve(orders, divergences)
+    if epsilon == math.inf:
+        return 0.0
+    if not orders.size:
+        return 1.0
+    exponents = (orders - 1) * (divergences - epsilon) + _offset(orders)
+    return math.exp(min(0.0, float(exponents.min())))
+
+
+def pure_renyi(epsilon: float, order: float) -> float:
+    """Largest D_a that pure ε-DP leaves open, that of randomised response.
+
+    D_a = log[(e^(aε) + e^((1 − a)ε))/(e^ε + 1)]/(a − 1) (Mironov 2017, Proposition 5).
+
+    Examples
+    --------
+    >>> round(pure_renyi(1.0, 2.0), 4), pure_renyi(1.0, 1e9) <= 1.0
+    (0.7353, True)
+    """
+    if epsilon == 0 or not math.isfinite(epsilon):
+        return epsilon
+    excess = order - 1
+    both = np.logaddexp(order * epsilon, -excess * epsilon)
+    logs = float(both - np.logaddexp(epsilon, 0.0))
+    closed = (logs + _rounding(excess, epsilon)) / excess
+    return max(math.ulp(0.0), min(closed, order * epsilon**2 / 2, epsilon))
+
+
+def bounded_range_renyi(eta: float, order: float) -> float:
+    """Largest D_a that η-bounded range leaves open.
+
+    A pair with log ratios t and t − η has e^((a−1)D_a) = r^(a−1) [e^η − r + e^((1−a)η)(r − 1)]/
+    (e^η − 1) with r = e^t, which is largest at r = (1 − 1/a)(e^η − e^((1−a)η))/(1 − e^((1−a)η));
+    convexity of x^a makes these pairs the worst. At most aη²/8 (Cesar and Rogers 2021, Lemma 3.5)
+    and at most η.
+
+    Examples
+    --------
+    >>> round(bounded_range_renyi(0.5, 2.0), 5), 2 * 0.5**2 / 8
+    (0.06186, 0.0625)
+    """
+    if eta == 0 or not math.isfinite(eta):
+        return eta
+    if eta < _NARROW:  # of which doubles leave no closed form, and the parabola is as good
+        return max(math.ulp(0.0), min(order * eta**2 / 8, eta))
+    # In u = r e^(−η), from e^(−η) to 1, nothing overflows.
+    small, far = math.exp(-eta), math.exp((1 - order) * eta)
+    best = (1 - 1 / order) * math.expm1(-order * eta) / math.expm1((1 - order) * eta)
+    u = min(1.0, max(small, best))
+    mass = (1 - u) + far * (u - small)
+    excess = order - 1
+    logs = excess * (math.log(u) + eta) + math.log(mass) - math.log(-math.expm1(-eta))
+    return min((logs + _rounding(excess, eta)) / excess, order * eta**2 / 8, eta)
+
+
+def check_curve(orders: ArrayLike, divergences: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return a Rényi curve as arrays; refuse one that is none.
+
+    Examples
+    --------
+    >>> check_curve([2.0], [0.5])
+    (array([2.]), array([0.5]))
+    """
+    orders, divergences = np.asarray(orders, float), np.asarray(divergences, float)
+    if orders.ndim != 1 or orders.shape != divergences.shape:
+        raise ValueError(
+            "orders and divergences must be two lists of the same length, got shapes "
+            f"{orders.shape} and {divergences.shape}"
+        )
+    if not (np.all(orders > 1) and np.all(np.isfinite(orders))):
+        raise ValueError(f"orders must be > 1 and finite, got {orders.tolist()!r}")
+    if not np.all(divergences >= 0):
+        raise ValueError(f"divergences must be >= 0, got {divergences.tolist()!r}")
+    return orders, divergences
+
+
+def _offset(orders: FloatArray) -> FloatArray:
+    return np.asarray(orders * np.log1p(-1 / orders) - np.log(orders - 1))
+
+
+def _rounding(excess: float, width: float) -> float:
+    """More than the logarithms of a closed form can be off by."""
+    return 1e-15 * (100 + excess * (1 + width) + 10 / width)

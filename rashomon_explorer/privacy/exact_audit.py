@@ -1,0 +1,422 @@
+"""Audits that integrate or search exact output distributions."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, combinations_with_replacement
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.validation import check_count, check_delta
+from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.tradeoff.curves import check_order
+
+Figure = Callable[["ExactAudit"], float]
+
+_DELTAS = (0.0, 1e-9, 1e-7, 1e-5, 1e-3, 1e-2, 0.1, 0.3)
+_ORDERS = (1.5, 2.0, 4.0, 16.0, 64.0)
+_ROUNDING = 1e-9  # of what a sum of a million terms may be wrong by, and more
+
+
+@dataclass(frozen=True, eq=False)
+class ExactAudit:
+    """Two laws on the same cells, and everything that follows for telling them apart.
+
+    Parameters
+    ----------
+    log_first, log_second : ndarray of shape (N,)
+        Log probabilities of the cells, each summing to 1; −∞ for 0.
+    error : float, default=0.0
+        How far log ratios may be off by quadrature: an estimate, not a bound.
+    rough : ExactAudit, optional
+        The same on every second node, by which the error of any figure is judged.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy.audit import discrete
+    >>> audit = discrete([0.0, 1.0], [1.0, 0.0])  # randomised response at ε = 1
+    >>> audit.max_log_ratio, audit.range, round(float(audit.delta(0.5)), 6)
+    (1.0, 2.0, 0.287649)
+    """
+
+    log_first: FloatArray
+    log_second: FloatArray
+    error: float = 0.0
+    rough: "ExactAudit | None" = None
+
+    @property
+    def max_log_ratio(self) -> float:
+        """Least ε of pure DP: the largest |log ratio| of the densities."""
+        return float(np.abs(self._ratio).max())
+
+    @property
+    def range(self) -> float:
+        """Width of the interval of log ratios: η of bounded range."""
+        return float(self._ratio.max() - self._ratio.min())
+
+    def delta(self, epsilon: ArrayLike) -> FloatArray:
+        """Least δ at ε ≥ 0: ∫ max{p − e^ε q, 0}, the larger of both directions.
+
+        Raises
+        ------
+        ValueError
+            If an ``epsilon`` is negative or NaN.
+        """
+        epsilon = np.asarray(epsilon, dtype=float)
+        if not np.all(epsilon >= 0):
+            raise ValueError("epsilon must be >= 0")
+        slope = np.exp(np.minimum(epsilon, 700.0)).ravel()
+        best = np.zeros(slope.shape)
+        for power, level in self._tests:
+            best = np.maximum(best, [float(np.max(power - s * level)) for s in slope])
+        return best.reshape(epsilon.shape)[()]
+
+    def epsilon(self, delta: float) -> float:
+        """Least ε at δ, of both directions; infinity if there is none.
+
+        Raises
+        ------
+        ValueError
+            If ``delta`` is not in [0, 1).
+        """
+        check_delta(delta)
+        if delta == 0:
+            return self.max_log_ratio
+        found = 0.0
+        for power, level in self._tests:
+            worth = power > delta
+            with np.errstate(divide="ignore"):
+                ratio = np.log(power[worth] - delta) - np.log(level[worth])
+            found = max(found, float(ratio.max(initial=0.0)))
+        return found
+
+    def renyi(self, order: float) -> float:
+        """Rényi divergence of order a > 1, the larger of both directions.
+
+        Raises
+        ------
+        ValueError
+            If ``order`` is not above 1.
+        """
+        check_order(order)
+        both = (self.log_first, self.log_second), (self.log_second, self.log_first)
+        return max(_renyi(p, q, order) for p, q in both)
+
+    def tradeoff(self, alpha: ArrayLike) -> FloatArray:
+        """Least type II error of any test at type I error α, the smaller of both directions.
+
+        Raises
+        ------
+        ValueError
+            If an ``alpha`` is outside [0, 1].
+        """
+        alpha = np.asarray(alpha, dtype=float)
+        if not np.all((alpha >= 0) & (alpha <= 1)):
+            raise ValueError("alpha must be in [0, 1]")
+        curves = [np.interp(alpha, level, 1 - power) for power, level in self._tests]
+        return np.asarray(np.minimum(curves[0], curves[1]))[()]
+
+    def violations(self, claim: Guarantee, deltas: Sequence[float] = _DELTAS) -> tuple[str, ...]:
+        """Say what of a claim the two laws refute; nothing if they are within it.
+
+        ε(δ) at each δ, and with them pure and Gaussian DP; the range of a bounded-range claim;
+        the Rényi curve of zCDP.
+
+        Parameters
+        ----------
+        claim : Guarantee
+        deltas : sequence of float, optional
+
+        Returns
+        -------
+        tuple of str
+            A sentence for each part of the claim that fails.
+        """
+        # One slack for all δ: where a level falls between two nodes, errors have either sign.
+        bounds = [(f"ε({d:g})", _epsilon_at(d), claim.epsilon(d)) for d in deltas]
+        slack = max((self._slack(figure) for _, figure, _ in bounds), default=0.0)
+        found = [(what, figure, limit, slack) for what, figure, limit in bounds]
+        if claim.notion == "bounded_range":
+            found.append(("the range", _the_range, claim.pure_epsilon, self._slack(_the_range)))
+        if math.isfinite(claim.rho) and not (claim.approximate_epsilon or claim.approximate_delta):
+            for order in _ORDERS:
+                figure = _renyi_at(order)
+                found.append((f"D_{order:g}", figure, order * claim.rho, self._slack(figure)))
+        return tuple(
+            f"{what} is {figure(self):.5g}, claimed {limit:.5g}"
+            for what, figure, limit, slack in found
+            if figure(self) > limit + slack + _ROUNDING * (1 + limit)
+        )
+
+    def within(self, claim: Guarantee, deltas: Sequence[float] = _DELTAS) -> bool:
+        """Whether :meth:`violations` finds none."""
+        return not self.violations(claim, deltas)
+
+    def __str__(self) -> str:
+        numbers = ", ".join(f"{self.epsilon(d):.4g} at δ = {d:g}" for d in (0.0, 1e-6, 1e-2))
+        return f"ε = {numbers}; range {self.range:.4g} (quadrature error about {self.error:.1g})"
+
+    def _slack(self, figure: Figure) -> float:
+        """How far quadrature may have put a figure off."""
+        if self.rough is None:
+            return 0.0
+        value, rough = figure(self), figure(self.rough)
+        moved = abs(value - rough) if math.isfinite(value) and math.isfinite(rough) else 0.0
+        return self.error + moved
+
+    @cached_property
+    def _ratio(self) -> FloatArray:
+        """Log ratios, where 0 against 0 counts as equal."""
+        with np.errstate(invalid="ignore"):
+            equal = self.log_first == self.log_second
+            return np.where(equal, 0.0, self.log_first - self.log_second)
+
+    @cached_property
+    def _tests(self) -> tuple[tuple[FloatArray, FloatArray], ...]:
+        """Power and level of the best tests (Neyman and Pearson) of either law against the other.
+
+        A cell enters the rejection region in the order of its ratio.
+        """
+        order = np.argsort(-self._ratio, kind="stable")
+        one, other = np.exp(self.log_first[order]), np.exp(self.log_second[order])
+        return _cumulated(one, other), _cumulated(other[::-1], one[::-1])
+
+
+def _epsilon_at(delta: float) -> Figure:
+    return lambda audit: audit.epsilon(delta)
+
+
+def _renyi_at(order: float) -> Figure:
+    return lambda audit: audit.renyi(order)
+
+
+def _the_range(audit: ExactAudit) -> float:
+    return audit.range
+
+
+def _cumulated(power: FloatArray, level: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Sum from the first cell on, from no cell to all."""
+    sums = [np.concatenate([[0.0], np.cumsum(each)]) for each in (power, level)]
+    return np.minimum(sums[0], 1.0), np.minimum(sums[1], 1.0)
+
+
+def _renyi(p: FloatArray, q: FloatArray, order: float) -> float:
+    held = p > -np.inf
+    if (q[held] == -np.inf).any():
+        return math.inf
+    return float(logsumexp(order * p[held] + (1 - order) * q[held])) / (order - 1)
+
+
+LogDensity = Callable[[FloatArray], FloatArray]
+
+_POINTS = {1: 4001, 2: 401}  # an axis
+
+
+def discrete(log_first: ArrayLike, log_second: ArrayLike) -> ExactAudit:
+    """Audit of two laws on finitely many points, such as a grid of models.
+
+    Parameters
+    ----------
+    log_first, log_second : array-like of shape (N,)
+        Log weights, not necessarily normalised.
+
+    Raises
+    ------
+    ValueError
+        If the shapes differ, or a law has no weight at all.
+
+    Examples
+    --------
+    >>> discrete([0.0, 0.0, 0.0], [0.0, 0.0, -1.0]).range
+    1.0
+    """
+    laws = [np.ravel(np.asarray(each, dtype=float)) for each in (log_first, log_second)]
+    if laws[0].shape != laws[1].shape:
+        raise ValueError(
+            f"both laws must live on the same points, got {laws[0].shape} and {laws[1].shape}"
+        )
+    one, other = (_normalised(law, np.zeros(1))[0] for law in laws)
+    return ExactAudit(one, other)
+
+
+def exact(
+    first: LogDensity,
+    second: LogDensity,
+    *,
+    box: Sequence[tuple[float, float]],
+    points: int | None = None,
+) -> ExactAudit:
+    """Audit of two densities in one or two dimensions by the trapezoidal rule.
+
+    The laws on the nodes are again normalised densities of the same mechanism, so that log ratios
+    of an exponential mechanism keep its bounded range exactly; what quadrature gets wrong are
+    the two normalising constants, by about the change from every second node to all (``error``).
+
+    Parameters
+    ----------
+    first, second : callable
+        Map points (d, K) to log densities (K,), up to a constant; −∞ off the support.
+    box : sequence of (low, high)
+        One interval a dimension, around all of the mass: what is outside is cut off.
+    points : int, optional
+        Nodes an axis, by default 4001 or 401; made odd.
+
+    Raises
+    ------
+    ValueError
+        If there are more than two dimensions, an interval is empty, or a density is NaN, +∞ or 0
+        at every node.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import gdp
+    >>> def normal(mean):
+    ...     return lambda x: -((x[0] - mean) ** 2) / 2
+    >>> audit = exact(normal(0.0), normal(1.0), box=[(-9, 10)])
+    >>> audit.within(gdp(mu=1.0)), audit.within(gdp(mu=0.99))
+    (True, False)
+    """
+    nodes, weights, coarse = _nodes(box, points)
+    values = [_checked(density(nodes), nodes.shape[1]) for density in (first, second)]
+    fine = [_normalised(each, weights) for each in values]
+    # The cells of every second node are 2^d times as large.
+    wider = weights[coarse] + len(box) * math.log(2)
+    half = [_normalised(each[coarse], wider) for each in values]
+    error = sum(abs(one[1] - other[1]) for one, other in zip(fine, half, strict=True))
+    rough = ExactAudit(half[0][0], half[1][0])
+    return ExactAudit(fine[0][0], fine[1][0], error=error, rough=rough)
+
+
+def _nodes(
+    box: Sequence[tuple[float, float]], points: int | None
+) -> tuple[FloatArray, FloatArray, Mask]:
+    """Nodes (d, N), log weights (N,) and whether each node is on the grid of half the points."""
+    if len(box) not in _POINTS:
+        raise ValueError(
+            f"quadrature is for one or two dimensions, got {len(box)}: use monte_carlo, or audit "
+            "one or two parameters at a time"
+        )
+    if not all(math.isfinite(low) and math.isfinite(high) and low < high for low, high in box):
+        raise ValueError(f"box must hold finite intervals (low, high) with low < high, got {box!r}")
+    count = _POINTS[len(box)] if points is None else points
+    if count < 5:
+        raise ValueError(f"points must be at least 5, got {points!r}")
+    count += 1 - count % 2
+    axes = [np.linspace(low, high, count) for low, high in box]
+    ends = np.zeros(count)
+    ends[[0, -1]] = -math.log(2)
+    even = np.arange(count) % 2 == 0
+    mesh = np.stack(np.meshgrid(*axes, indexing="ij")).reshape(len(box), -1)
+    weights = np.stack(np.meshgrid(*[ends] * len(box), indexing="ij")).sum(axis=0).ravel()
+    coarse = np.stack(np.meshgrid(*[even] * len(box), indexing="ij")).all(axis=0).ravel()
+    return mesh, weights, coarse
+
+
+def _checked(log_density: ArrayLike, count: int) -> FloatArray:
+    values = np.asarray(log_density, dtype=float)
+    if values.shape != (count,):
+        raise ValueError(
+            f"a log density must map points (d, {count}) to ({count},) numbers, got {values.shape}"
+        )
+    return values
+
+
+def _normalised(log_density: FloatArray, weights: FloatArray) -> tuple[FloatArray, float]:
+    if np.isnan(log_density).any() or (log_density == np.inf).any():
+        raise ValueError("a log density must be a number or −∞ everywhere, got NaN or +∞")
+    law = log_density + weights
+    total = float(logsumexp(law))
+    if not math.isfinite(total):
+        raise ValueError("a law must have weight somewhere: is the box around its support?")
+    return law - total, total
+
+
+Record = TypeVar("Record")
+Law = TypeVar("Law")
+
+
+@dataclass(frozen=True)
+class Worst(Generic[Record]):
+    """Two neighbours that no other searched pair is worse than, and their audit.
+
+    Parameters
+    ----------
+    first, second : tuple
+        Their records.
+    audit : ExactAudit
+    """
+
+    first: tuple[Record, ...]
+    second: tuple[Record, ...]
+    audit: ExactAudit
+
+
+def search(
+    law: Callable[[tuple[Record, ...]], Law],
+    compare: Callable[[Law, Law], ExactAudit],
+    records: Sequence[Record],
+    n: int,
+    *,
+    key: Callable[[ExactAudit], float] = lambda audit: audit.max_log_ratio,
+) -> Worst[Record]:
+    """Worst neighbours among all multisets of ``n`` of the given records, by brute force.
+
+    Extreme records, a middling one and one that says nothing find what there is to find for a
+    loss that is monotone in each. Each law is computed once.
+
+    Parameters
+    ----------
+    law : callable
+        Maps a tuple of n records to what ``compare`` takes, such as log weights on a grid.
+    compare : callable
+        Maps two of these to an audit, such as :func:`discrete`.
+    records : sequence
+        At least two.
+    n : int
+        Rows of a data set; C(len(records) + n − 1, n) laws are computed.
+    key : callable, optional
+        What is to be largest, by default |log ratio|.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two records, or ``n`` is below 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rashomon_explorer.privacy.audit import discrete
+    >>> places = np.linspace(0, 1, 11)
+    >>> def law(rows):  # exponential mechanism for a median, at ε = 1
+    ...     return -sum(abs(places - row) for row in rows) / 2
+    >>> worst = search(law, discrete, [0.0, 0.5, 1.0], n=3)
+    >>> worst.audit.max_log_ratio < 1.0, round(worst.audit.range, 9)
+    (True, 1.0)
+    """
+    if len(records) < 2:
+        raise ValueError(f"a search needs at least two records, got {len(records)}")
+    check_count(n=n)
+    kinds = range(len(records))
+    laws = {
+        members: law(tuple(records[i] for i in members))
+        for members in combinations_with_replacement(kinds, n)
+    }
+
+    def audited() -> Iterable[Worst[Record]]:
+        for one, other in _neighbours(kinds, n):
+            first, second = (tuple(records[i] for i in each) for each in (one, other))
+            yield Worst(first, second, compare(laws[one], laws[other]))
+
+    return max(audited(), key=lambda found: key(found.audit))
+
+
+def _neighbours(kinds: range, n: int) -> Iterable[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """All unordered pairs of multisets of ``n`` that differ in one member."""
+    for rest in combinations_with_replacement(kinds, n - 1):
+        for one, other in combinations(kinds, 2):
+            yield tuple(sorted((*rest, one))), tuple(sorted((*rest, other)))

@@ -1,0 +1,442 @@
+"""Trade-off functions of pure, approximate, Laplace and Gaussian mechanisms."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import erfcx, ndtr, ndtri
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.bisection import bisect
+from rashomon_explorer._utils.validation import (
+    check_delta,
+    check_nonnegative_or_infinite,
+    check_share,
+)
+from rashomon_explorer.privacy.conversions import gdp_epsilon
+
+_NEGLIGIBLE = 1e-18  # a δ at which an envelope needs no further line
+_LINES = 4001
+REPLACE = "replace"
+"""Neighbours differ in one record, replaced by another, as everywhere in this package."""
+RELATIONS = (REPLACE, "add_or_remove")
+
+
+class TradeOff(ABC):
+    """Least type II error f(α) of any test between neighbours at type I error α.
+
+    A mechanism is f-DP if no test does better (Dong, Roth and Su 2022, Definition 2.3). The curve
+    is held by its dual, the privacy profile
+
+        δ(ε) = 1 + f*(−e^ε) = max over α of 1 − f(α) − e^ε α
+
+    (their Proposition 2.12). Whatever cannot be exact errs towards less privacy: f from below, δ
+    and ε from above. Curves are symmetric, f = f⁻¹, unless their class says otherwise.
+    """
+
+    kind: ClassVar[str]
+    said: ClassVar[str] = "f-DP"
+    """The notion in which it is proved, in words."""
+
+    @property
+    def relation(self) -> str:
+        """Which tables are neighbours: "replace" or "add_or_remove" one record."""
+        return REPLACE
+
+    @abstractmethod
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
+        """δ(ε) for ε ≥ 0."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values from which :func:`from_dict` makes the curve again."""
+
+    def delta(self, epsilon: ArrayLike) -> FloatArray:
+        """δ(ε) for real ε of any sign; by symmetry δ(−ε) = 1 − e^(−ε) (1 − δ(ε)).
+
+        Parameters
+        ----------
+        epsilon : array-like
+
+        Returns
+        -------
+        ndarray
+            Of the shape of ``epsilon``.
+        """
+        epsilon = np.asarray(epsilon, dtype=float)
+        size = np.abs(epsilon)
+        above = np.clip(self._profile(size), 0.0, 1.0)
+        below = -np.expm1(-size) + np.exp(-size) * above
+        return np.where(epsilon < 0, below, above)[()]
+
+    def epsilon(self, delta: float) -> float:
+        """Least ε ≥ 0 with δ(ε) ≤ ``delta``, from above; infinity if there is none.
+
+        Raises
+        ------
+        ValueError
+            If ``delta`` is not in [0, 1).
+        """
+        check_delta(delta)
+        if self.delta(0.0) <= delta:
+            return 0.0
+        low, high = 0.0, 1.0
+        while self.delta(high) > delta:
+            low, high = high, 2 * high
+            if high > 1e9:
+                return math.inf
+        return bisect(lambda epsilon: bool(self.delta(epsilon) <= delta), high, low, halvings=80)
+
+    def __call__(self, alpha: ArrayLike) -> FloatArray:
+        """f(α), from below.
+
+        Never above 1 − α.
+        """
+        top = min(self.epsilon(_NEGLIGIBLE), 100.0)
+        epsilon = np.linspace(0.0, top, _LINES)
+        return envelope(alpha, epsilon, np.atleast_1d(self.delta(epsilon)))
+
+    def renyi(self, order: float) -> float:
+        """Rényi divergence D_a of order a > 1 between the worst neighbours.
+
+        (a − 1) D_a = log(1 + a(a − 1) ∫ (e^((a−1)ε) + e^(−aε)) δ(ε) dε) over ε > 0 (Sason and
+        Verdú 2016, for the pair whose trade-off is f); by quadrature where no closed form is
+        known, then to about six digits and not a bound.
+
+        Raises
+        ------
+        ValueError
+            If ``order`` is not above 1.
+        """
+        check_order(order)
+        from scipy.integrate import quad
+
+        top = 1.0  # beyond it the integrand is below 1e-18, or there is no end to it
+        while (order - 1) * top + math.log(max(float(self.delta(top)), 1e-300)) > -41:
+            top *= 2
+            if order * top > 700:
+                return math.inf
+
+        def weighted(epsilon: float) -> float:
+            weight = math.exp((order - 1) * epsilon) + math.exp(-order * epsilon)
+            return weight * float(self.delta(epsilon))
+
+        total = quad(weighted, 0.0, top, limit=500)[0]
+        return math.log1p(order * (order - 1) * total) / (order - 1)
+
+    def renyi_bound(self, order: float) -> float:
+        """Return what is proved of D_a: :meth:`renyi` from above; infinity where nothing is.
+
+        δ(ε) alone proves it where its tail does, which no curve with rounding added has: classes
+        that know D_a by itself say so.
+        """
+        check_order(order)
+        return order * self.rho
+
+    @property
+    def steady(self) -> bool:
+        """Whether the bounds D_a/a of :meth:`renyi_bound` fall as the order rises, as aρ does."""
+        return True
+
+    @property
+    def rho(self) -> float:
+        """ρ of zero-concentrated DP, where it is known; infinity elsewhere."""
+        return math.inf
+
+    def inverse(self) -> "TradeOff":
+        """f⁻¹, the trade-off with the two neighbours swapped."""
+        return self
+
+    def symmetrised(self) -> "TradeOff":
+        """Largest symmetric trade-off below f: min{f, f⁻¹}**."""
+        return self
+
+
+def envelope(alpha: ArrayLike, epsilon: FloatArray, delta: FloatArray) -> FloatArray:
+    """β(α) = max over ε ≥ 0 of {1 − δ − e^ε α, e^(−ε)(1 − δ − α), 0}.
+
+    It is the largest symmetric trade-off function that (ε, δ) pairs prove (Dong, Roth and Su 2022,
+    Proposition 2.12): each line is true, so their maximum is, on any grid. Both families come
+    from the same pairs. Two one-sided curves put together where they meet may put the power of a
+    test below its level; this never passes 1 − α.
+
+    Examples
+    --------
+    >>> float(envelope(0.25, np.array([0.0, 1.0]), np.array([0.5, 0.25])).round(6))
+    0.25
+    """
+    alpha = type_one_errors(alpha)
+    result = np.empty(alpha.size)
+    for place, level in enumerate(alpha.ravel()):  # a line each: α and ε as a table can be huge
+        steep = 1 - delta - np.exp(epsilon) * level
+        flat = np.exp(-epsilon) * (1 - delta - level)
+        result[place] = max(0.0, float(steep.max()), float(flat.max()))
+    return np.minimum(result.reshape(alpha.shape), 1 - alpha)[()]
+
+
+def type_one_errors(alpha: ArrayLike) -> FloatArray:
+    """α as an array, refused outside [0, 1].
+
+    Examples
+    --------
+    >>> type_one_errors([0.0, 0.05]).tolist()
+    [0.0, 0.05]
+    """
+    levels = np.asarray(alpha, dtype=float)
+    strange = ~((levels >= 0) & (levels <= 1))
+    if strange.any():
+        raise ValueError(f"alpha must be in [0, 1], got {levels[strange].flat[0]:g}")
+    return levels
+
+
+def shared_relation(curves: Iterable[TradeOff]) -> str:
+    """Neighbour relation of all curves; "replace" without any.
+
+    Raises
+    ------
+    ValueError
+        If they have different ones.
+
+    Examples
+    --------
+    >>> shared_relation([])
+    'replace'
+    """
+    found = sorted({curve.relation for curve in curves})
+    if len(found) > 1:
+        raise ValueError(
+            f"trade-off functions of different neighbour relations do not compose, got {found}: "
+            "give all of them one relation. A Gaussian mechanism for a record that is added or "
+            "removed is PoissonSampled(sigma, 1.0, relation='add_or_remove')"
+        )
+    return found[0] if found else REPLACE
+
+
+def check_relation(relation: str) -> None:
+    """Refuse a neighbour relation that is not known.
+
+    Examples
+    --------
+    >>> check_relation("add_or_remove")
+    """
+    if relation not in RELATIONS:
+        raise ValueError(f"relation must be one of {sorted(RELATIONS)}, got {relation!r}")
+
+
+def check_order(order: float) -> None:
+    """Refuse a Rényi order that is not above 1.
+
+    Examples
+    --------
+    >>> check_order(2.0)
+    """
+    if not order > 1:
+        raise ValueError(f"order must be > 1, got {order!r}")
+
+
+@dataclass(frozen=True)
+class Approximate(TradeOff):
+    """f(α) = max{0, 1 − δ − e^ε α, e^(−ε)(1 − δ − α)}, exact; pure ε-DP at δ = 0.
+
+    Wasserman and Zhou 2010; Dong, Roth and Su 2022, Proposition 2.5.
+
+    Parameters
+    ----------
+    at : float
+        ε ≥ 0.
+    slack : float, default=0.0
+        δ in [0, 1].
+
+    Examples
+    --------
+    >>> curve = Approximate(1.0, 1e-6)
+    >>> curve.epsilon(1e-6), curve.epsilon(0.0)
+    (1.0, inf)
+    """
+
+    at: float
+    slack: float = 0.0
+    kind: ClassVar[str] = "approximate"
+
+    def __post_init__(self) -> None:
+        """Refuse numbers out of range."""
+        check_nonnegative_or_infinite(at=self.at)
+        check_share(slack=self.slack)
+
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
+        # The corners of f are (0, 1 − δ), (a, a) and (1 − δ, 0); the first and second count here:
+        # 1 − a(1 + e^ε) with a = (1 − δ)/(1 + e^ε₀).
+        ratio = np.exp(np.minimum(epsilon - self.at, 0.0))
+        small = math.exp(-self.at)
+        inner = (1 - ratio + self.slack * (small + ratio)) / (1 + small)
+        return np.maximum(self.slack, inner)
+
+    def epsilon(self, delta: float) -> float:
+        """Least ε ≥ 0 with δ(ε) ≤ ``delta``; never above ε₀ where δ is enough."""
+        if delta < self.slack:
+            return math.inf
+        return min(self.at, super().epsilon(delta))
+
+    def __call__(self, alpha: ArrayLike) -> FloatArray:
+        """f(α), exactly."""
+        alpha = type_one_errors(alpha)
+        room = 1 - self.slack
+        flat = math.exp(-self.at) * (room - alpha)
+        with np.errstate(over="ignore", invalid="ignore"):
+            steep = np.where(alpha > 0, room - np.exp(self.at) * alpha, room)  # e^ε·0, not ∞·0
+        return np.maximum(0.0, np.maximum(steep, flat))[()]
+
+    def renyi(self, order: float) -> float:
+        """D_a of randomised response (Mironov 2017, Proposition 5) at δ = 0, else infinity."""
+        check_order(order)
+        if self.slack > 0:
+            return math.inf
+        both = np.logaddexp(order * self.at, (1 - order) * self.at)
+        return float(both - np.logaddexp(self.at, 0.0)) / (order - 1)
+
+    @property
+    def rho(self) -> float:
+        """ρ = ε²/2 at δ = 0 (Bun and Steinke 2016, Proposition 3.3), else infinity."""
+        return self.at**2 / 2 if self.slack == 0 else math.inf
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"kind": self.kind, "at": self.at, "slack": self.slack}
+
+
+def pure_curve(epsilon: float) -> Approximate:
+    """Worst trade-off of pure ε-DP, that of randomised response.
+
+    Examples
+    --------
+    >>> round(float(pure_curve(1.0)(0.1)), 4)
+    0.7282
+    """
+    return Approximate(epsilon)
+
+
+@dataclass(frozen=True)
+class Laplace(TradeOff):
+    """The trade-off of Lap(0, 1) and Lap(θ, 1), exact.
+
+    f(α) = 1 − e^θ α below α = e^(−θ)/2, then e^(−θ)/(4α) up to 1/2, then e^(−θ)(1 − α) (Dong, Roth
+    and Su 2022, Lemma A.6); δ(ε) = 1 − e^((ε − θ)/2) for 0 ≤ ε ≤ θ.
+
+    Parameters
+    ----------
+    shift : float
+        θ ≥ 0: sensitivity over scale, the ε of pure DP.
+
+    Examples
+    --------
+    >>> curve = Laplace(1.0)
+    >>> round(float(curve(0.25)), 4), curve.epsilon(0.0)
+    (0.3679, 1.0)
+    """
+
+    shift: float
+    kind: ClassVar[str] = "laplace"
+
+    def __post_init__(self) -> None:
+        """Refuse a shift that is negative or NaN."""
+        check_nonnegative_or_infinite(shift=self.shift)
+
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
+        return -np.expm1(np.minimum(0.0, (epsilon - self.shift) / 2))
+
+    def __call__(self, alpha: ArrayLike) -> FloatArray:
+        """f(α), exactly."""
+        alpha = type_one_errors(alpha)
+        small = math.exp(-self.shift)
+        middle = small / (4 * np.maximum(alpha, small / 2))
+        steep = 1 - alpha / small
+        upper = np.where(alpha > 0.5, small * (1 - alpha), middle)
+        return np.where(alpha < small / 2, steep, upper)[()]
+
+    def epsilon(self, delta: float) -> float:
+        """ε = θ + 2 log(1 − δ), at least 0."""
+        check_delta(delta)
+        epsilon = self.shift + 2 * math.log1p(-delta)
+        return min(self.shift, max(0.0, epsilon * (1 + 1e-15)))  # a hair up, for rounding
+
+    def renyi(self, order: float) -> float:
+        """D_a = log[(a e^((a−1)θ) + (a − 1) e^(−aθ))/(2a − 1)]/(a − 1) (Mironov 2017)."""
+        check_order(order)
+        first = math.log(order) + (order - 1) * self.shift
+        second = math.log(order - 1) - order * self.shift
+        return float(np.logaddexp(first, second) - math.log(2 * order - 1)) / (order - 1)
+
+    @property
+    def rho(self) -> float:
+        """ρ = θ²/2, as of any pure DP."""
+        return self.shift**2 / 2
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"kind": self.kind, "shift": self.shift}
+
+
+@dataclass(frozen=True)
+class Gaussian(TradeOff):
+    """G(μ): α ↦ Φ(Φ⁻¹(1 − α) − μ), the trade-off of N(0, 1) and N(μ, 1).
+
+    Dong, Roth and Su 2022, Definition 2.6 and Corollary 2.13; exact.
+
+    Parameters
+    ----------
+    mu : float
+        μ ≥ 0; at 0 the two laws are the same, f(α) = 1 − α.
+
+    Examples
+    --------
+    >>> curve = Gaussian(1.0)
+    >>> round(float(curve(0.05)), 4), round(curve.epsilon(1e-5), 4), curve.rho
+    (0.7405, 4.3772, 0.5)
+    """
+
+    mu: float
+    kind: ClassVar[str] = "gaussian"
+
+    def __post_init__(self) -> None:
+        """Refuse a μ that is negative or NaN."""
+        check_nonnegative_or_infinite(mu=self.mu)
+
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
+        if self.mu == 0:
+            return np.zeros_like(epsilon)
+        if not np.isfinite(self.mu):
+            return np.ones_like(epsilon)
+        # As in gdp_delta: both terms share the factor φ(near), so that nothing overflows.
+        near, far = epsilon / self.mu - self.mu / 2, epsilon / self.mu + self.mu / 2
+        with np.errstate(under="ignore"):
+            shared = np.exp(-near * near / 2) / 2
+            scaled = shared * erfcx(np.maximum(near, 0.0) / np.sqrt(2))
+            above = np.where(near > 0, scaled, ndtr(-near))
+            return np.asarray(np.maximum(0.0, above - shared * erfcx(far / np.sqrt(2))))
+
+    def epsilon(self, delta: float) -> float:
+        """Least ε ≥ 0 with δ(ε) ≤ ``delta``; see :func:`gdp_epsilon`."""
+        check_delta(delta)
+        return gdp_epsilon(self.mu, delta)
+
+    def __call__(self, alpha: ArrayLike) -> FloatArray:
+        """f(α), exactly."""
+        return np.asarray(ndtr(-ndtri(type_one_errors(alpha)) - self.mu))[()]
+
+    def renyi(self, order: float) -> float:
+        """D_a = a μ²/2."""
+        check_order(order)
+        return order * self.rho
+
+    @property
+    def rho(self) -> float:
+        """ρ = μ²/2."""
+        return self.mu**2 / 2
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"kind": self.kind, "mu": self.mu}

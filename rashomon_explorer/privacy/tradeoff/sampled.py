@@ -1,0 +1,425 @@
+"""Trade-off functions of Gaussian mechanisms on sampled rows."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln, log_ndtr, logsumexp
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.validation import check_count, check_positive, check_share
+from rashomon_explorer.privacy.tradeoff.composition import Composition
+from rashomon_explorer.privacy.tradeoff.curves import (
+    REPLACE,
+    Gaussian,
+    TradeOff,
+    check_order,
+    check_relation,
+)
+
+_NOTHING = 80.0  # log of what one error of the integral is below
+_MOST_NODES = 2**20
+_CELLS = 2**16
+_LARGEST_ORDER = 2**22  # of a binomial sum
+_UP = 1 + 1e-11
+_SMALL = 5e-3
+
+
+def poisson_renyi(sigma: float, rate: float, first: int, second: int, order: float) -> float:
+    """Bound D_a of (1 − q)N(0, 1) + qN(±m, 1) and its neighbour's law, m = 1/σ, by a trapezoid sum.
+
+    With P and Q the two laws and r = P/Q, e^((a − 1)D_a) − 1 = ∫Q·(r^a − 1 − a(r − 1))dx, whose
+    integrand is positive. Both laws have no zero where |Im x| < πσ, so that the trapezoid sum of
+    steps h differs from the integral by at most 2M/(e^(2πd/h) − 1) for any d < πσ, M the integral
+    of the integrand's size at distance d from the real line (Trefethen and Weideman 2014,
+    Theorem 5.1); docs/theory.md §4 has M and the tails, which are added.
+
+    Parameters
+    ----------
+    sigma : float
+        σ > 0.
+    rate : float
+        q in (0, 1).
+    first, second : int
+        Where a sampled record puts the mean, in m: 1, 0 or −1, ``first`` > ``second``.
+    order : float
+        a > 1.
+
+    Examples
+    --------
+    >>> round(poisson_renyi(2.0, 0.01, 1, -1, 22.0), 6)
+    0.001114
+    """
+    check_order(order)
+    excess, m = order - 1, 1 / sigma
+    most = order * ((first - second) * m) ** 2 / 2
+    strip = 1 / math.hypot(1.0, math.sqrt(order) * m / 2)
+    growth = strip**2 / 2 - excess * math.log(math.cos(m * strip / 2))
+    step = 2 * math.pi * strip / (growth + _NOTHING)
+    low = -m - math.sqrt(m**2 + 2 * _NOTHING)
+    high = _end(order, m, rate)
+    if not (high - low) / step < _MOST_NODES:
+        return min(most, _binomial_renyi(m, rate, order))
+    x: FloatArray = low + step * np.arange(math.ceil((high - low) / step) + 1.0)
+    one, other = (_log_lift(place * m * x - m**2 / 2, place, rate) for place in (first, second))
+    near = _difference(x, m, rate, first, second)
+    terms = other - x**2 / 2 - math.log(2 * math.pi) / 2 + _log_bend(one - other, near, order)
+    total = float(logsumexp(terms)) + math.log(step)
+    beyond = 4 * (1 + 2 * order) * math.exp(-_NOTHING)
+    return min(most, _UP * _log_of_one_and(total, beyond) / excess)
+
+
+def batches_renyi(mu: float, rate: float, order: float) -> float:
+    """Bound D_a of C_q(G(μ)), of batches of a fixed size, in both directions.
+
+    With r = 1 − q + q·e^(μx − μ²/2), e^((a − 1)D_a) − 1 = ∫φ(x)(r^a − 1)(1 − r^(1 − a))dx over
+    x > μ/2 (docs/theory.md §4). The last two factors together are convex in x and φ falls, so that
+    the mass of a cell times the mean of both ends is never too small.
+
+    Parameters
+    ----------
+    mu : float
+        μ > 0 of the mechanism on a batch.
+    rate : float
+        q in (0, 1].
+    order : float
+        a > 1.
+
+    Examples
+    --------
+    >>> round(batches_renyi(0.5, 0.2, 4.0), 5), round(batches_renyi(0.5, 1.0, 4.0), 5)
+    (0.02878, 0.5)
+    """
+    check_order(order)
+    excess = order - 1
+    high = order * mu + math.sqrt(order * excess * mu**2 + 2 * _NOTHING)
+    x = mu / 2 + (high - mu / 2) * (np.arange(_CELLS + 1) / _CELLS)
+    exponent = mu * x - mu**2 / 2
+    with np.errstate(divide="ignore"):  # at μ/2 nothing is lost, and its logarithm is −∞
+        near = np.log1p(rate * np.expm1(np.minimum(exponent, 1.0)))
+        loss = np.maximum(np.where(exponent < 1, near, _log_lift(exponent, 1, rate)), 0.0)
+        bend = _log_expm1(order * loss) + np.log(-np.expm1(-excess * loss))
+    tail = log_ndtr(-x)
+    mass = tail[:-1] + np.log(-np.expm1(np.diff(tail)))
+    total = float(logsumexp(mass + np.logaddexp(bend[:-1], bend[1:]))) - math.log(2)
+    return min(order * mu**2 / 2, _UP * _log_of_one_and(total, math.exp(-_NOTHING)) / excess)
+
+
+def _end(order: float, m: float, rate: float) -> float:
+    """Where the integrand's tail is below e^(−80)/2, by r ≤ e^(2mx) or by Q ≥ (1 − q)φ."""
+    ends = []
+    for centre, more in (
+        ((2 * order - 1) * m, 0.0),
+        (order * m, -(order - 1) * math.log1p(-rate)),
+    ):
+        ends.append(centre + math.sqrt(centre**2 + 2 * (more + _NOTHING)))
+    return min(ends)
+
+
+def _log_lift(exponent: FloatArray, place: int, rate: float) -> FloatArray:
+    """Logarithm of 1 − q + q·e^exponent, which is 1 where a sampled record is not there."""
+    if place == 0:
+        return np.zeros_like(exponent)
+    rest = math.log1p(-rate) if rate < 1 else -math.inf
+    return np.asarray(np.logaddexp(rest, math.log(rate) + exponent))
+
+
+def _difference(x: FloatArray, m: float, rate: float, first: int, second: int) -> FloatArray:
+    """R − 1 with all its digits where r is near 1."""
+    one, other = (
+        np.expm1(np.minimum(place * m * x - m**2 / 2, 50.0)) if place else np.zeros_like(x)
+        for place in (first, second)
+    )
+    return np.asarray(rate * (one - other) / (1 + rate * other))
+
+
+def _log_bend(log_ratio: FloatArray, near: FloatArray, order: float) -> FloatArray:
+    """Logarithm of r^a − 1 − a(r − 1), or a little more."""
+    excess = order - 1
+    far = order * log_ratio > 40 + math.log(2 * order)
+    inside = np.where(far, 0.0, log_ratio)
+    t = np.where(np.abs(inside) > 0.1, np.expm1(inside), near)
+    t = np.where(far, 0.0, t)
+    whole = (1 + t) * np.expm1(excess * inside) - excess * t
+    series = 1 + (order - 2) / 3 * t * (1 + (order - 3) / 4 * t * (1 + (order - 4) / 5 * t))
+    series = np.where(order * np.abs(t) < _SMALL, order * excess / 2 * t**2 * series, whole)
+    with np.errstate(divide="ignore"):  # where r = 1
+        return np.asarray(np.where(far, order * log_ratio, np.log(np.maximum(series, 0.0))))
+
+
+def _log_expm1(values: FloatArray) -> FloatArray:
+    """log(e^v − 1) for v ≥ 0."""
+    return np.asarray(values + np.log(-np.expm1(-values)))
+
+
+def _log_of_one_and(log_value: float, more: float) -> float:
+    """log(1 + e^value + more)."""
+    if log_value > 30:
+        return log_value + math.exp(-log_value) * (1 + more)
+    return math.log1p(math.exp(log_value) + more)
+
+
+def _binomial_renyi(m: float, rate: float, order: float) -> float:
+    """Bound D_a where steps would be too many, by Q ≥ (1 − q)φ and the next whole order.
+
+    E(1 − q + q·e^(mX − m²/2))^n is a binomial sum; D_a rises with a.
+    """
+    n = math.ceil(order)
+    if n > _LARGEST_ORDER:
+        return math.inf
+    k = np.arange(n + 1.0)
+    log_choices = gammaln(n + 1.0) - gammaln(k + 1) - gammaln(n - k + 1)
+    rest = math.log1p(-rate)
+    total = logsumexp(log_choices + (n - k) * rest + k * math.log(rate) + k * (k - 1) * m**2 / 2)
+    off = 1e-15 * (n * math.log(n) + 100)  # of the logarithms of factorials
+    return (_UP * max(0.0, float(total)) + off - (n - 1) * rest) / (n - 1)
+
+
+# Where a sampled record puts the mean under the first law and under the second, in record norms.
+_PAIRS = {
+    "replace": ((1, -1),),
+    "add_or_remove": ((1, 0), (0, -1)),
+}
+_GRID = 2e-4  # of the losses of many steps: ε is then right to about 10⁻⁴
+_HUGE = 18.0  # beyond it arcsinh(e^x) is x + log 2 to a double's digits
+
+
+@dataclass(frozen=True)
+class PoissonSampled(TradeOff):
+    """Sums with Gaussian noise over rows that are each taken with probability q, anew each time.
+
+    With m = 1/σ, the worst neighbours of one such sum are
+
+    - a record *replaced* by another, as everywhere in this package:
+      (1 − q)N(0, 1) + qN(m, 1) and (1 − q)N(0, 1) + qN(−m, 1);
+    - a record *added or removed*, which is what most accountants report and what a replaced record
+      costs more than: (1 − q)N(0, 1) + qN(m, 1) and N(0, 1), in either order.
+
+    Of all sets S with the same mass under N(0, 1) a half-line has most under N(u, 1), ‖u‖ ≤ m, and
+    least under N(v, 1) with v on the other side, so that no other records do worse (docs/
+    composition.md). For one step δ(ε) is in closed form, rounding added; for several each order of
+    the neighbours is composed by itself, numerically and from above, by the extra ``accounting``.
+
+    Batches of a fixed size have :class:`Subsampled`.
+
+    Parameters
+    ----------
+    sigma : float
+        σ: deviation of the noise over the bound of one record's norm.
+    rate : float
+        q in [0, 1].
+    steps : int, default=1
+        How many such sums, each with its own sample.
+    relation : {"replace", "add_or_remove"}, default="replace"
+        Which data sets are neighbours. A :class:`~rashomon_explorer.privacy.Guarantee` takes only
+        "replace", and curves of different relations do not compose.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> thousand = PoissonSampled(sigma=1.0, rate=0.01, steps=1000)
+    >>> usual = PoissonSampled(sigma=1.0, rate=0.01, steps=1000, relation="add_or_remove")
+    >>> round(thousand.epsilon(1e-5), 3), round(usual.epsilon(1e-5), 3)
+    (2.843, 1.828)
+    """
+
+    sigma: float
+    rate: float
+    steps: int = 1
+    relation: str = REPLACE
+    kind: ClassVar[str] = "poisson"
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of range."""
+        check_positive(sigma=self.sigma)
+        check_share(rate=self.rate)
+        check_count(steps=self.steps)
+        check_relation(self.relation)
+
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
+        if self.rate == 0:
+            return np.zeros_like(epsilon)
+        return np.asarray(np.max([way.delta(epsilon) for way in self._ways], axis=0))
+
+    @cached_property
+    def _ways(self) -> list[TradeOff]:
+        ways: list[TradeOff] = [_OneWay(self, *pair) for pair in _PAIRS[self.relation]]
+        if self.steps == 1:
+            return ways
+        return [Composition(((way, self.steps),), _GRID) for way in ways]
+
+    def renyi_bound(self, order: float) -> float:
+        """Bound D_a by that of one step: the worst neighbours are, for every divergence."""
+        if self.steady:
+            return order * self.rho
+        pairs = _PAIRS[self.relation]
+        return self.steps * max(poisson_renyi(self.sigma, self.rate, *p, order) for p in pairs)
+
+    @property
+    def steady(self) -> bool:
+        """Only without sampling: a rare loss weighs more at every order."""
+        return self.rate in (0.0, 1.0)
+
+    @property
+    def rho(self) -> float:
+        """ρ of the same sums over all rows, which sampling keeps."""
+        apart = max(first - second for first, second in _PAIRS[self.relation])
+        return self.steps * (apart / self.sigma) ** 2 / 2 if self.rate else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "kind": self.kind,
+            "sigma": self.sigma,
+            "rate": self.rate,
+            "steps": self.steps,
+            "relation": self.relation,
+        }
+
+
+@dataclass(frozen=True)
+class _OneWay(TradeOff):
+    """One step and one order of the neighbours; the ratio of the first to the second rises."""
+
+    of: PoissonSampled
+    first: int
+    second: int
+    kind: ClassVar[str] = "poisson, one way"
+
+    def delta(self, epsilon: ArrayLike) -> FloatArray:
+        """P(x > c) − e^ε Q(x > c) for any ε, c where the densities' ratio is e^ε."""
+        epsilon = np.asarray(epsilon, dtype=float)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
+            edge = self._edge(epsilon)
+            log_first = self._log_above(edge, self.first)
+            log_second = self._log_above(edge, self.second)
+            lost = np.exp(np.minimum(epsilon + log_second, log_first))
+            mass = np.exp(log_first)
+            # Of the logarithms, of a mass that is near e^ε times the other, and below all doubles.
+            off = 1e-15 * (10 + np.abs(epsilon) + np.minimum(-log_first, 1e3)) * mass
+            off = off + np.where(np.isinf(edge) & (edge > 0), 0.0, math.ulp(0.0))
+        return np.clip(mass - lost + off, 0.0, 1.0)[()]
+
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
+        return self.delta(epsilon)
+
+    @property
+    def relation(self) -> str:
+        """That of the curve of both orders."""
+        return self.of.relation
+
+    def inverse(self) -> TradeOff:
+        """Swap the two laws, and left and right, so that the ratio rises again."""
+        return _OneWay(self.of, -self.second, -self.first)
+
+    def _edge(self, epsilon: FloatArray) -> FloatArray:
+        """Where the ratio is e^ε, or an infinity."""
+        rate, step = self.of.rate, 1 / self.of.sigma
+        if self.second == 0:
+            return step / 2 + _log_share(epsilon, rate) / step
+        if self.first == 0:
+            return -step / 2 - _log_share(-epsilon, rate) / step
+        if rate == 1:
+            return epsilon / (2 * step)
+        # e^(mx) solves a quadratic equation, whose root is an inverse hyperbolic sine in logs.
+        half = np.abs(epsilon) / 2
+        log_sinh = half + np.log(-np.expm1(-2 * half)) - math.log(2)  # of ε/2
+        size = log_sinh + math.log1p(-rate) - math.log(rate) + step**2 / 2
+        risen = np.where(size > _HUGE, size + math.log(2), np.arcsinh(np.exp(np.minimum(size, 18))))
+        return np.asarray((epsilon / 2 + np.sign(epsilon) * risen) / step)
+
+    def _log_above(self, edge: FloatArray, place: int) -> FloatArray:
+        """Logarithm of the mass above the edge, with a sampled record at ``place``."""
+        rest = math.log1p(-self.of.rate) if self.of.rate < 1 else -math.inf
+        taken = math.log(self.of.rate) + log_ndtr(place / self.of.sigma - edge)
+        return np.asarray(np.logaddexp(rest + log_ndtr(-edge), taken))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Refuse: what is stored is the curve of both orders."""
+        raise NotImplementedError("store the curve of both orders of the neighbours")
+
+
+def _log_share(epsilon: FloatArray, rate: float) -> FloatArray:
+    """log((e^ε − 1 + q)/q), −∞ where that is of nothing."""
+    near = np.log(np.maximum(np.expm1(np.minimum(epsilon, 50.0)) + rate, 0.0))
+    return np.asarray(np.where(epsilon < 50.0, near, epsilon) - math.log(rate))
+
+
+@dataclass(frozen=True)
+class Subsampled(TradeOff):
+    """C_q(f) = min{f_q, f_q⁻¹}**, f_q = q f + (1 − q) Id, for batches of fixed size q n.
+
+    Dong, Roth and Su 2022, Definition 6; Definition 4.7 of Bok et al. 2024. The dual of a minimum
+    is the maximum of the duals; with f_q's, q δ_f(log(1 + (e^ε − 1)/q)), above its inverse's for
+    ε ≥ 0, that is all of it: exact wherever δ_f is.
+
+    Parameters
+    ----------
+    of : TradeOff
+        Symmetric f, that of the mechanism on the batch.
+    rate : float
+        q in [0, 1], batch size over n.
+
+    Raises
+    ------
+    ValueError
+        If ``rate`` is out of range.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy.tradeoff import Gaussian
+    >>> curve = Subsampled(Gaussian(1.0), 0.01)
+    >>> round(curve.epsilon(1e-5), 4)
+    0.1995
+    """
+
+    of: TradeOff
+    rate: float
+    kind: ClassVar[str] = "subsampled"
+
+    def __post_init__(self) -> None:
+        """Refuse a rate out of range."""
+        check_share(rate=self.rate)
+        object.__setattr__(self, "of", self.of.symmetrised())
+
+    def _profile(self, epsilon: FloatArray) -> FloatArray:
+        if self.rate == 0:
+            return np.zeros_like(epsilon)
+        # Beyond 50 the 1 and the −1 are below a double's digits, and e^ε could overflow.
+        near = np.log1p(np.expm1(np.minimum(epsilon, 50.0)) / self.rate)
+        inner = np.where(epsilon < 50.0, near, epsilon - np.log(self.rate))
+        return self.rate * np.asarray(self.of.delta(inner))
+
+    def renyi_bound(self, order: float) -> float:
+        """D_a of a Gaussian mechanism on batches; that of f elsewhere."""
+        if self.rate == 0:
+            return 0.0
+        if not isinstance(self.of, Gaussian) or self.of.mu in (0.0, math.inf):
+            return self.of.renyi_bound(order)
+        return batches_renyi(self.of.mu, self.rate, order)
+
+    @property
+    def relation(self) -> str:
+        """That of f."""
+        return self.of.relation
+
+    @property
+    def steady(self) -> bool:
+        """Only without sampling: a rare loss weighs more at every order."""
+        return self.of.steady and (self.rate in (0.0, 1.0) or not isinstance(self.of, Gaussian))
+
+    @property
+    def rho(self) -> float:
+        """ρ of f, which C_q(f) ≥ f keeps."""
+        return self.of.rho
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"kind": self.kind, "of": self.of.to_dict(), "rate": self.rate}

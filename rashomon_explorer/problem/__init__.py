@@ -1,0 +1,1 @@
+"""Problems: rows, loss, domain and ridge, with certified minima."""

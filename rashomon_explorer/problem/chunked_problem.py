@@ -1,0 +1,159 @@
+"""A convex problem on rows that come in blocks: the same sums, and nothing held."""
+
+import math
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.problem.domains.base import Domain
+from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
+from rashomon_explorer.problem.losses.chunked import BlockRisk, risk_of_blocks
+from rashomon_explorer.problem.minimisation import Objective
+from rashomon_explorer.problem.problem import Problem, beyond, check_labels
+from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows.cache import kept
+from rashomon_explorer.rows.steps import Clipped, Longer
+
+
+class BlockProblem(Problem):
+    """The problem of :class:`Problem`, for tables that do not fit in memory.
+
+    Loss, gradient, Hessian and what bounds are made of are sums over blocks. Digits depend neither
+    on the source nor on the workers, so that draws with a seed are the same from an array, a folder
+    of Parquet files and a cluster. They differ from those of :class:`Problem` in the last ones.
+
+    Parameters
+    ----------
+    table : RowBlocks
+        Numbers, before they are clipped, and targets as the loss takes them.
+    loss, radius, row_norm, ridge, intercept, domain
+        As for :class:`Problem`.
+
+    Attributes
+    ----------
+    table : RowBlocks
+        Clipped rows, the constant included, and what their blocks were when they were looked at.
+    clipped_share, targets_beyond : float
+        Shares of rows and of targets beyond their declared bound (curator).
+
+    Raises
+    ------
+    DataError
+        If a row or target cannot be used; the message says where it is.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.rows import row_blocks
+    >>> table = row_blocks(np.array([[0.5], [-0.5]]), np.array([1.0, -1.0]))
+    >>> problem = BlockProblem(table, radius=2.0)
+    >>> whole = Problem([[0.5], [-0.5]], [1, -1], radius=2.0)
+    >>> bool(np.isclose(problem.minimum.value, whole.minimum.value))
+    True
+    """
+
+    def __init__(
+        self,
+        table: RowBlocks,
+        *,
+        loss: str | Loss = "logistic",
+        radius: float = 4.0,
+        row_norm: float = 1.0,
+        ridge: float = 0.0,
+        intercept: bool = True,
+        domain: Domain | None = None,
+    ) -> None:
+        first, _ = next(table.blocks())
+        shape = table.n, first.shape[1]
+        self._declare(shape, loss, radius, row_norm, ridge, intercept, domain)
+        checked = table.then(_Fit(self.loss))
+        longer, far = checked.reduce(_Beyond(self.loss, Longer(row_norm)))
+        self.clipped_share = float(longer[0]) / self.n
+        self.targets_beyond = float(far[0]) / self.n
+        self.table = kept(checked.then(Clipped(row_norm, intercept)).looked_at())
+        self._objective = Objective(risk_of_blocks(self.loss, self.table, self.p), ridge)
+
+    @property
+    def rows(self) -> NoReturn:
+        """Nothing: rows in blocks are never held whole."""
+        raise TypeError(_NOT_WHOLE)
+
+    @property
+    def targets(self) -> NoReturn:
+        """Nothing: targets in blocks are never held whole."""
+        raise TypeError(_NOT_WHOLE)
+
+    def batches(self, n_batches: int, rng: np.random.Generator) -> NoReturn:
+        """Refuse: a batch picks rows from everywhere."""
+        raise TypeError(_NOT_WHOLE)
+
+    def sampled(self, most: int) -> EmpiricalLoss:
+        """Mean loss of some of the rows, picked by their places alone (curator).
+
+        Parameters
+        ----------
+        most : int
+            About how many rows to take at most, fewer than n.
+        """
+        every = math.ceil(self.n / most)
+        rows, targets = self.table.reduce(_Every(every), merge=_stacked)
+        return self.loss.empirical(rows, targets)
+
+    def of_loss(self, loss: Loss) -> EmpiricalLoss:
+        """Mean of another loss of the same clipped rows and targets.
+
+        Parameters
+        ----------
+        loss : Loss
+        """
+        return BlockRisk(self.table, loss, self.p)
+
+
+_NOT_WHOLE = (
+    "these rows come in blocks and are never held whole: what picks rows, such as batches, needs "
+    "an array"
+)
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """Refuses targets that the loss does not know."""
+
+    loss: Loss
+
+    def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+        targets = np.ascontiguousarray(targets, dtype=np.float64)
+        if not np.isfinite(targets).all():
+            raise DataError("the target is NaN or infinity: remove or impute the row")
+        check_labels(self.loss, targets)
+        return rows, targets
+
+
+@dataclass(frozen=True)
+class _Beyond:
+    """Counts rows and targets that are beyond what is declared."""
+
+    loss: Loss
+    longer: Longer
+
+    def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+        (long,) = self.longer(rows, targets)
+        return long, np.array([float(beyond(self.loss, targets).sum())])
+
+
+@dataclass(frozen=True)
+class _Every:
+    """Takes each so-manieth row of a block."""
+
+    step: int
+
+    def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return rows[:: self.step].copy(), targets[:: self.step].copy()
+
+
+def _stacked(
+    one: tuple[FloatArray, FloatArray], other: tuple[FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray]:
+    return np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])

@@ -1,0 +1,150 @@
+"""The public constants of a problem, known before any row is read."""
+
+import math
+from dataclasses import dataclass
+
+from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
+from rashomon_explorer.problem.domains.base import Domain
+from rashomon_explorer.problem.losses import get_loss
+from rashomon_explorer.problem.losses.base import Loss
+
+LARGEST_REACH = 1e100  # the square of a larger score, and what is computed of it, may overflow
+
+# The minimum enters the threshold, so its error is paid for: a millionth of the oscillation, or
+# a thousandth for a loss with kinks, whose minimum converges slowly.
+_GAP_PER_OSCILLATION = 1e-6
+_GAP_PER_OSCILLATION_WITH_KINKS = 1e-3
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Constants that hold for every data set of ``n`` rows within the declared bounds.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    p : int
+        Number of parameters: those of a score, the intercept included, for each of the loss's
+        ``outputs``.
+    L : float
+        Lipschitz constant of one row's loss on the domain, the ridge included.
+    M : float
+        Smoothness (Lipschitz constant of the gradient), the ridge included; infinite for a loss
+        with kinks.
+    m : float
+        Strong convexity: the ridge. A loss of a linear score is flat across the row, so that
+        no positive constant holds for every data set without it.
+    osc : float
+        Oscillation: max − min over the domain of L_D − L_D' for data sets that differ in one
+        record. The ridge reads no data and cancels.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Ball
+    >>> Constants.of("logistic", n=100, p=3, domain=Ball(2.0), row_bound=1.0).osc
+    0.04
+    """
+
+    n: int
+    p: int
+    L: float
+    M: float
+    m: float
+    osc: float
+
+    @property
+    def gap_tolerance(self) -> float:
+        """Duality gap that the minimum must reach; public, because every draw pays for it."""
+        smooth = math.isfinite(self.M)
+        return self.osc * (_GAP_PER_OSCILLATION if smooth else _GAP_PER_OSCILLATION_WITH_KINKS)
+
+    @property
+    def priced_osc(self) -> float:
+        """Oscillation of the thresholded loss with a minimum known to ``gap_tolerance``.
+
+        The threshold moves by at most the oscillation's interval plus the error of the minimum
+        on either data set, so that a draw at β is η-bounded-range with η = β·priced_osc,
+        whatever ψ (docs/theory.md §1).
+        """
+        return self.osc + 2 * self.gap_tolerance
+
+    @classmethod
+    def of(
+        cls,
+        loss: str | Loss,
+        *,
+        n: int,
+        p: int,
+        domain: Domain,
+        row_bound: float,
+        ridge: float = 0.0,
+    ) -> "Constants":
+        """Constants of a loss on a domain for rows of norm at most ``row_bound``.
+
+        Parameters
+        ----------
+        loss : str or Loss
+        n, p : int
+            Rows and parameters, both at least 1.
+        domain : Domain
+            Its largest ‖θ‖ is all that counts: the constants are those of the ball around it.
+        row_bound : float
+            Bound on the norm of a whole row, a constant column included.
+        ridge : float, default=0.0
+            Coefficient of ½‖θ‖².
+
+        Raises
+        ------
+        ValueError
+            If a count is no whole number of at least 1, ``row_bound`` or ``ridge`` is out of
+            range, scores could overflow, or ``p`` does not suit the domain or the loss.
+        """
+        check_count(n=n, p=p)
+        check_positive(row_bound=row_bound)
+        check_nonnegative(ridge=ridge)
+        loss = get_loss(loss)
+        if domain.dimension not in (None, p):
+            raise ValueError(f"the domain is made for {domain.dimension} parameters, got p={p}")
+        if p % loss.outputs:
+            raise ValueError(
+                f"p must be a multiple of the loss's {loss.outputs} scores a row, got p={p}"
+            )
+        reach = domain.reach(row_bound)
+        if not reach <= LARGEST_REACH:
+            raise ValueError(
+                f"scores could reach {reach:g}, more than {LARGEST_REACH:g}: lower radius or "
+                "row_norm (scale the features by their public ranges)"
+            )
+        # A small reach may be a huge row times a tiny radius: the row's square overflows.
+        size = max(row_bound, domain.radius_bound, getattr(loss, "target_bound", 0.0))
+        if not size <= LARGEST_REACH:
+            raise ValueError(
+                f"rows, models or targets could be as long as {size:g}, more than "
+                f"{LARGEST_REACH:g}: lower row_norm, radius or the loss's target_bound"
+            )
+        return cls(
+            n=n,
+            p=p,
+            L=float(loss.lipschitz(reach, row_bound)) + ridge * domain.radius_bound,
+            M=loss.smoothness(row_bound) + ridge,
+            m=ridge,
+            osc=float(loss.oscillation(reach)) / n,
+        )
+
+
+def row_bound(row_norm: float, intercept: bool) -> float:
+    """Norm bound of a whole row: the features' bound, and 1 for the intercept's column.
+
+    Raises
+    ------
+    ValueError
+        If ``row_norm`` is not a finite number above 0.
+
+    Examples
+    --------
+    >>> round(row_bound(1.0, intercept=True), 6)
+    1.414214
+    """
+    check_positive(row_norm=row_norm)
+    return math.hypot(row_norm, 1.0) if intercept else row_norm

@@ -1,0 +1,294 @@
+"""Balls and their intersections with half-spaces."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask, is_foreign, namespace
+from rashomon_explorer._utils.validation import check_positive
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.problem.domains.base import Domain, inner
+
+
+@dataclass(frozen=True)
+class Ball:
+    """Models θ with ‖θ‖ ≤ radius.
+
+    Parameters
+    ----------
+    radius : float
+        Radius, > 0.
+
+    Raises
+    ------
+    ValueError
+        If the radius is not a finite number above 0.
+
+    Examples
+    --------
+    >>> Ball(2.5).project(np.array([[3.0], [4.0]])).ravel().tolist()
+    [1.5, 2.0]
+    """
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        """Refuse a ball without inside."""
+        check_positive(radius=self.radius)
+
+    @property
+    def dimension(self) -> None:
+        """Any number of parameters."""
+        return None
+
+    @property
+    def radius_bound(self) -> float:
+        """Largest ‖θ‖."""
+        return self.radius
+
+    @property
+    def diameter(self) -> float:
+        """Largest distance of two models."""
+        return 2 * self.radius
+
+    def reach(self, row_bound: float) -> float:
+        """Largest |z·θ| over models in the ball and rows with ‖z‖ ≤ row_bound."""
+        return self.radius * row_bound
+
+    def contains(self, theta: FloatArray) -> Mask:
+        """Whether each column of ``theta`` (p, K) lies in the ball; shape (K,)."""
+        return np.asarray(inner(theta, theta) <= self.radius**2)
+
+    def project(self, theta: FloatArray) -> FloatArray:
+        """Nearest point of the ball to each column of ``theta`` (p, K)."""
+        if is_foreign(theta):
+            xp = namespace(theta)
+            norm = xp.linalg.vector_norm(theta, axis=0)
+            return theta * (self.radius / xp.maximum(norm, xp.ones_like(norm) * self.radius))
+        norm = np.linalg.norm(theta, axis=0)
+        return theta * (self.radius / np.maximum(norm, self.radius))
+
+    def extreme(self, direction: FloatArray) -> FloatArray:
+        """Point of the sphere along each column of ``direction`` (p, K); the centre for 0."""
+        norm = np.linalg.norm(direction, axis=0)
+        return direction * (self.radius / np.where(norm > 0, norm, np.inf))
+
+    def support(self, direction: FloatArray) -> FloatArray:
+        """Radius times the norm of each column of ``direction`` (p, K); shape (K,)."""
+        return np.asarray(self.radius * np.linalg.norm(direction, axis=0))
+
+    def gauge(self, theta: FloatArray) -> FloatArray:
+        """‖θ‖/radius of each column of ``theta`` (p, K); shape (K,)."""
+        return np.asarray(np.linalg.norm(theta, axis=0) / self.radius)
+
+    def chord(self, theta: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Interval of t with θ + t·d in the ball, for each column (p, K) of models in the ball.
+
+        Returns
+        -------
+        low, high : ndarray of shape (K,)
+            The two ends, low ≤ 0 ≤ high up to rounding.
+        """
+        a = inner(direction, direction)
+        b = inner(theta, direction)
+        c = inner(theta, theta) - self.radius**2
+        root = np.sqrt(np.maximum(b * b - a * c, 0.0))
+        return (-b - root) / a, (-b + root) / a
+
+    def log_volume_bound(self, p: int) -> float:
+        """Logarithm of the volume π^{p/2} radius^p / Γ(p/2 + 1).
+
+        Examples
+        --------
+        >>> round(math.exp(Ball(2.0).log_volume_bound(2)) / math.pi, 9)
+        4.0
+        """
+        return p / 2 * math.log(math.pi) - math.lgamma(p / 2 + 1) + p * math.log(self.radius)
+
+    def uniform(self, p: int, size: int, rng: np.random.Generator) -> FloatArray:
+        """Independent models (p, size): a uniform direction, and radius·U^{1/p}."""
+        direction = rng.standard_normal((p, size))
+        length = self.radius * rng.random(size) ** (1 / p)
+        return np.asarray(direction * (length / np.linalg.norm(direction, axis=0)))
+
+
+_MOST_STEPS = 200
+_CLOSE = 4e-15  # relative: the result is shortened into the ball in any case
+_LONGEST = 1e8  # points of a body, pulled this many radii along a direction, lie on its face
+_CHUNK = 4096
+_MOST_REFUSED = 10_000_000
+
+
+@dataclass(frozen=True)
+class Intersection:
+    """Models of ``body`` with ‖θ‖ ≤ ball.radius.
+
+    Projection and support function follow from the body's own projection P by one multiplier:
+    the nearest point to x is P(c·x) for the largest c ≤ 1 that keeps it in the ball, because its
+    optimality conditions are those of the nearest point of the body to x/(1 + λ), and its norm
+    does not fall as c grows.
+
+    Parameters
+    ----------
+    body : Domain
+    ball : Ball
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.domains import Box
+    >>> both = Intersection(Box.cube(0.8, p=2), Ball(1.0))
+    >>> both.project(np.array([[5.0], [0.0]])).ravel().tolist()
+    [0.8, 0.0]
+    >>> both.project(np.array([[5.0], [1.0]])).ravel().round(6).tolist()
+    [0.8, 0.6]
+    """
+
+    body: Domain
+    ball: Ball
+
+    @property
+    def dimension(self) -> int | None:
+        """Number of parameters the body is made for; None for any."""
+        return self.body.dimension
+
+    @property
+    def radius(self) -> float:
+        """Largest ‖θ‖: the body holds 0 and is convex, so that it is the smaller of the two."""
+        return min(self.body.radius_bound, self.ball.radius)
+
+    @property
+    def radius_bound(self) -> float:
+        """Largest ‖θ‖."""
+        return self.radius
+
+    @property
+    def diameter(self) -> float:
+        """Upper bound of the largest distance of two models."""
+        return min(self.body.diameter, self.ball.diameter)
+
+    def reach(self, row_bound: float) -> float:
+        """Largest |z·θ| over models in both and rows with ‖z‖ ≤ row_bound."""
+        return self.radius * row_bound
+
+    def contains(self, theta: FloatArray) -> Mask:
+        """Whether each column of ``theta`` (p, K) lies in both; shape (K,)."""
+        return np.asarray(self.body.contains(theta) & self.ball.contains(theta))
+
+    def project(self, theta: FloatArray) -> FloatArray:
+        """Nearest point of both to each column of ``theta`` (p, K)."""
+        return self._pulled(theta, np.ones(theta.shape[1]))
+
+    def extreme(self, direction: FloatArray) -> FloatArray:
+        """Find a point of both furthest along each column of ``direction`` (p, K), to rounding."""
+        corner = self.body.extreme(direction)
+        norm = np.linalg.norm(direction, axis=0)
+        pull = _LONGEST * self.ball.radius / np.where(norm > 0, norm, 1.0)
+        return np.where(self.ball.contains(corner), corner, self._pulled(direction, pull))
+
+    def support(self, direction: FloatArray) -> FloatArray:
+        """Support function (K,) of the columns of ``direction`` (p, K); never below the truth.
+
+        By duality it is the least of h_body(u) + radius·‖g − u‖ over u: each u gives an upper
+        bound, and u = g − μθ, with θ the furthest point and μ its multiplier, the least.
+        """
+        point = self.extreme(direction)
+        square = inner(point, point)
+        bounds = [self.body.support(direction), self.ball.support(direction)]
+        multiplier = self._multiplier(direction, point)
+        rest = direction - multiplier * point
+        bounds.append(self.body.support(rest) + self.ball.radius * multiplier * np.sqrt(square))
+        return np.asarray(np.min(bounds, axis=0))
+
+    def gauge(self, theta: FloatArray) -> FloatArray:
+        """Larger of the two gauges of each column of ``theta`` (p, K); shape (K,)."""
+        return np.maximum(self.body.gauge(theta), self.ball.gauge(theta))
+
+    def chord(self, theta: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Interval of t with θ + t·d in both, for each column (p, K) of models in both."""
+        low, high = self.body.chord(theta, direction)
+        ball_low, ball_high = self.ball.chord(theta, direction)
+        return np.maximum(low, ball_low), np.minimum(high, ball_high)
+
+    def log_volume_bound(self, p: int) -> float:
+        """Logarithm of the smaller of the two volumes."""
+        return min(self.body.log_volume_bound(p), self.ball.log_volume_bound(p))
+
+    def uniform(self, p: int, size: int, rng: np.random.Generator) -> FloatArray:
+        """Independent models (p, size) by rejection from the smaller of the two.
+
+        Raises
+        ------
+        SamplerError
+            If ten million draws in a row miss the other set.
+        """
+        small, large = sorted((self.body, self.ball), key=lambda part: part.log_volume_bound(p))
+        kept: list[FloatArray] = [np.empty((p, 0))]
+        missed, found = 0, 0
+        while found < size:
+            theta = small.uniform(p, _CHUNK, rng)
+            theta = theta[:, large.contains(theta)]
+            found += theta.shape[1]
+            kept.append(theta)
+            missed = 0 if theta.shape[1] else missed + _CHUNK
+            if missed >= _MOST_REFUSED:
+                raise SamplerError(
+                    f"none of {missed:,} uniform draws from {small} lies in {large} for p={p}: "
+                    "use one of the two alone, or a Markov chain on the intersection"
+                )
+        return np.hstack(kept)[:, :size]
+
+    def _pulled(self, theta: FloatArray, longest: FloatArray) -> FloatArray:
+        """P(c·θ) for the largest c ≤ longest (K,) that keeps it in the ball.
+
+        The norm of P(c·θ) does not fall as c grows: its root is bracketed and searched by the
+        Illinois rule, with a halving every eighth step.
+        """
+        point = self.body.project(longest * theta)
+        if self.ball.contains(point).all():
+            return point
+        radius, norm = self.ball.radius, np.linalg.norm(theta, axis=0)
+        # A projection that keeps 0 does not lengthen: this much of θ never leaves the ball.
+        low, high = np.minimum(longest, radius / np.where(norm > 0, norm, 1.0)), longest
+        below, above = self._outside(low, theta), self._outside(high, theta)
+        inside = np.zeros(theta.shape[1], dtype=bool)
+        for step in range(_MOST_STEPS):
+            middle = np.where(high > 4 * low, np.sqrt(low * high), (low + high) / 2)
+            if step % 8:
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    secant = high - above * (high - low) / (above - below)
+                middle = np.where((low < secant) & (secant < high), secant, middle)
+            now = self._outside(middle, theta)
+            inside, before = now <= 0, inside
+            # An end that stays twice counts half, or it would stay for ever.
+            weight = np.where(inside == before, 0.5, 1.0)
+            below = np.where(inside, now, weight * below)
+            above = np.where(inside, weight * above, now)
+            low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+            narrow = high - low <= 4e-16 * high
+            if (narrow | (np.abs(now) <= _CLOSE * radius) | self.ball.contains(point)).all():
+                break
+        near = np.where(np.abs(now) <= _CLOSE * radius, middle, low)
+        point = np.where(self.ball.contains(point), point, self.body.project(near * theta))
+        # From far away a projection is rounded: again from near, and shortened into the ball.
+        return self.ball.project(self.body.project(point))
+
+    def _outside(self, factor: FloatArray, theta: FloatArray) -> FloatArray:
+        """‖P(c·θ)‖ − radius."""
+        return np.linalg.norm(self.body.project(factor * theta), axis=0) - self.ball.radius
+
+    def _multiplier(self, direction: FloatArray, point: FloatArray) -> FloatArray:
+        """μ ≥ 0 that makes h_body(g − μθ) + radius·μ‖θ‖ small, by golden section: it is convex."""
+        top = np.linalg.norm(direction, axis=0) / np.maximum(np.linalg.norm(point, axis=0), 1e-300)
+        low, high = np.zeros_like(top), 2 * top
+        ratio = (math.sqrt(5) - 1) / 2
+        length = self.ball.radius * np.linalg.norm(point, axis=0)
+
+        def bound(multiplier: FloatArray) -> FloatArray:
+            return self.body.support(direction - multiplier * point) + length * multiplier
+
+        for _ in range(80):
+            left, right = high - ratio * (high - low), low + ratio * (high - low)
+            falls = bound(left) > bound(right)
+            low, high = np.where(falls, left, low), np.where(falls, high, right)
+        return (low + high) / 2

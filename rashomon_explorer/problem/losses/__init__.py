@@ -1,0 +1,95 @@
+"""Losses of linear models: one file each, found by name in ``LOSSES``."""
+
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+
+import numpy as np
+
+from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
+from rashomon_explorer.problem.losses.kinked import AbsoluteLoss, HingeLoss, SmoothedHingeLoss
+from rashomon_explorer.problem.losses.smooth import LogisticLoss, SquaredLoss
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
+
+LOSSES: dict[str, Callable[[], Loss]] = {
+    "logistic": LogisticLoss,
+    "squared": SquaredLoss,
+    "hinge": HingeLoss,
+    "smoothed_hinge": SmoothedHingeLoss,
+    "absolute": AbsoluteLoss,
+    "softmax": SoftmaxLoss,
+}
+
+
+_FAR = 1e6  # a target beyond every declared bound
+
+
+def get_loss(loss: str | Loss) -> Loss:
+    """Loss of that name, or the loss object itself.
+
+    Parameters
+    ----------
+    loss : str or Loss
+        A key of ``LOSSES`` or a configured loss such as ``SquaredLoss(target_bound=2.0)``.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+
+    Examples
+    --------
+    >>> get_loss("logistic").task
+    'classification'
+    """
+    if isinstance(loss, str) and loss in LOSSES:
+        return LOSSES[loss]()
+    if isinstance(loss, str) or not hasattr(loss, "empirical"):
+        raise ValueError(f"loss must be one of {sorted(LOSSES)} or a Loss, got {loss!r}")
+    return loss
+
+
+def loss_of_zeros(loss: Loss) -> float:
+    """Largest mean loss that the model of zeros has on any rows: what can be had without data.
+
+    Parameters
+    ----------
+    loss : Loss
+
+    Returns
+    -------
+    float
+        Targets without labels are clipped to the loss's bound.
+
+    Examples
+    --------
+    >>> round(loss_of_zeros(get_loss("logistic")), 4), loss_of_zeros(get_loss("squared"))
+    (0.6931, 0.5)
+    """
+    return _of_zeros(loss) if isinstance(loss, Hashable) else _of_zeros.__wrapped__(loss)
+
+
+@lru_cache(maxsize=64)  # every plan asks
+def _of_zeros(loss: Loss) -> float:
+    nothing, row = np.zeros((loss.outputs, 1)), np.ones((1, 1))
+    targets = loss.labels if loss.labels is not None else (-_FAR, _FAR)
+    return max(float(loss.empirical(row, np.array([y])).value(nothing)[0]) for y in targets)
+
+
+__all__ = [
+    "LOSSES",
+    "AbsoluteLoss",
+    "EmpiricalLoss",
+    "HingeLoss",
+    "LogisticLoss",
+    "Loss",
+    "SmoothedHingeLoss",
+    "SoftmaxLoss",
+    "SquaredLoss",
+    "get_loss",
+    "loss_of_zeros",
+]
+
+
+def __dir__() -> list[str]:
+    """Names that are meant to be used."""
+    return list(__all__)

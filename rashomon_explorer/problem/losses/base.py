@@ -1,0 +1,231 @@
+"""What every loss provides, and its sums over blocks of rows."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from functools import cache
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.threads import cores, one_blas_thread
+
+
+class EmpiricalLoss(Protocol):
+    """The mean loss of given rows, for K models at once."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        ...
+
+    @property
+    def p(self) -> int:
+        """Number of parameters."""
+        ...
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
+        ...
+
+    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean loss (K,) and its gradient (p, K) for each column of ``theta`` of shape (p, K).
+
+        A subgradient where the loss has a kink. For a stack (G, p, K) of models it returns (G, K)
+        and (G, p, K), and what it gives for one of them does not depend on G or on the others.
+        """
+        ...
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        """Hessian (p, p) of the mean loss at one model of shape (p,)."""
+        ...
+
+    def curvature_bound(self) -> FloatArray | None:
+        """Matrix (p, p) that is at least every Hessian; None for a loss with kinks."""
+        ...
+
+    def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "EmpiricalLoss":
+        """Return the same loss for scores up to ``reach``, computed in ``dtype`` or better.
+
+        ``reach`` is public, so that no record decides how the others' terms are rounded.
+
+        What it gives for a model is the same to the last bit whatever models stand beside it, at
+        the same place of an array of the same shape.
+        """
+        ...
+
+
+class Loss(Protocol):
+    """A loss of linear scores z·θ, with constants that hold for every row the bounds allow.
+
+    ``reach`` below is the largest |z·θ| over allowed rows and models: radius times row bound.
+    """
+
+    @property
+    def name(self) -> str:
+        """Key in the registry."""
+        ...
+
+    @property
+    def task(self) -> str:
+        """One of ``"classification"`` (two classes), ``"multiclass"`` and ``"regression"``."""
+        ...
+
+    @property
+    def link(self) -> str:
+        """How scores predict: ``"logistic"``, ``"sign"``, ``"softmax"`` or ``"identity"``."""
+        ...
+
+    @property
+    def globally_lipschitz(self) -> bool:
+        """Whether the loss is Lipschitz on all of R^p, not only on a bounded domain."""
+        ...
+
+    @property
+    def labels(self) -> tuple[float, ...] | None:
+        """Targets allowed; None for any finite number."""
+        ...
+
+    @property
+    def outputs(self) -> int:
+        """Scores a row has: the parameters are this many for each of its entries."""
+        ...
+
+    def lipschitz(self, reach: float, row_bound: float) -> float:
+        """Lipschitz constant of one row's loss on the domain."""
+        ...
+
+    def smoothness(self, row_bound: float) -> float:
+        """Lipschitz constant of one row's gradient, infinite for a loss with kinks."""
+        ...
+
+    def oscillation(self, reach: float) -> float:
+        """Largest max − min, over the domain, of the difference of two rows' losses."""
+        ...
+
+    def empirical(self, rows: FloatArray, targets: FloatArray) -> EmpiricalLoss:
+        """Mean loss of ``rows`` (n, p) with ``targets`` (n,)."""
+        ...
+
+
+OF_MARGINS = ("logistic", "clipped_logistic", "hinge", "smoothed_hinge")
+"""Losses that ask for y z·θ and for nothing else of a row."""
+
+
+def folded(rows: FloatArray, labels: FloatArray) -> FloatArray:
+    """Rows z_i = −y_i x_i (n, p); those given, uncopied, where every label is −1.
+
+    Examples
+    --------
+    >>> folded(np.array([[1.0], [2.0]]), np.array([1.0, -1.0])).ravel()
+    array([-1.,  2.])
+    """
+    if (labels == -1).all():
+        return np.ascontiguousarray(rows)
+    return np.ascontiguousarray(rows * -labels[:, None])
+
+
+def of_margins(loss: Loss) -> bool:
+    """Whether rows with labels folded in, and labels of −1, are all that the loss needs.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.losses import get_loss
+    >>> of_margins(get_loss("logistic")), of_margins(get_loss("squared"))
+    (True, False)
+    """
+    return loss.labels == (-1.0, 1.0) and loss.name in OF_MARGINS
+
+
+_BLOCK_BYTES = 2**19  # a block and its temporaries stay in a core's L2 cache
+STACK_COLUMNS = 256  # models of a stack that are evaluated at a time
+_STACK_ROWS = 1024
+_FEWEST_ROWS = 64
+_MOST_SINGLE_ROWS = 1024  # what float32 sums of more rows could add to a sensitivity is too much
+_LANES = 4
+_SERIAL_CELLS = 2**19  # below this, handing work to threads costs more than it saves
+_BLAS_CELLS = 2**12  # below this, BLAS uses one thread by itself, and telling it costs 30 µs
+
+
+def sum_row_blocks(
+    work: Callable[[slice], tuple[NDArray[Any], ...]],
+    n_rows: int,
+    n_columns: int,
+    *,
+    item_bytes: int = 8,
+    block: int | None = None,
+    workers: int | None = None,
+) -> tuple[FloatArray, ...]:
+    """Add up ``work`` over consecutive row blocks, in float64.
+
+    Blocks are added up in a fixed number of lanes, each in its order, so that the sums are the
+    same to the last bit on one thread and on many.
+
+    ``work`` takes a slice of rows and returns arrays of the same shapes every time, (n_rows,
+    n_columns) being what it makes on its way. Threads are the number of cores by default, at most
+    four.
+
+    >>> values = np.arange(10.0)
+    >>> sum_row_blocks(lambda rows: (values[rows].sum(keepdims=True),), 10, 1)
+    (array([45.]),)
+    """
+    size = block_rows(n_rows, n_columns, item_bytes) if block is None else block
+    cells = n_rows * n_columns
+    # A lane is one thread's: BLAS threads inside would fight over the same cores.
+    blas = one_blas_thread() if cells > _BLAS_CELLS else nullcontext()
+    if 0 < n_rows <= size:  # a small table, of which a search asks thousands of times
+        with blas:
+            return tuple(np.array(part, dtype=np.float64) for part in work(slice(0, n_rows)))
+    blocks = [slice(low, min(low + size, n_rows)) for low in range(0, n_rows, size)]
+    lanes = min(_LANES, len(blocks))
+    cuts = [len(blocks) * lane // lanes for lane in range(lanes + 1)]
+
+    def lane(low: int, high: int) -> tuple[FloatArray, ...]:
+        sums = tuple(np.array(part, dtype=np.float64) for part in work(blocks[low]))
+        for block in blocks[low + 1 : high]:
+            for total, part in zip(sums, work(block), strict=True):
+                total += part
+        return sums
+
+    workers = min(_LANES, cores()) if workers is None else workers
+    with blas:
+        if workers == 1 or lanes == 1 or cells < _SERIAL_CELLS:
+            parts = [lane(*cut) for cut in pairwise(cuts)]
+        else:
+            parts = list(_pool(workers, os.getpid()).map(lane, cuts[:-1], cuts[1:]))
+    return tuple(sum(sums[1:], start=sums[0]) for sums in zip(*parts, strict=True))
+
+
+def stack_rows(n_rows: int) -> int:
+    """Rows in a block for stacks (G, p, K) of models, whatever G is.
+
+    Examples
+    --------
+    >>> stack_rows(50_000), stack_rows(100)
+    (1024, 112)
+    """
+    return min(_STACK_ROWS, (n_rows + 15) // 16 * 16)
+
+
+def block_rows(n_rows: int, n_columns: int, item_bytes: int = 8) -> int:
+    """Rows in a block of :func:`sum_row_blocks`: a multiple of 16, at most 1024 of float32.
+
+    Examples
+    --------
+    >>> block_rows(50_000, 64), block_rows(50_000, 8, item_bytes=4), block_rows(100, 64)
+    (1024, 1024, 112)
+    """
+    size = min(_BLOCK_BYTES // (item_bytes * max(1, n_columns)), n_rows + 15)
+    if item_bytes == 4:
+        size = min(size, _MOST_SINGLE_ROWS)
+    return max(_FEWEST_ROWS, size // 16 * 16)
+
+
+@cache
+def _pool(workers: int, process: int) -> ThreadPoolExecutor:
+    # One a process: a fork inherits the pool without its threads and would wait for ever.
+    return ThreadPoolExecutor(workers, thread_name_prefix="rashomon-rows")

@@ -1,0 +1,264 @@
+"""Mean losses of rows that come in blocks: the loss of each block, added up."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeGuard, cast
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
+from rashomon_explorer.problem.losses.clipped_gradient import ClippedPullRisk
+from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
+from rashomon_explorer.problem.losses.smooth import SquaredLoss, SquaredRisk
+from rashomon_explorer.rows import RowBlocks
+
+
+@dataclass(frozen=True)
+class BlockRisk:
+    """Mean loss of a table of blocks, for K models at once; nothing of a row is kept.
+
+    A block's terms are computed as those of a table that consists of it, and blocks are added
+    along a fixed tree, so that the digits depend neither on where a block is worked on nor on the
+    models that stand beside a model.
+
+    Parameters
+    ----------
+    table : RowBlocks
+        Clipped rows (m, p) of each block, and targets as the loss takes them.
+    loss : Loss
+    p : int
+        Number of parameters.
+    reach : float, optional
+        Declared bound of |z·θ|, as of the losses themselves.
+    dtype : type, default=numpy.float64
+        Precision of the work on rows.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.rows import row_blocks
+    >>> from rashomon_explorer.problem.losses import get_loss
+    >>> rows, targets = np.eye(2), np.array([1.0, -1.0])
+    >>> whole = get_loss("logistic").empirical(rows, targets)
+    >>> risk = BlockRisk(row_blocks(rows, targets), get_loss("logistic"), p=2)
+    >>> bool(np.allclose(risk.value(np.ones((2, 1))), whole.value(np.ones((2, 1)))))
+    True
+    """
+
+    table: RowBlocks
+    loss: Loss
+    p: int
+    reach: float | None = None
+    dtype: type[np.floating[Any]] = np.float64
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.table.n
+
+    @property
+    def of_block(self) -> "OfBlock":
+        """What makes a block's rows its loss, for other reductions than means."""
+        return OfBlock(self.loss, self.reach, self.dtype)
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
+        (total,) = self.mean(_Value(theta))
+        return np.asarray(total)
+
+    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean loss (K,) and gradient (p, K) of each column of ``theta`` (p, K), or of a stack."""
+        value, gradient = self.mean(_ValueAndGradient(theta))
+        return value, gradient
+
+    def gradient(self, theta: FloatArray) -> FloatArray:
+        """Gradient (p, K) alone, of a loss that has nothing else."""
+        (gradient,) = self.mean(_Gradient(theta))
+        return np.asarray(gradient)
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        """Hessian (p, p) of the mean loss at one model of shape (p,)."""
+        (total,) = self.mean(_Hessian(theta))
+        return np.asarray(total)
+
+    def curvature_bound(self) -> FloatArray | None:
+        """Matrix (p, p) that is at least every Hessian; None for a loss with kinks."""
+        if not np.isfinite(self.loss.smoothness(1.0)):
+            return None
+        (total,) = self.mean(_curvature_bound)
+        return np.asarray(total)
+
+    def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "BlockRisk":
+        """Return the same loss for scores up to ``reach``, computed in ``dtype``."""
+        return replace(self, reach=reach, dtype=dtype)
+
+    def smoothed(self, smoothing: float) -> "BlockRisk":
+        """Return the same loss, of clipped slopes, with a parabola at each kink."""
+        return replace(self, loss=cast(Loss, _Smoothed(self.loss, smoothing)))
+
+    def dual(self, theta: FloatArray, smoothing: float) -> tuple[float, float, FloatArray]:
+        """Find the sums of :meth:`ClippedSlopeRisk.dual`, for a loss of clipped slopes."""
+        value, offset, slope = self.mean(_Dual(theta, smoothing))
+        return float(value), float(offset), slope
+
+    def mean(self, of: Callable[[Any], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """Mean over the rows of what is a mean over a block's rows.
+
+        Parameters
+        ----------
+        of : callable
+            Makes a tuple of arrays of a block's loss; picklable.
+        """
+        total = self.table.reduce(_Total(self.loss, self.reach, self.dtype, of))
+        return tuple(part / self.n for part in total)
+
+
+@dataclass(frozen=True)
+class OfBlock:
+    """Makes the loss of a block of its rows, as :class:`BlockRisk` has it."""
+
+    loss: Loss
+    reach: float | None
+    dtype: type[np.floating[Any]]
+
+    def __call__(self, rows: FloatArray, targets: FloatArray) -> Any:
+        """Return the mean loss of a block."""
+        risk = self.loss.empirical(rows, targets)
+        return risk if self.reach is None else risk.within(self.reach, self.dtype)
+
+
+@dataclass(frozen=True)
+class _Total(OfBlock):
+    of: Callable[[Any], tuple[Any, ...]]
+
+    def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[Any, ...]:
+        risk = super().__call__(rows, targets)
+        return tuple(len(rows) * np.asarray(part) for part in self.of(risk))
+
+
+@dataclass(frozen=True, eq=False)
+class _AtModels:
+    theta: FloatArray
+
+
+class _Value(_AtModels):
+    def __call__(self, risk: EmpiricalLoss) -> tuple[FloatArray]:
+        return (risk.value(self.theta),)
+
+
+class _ValueAndGradient(_AtModels):
+    def __call__(self, risk: EmpiricalLoss) -> tuple[FloatArray, FloatArray]:
+        return risk.value_and_gradient(self.theta)
+
+
+class _Gradient(_AtModels):
+    def __call__(self, risk: ClippedPullRisk) -> tuple[FloatArray]:
+        return (risk.gradient(self.theta),)
+
+
+class _Hessian(_AtModels):
+    def __call__(self, risk: EmpiricalLoss) -> tuple[FloatArray]:
+        return (risk.hessian(self.theta),)
+
+
+@dataclass(frozen=True, eq=False)
+class _Dual:
+    theta: FloatArray
+    smoothing: float
+
+    def __call__(self, risk: ClippedSlopeRisk) -> tuple[float, float, FloatArray]:
+        return risk.dual(self.theta, self.smoothing)
+
+
+@dataclass(frozen=True)
+class _Smoothed:
+    """A loss with parabolas at its kinks, of which only the mean is asked."""
+
+    loss: Loss
+    smoothing: float
+
+    @property
+    def outputs(self) -> int:
+        return self.loss.outputs
+
+    def smoothness(self, row_bound: float) -> float:
+        return row_bound**2 / self.smoothing
+
+    def empirical(self, rows: FloatArray, targets: FloatArray) -> ClippedSlopeRisk:
+        risk = self.loss.empirical(rows, targets)
+        assert isinstance(risk, ClippedSlopeRisk)
+        return risk.smoothed(self.smoothing)
+
+
+def _curvature_bound(risk: EmpiricalLoss) -> tuple[FloatArray]:
+    bound = risk.curvature_bound()
+    assert bound is not None  # smooth, by its constants
+    return (bound,)
+
+
+def kind_of(risk: EmpiricalLoss) -> type:
+    """Find what a loss is, or what each block's is: bounds are known by it.
+
+    Parameters
+    ----------
+    risk : EmpiricalLoss
+
+    Returns
+    -------
+    type
+        That of the loss itself, unless it is a :class:`BlockRisk`.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.rows import row_blocks
+    >>> kind_of(BlockRisk(row_blocks(np.eye(2), np.ones(2)), SquaredLoss(), 2)).__name__
+    'SquaredRisk'
+    """
+    if type(risk) is not BlockRisk:
+        return type(risk)
+    one = np.zeros((1, risk.p // risk.loss.outputs))
+    return type(risk.of_block(one, np.zeros(1)))
+
+
+def is_kinked(risk: EmpiricalLoss) -> TypeGuard[ClippedSlopeRisk | BlockRisk]:
+    """Whether a loss has kinks and slopes that are clipped, held whole or in blocks.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.losses import get_loss
+    >>> risk = get_loss("hinge").empirical(np.eye(2), np.ones(2))
+    >>> is_kinked(risk), is_kinked(risk.smoothed(0.5))
+    (True, False)
+    """
+    if isinstance(risk, BlockRisk):
+        if kind_of(risk) is not ClippedSlopeRisk:
+            return False
+        risk = risk.of_block(np.zeros((1, risk.p // risk.loss.outputs)), np.zeros(1))
+    return isinstance(risk, ClippedSlopeRisk) and risk.shape.smoothing == 0
+
+
+def risk_of_blocks(loss: Loss, table: RowBlocks, p: int) -> EmpiricalLoss:
+    """Mean loss of a table of blocks: from sums made once, if they say everything.
+
+    Parameters
+    ----------
+    loss : Loss
+    table : RowBlocks
+    p : int
+        Number of parameters.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.rows import row_blocks
+    >>> table = row_blocks(np.eye(2), np.array([1.0, -1.0]))
+    >>> risk_of_blocks(SquaredLoss(), table, 2).hessian(np.zeros(2)).tolist()
+    [[0.5, 0.0], [0.0, 0.5]]
+    """
+    if type(loss) is not SquaredLoss:
+        return BlockRisk(table, loss, p)
+    gram, moment, energy = BlockRisk(table, loss, p).mean(_moments)
+    return SquaredRisk(table.n, gram, moment, float(energy))
+
+
+def _moments(risk: SquaredRisk) -> tuple[FloatArray, FloatArray, float]:
+    return risk.gram, risk.moment, risk.energy

@@ -1,0 +1,320 @@
+"""Logistic and squared loss of which no row pulls harder than a declared bound."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import expit
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.validation import check_positive, check_share
+from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss, stack_rows, sum_row_blocks
+from rashomon_explorer.problem.losses.smooth import LogisticLoss, SquaredLoss
+
+MOST_PULL = 0.5
+"""Slope at which :func:`clipped` clips: of the logistic loss that at a score of 0."""
+
+_HESSIAN_ROWS = 4096
+
+
+class Pull(Protocol):
+    """The function of score and target whose slope is clipped."""
+
+    def value(self, score: FloatArray, target: FloatArray) -> FloatArray:
+        """Loss of each score; same shape."""
+        ...
+
+    def slope(self, score: FloatArray, target: FloatArray) -> FloatArray:
+        """Its derivative in the score; same shape."""
+        ...
+
+    def curvature(self, score: FloatArray, target: FloatArray) -> FloatArray:
+        """Its second derivative; same shape."""
+        ...
+
+
+@dataclass(frozen=True)
+class ClippedLogisticLoss:
+    """Logistic loss of the margin v = y z·θ whose slope σ(−v) is clipped to ``most``.
+
+    log(1 + e⁻ᵛ) for v ≥ v₀ = log((1 − most)/most), and its tangent at v₀ below: convex, and never
+    above the logistic loss. Its gradient is that of the logistic loss with every row's own
+    clipped (Song, Steinke, Thakkar and Thakurta 2021: clipped gradients of linear models are
+    those of a convex loss).
+
+    Parameters
+    ----------
+    most : float, default=0.5
+        In (0, 1].
+
+    Examples
+    --------
+    >>> loss = ClippedLogisticLoss()
+    >>> loss.lipschitz(reach=4.0, row_bound=2.0), loss.smoothness(row_bound=2.0)
+    (1.0, 1.0)
+    """
+
+    most: float = MOST_PULL
+    name: str = "clipped_logistic"
+    task: str = "classification"
+    link: str = "logistic"
+    globally_lipschitz: bool = True
+    labels: tuple[float, ...] = (-1.0, 1.0)
+    outputs: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse a slope that the logistic loss has nowhere."""
+        check_positive(most=self.most)
+        check_share(most=self.most)
+
+    def lipschitz(self, reach: float, row_bound: float) -> float:
+        """Lipschitz constant B·min{most, σ(reach)}.
+
+        Parameters
+        ----------
+        reach : float
+            Largest |z·θ|.
+        row_bound : float
+            Bound B on the norm of a row.
+        """
+        return row_bound * min(self.most, float(expit(reach)))
+
+    def smoothness(self, row_bound: float) -> float:
+        """Smoothness B²·max σ(1 − σ) where the slope σ is at most ``most``.
+
+        Parameters
+        ----------
+        row_bound : float
+            Bound B on the norm of a row.
+        """
+        steepest = min(self.most, 0.5)
+        return row_bound**2 * steepest * (1 - steepest)
+
+    def oscillation(self, reach: float) -> float:
+        """Oscillation 2[f(−s) − f(s)] of the difference of two rows' losses, s = reach.
+
+        Parameters
+        ----------
+        reach : float
+            Largest |z·θ|.
+        """
+        low, high = self.value(np.array([reach, -reach]), np.ones(2))
+        return 2 * float(high - low)
+
+    def empirical(self, rows: FloatArray, targets: FloatArray) -> "ClippedPullRisk":
+        """Mean loss of ``rows`` (n, p) with ``targets`` (n,) in {−1, +1}.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, p)
+        targets : ndarray of shape (n,)
+        """
+        bend = self.smoothness(1.0)
+        return ClippedPullRisk(rows, np.asarray(targets, dtype=float), self, bend)
+
+    def value(self, score: FloatArray, target: FloatArray) -> FloatArray:
+        """Loss of each score; same shape."""
+        edge = np.log((1 - self.most) / self.most) if self.most < 1 else -np.inf
+        margin = score * target
+        above = np.maximum(margin, edge)
+        return np.asarray(np.logaddexp(0, -above) + self.most * (above - margin))
+
+    def slope(self, score: FloatArray, target: FloatArray) -> FloatArray:
+        """Return −y·min{σ(−v), most}; same shape."""
+        return np.asarray(-target * np.minimum(expit(-score * target), self.most))
+
+    def curvature(self, score: FloatArray, target: FloatArray) -> FloatArray:
+        """σ(1 − σ), and 0 where the slope is clipped; same shape."""
+        sigma = expit(-score * target)
+        return np.where(sigma < self.most, sigma * (1 - sigma), 0.0)
+
+
+@dataclass(frozen=True)
+class HuberLoss:
+    """Half the squared error of a linear score, its slope clipped to ``most``; targets clipped.
+
+    ½r² for |r| ≤ most, and most·|r| − ½most² beyond: never above the squared loss (Huber 1964).
+
+    Parameters
+    ----------
+    most : float, default=0.5
+        Largest residual that pulls with all its length.
+    target_bound : float, default=1.0
+        Bound on |y|.
+
+    Examples
+    --------
+    >>> HuberLoss().lipschitz(reach=8.0, row_bound=2.0), HuberLoss().smoothness(row_bound=2.0)
+    (1.0, 4.0)
+    """
+
+    most: float = MOST_PULL
+    target_bound: float = 1.0
+    name: str = "huber"
+    task: str = "regression"
+    link: str = "identity"
+    globally_lipschitz: bool = True
+    labels: None = None
+    outputs: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse bounds that bound nothing."""
+        check_positive(most=self.most, target_bound=self.target_bound)
+
+    def lipschitz(self, reach: float, row_bound: float) -> float:
+        """Lipschitz constant B·min{most, Y + reach}.
+
+        Parameters
+        ----------
+        reach : float
+            Largest |z·θ|.
+        row_bound : float
+            Bound B on the norm of a row.
+        """
+        return row_bound * min(self.most, self.target_bound + reach)
+
+    def smoothness(self, row_bound: float) -> float:
+        """Smoothness B².
+
+        Parameters
+        ----------
+        row_bound : float
+            Bound B on the norm of a row.
+        """
+        return row_bound**2
+
+    def oscillation(self, reach: float) -> float:
+        """Bound 2[f(Y + s) − f(max(Y − s, 0))] of two rows' difference, s = reach.
+
+        Parameters
+        ----------
+        reach : float
+            Largest |z·θ|.
+        """
+        ends = np.array([max(self.target_bound - reach, 0.0), self.target_bound + reach])
+        low, high = self.value(ends, np.zeros(2))
+        return 2 * float(high - low)
+
+    def empirical(self, rows: FloatArray, targets: FloatArray) -> "ClippedPullRisk":
+        """Mean loss of ``rows`` (n, p) with ``targets`` (n,), clipped.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, p)
+        targets : ndarray of shape (n,)
+        """
+        clipped = np.clip(targets, -self.target_bound, self.target_bound)
+        return ClippedPullRisk(rows, clipped, self, 1.0)
+
+    def value(self, score: FloatArray, target: FloatArray) -> FloatArray:
+        """Loss of each score; same shape."""
+        residual = np.abs(score - target)
+        held = np.minimum(residual, self.most)
+        return np.asarray(held * (residual - held / 2))
+
+    def slope(self, score: FloatArray, target: FloatArray) -> FloatArray:
+        """Residual, clipped; same shape."""
+        return np.asarray(np.clip(score - target, -self.most, self.most))
+
+    def curvature(self, score: FloatArray, target: FloatArray) -> FloatArray:
+        """1, and 0 where the residual is clipped; same shape."""
+        return np.asarray((np.abs(score - target) < self.most).astype(float))
+
+
+@dataclass(frozen=True)
+class ClippedPullRisk:
+    """Mean over rows of a loss of score and target; holds the rows that it is given.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, p)
+    targets : ndarray of shape (n,)
+    pull : Pull
+    bend : float
+        Largest curvature of ``pull``.
+    """
+
+    rows: FloatArray
+    targets: FloatArray
+    pull: Pull
+    bend: float
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.rows.shape[0])
+
+    @property
+    def p(self) -> int:
+        """Number of parameters."""
+        return int(self.rows.shape[1])
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
+        return self.value_and_gradient(theta)[0]
+
+    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean loss (K,) and gradient (p, K) for each column of ``theta`` of shape (p, K)."""
+        models = np.asarray(theta, dtype=self.rows.dtype)
+
+        def block(some: slice) -> tuple[FloatArray, FloatArray]:
+            scores, targets = self.rows[some] @ models, self.targets[some, None]
+            value = self.pull.value(scores, targets).sum(axis=-2)
+            return value, self.rows[some].T @ self.pull.slope(scores, targets)
+
+        total, gradient = sum_row_blocks(
+            block,
+            self.n,
+            models.size // self.p,
+            item_bytes=models.itemsize,
+            block=stack_rows(self.n) if models.ndim > 2 else None,
+        )
+        return total / self.n, gradient / self.n
+
+    def gradient(self, theta: FloatArray) -> FloatArray:
+        """Gradient (p, K) alone, which takes no logarithm."""
+
+        def block(some: slice) -> tuple[FloatArray]:
+            scores, targets = self.rows[some] @ theta, self.targets[some, None]
+            return (self.rows[some].T @ self.pull.slope(scores, targets),)
+
+        (total,) = sum_row_blocks(block, self.n, theta.shape[1])
+        return total / self.n
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        """Hessian (p, p) of the mean loss at one model (p,)."""
+        curvature = self.pull.curvature(self.rows @ theta, self.targets) / self.n
+        total = np.zeros((self.p, self.p))
+        for start in range(0, self.n, _HESSIAN_ROWS):  # no second table is made
+            some = slice(start, start + _HESSIAN_ROWS)
+            total += (self.rows[some] * curvature[some, None]).T @ self.rows[some]
+        return total
+
+    def curvature_bound(self) -> FloatArray:
+        """Gram matrix times the largest curvature (p, p): at least every Hessian."""
+        return np.asarray(self.rows.T @ self.rows * (self.bend / self.n), dtype=np.float64)
+
+    def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> EmpiricalLoss:
+        """Return the same loss, computed in ``dtype``: no rounding depends on ``reach``."""
+        rows = np.ascontiguousarray(self.rows, dtype=dtype)
+        return ClippedPullRisk(rows, self.targets.astype(dtype), self.pull, self.bend)
+
+
+def clipped(loss: Loss, most: float = MOST_PULL) -> Loss | None:
+    """Loss whose slope is clipped, for a logistic or squared one; None for others.
+
+    Parameters
+    ----------
+    loss : Loss
+    most : float, default=0.5
+
+    Examples
+    --------
+    >>> clipped(LogisticLoss(), 0.25).name
+    'clipped_logistic'
+    """
+    if isinstance(loss, LogisticLoss):
+        return ClippedLogisticLoss(most)
+    if isinstance(loss, SquaredLoss):
+        return HuberLoss(most, loss.target_bound)
+    return None

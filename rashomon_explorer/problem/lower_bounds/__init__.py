@@ -1,0 +1,92 @@
+"""Certified lower bounds of the loss around a model, found by the kind of loss in ``ENVELOPES``.
+
+Rejection proposes under them and the ranges of penalised models end at them. A loss without one
+is drawn from under planes.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.problem.losses.base import EmpiricalLoss
+from rashomon_explorer.problem.losses.chunked import BlockRisk, kind_of
+from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
+from rashomon_explorer.problem.losses.smooth import LogisticRisk, SquaredRisk
+from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
+from rashomon_explorer.problem.lower_bounds.clipped_slope import clipped_slope_bound
+from rashomon_explorer.problem.lower_bounds.smooth import (
+    SUMS,
+    ExcessBound,
+    bound_of_blocks,
+    logistic_bound,
+    softmax_bound,
+    squared_bound,
+)
+
+ENVELOPES: dict[type, Callable[[Any, FloatArray, FloatArray], ExcessBound]] = {
+    LogisticRisk: logistic_bound,
+    SoftmaxRisk: softmax_bound,
+    SquaredRisk: squared_bound,
+    ClippedSlopeRisk: clipped_slope_bound,
+}
+
+
+def has_envelope(risk: EmpiricalLoss) -> bool:
+    """Whether a bound of a mean loss is known, of whole tables or of blocks.
+
+    Parameters
+    ----------
+    risk : EmpiricalLoss
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rashomon_explorer.problem.losses import get_loss
+    >>> has_envelope(get_loss("logistic").empirical(np.eye(2), np.array([1.0, -1.0])))
+    True
+    """
+    return kind_of(risk) in (SUMS if isinstance(risk, BlockRisk) else ENVELOPES)
+
+
+def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> ExcessBound:
+    """Certified lower bound of the excess of a mean loss around a model.
+
+    Parameters
+    ----------
+    risk : EmpiricalLoss
+        Of a type in ``ENVELOPES``, or in blocks of a type in ``SUMS``.
+    theta : ndarray of shape (p,)
+    whiten : ndarray of shape (p, p)
+        A^{-1/2} of a metric A that dominates the Hessian at ``theta``.
+
+    Raises
+    ------
+    SamplerError
+        If the loss has no such bound; the message says which samplers work instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rashomon_explorer.problem.losses import get_loss
+    >>> risk = get_loss("logistic").empirical(np.eye(2), np.array([1.0, -1.0]))
+    >>> bound = excess_bound(risk, np.zeros(2), np.sqrt(8.0) * np.eye(2))
+    >>> bound.radial(np.array([0.0, 1.0])).round(4).tolist()
+    [0.0, 0.3333]
+    """
+    if has_envelope(risk) and isinstance(risk, BlockRisk):
+        return bound_of_blocks(risk, theta, whiten)
+    # Exactly of the type: a subclass may be another function, of which the bound proves nothing.
+    if type(risk) not in ENVELOPES:
+        raise SamplerError(
+            f"no envelope of {type(risk).__name__} is known: proposals under a plane need none"
+        )
+    return ENVELOPES[type(risk)](risk, theta, whiten)
+
+
+__all__ = ["ENVELOPES", "ExcessBound", "excess_bound", "has_envelope"]
+
+
+def __dir__() -> list[str]:
+    """Names that are meant to be used."""
+    return list(__all__)

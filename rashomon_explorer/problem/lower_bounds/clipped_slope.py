@@ -1,0 +1,268 @@
+"""Lower bounds of losses with bounded slope."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.problem.losses.kinked import ClippedSlope, ClippedSlopeRisk
+from rashomon_explorer.problem.lower_bounds.quartic import (
+    ExpandableRisk,
+    QuarticForm,
+    half_square_minorant,
+)
+from rashomon_explorer.problem.lower_bounds.smooth import LARGEST_SPECTRUM, FourthMoment
+
+_LEAST_SCALE = 1e-9  # times the smoothing: a row of zeros has no scale of its own
+_WIDER = np.array([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0])  # times the loss's own
+_MIRROR = np.array([[1.0], [-1.0], [1.0], [-1.0], [1.0]])
+
+
+@dataclass(frozen=True)
+class ClippedSlopeExpansion:
+    """Minorants of the mean of f(rows_i·θ + offset_i) for a clipped slope f."""
+
+    rows: FloatArray  # (n, p)
+    offsets: FloatArray  # (n,)
+    shape: ClippedSlope  # of a smoothing above 0
+
+    def tangent(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Mean loss and its gradient (p,) at one model (p,)."""
+        scores = self._scores(theta)
+        gradient = self.shape.slope(scores) @ self.rows / len(self.rows)
+        return float(self.shape.value(scores).mean()), gradient
+
+    def blurred(
+        self, theta: FloatArray, whiten: FloatArray, radius: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Gradient (p,) and Hessian (p, p), averaged over steps whiten·w with ‖w‖ about radius.
+
+        Scores then change by normal amounts, nearly.
+        """
+        scale = self._scales(self.rows @ whiten, radius)
+        slope, curvature = blurred_slope(self.shape, self._scores(theta), scale)
+        n = len(self.rows)
+        return slope @ self.rows / n, (self.rows.T * curvature) @ self.rows / n
+
+    def form(self, theta: FloatArray, whiten: FloatArray, radius: float) -> QuarticForm:
+        """Lower bound of the excess over the tangent at ``theta``, for every step whiten·w.
+
+        It is best where ‖w‖ is about ``radius``: a row's score then changes by about ‖b‖ times
+        radius/√p.
+        """
+        whitened = self.rows @ whiten
+        scale = self._scales(whitened, radius)
+        bounds = minorant(self.shape, self._scores(theta), scale)
+        return QuarticForm.of(whitened, bounds / len(self.rows))
+
+    def _scores(self, theta: FloatArray) -> FloatArray:
+        return np.asarray(self.rows @ theta + self.offsets)
+
+    def _scales(self, whitened: FloatArray, radius: float) -> FloatArray:
+        mean_square = np.einsum("ij,ij->i", whitened, whitened) / whitened.shape[1]
+        return np.maximum(np.sqrt(mean_square) * radius, _LEAST_SCALE * self.shape.smoothing)
+
+
+def minorant(shape: ClippedSlope, a: FloatArray, scale: FloatArray) -> FloatArray:
+    """Coefficients (5, n) of powers of b in a lower bound of f(a + b) − f(a) − f'(a)b.
+
+    It holds for every real b and is best for |b| about ``scale`` (n,). f is a line plus the
+    difference of the half squares ½z₊²/s of z = a − low·s and of z = a − high·s, s the smoothing.
+    The second is ½z² − ½(−z)₊²: :func:`half_square_minorant` bounds both. Where scores change by
+    more than the zone is wide, a function of a wider zone, moved and lowered until it is below
+    f, loses less: from f(a) = max αa − ½sα² over the slopes α, a zone wider by d, with
+    e = −½d(low + high) and c = −⅛d(low + high)², has f(a) ≥ f_{s+d}(a − e) + c because
+    ½d(α − ½(low + high))² ≥ 0. The bound of largest mean is taken (own derivation).
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.losses.kinked import ClippedSlope
+    >>> f, b = ClippedSlope(0.0, 1.0, smoothing=1.0), np.linspace(-9.0, 9.0, 500)
+    >>> below = minorant(f, np.array([0.4]), np.array([0.2]))
+    >>> excess = f.value(0.4 + b) - f.value(np.array(0.4)) - 0.4 * b
+    >>> bool((np.polynomial.polynomial.polyval(b, below[:, 0]) <= excess + 1e-12).all())
+    True
+    """
+    value, slope = shape.value(a), shape.slope(a)
+    middle = (shape.low + shape.high) / 2
+    # A convex function lies above its tangent, which is best far from the zone.
+    best, best_mean = np.zeros((5, len(a))), np.zeros(len(a))
+    for smoothing in _WIDER * shape.smoothing:
+        wider = replace(shape, smoothing=smoothing)
+        moved = a + (smoothing - shape.smoothing) * middle
+        bound = _same_zone(wider, moved, scale)
+        bound[0] += wider.value(moved) - (smoothing - shape.smoothing) / 2 * middle**2 - value
+        bound[1] += wider.slope(moved) - slope
+        mean = bound[0] + bound[2] * scale**2 + 3 * bound[4] * scale**4
+        better = mean > best_mean
+        best[:, better], best_mean[better] = bound[:, better], mean[better]
+    return best
+
+
+def _same_zone(shape: ClippedSlope, a: FloatArray, scale: FloatArray) -> FloatArray:
+    entered = half_square_minorant((a - shape.low * shape.smoothing) / scale)
+    left = half_square_minorant((shape.high * shape.smoothing - a) / scale)
+    bound = entered + left * _MIRROR
+    bound[2] -= 0.5
+    return np.asarray(bound * scale ** (2.0 - np.arange(5.0)[:, None]) / shape.smoothing)
+
+
+def blurred_slope(
+    shape: ClippedSlope, a: FloatArray, scale: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Means (n,) of f' and f'' over normal arguments around ``a`` (n,) with this deviation.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.losses.kinked import ClippedSlope
+    >>> f = ClippedSlope(0.0, 1.0, smoothing=1.0)
+    >>> [part.round(3).tolist() for part in blurred_slope(f, np.array([0.5]), np.array([0.1]))]
+    [[0.5], [1.0]]
+    """
+    means, shares = np.zeros((2, len(a))), np.zeros((2, len(a)))
+    for k, end in enumerate((shape.low, shape.high)):
+        place = (a - end * shape.smoothing) / scale
+        shares[k] = ndtr(place)
+        means[k] = scale * (place * shares[k] + np.exp(-(place**2) / 2) / np.sqrt(2 * np.pi))
+    slope = shape.low + (means[0] - means[1]) / shape.smoothing
+    return slope, (shares[0] - shares[1]) / shape.smoothing
+
+
+_ROUNDING = 1 + 1e-9  # eigenvalues and sums are right to about 1e-14: keep the bounds above
+_CUTS = (0.0, *(2.0**-k for k in range(6, 0, -1)))  # shares of the largest room
+
+
+@dataclass(frozen=True)
+class Part:
+    """One bound: the excess is at least ½(r² − uᵀDu) − Q(u), going on linearly."""
+
+    dropped: FloatArray  # (p, p): D = Σ w b_i b_iᵀ over the rows that are left out
+    # Q(u) = Σ w (b_i·u)⁴/(32 t_i²) over the others; None for more than 64 parameters
+    fourth: FourthMoment | None
+    # largest_dropped, largest_fourth: upper bounds of uᵀDu and Q(u) over unit vectors
+    largest_dropped: float
+    largest_fourth: float
+
+    def radial(self, radius: FloatArray) -> FloatArray:
+        """Lower bound by the radius alone."""
+        return _bent(radius, self.largest_dropped, self.largest_fourth)
+
+    def at(self, unit: FloatArray, radius: FloatArray) -> FloatArray:
+        """Lower bound (K,) at radius·unit, for unit vectors (p, K)."""
+        if self.fourth is None:
+            return self.radial(radius)
+        dropped = np.einsum("ij,ij->j", unit, self.dropped @ unit) * _ROUNDING + 1e-12
+        fourth = self.fourth.at(unit) * _ROUNDING + 1e-12 * self.largest_fourth
+        return _bent(radius, dropped, fourth)
+
+
+@dataclass(frozen=True)
+class ClippedSlopeBound:
+    """Lower bound of the excess by the rows on the parabola and their room to its ends.
+
+    A row on the parabola at distance t from the nearer end has, for a change b of its score, an
+    excess over the tangent of at least w·b²/2 for |b| ≤ t and w(t|b| − t²/2) beyond, w = 1/(n·
+    smoothing): its curvature may vanish only there. Other rows have at least 0. As
+    (|b| − t)²/2 ≤ b⁴/(32t²), attained at |b| = 2t, a row's excess is at least
+    w·b²/2 − w·b⁴/(32t²), and it is at least 0 = w·b²/2 − w·b²/2. The first is used for rows with
+    much room and the second for the others, for several limits between the two; the largest of
+    the bounds is taken. Each goes on linearly from where it grows less than proportionally,
+    because a convex function that is 0 at 0 does not (own derivation).
+    """
+
+    parts: tuple[Part, ...]  # one for each limit
+    # what a bound around another centre can be made of; None for more than 64 parameters
+    expansion: ExpandableRisk | None = None
+
+    @classmethod
+    def of(cls, rows: FloatArray, room: FloatArray, weight: float) -> "ClippedSlopeBound":
+        """Bound from the whitened rows (m, p) on the parabola, their room (m,) > 0 and w."""
+        p = rows.shape[1]
+        limits = np.array(_CUTS) * room.max(initial=0.0)
+        bins = np.searchsorted(limits, room, side="right") - 1
+        quartic = weight / (32 * room**2)
+        dropped, parts = np.zeros((p, p)), []
+        fourths = _tails(rows, quartic, bins)
+        longest = np.einsum("ij,ij->i", rows, rows) / (32 * room**2)
+        for cut in range(len(_CUTS)):
+            if cut:
+                left_out = rows[bins == cut - 1]
+                dropped = dropped + weight * left_out.T @ left_out
+            # Σ w b_i b_iᵀ is at most the identity, so that Q is at most its largest factor.
+            largest = float(longest[bins >= cut].max(initial=0.0)) * _ROUNDING
+            fourth = fourths[cut] if fourths else None
+            if fourth is not None:
+                largest = min(largest, fourth.supremum())
+            top = float(np.linalg.eigvalsh(dropped)[-1]) * _ROUNDING
+            parts.append(Part(dropped, fourth, max(top, 0.0), largest))
+        return cls(_useful(parts))
+
+    def radial(self, radius: FloatArray) -> FloatArray:
+        """Lower bound by the radius alone, nondecreasing; same shape as ``radius``."""
+        radius = np.asarray(radius, dtype=float)
+        return np.asarray(np.max([part.radial(radius) for part in self.parts], axis=0))
+
+    def at(self, points: FloatArray) -> FloatArray:
+        """Lower bound (K,) at whitened points (p, K)."""
+        radius = np.sqrt(np.einsum("ij,ij->j", points, points))
+        unit = points / np.maximum(radius, 1e-300)
+        along = [part.at(unit, radius) for part in self.parts]
+        return np.maximum(self.radial(radius), np.max(along, axis=0))
+
+
+def clipped_slope_bound(
+    risk: ClippedSlopeRisk, theta: FloatArray, whiten: FloatArray
+) -> ClippedSlopeBound:
+    """Bound around the model ``theta`` (p,) in the metric whitened by ``whiten`` (p, p).
+
+    A loss with a kink has no curvature that an envelope could be made of, and is refused.
+    """
+    if risk.shape.smoothing == 0:
+        raise SamplerError(
+            "a loss with kinks has no certified quadratic bound: use a smoothed loss "
+            "(smoothed_hinge), or proposals under a plane, which need none"
+        )
+    room = risk.shape.room(risk.scores(theta))
+    inside = room > 0
+    rows = risk.rows[inside] @ whiten
+    bound = ClippedSlopeBound.of(rows, room[inside], 1 / (risk.n * risk.shape.smoothing))
+    if risk.p > LARGEST_SPECTRUM:
+        return bound
+    return replace(bound, expansion=ClippedSlopeExpansion(risk.rows, risk.offsets, risk.shape))
+
+
+def _tails(rows: FloatArray, weights: FloatArray, bins: NDArray[np.intp]) -> list[FourthMoment]:
+    """Fourth moments of the rows of bin ≥ cut, for every cut; none for many parameters."""
+    if rows.shape[1] > LARGEST_SPECTRUM:
+        return []
+    tails: list[FourthMoment] = []
+    for cut in reversed(range(len(_CUTS))):
+        own = FourthMoment.of(rows[bins == cut], weights[bins == cut])
+        gram = own.gram + tails[-1].gram if tails else own.gram
+        tails.append(FourthMoment(gram, own.p))
+    return tails[::-1]
+
+
+def _useful(parts: list[Part]) -> tuple[Part, ...]:
+    """Those that are the best somewhere: the others only cost time."""
+    radius = 10.0 ** np.linspace(-4, 3, 141)
+    best = np.argmax([part.radial(radius) for part in parts], axis=0)
+    return tuple(parts[k] for k in np.unique(best))
+
+
+def _bent(
+    radius: FloatArray, dropped: FloatArray | float, fourth: FloatArray | float
+) -> FloatArray:
+    """½(1 − dropped)r² − fourth·r⁴ up to where it grows less than r, then linear.
+
+    The ratio to r, ½(1 − dropped)r − fourth·r³, is largest at r² = (1 − dropped)/(6·fourth).
+    """
+    half = np.maximum(1 - np.asarray(dropped, dtype=float), 0.0) / 2
+    fourth = np.asarray(fourth, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        turn = np.where(fourth > 0, np.sqrt(half / (3 * fourth)), np.inf)
+    inner = np.minimum(radius, turn)
+    return np.asarray(radius * np.maximum(half * inner - fourth * inner**3, 0.0))

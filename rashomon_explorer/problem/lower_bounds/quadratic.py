@@ -1,0 +1,350 @@
+"""Quadratic lower bounds."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.problem.losses.base import EmpiricalLoss, sum_row_blocks
+from rashomon_explorer.problem.losses.chunked import BlockRisk
+from rashomon_explorer.problem.losses.kinked import ClippedSlope, ClippedSlopeRisk
+from rashomon_explorer.problem.losses.smooth import LogisticRisk, SquaredRisk
+from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
+
+_NEAR = 1e-3  # an end of the interval nearer than this: differences would be all rounding
+# Where logistic parabolas may touch: spreads from the mean score, and shares of the way from it to
+# the interval's middle.
+_SPREADS = np.linspace(-1.2, 1.2, 5)
+_INWARD = np.linspace(0.2, 1.0, 5)
+_SHARES = np.linspace(0.0, 1.0, 9)  # of the slopes that the interval has
+
+
+@dataclass(frozen=True)
+class Parabolas:
+    """v ↦ value + slope·(v − place) + ½·bend·(v − place)², bend ≥ 0, for each of n rows (n,)."""
+
+    place: FloatArray
+    value: FloatArray
+    slope: FloatArray
+    bend: FloatArray
+
+    def mean(self, middle: FloatArray, spread: FloatArray) -> FloatArray:
+        """Means (n,) for scores of mean ``middle`` (n,) and standard deviation ``spread`` (n,)."""
+        away = middle - self.place
+        return self.value + self.slope * away + self.bend / 2 * (away**2 + spread**2)
+
+    def where(self, better: Mask, other: "Parabolas") -> "Parabolas":
+        """Those of ``other`` in the rows where ``better`` (n,) is true."""
+        pairs = [(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)]
+        return Parabolas(*(np.where(better, new, old) for old, new in pairs))
+
+
+def under_logistic(
+    low: FloatArray, high: FloatArray, middle: FloatArray, spread: FloatArray
+) -> Parabolas:
+    """Parabolas below log(1 + eᵛ) for low ≤ v ≤ high, of nearly the largest means.
+
+    One that touches at a lies below as far as an end of the interval if its bend is at most f''(a)
+    and it lies below at the end: f'' rises and falls once, so that f less the parabola is 0 with
+    slope 0 at a, convex first and then concave up to an end where it is not negative.
+
+    Parameters
+    ----------
+    low, high : ndarray of shape (n,)
+        Ends of the rows' scores.
+    middle, spread : ndarray of shape (n,)
+        Mean and standard deviation for which the parabolas are chosen; any will do.
+
+    Examples
+    --------
+    >>> end = np.array([4.0])
+    >>> found = under_logistic(-end, end, np.zeros(1), np.ones(1))
+    >>> found.place.tolist(), found.bend.round(3).tolist()
+    ([0.0], [0.166])
+    """
+    places = [np.clip(middle + k * spread, low, high) for k in _SPREADS]
+    inwards = (low + high) / 2 - places[len(_SPREADS) // 2]
+    places += [places[len(_SPREADS) // 2] + share * inwards for share in _INWARD]
+    return _best((_logistic(place, low, high) for place in places), middle, spread)
+
+
+def under_clipped_slope(
+    shape: ClippedSlope, low: FloatArray, high: FloatArray, middle: FloatArray, spread: FloatArray
+) -> Parabolas:
+    """Parabolas below a function of clipped slope for low ≤ v ≤ high, of nearly the largest means.
+
+    One that touches at v = s·α with slope α, s the smoothing and 0 at a kink, lies below if it does
+    at both ends and its bend is at most 1/s: on either side the function bends first and is
+    straight then.
+
+    Parameters
+    ----------
+    shape : ClippedSlope
+    low, high : ndarray of shape (n,)
+        Ends of the rows' scores.
+    middle, spread : ndarray of shape (n,)
+        Mean and standard deviation for which the parabolas are chosen; any will do.
+
+    Examples
+    --------
+    >>> end = np.array([4.0])
+    >>> found = under_clipped_slope(ClippedSlope(-1.0, 1.0), -end, end, np.zeros(1), np.ones(1))
+    >>> found.slope.tolist(), found.bend.tolist()
+    ([0.0], [0.5])
+    """
+    first, last = _slopes_between(shape, low, high)
+    slopes = [first + share * (last - first) for share in _SHARES]
+    return _best((_clipped(shape, slope, low, high) for slope in slopes), middle, spread)
+
+
+def _best(candidates: Iterable[Parabolas], middle: FloatArray, spread: FloatArray) -> Parabolas:
+    """In each row the candidate of the largest mean."""
+    turn = iter(candidates)
+    best = next(turn)
+    largest = best.mean(middle, spread)
+    for one in turn:
+        mean = one.mean(middle, spread)
+        best, largest = best.where(mean > largest, one), np.maximum(mean, largest)
+    return best
+
+
+def _logistic(place: FloatArray, low: FloatArray, high: FloatArray) -> Parabolas:
+    value, slope = np.logaddexp(0.0, place), expit(place)
+    here = slope * (1 - slope)
+    bend = here
+    for end in (low, high):
+        away = end - place
+        near = np.abs(away) < _NEAR
+        safe = np.where(near, 1.0, away)
+        secant = 2 * (np.logaddexp(0.0, end) - value - slope * away) / safe**2
+        # |f'''| ≤ f'': a bend of f''(a)·2(e^{−d} + d − 1)/d² ≥ f''(a)(1 − d/3) is left at d.
+        bend = np.minimum(bend, np.where(near, here * (1 - np.abs(away) / 3), secant))
+    return Parabolas(place, value, slope, np.maximum(bend, 0.0))
+
+
+def _slopes_between(
+    shape: ClippedSlope, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Least and largest slope (n,) that the interval has, at a kink both ends of the jump."""
+    if shape.smoothing > 0:
+        return shape.slope(low), shape.slope(high)
+    first = np.where(low <= 0, shape.low, shape.high)
+    return first, np.where(high >= 0, shape.high, shape.low)
+
+
+def _clipped(
+    shape: ClippedSlope, slope: FloatArray, low: FloatArray, high: FloatArray
+) -> Parabolas:
+    smoothing = shape.smoothing
+    right = _bend(shape.high - slope, smoothing, high - smoothing * shape.high)
+    left = _bend(slope - shape.low, smoothing, smoothing * shape.low - low)
+    return Parabolas(smoothing * slope, smoothing / 2 * slope**2, slope, np.minimum(left, right))
+
+
+def _bend(rise: FloatArray, smoothing: float, beyond: FloatArray) -> FloatArray:
+    """Bend with which a parabola meets f at an end ``beyond`` (n,) the zone, ``rise`` (n,) steeper.
+
+    From the place of touching the slope rises by ``rise`` over a length u = smoothing·rise and is
+    constant over ``beyond``: f leaves its tangent by rise·(½u + beyond).
+    """
+    zone = smoothing * rise
+    beyond = np.maximum(beyond, 0.0)
+    length = zone + beyond
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # Two ratios, each of small numbers over small ones: their squares may underflow.
+        bend = (rise / length) * ((zone + 2 * beyond) / length)
+    return np.where((rise > 0) & (length > 0), bend, 0.0)
+
+
+_BLOCK = 4096  # rows at a time: a block and what is made of it stay small
+_OUTWARD = 1 + 1e-12  # a row's scores reach this much further than its rounded norm says
+
+
+@dataclass(frozen=True)
+class Bowl:
+    """The quadratic function height + slope·θ + ½θᵀ·bend·θ.
+
+    Parameters
+    ----------
+    height : float
+    slope : ndarray of shape (p,)
+    bend : ndarray of shape (p, p)
+        Symmetric.
+    """
+
+    height: float
+    slope: FloatArray
+    bend: FloatArray
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Values (K,) at models (p, K)."""
+        bent = np.einsum("ij,ij->j", theta, self.bend @ theta) / 2
+        return np.asarray(self.height + self.slope @ theta + bent)
+
+    def plus(self, height: float, ridge: float) -> "Bowl":
+        """Bowl with a height and ½·ridge·‖θ‖² added."""
+        return Bowl(self.height + height, self.slope, self.bend + ridge * np.eye(len(self.slope)))
+
+    def towards(self, other: "Bowl", share: float) -> "Bowl":
+        """Bowl between two: below a function that both are below."""
+        return Bowl(
+            (1 - share) * self.height + share * other.height,
+            (1 - share) * self.slope + share * other.slope,
+            (1 - share) * self.bend + share * other.bend,
+        )
+
+    def seen_from(self, centre: FloatArray) -> "Bowl":
+        """Return the same function of θ − centre."""
+        height = float(self.value(centre[:, None])[0])
+        return Bowl(height, self.slope + self.bend @ centre, self.bend)
+
+
+@dataclass(frozen=True)
+class Where:
+    """The ball on which a bowl must hold, and the law of models for which it should be good.
+
+    Parameters
+    ----------
+    centre : ndarray of shape (p,)
+    radius : float
+    mean : ndarray of shape (p,)
+        Of the law; any mean and covariance give a bowl that holds.
+    covariance : ndarray of shape (p, p)
+    """
+
+    centre: FloatArray
+    radius: float
+    mean: FloatArray
+    covariance: FloatArray
+
+
+def bowl_under(risk: EmpiricalLoss, where: Where) -> Bowl:
+    """Bowl below a mean loss on a ball.
+
+    Parameters
+    ----------
+    risk : EmpiricalLoss
+        Of a type in ``BOWLS``, or in blocks of such a type.
+    where : Where
+
+    Returns
+    -------
+    Bowl
+        With nearly the largest mean over the law, among those that add up parabolas of rows.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.problem.losses import get_loss
+    >>> risk = get_loss("logistic").empirical(np.eye(2), np.array([1.0, -1.0]))
+    >>> bowl = bowl_under(risk, Where(np.zeros(2), 4.0, np.zeros(2), np.eye(2)))
+    >>> theta = np.array([[0.0, 4.0], [0.0, 0.0]])
+    >>> bowl.value(theta).round(4).tolist(), risk.value(theta).round(4).tolist()
+    ([0.6931, 0.3556], [0.6931, 0.3556])
+    """
+    if isinstance(risk, BlockRisk):
+        height, slope, bend = risk.mean(_OfBlock(where))
+        return Bowl(float(height), slope, bend)
+    return BOWLS[type(risk)](risk, where)
+
+
+@dataclass(frozen=True)
+class _OfBlock:
+    """A block's bowl: the mean of bowls below blocks is one below their mean."""
+
+    where: Where
+
+    def __call__(self, risk: EmpiricalLoss) -> tuple[float, FloatArray, FloatArray]:
+        bowl = bowl_under(risk, self.where)
+        return bowl.height, bowl.slope, bowl.bend
+
+
+def _bowl_logistic(risk: LogisticRisk, where: Where) -> Bowl:
+    return _of_rows(np.asarray(risk.z, dtype=float), np.zeros(risk.n), under_logistic, where)
+
+
+def _clipped_slope(risk: ClippedSlopeRisk, where: Where) -> Bowl:
+    def under(*scores: FloatArray) -> Parabolas:
+        return under_clipped_slope(risk.shape, *scores)
+
+    return _of_rows(risk.rows, risk.offsets, under, where)
+
+
+def _squared(risk: SquaredRisk, where: Where) -> Bowl:
+    """Return the loss itself."""
+    return Bowl(risk.energy / 2, -risk.moment, risk.gram)
+
+
+def _softmax(risk: SoftmaxRisk, where: Where) -> Bowl:
+    """Bend the second-order model at the mean less: f'' falls no faster than e^{−kt} on a ray.
+
+    |f'''| ≤ k·f'' for the range k of a step's score changes (:func:`softmax_bound`), so that
+    f ≥ tangent + f''·(e^{−k} + k − 1)/k², which decreases in k; k is at most the range of scores
+    at the mean and the largest on the ball, √2·‖row‖·‖θ‖.
+    """
+    rows, classes = risk.rows, len(risk.own)
+    probability = risk.probabilities(where.mean)
+    parts = where.mean.reshape(classes, rows.shape[1])
+    middle = where.centre.reshape(classes, rows.shape[1])
+    length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    away = _range((parts - middle) @ rows.T)
+    reach = (away + np.sqrt(2.0) * length * where.radius) * _OUTWARD
+    left = 2 * _fall(reach)
+    hessian = np.block(
+        [
+            [
+                (rows * (left * ((a == b) * one - one * other))[:, None]).T @ rows
+                for b, other in enumerate(probability)
+            ]
+            for a, one in enumerate(probability)
+        ]
+    )
+    bend = (hessian + hessian.T) / (2 * risk.n)
+    value, gradient = risk.value_and_gradient(where.mean[:, None])
+    bent = bend @ where.mean
+    height = float(value[0] - gradient[:, 0] @ where.mean + where.mean @ bent / 2)
+    return Bowl(height, gradient[:, 0] - bent, bend)
+
+
+BOWLS: dict[type, Callable[[Any, Where], Bowl]] = {
+    LogisticRisk: _bowl_logistic,
+    SoftmaxRisk: _softmax,
+    SquaredRisk: _squared,
+    ClippedSlopeRisk: _clipped_slope,
+}
+
+
+def _of_rows(
+    rows: FloatArray, offsets: FloatArray, under: Callable[..., Parabolas], where: Where
+) -> Bowl:
+    """Mean of the rows' parabolas in their scores rows_i·θ + offset_i."""
+
+    def block(part: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
+        z = rows[part]
+        centre = z @ where.centre + offsets[part]
+        reach = np.sqrt(np.einsum("ij,ij->i", z, z)) * (where.radius * _OUTWARD)
+        spread = np.sqrt(np.maximum(np.einsum("ij,ij->i", z @ where.covariance, z), 0.0))
+        found = under(centre - reach, centre + reach, z @ where.mean + offsets[part], spread)
+        # As a function of z·θ, which is less than the score by the offset.
+        away = offsets[part] - found.place
+        slope = found.slope + found.bend * away
+        height = found.value + found.slope * away + found.bend / 2 * away**2
+        return height.sum(keepdims=True), slope @ z, (z * found.bend[:, None]).T @ z
+
+    n, p = rows.shape
+    height, slope, bend = sum_row_blocks(block, n, p, block=_BLOCK)
+    return Bowl(float(height[0]) / n, slope / n, (bend + bend.T) / (2 * n))
+
+
+def _range(scores: FloatArray) -> FloatArray:
+    """Largest difference (n,) of two of a row's scores (C − 1, n), the reference's 0 included."""
+    return np.maximum(scores.max(axis=0), 0.0) - np.minimum(scores.min(axis=0), 0.0)
+
+
+def _fall(k: FloatArray) -> FloatArray:
+    """(e^{−k} + k − 1)/k² for k ≥ 0, by its series near 0."""
+    far = np.maximum(k, 1e-2)
+    series = 0.5 - k / 6 + k**2 / 24 - k**3 / 120
+    return np.where(k > 1e-2, (np.expm1(-far) + far) / far**2, series)

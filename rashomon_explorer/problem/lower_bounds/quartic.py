@@ -1,0 +1,329 @@
+"""Quartic lower bounds around a shifted centre."""
+
+import math
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.threads import one_blas_thread
+from rashomon_explorer.problem.lower_bounds.smooth import FourthMoment, ThirdMoment, outer_squares
+
+_POINTS_AT_ONCE = 1024  # so that p² numbers a point stay in the cache
+_ROUNDING = 1e-12  # of the sum of all terms' sizes: sums are right to about 1e-14 of it
+
+
+@dataclass(frozen=True)
+class QuarticForm:
+    """P(w) = constant + linear·w + wᵀ·quadratic·w + third(w) − fourth(w)."""
+
+    constant: float
+    linear: FloatArray  # (p,)
+    quadratic: FloatArray  # (p, p)
+    third: ThirdMoment
+    fourth: FourthMoment  # with nonnegative weights, so that P falls for long steps
+    # (5,): sums of |terms| of each power for a unit step: rounding is a small share of them
+    sizes: FloatArray
+
+    @classmethod
+    def of(cls, rows: FloatArray, coefficients: FloatArray) -> "QuarticForm":
+        """Form Σ_i c_i0 + c_i1 (b_i·w) + … + c_i4 (b_i·w)⁴ of rows b_i (n, p), c (5, n), c_i4 ≤ 0.
+
+        Examples
+        --------
+        >>> form = QuarticForm.of(np.array([[2.0]]), np.array([[1.0], [1.0], [1.0], [0.0], [-1.0]]))
+        >>> form.at(np.array([[1.0]])).round(6).tolist()
+        [-9.0]
+        """
+        used = np.flatnonzero(coefficients.any(axis=0))
+        rows, coefficients = rows[used], coefficients[:, used]
+        length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        return cls(
+            constant=float(coefficients[0].sum()),
+            linear=coefficients[1] @ rows,
+            quadratic=(rows.T * coefficients[2]) @ rows,
+            third=ThirdMoment.of(rows, coefficients[3]),
+            fourth=FourthMoment.of(rows, -coefficients[4]),
+            sizes=np.array([np.abs(c) @ length**k for k, c in enumerate(coefficients)]),
+        )
+
+    def plus(self, constant: float, linear: FloatArray, quadratic: FloatArray) -> "QuarticForm":
+        """Form with these terms added."""
+        added = [abs(constant), float(np.linalg.norm(linear)), float(np.linalg.norm(quadratic))]
+        return QuarticForm(
+            self.constant + constant,
+            self.linear + linear,
+            self.quadratic + quadratic,
+            self.third,
+            self.fourth,
+            self.sizes + np.array([*added, 0.0, 0.0]),
+        )
+
+    def at(self, points: FloatArray) -> FloatArray:
+        """Lower bound (K,) of P at steps (p, K), by no more than rounding."""
+        parts = range(0, max(points.shape[1], 1), _POINTS_AT_ONCE)
+        with one_blas_thread():
+            return np.concatenate([self._at(points[:, k : k + _POINTS_AT_ONCE]) for k in parts])
+
+    def _at(self, points: FloatArray) -> FloatArray:
+        squares = outer_squares(points)
+        value = self.linear @ points + np.einsum("ij,ij->j", points, self.quadratic @ points)
+        value += self.constant + self.third.at(points, squares) - self.fourth.at(points, squares)
+        return np.asarray(value - self._rounding(np.sqrt(np.einsum("ij,ij->j", points, points))))
+
+    def least(self, radius: FloatArray) -> FloatArray:
+        """Lower bound of P over all steps as long as each radius; same shape as ``radius``.
+
+        A cubic form is the sum of m·w‖w‖², m = 3/(p + 2) times its trace, and a form without
+        trace, which the largest singular value of its unfolding bounds; m is taken together
+        with the linear part, which it may cancel (own derivation, docs/theory.md §3).
+        """
+        trace, rest = self.third.split()
+        along = self.linear[:, None] + trace[:, None] * radius**2
+        odd = np.linalg.norm(along, axis=0) * radius + rest.supremum() * radius**3
+        even = float(np.linalg.eigvalsh(self.quadratic)[0]) * radius**2
+        even -= self.fourth.supremum() * radius**4
+        return np.asarray(self.constant + even - odd - self._rounding(radius))
+
+    def _rounding(self, radius: FloatArray) -> FloatArray:
+        return np.asarray(_ROUNDING * np.polynomial.polynomial.polyval(radius, self.sizes))
+
+
+_NEWTON_STEPS = 12
+_NODES = 10.0 ** np.linspace(-0.6, 0.6, 600)  # times the radius in use; 0.5 % apart
+_LONGEST = 1.25  # times the radius in use: beyond, the form is replaced by a cone
+
+
+class Held(Protocol):
+    """What keeps a minimiser θ* in its domain.
+
+    On the domain ½λ(R² − ‖θ − centre‖²) ≥ 0 and pull·(θ − θ*) ≥ −gap.
+    """
+
+    @property
+    def multiplier(self) -> float:
+        """λ ≥ 0."""
+        ...
+
+    @property
+    def centre(self) -> FloatArray:
+        """Centre (p,) of the ball that λ belongs to."""
+        ...
+
+    @property
+    def radius(self) -> float:
+        """R."""
+        ...
+
+    @property
+    def pull(self) -> FloatArray:
+        """What is left of the gradient (p,) at θ*."""
+        ...
+
+    @property
+    def gap(self) -> float:
+        """How far below 0 the pull's linear form is in the domain, at most."""
+        ...
+
+
+@dataclass(frozen=True)
+class Minimised:
+    """The loss L = data loss + ½·ridge·‖θ‖² and what is known of its minimum on a domain."""
+
+    theta: FloatArray  # (p,): θ*
+    value: float  # L*
+    ridge: float
+    held: Held
+    pad: float  # τ ≥ 0, added to the metric so that it is definite
+    whiten: FloatArray  # (p, p): A^{-1/2} for the Lagrangian's Hessian at θ*, pad included
+
+
+class ExpandableRisk(Protocol):
+    """A mean loss of scores that has a polynomial below it around any model."""
+
+    def tangent(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Mean loss and its gradient (p,) at one model (p,)."""
+        ...
+
+    def blurred(
+        self, theta: FloatArray, whiten: FloatArray, radius: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Gradient (p,) and Hessian (p, p), averaged over steps whiten·w with ‖w‖ about radius.
+
+        An approximation will do: it decides where the bound is, not whether it holds.
+        """
+        ...
+
+    def form(self, theta: FloatArray, whiten: FloatArray, radius: float) -> QuarticForm:
+        """Lower bound of the excess over the tangent at ``theta``, for every step whiten·w.
+
+        It is best where ‖w‖ is about ``radius``.
+        """
+        ...
+
+
+@runtime_checkable
+class Expandable(Protocol):
+    """A bound around a minimiser that knows a risk to make others of."""
+
+    @property
+    def expansion(self) -> ExpandableRisk | None:
+        """None where only the bound around the minimiser is known."""
+        ...
+
+
+@dataclass(frozen=True)
+class ShiftedBound:
+    """Lower bounds of L(θ) − L* + ½τ‖θ − c‖² for θ = c + whiten·w in the domain.
+
+    With a form P that is below the data loss less its tangent at c, the sum of P, the tangent,
+    the ridge's exact part and −L* is ``free``. Less by what is ≥ 0 in the domain and makes θ*
+    stationary, pull·(θ − θ*) + gap + ½λ(R² − ‖θ − ball_centre‖²), it is ``held``. Both bound
+    functions that are convex along rays from c and known there, which therefore lie above the
+    line from their value at c through any lower bound (own derivation, docs/theory.md §3).
+    """
+
+    # (p,): c: where the gradient, averaged over steps of the radius in use, vanishes
+    centre: FloatArray
+    # vectors, curvature: (p, p) and (p,): eigenvectors and eigenvalues of the averaged Hessian,
+    # without the pad
+    vectors: FloatArray
+    curvature: FloatArray
+    free: QuarticForm
+    held: QuarticForm
+    # free_start, held_start: what the forms bound at w = 0, exactly
+    free_start: float
+    held_start: float
+    reach: float  # radius in use
+    _slopes: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Find the steepest line from the centre that is known at each radius."""
+        nodes = self.reach * _NODES
+        slopes = np.maximum.accumulate((self.held.least(nodes) - self.held_start) / nodes)
+        object.__setattr__(self, "_slopes", np.concatenate([[0.0], np.maximum(slopes, 0.0)]))
+
+    @classmethod
+    def of(cls, risk: ExpandableRisk, minimum: Minimised, level: float) -> "ShiftedBound":
+        """Bound that is best where the excess is about ``level``."""
+        held, ridge, pad = minimum.held, minimum.ridge, minimum.pad
+        reach = math.sqrt(2 * level)
+        centre, hessian = _middle(risk, minimum, reach)
+        curvature, vectors = np.linalg.eigh(hessian)
+        curvature = np.maximum(curvature, 0.0)
+        whiten = vectors / np.sqrt(curvature + pad)
+        gram = whiten.T @ whiten
+
+        value, slope = risk.tangent(centre)
+        start = value + ridge / 2 * float(centre @ centre) - minimum.value
+        linear = whiten.T @ (slope + ridge * centre)
+        free = risk.form(centre, whiten, reach).plus(start, linear, (ridge + pad) / 2 * gram)
+
+        outward = centre - held.centre
+        given = held.multiplier / 2 * (held.radius**2 - float(outward @ outward))
+        given += float(held.pull @ (centre - minimum.theta)) + held.gap
+        linear = whiten.T @ (held.multiplier * outward - held.pull)
+        bent = free.plus(-given, linear, held.multiplier / 2 * gram)
+        return cls(centre, vectors, curvature, free, bent, start, start - given, reach)
+
+    def radial(self, radius: FloatArray) -> FloatArray:
+        """Lower bound by ‖w‖ alone, nondecreasing and at least 0; same shape as ``radius``."""
+        radius = np.asarray(radius, dtype=float)
+        slope = self._slopes[np.searchsorted(self.reach * _NODES, radius, side="right")]
+        bound = np.maximum(self.held_start + radius * slope, 0.0)
+        return np.where(slope > 0, bound, 0.0)
+
+    def at(self, points: FloatArray) -> FloatArray:
+        """Lower bound (K,) at whitened steps (p, K) from the centre."""
+        radius = np.sqrt(np.einsum("ij,ij->j", points, points))
+        stretch = np.maximum(radius / (_LONGEST * self.reach), 1.0)
+        inner = self.free.at(points / stretch)
+        return np.asarray(self.free_start + stretch * (inner - self.free_start))
+
+
+def _middle(
+    risk: ExpandableRisk, minimum: Minimised, reach: float
+) -> tuple[FloatArray, FloatArray]:
+    """Where the averaged gradient of the Lagrangian vanishes (p,), and its Hessian (p, p) there."""
+    held, unit = minimum.held, np.eye(len(minimum.theta))
+    square = minimum.ridge + held.multiplier
+    centre, hessian = minimum.theta, unit
+    for _ in range(_NEWTON_STEPS):
+        gradient, hessian = risk.blurred(centre, minimum.whiten, reach)
+        hessian = hessian + square * unit
+        gradient = gradient + square * centre - held.multiplier * held.centre - held.pull
+        step = np.linalg.solve(hessian + minimum.pad * unit, gradient)
+        # Where the averaged loss is far from a parabola, no further than it was averaged over.
+        length = math.sqrt(max(float(step @ gradient), 0.0))
+        centre = centre - step * min(1.0, reach / max(length, 1e-300))
+    return centre, hessian
+
+
+_PLACES = np.linspace(-1.5, 8.0, 191)
+_ZOOMS, _SIDE, _FIRST_SPAN = 6, 15, 3.0
+_FAR = (0.9, 1.2)  # beyond the table the contacts lie this far below and above the place
+
+
+def half_square_minorant(place: FloatArray) -> FloatArray:
+    """Coefficients (5, n) of powers 0 to 4 of ξ in a lower bound of ½(a + ξ)₊² − ½a₊² − a₊ξ.
+
+    It holds for every real ξ, with a = place. For x, y ≥ 0, not both 0, and z = a + ξ,
+
+        ½z₊² ≥ ½z² − (z − x)²(z − y)² / (2(√x + √y)⁴),
+
+    with equality at z = x and z = y: for z ≥ 0 because a square is subtracted, and for z = −m
+    because (m + x)(m + y) = m(m + x + y + xy/m) ≥ m(√x + √y)² (own derivation). For x = y = a it
+    is the bound ξ⁴/(32a²) on what is lost beyond a distance a. The contacts are those of largest
+    mean for a ξ of mean 0 and variance 1; where that is negative, the bound is 0, by convexity.
+
+    >>> place, xi = np.array([-3.0, -0.3, 0.3, 9.0]), np.linspace(-60.0, 60.0, 1001)
+    >>> start = np.maximum(place, 0.0)[:, None]
+    >>> excess = np.maximum(place[:, None] + xi, 0.0) ** 2 / 2 - start**2 / 2 - start * xi
+    >>> below = np.polynomial.polynomial.polyval(xi, half_square_minorant(place))
+    >>> bool((below <= excess + 1e-9).all())
+    True
+    """
+    low, high = _contacts(place)
+    factor = 0.5 / (np.sqrt(low) + np.sqrt(high)) ** 4
+    total, product = 2 * place - low - high, (place - low) * (place - high)
+    one, zero = np.ones_like(place), np.zeros_like(place)
+    lost = np.array([product**2, 2 * total * product, total**2 + 2 * product, 2 * total, one])
+    behind = np.minimum(place, 0.0)  # the tangent is 0 there, else it cancels ½a² + aξ
+    bound = np.array([behind**2 / 2, behind, one / 2, zero, zero]) - factor * lost
+    return np.where(bound[0] + bound[2] + 3 * bound[4] > 0, bound, 0.0)
+
+
+def _contacts(place: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Points x and y (n,) at which the curve touches: any would be valid."""
+    x, y = _best_contacts()
+    far = place > _PLACES[-1]
+    below, above = np.where(far, place, _PLACES[-1]) + np.array([[-_FAR[0]], [_FAR[1]]])
+    return (
+        np.where(far, below, np.interp(place, _PLACES, x)),
+        np.where(far, above, np.interp(place, _PLACES, y)),
+    )
+
+
+@cache
+def _best_contacts() -> tuple[FloatArray, FloatArray]:
+    """Contacts of least mean loss for a standard normal ξ, by a search that zooms in."""
+    shift = np.linspace(-1.0, 1.0, _SIDE)
+    centre = np.log(np.array([np.full(len(_PLACES), 1.0), np.full(len(_PLACES), 3.0)]))
+    span = _FIRST_SPAN
+    for _ in range(_ZOOMS):
+        log_x = centre[0][:, None, None] + span * shift[:, None]
+        log_y = centre[1][:, None, None] + span * shift
+        loss = _mean_loss(np.exp(log_x), np.exp(log_y), _PLACES[:, None, None])
+        best = loss.reshape(len(_PLACES), -1).argmin(axis=1)
+        centre = centre + span * np.array([shift[best // _SIDE], shift[best % _SIDE]])
+        span /= 3
+    return np.exp(centre[0]), np.exp(centre[1])
+
+
+def _mean_loss(x: FloatArray, y: FloatArray, place: FloatArray) -> FloatArray:
+    """Mean of (z − x)²(z − y)²/(2(√x + √y)⁴) for z normal around ``place``."""
+    a, b = place - x, place - y
+    mean = 3 + a**2 + 4 * a * b + b**2 + (a * b) ** 2
+    return np.asarray(mean / (2 * (np.sqrt(x) + np.sqrt(y)) ** 4))

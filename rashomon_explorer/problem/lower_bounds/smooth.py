@@ -1,0 +1,503 @@
+"""Lower bounds of logistic, softmax and squared losses around a model."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse.linalg import ArpackError, eigsh
+from scipy.special import expit
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.problem.losses.chunked import BlockRisk, OfBlock
+from rashomon_explorer.problem.losses.smooth import LogisticRisk, SquaredRisk
+from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
+
+
+class ExcessBound(Protocol):
+    """A certified lower bound of the excess loss around a model θ*.
+
+    With h = θ − θ* and u = A^{1/2} h it states that the loss, less its linear part and with the
+    quadratic that A has beyond the Hessian, exceeds its value at θ* by at least ``at(u)``, which
+    is at least ``radial(‖u‖)``.
+    """
+
+    def radial(self, radius: FloatArray) -> FloatArray:
+        """Lower bound by the radius alone, nondecreasing and 0 at 0; same shape as ``radius``."""
+        ...
+
+    def at(self, points: FloatArray) -> FloatArray:
+        """Lower bound (K,) at whitened points (p, K)."""
+        ...
+
+
+@dataclass(frozen=True)
+class QuadraticBound:
+    """r²/2, attained by every quadratic loss."""
+
+    def radial(self, radius: FloatArray) -> FloatArray:
+        """Half the squared radius, same shape as ``radius``."""
+        return np.asarray(radius, dtype=float) ** 2 / 2
+
+    def at(self, points: FloatArray) -> FloatArray:
+        """Half the squared norm (K,) of whitened points (p, K)."""
+        return np.asarray(np.einsum("ij,ij->j", points, points) / 2)
+
+
+def squared_bound(risk: SquaredRisk, theta: FloatArray, whiten: FloatArray) -> QuadraticBound:
+    """Return the exact excess: it is the same around every model."""
+    return QuadraticBound()
+
+
+_ALL_AT_ONCE = 400  # rows up to which all eigenvalues are found in no time
+_ABOVE = 1 + 1e-11  # more than a factorisation is off by
+
+
+def largest_eigenvalue(matrix: FloatArray) -> float:
+    """Upper bound of λ_max(A), for A ⪰ 0 right to about 1e-11.
+
+    Lanczos finds λ from below in a few products; λI − A has a Cholesky factor only if no eigenvalue
+    is larger. That is an eighth of the work of finding all of them.
+
+    >>> largest_eigenvalue(np.diag([1.0, 3.0, 2.0]))
+    3.0
+    """
+    size = len(matrix)
+    if size > _ALL_AT_ONCE:
+        start = np.cos(np.arange(size))  # always the same, and in no subspace of its own
+        try:
+            found = eigsh(matrix, k=1, which="LA", v0=start, return_eigenvectors=False)
+        except ArpackError:
+            found = np.zeros(1)
+        above = float(found[0]) * _ABOVE
+        if _none_above(above, matrix):
+            return above
+    return float(np.linalg.eigvalsh(matrix)[-1])
+
+
+def _none_above(bound: float, matrix: FloatArray) -> bool:
+    """Whether no eigenvalue of a matrix is above a bound, as far as rounding lets say."""
+    gap = -matrix
+    gap[np.diag_indices_from(gap)] += bound
+    try:
+        scipy.linalg.cholesky(gap, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+LARGEST_SPECTRUM = 64  # p(p+1)/2 = 2,080 columns; beyond, the eigenproblem takes minutes
+_LARGEST_PAIRED = 40  # p⁴ numbers
+_ROWS_AT_ONCE = 4096
+_ROUNDING = 1 + 1e-9  # eigenvalues and sums are right to about 1e-14: keep the bounds above
+
+
+@dataclass(frozen=True)
+class FourthMoment:
+    """The form Σ w_i (b_i·v)⁴, w_i ≥ 0, as a quadratic form of vvᵀ.
+
+    >>> form = FourthMoment.of(np.array([[1.0], [-2.0]]), np.array([0.2, 0.2]))
+    >>> round(form.supremum(), 6), form.at(np.array([[2.0]])).round(6).tolist()
+    (3.4, [54.4])
+    """
+
+    # (q, q), q = p(p+1)/2: Σ w_i B_i B_iᵀ with B_i the coordinates of b_i b_iᵀ; see
+    # :func:`outer_squares`
+    gram: FloatArray
+    p: int
+
+    @classmethod
+    def of(cls, rows: FloatArray, weights: FloatArray) -> "FourthMoment":
+        """Form of rows (n, p) with nonnegative weights (n,)."""
+        p = rows.shape[1]
+        gram = np.zeros((p * (p + 1) // 2,) * 2)
+        for low in range(0, len(rows), _ROWS_AT_ONCE):
+            part = slice(low, low + _ROWS_AT_ONCE)
+            squares = outer_squares(rows[part].T) * np.sqrt(weights[part])
+            gram += squares @ squares.T
+        return cls(gram, p)
+
+    def at(self, points: FloatArray, squares: FloatArray | None = None) -> FloatArray:
+        """Σ w_i (b_i·u)⁴ for each column u of ``points`` (p, K); shape (K,)."""
+        squares = outer_squares(points) if squares is None else squares
+        return np.maximum(np.einsum("ij,ij->j", squares, self.gram @ squares), 0.0) * _ROUNDING
+
+    def supremum(self) -> float:
+        """Upper bound of the form over unit vectors.
+
+        With vvᵀ = I/p + S, S traceless and ‖S‖_F² = 1 − 1/p, t the coordinates of I and P the
+        projection off t, it is at most tᵀGt/p² + (2/p)‖PGt‖√(1−1/p) + λ_max(PGP)(1−1/p)
+        (own derivation, docs/theory.md §3).
+        """
+        identity = outer_squares(np.eye(self.p)).sum(axis=1)
+        on_identity = self.gram @ identity
+        total = float(identity @ on_identity)
+        across = on_identity - identity * (total / self.p)  # off t: of rank one, so no product
+        lost = np.outer(identity, across + identity * (total / (2 * self.p))) / self.p
+        rest = 1 - 1 / self.p
+        top = max(0.0, largest_eigenvalue(self.gram - (lost + lost.T)))
+        cross = float(np.linalg.norm(across)) * math.sqrt(rest)
+        return (total / self.p**2 + 2 / self.p * cross + top * rest) * _ROUNDING
+
+
+@dataclass(frozen=True)
+class ThirdMoment:
+    """The form Σ κ_i (b_i·v)³ with weights of either sign.
+
+    >>> form = ThirdMoment.of(np.array([[1.0], [-2.0]]), np.array([0.5, 0.5]))
+    >>> round(form.supremum(), 6), form.at(np.array([[1.0]])).tolist()
+    (3.5, [-3.5])
+    """
+
+    unfolded: FloatArray  # (q, p): Σ κ_i B_i b_iᵀ
+
+    @classmethod
+    def of(cls, rows: FloatArray, weights: FloatArray) -> "ThirdMoment":
+        """Form of rows (n, p) with weights (n,)."""
+        p = rows.shape[1]
+        unfolded = np.zeros((p * (p + 1) // 2, p))
+        for low in range(0, len(rows), _ROWS_AT_ONCE):
+            part = slice(low, low + _ROWS_AT_ONCE)
+            unfolded += outer_squares(rows[part].T) @ (rows[part] * weights[part, None])
+        return cls(unfolded)
+
+    def at(self, points: FloatArray, squares: FloatArray | None = None) -> FloatArray:
+        """Σ κ_i (b_i·u)³ for each column u of ``points`` (p, K); shape (K,)."""
+        squares = outer_squares(points) if squares is None else squares
+        return np.asarray(np.einsum("ij,ij->j", self.unfolded.T @ squares, points))
+
+    def supremum(self) -> float:
+        """Upper bound of the form's size over unit vectors.
+
+        The unfolding's largest singular value; or, with T_a the matrix of the derivative along
+        coordinate a, over 3, |Σ_a v_a vᵀT_a v|² ≤ Σ_a (vᵀT_a v)² by Cauchy–Schwarz, which is a
+        form of fourth order with the matrix Σ_a T_a ⊗ T_a: this pairs the coordinates otherwise
+        than the unfolding's own square does, and its spectrum is smaller where many directions
+        differ (a device of Hopkins, Shi and Steurer 2015).
+        """
+        unfolded = float(np.linalg.norm(self.unfolded, 2))
+        p = self.unfolded.shape[1]
+        if not 1 < p <= _LARGEST_PAIRED:
+            return unfolded * _ROUNDING
+        rows, columns = np.triu_indices(p)
+        scale = np.where(rows == columns, 1.0, math.sqrt(0.5))[:, None]
+        tensor = np.zeros((p, p, p))
+        tensor[rows, columns] = tensor[columns, rows] = self.unfolded * scale
+        # Entry (i, j), (k, l) of the pairing is Σ_a T_a[i, k]·T_a[j, l].
+        flat = tensor.reshape(p * p, p)
+        paired = (flat @ flat.T).reshape(p, p, p, p).transpose(0, 2, 1, 3)
+        gram = paired[rows, columns][:, rows, columns]
+        gram = gram + paired[rows, columns][:, columns, rows]
+        weight = np.where(rows == columns, 0.5, math.sqrt(0.5))
+        gram = gram * np.outer(weight, 2 * weight)
+        fourth = FourthMoment((gram + gram.T) / 2, p).supremum()
+        return min(unfolded, math.sqrt(max(fourth, 0.0))) * _ROUNDING
+
+    def split(self) -> tuple[FloatArray, "ThirdMoment"]:
+        """Vector m (p,) and a form without trace whose sum m·v‖v‖² + form(v) is this form.
+
+        m = 3/(p + 2)·Σ κ_i‖b_i‖²b_i: the symmetric tensor of m·v‖v‖² has the trace (p + 2)m/3.
+
+        Examples
+        --------
+        >>> line, rest = ThirdMoment.of(np.array([[3.0], [1.0]]), np.array([1.0, 2.0])).split()
+        >>> line.tolist(), rest.supremum()
+        ([29.0], 0.0)
+        """
+        p = self.unfolded.shape[1]
+        identity = outer_squares(np.eye(p)).sum(axis=1)
+        line = 3 / (p + 2) * (self.unfolded.T @ identity)
+        # Unfolded, m·v‖v‖² is (I mᵀ + the symmetric part of the others)/3.
+        paired = np.array([_paired(line, unit) for unit in np.eye(p)]).T
+        return line, ThirdMoment(self.unfolded - (np.outer(identity, line) + 2 * paired) / 3)
+
+
+def _paired(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Coordinates (q,) of the symmetric part of the matrix ``one otherᵀ``."""
+    plus, minus = outer_squares(np.column_stack([one + other, one - other])).T
+    return np.asarray((plus - minus) / 4)
+
+
+def outer_squares(points: FloatArray) -> FloatArray:
+    """Coordinates (q, K) of uuᵀ for each column u of ``points`` (p, K), as an isometry.
+
+    Off-diagonal entries carry √2, so that inner products are those of the matrices.
+
+    Examples
+    --------
+    >>> outer_squares(np.array([[3.0], [4.0]])).ravel().round(3).tolist()
+    [9.0, 16.971, 16.0]
+    """
+    rows, columns = np.triu_indices(len(points))
+    scale = np.where(rows == columns, 1.0, math.sqrt(2.0))
+    return points[rows] * points[columns] * scale[:, None]
+
+
+_QUARTIC = 1 / 192  # f'''' = u(1 − 6u) ≥ −1/8 for u = f'' in [0, 1/4], over 4!
+_SERIES_BELOW = 1e-2
+
+
+@dataclass(frozen=True)
+class LogisticBound:
+    """Lower bound of the logistic excess loss, by its derivatives at the minimiser.
+
+    Three bounds hold along every ray, for f(v) = log(1 + eᵛ), whitened rows b_i and
+    w_i = f''(a_i)/n, κ_i = f'''(a_i)/n; the largest is used (docs/theory.md §3):
+
+    - quartic: r²/2 + T(u)/6 − Q(u)/192, T = Σ κ_i (b_i·u)³, Q = Σ (b_i·u)⁴/n, from f'''' ≥ −1/8;
+    - cubic: r²/2 − C₃ r³/6 with C₃² ≥ sup Σ w_i (b_i·v)⁴, from |f'''| ≤ f'';
+    - lever: r² (e^{−ℓr} + ℓr − 1)/(ℓr)² with ℓ = max ‖b_i‖, from f''(a + t) ≥ f''(a) e^{−|t|}.
+
+    The first two go on linearly from where they grow less than proportionally, because a convex
+    function that is 0 at 0 does not.
+    """
+
+    lever: float  # ℓ
+    cubic: float  # C₃
+    # third, fourth: T and Q; None for more than 64 parameters, where only the lever is used
+    third: ThirdMoment | None
+    fourth: FourthMoment | None
+    # largest_third, largest_fourth: upper bounds of |T| and Q over unit vectors
+    largest_third: float
+    largest_fourth: float
+
+    @classmethod
+    def of(cls, rows: FloatArray, sigma: FloatArray) -> "LogisticBound":
+        """Bound from whitened rows (n, p) and σ(a_i) (n,)."""
+        sums = logistic_sums(rows, sigma)
+        return cls.of_sums(*sums)
+
+    @classmethod
+    def of_sums(
+        cls, square: FloatArray, third: FloatArray, fourth: FloatArray, second: FloatArray
+    ) -> "LogisticBound":
+        """Bound from what is a largest value, or a mean, over rows.
+
+        Parameters
+        ----------
+        square : ndarray of shape ()
+            ℓ².
+        third : ndarray of shape (q, p)
+            Of T, as :class:`ThirdMoment` has it; empty for more than 64 parameters.
+        fourth, second : ndarray of shape (q, q)
+            Of Q and of C₃², as :class:`FourthMoment` has them.
+        """
+        lever = float(np.sqrt(square))
+        if third.size == 0:
+            return cls(lever, lever, None, None, np.inf, np.inf)
+        p = third.shape[1]
+        skew, quartic = ThirdMoment(third), FourthMoment(fourth, p)
+        cubic = float(np.sqrt(max(FourthMoment(second, p).supremum(), 0.0)))
+        largest = skew.supremum(), quartic.supremum()
+        return cls(lever, min(cubic, lever), skew, quartic, *largest)
+
+    def radial(self, radius: FloatArray) -> FloatArray:
+        """Lower bound by the radius alone, nondecreasing; same shape as ``radius``."""
+        radius = np.asarray(radius, dtype=float)
+        bounds = [self._by_lever(radius), _polynomial(radius, -self.cubic / 6, 0.0)]
+        if self.fourth is not None:
+            quartic = _QUARTIC * self.largest_fourth
+            bounds.append(_polynomial(radius, -self.largest_third / 6, quartic))
+        return np.asarray(np.max(bounds, axis=0))
+
+    def at(self, points: FloatArray) -> FloatArray:
+        """Lower bound (K,) at whitened points (p, K)."""
+        radius = np.sqrt(np.einsum("ij,ij->j", points, points))
+        radial = self.radial(radius)
+        if self.third is None or self.fourth is None:
+            return radial
+        unit = points / np.maximum(radius, 1e-300)
+        squares = outer_squares(unit)
+        cubic = self.third.at(unit, squares) / 6
+        # The sum of n signed terms is right to rounding: lowered by more than that.
+        cubic -= 1e-12 * (1 + self.largest_third)
+        quartic = _QUARTIC * self.fourth.at(unit, squares)
+        return np.maximum(radial, _polynomial(radius, cubic, quartic))
+
+    def _by_lever(self, radius: FloatArray) -> FloatArray:
+        t = self.lever * radius
+        safe = np.maximum(t, _SERIES_BELOW)
+        # An alternating series cut after a negative term stays below; the closed form cancels.
+        series = 0.5 - t / 6 + t**2 / 24 - t**3 / 120
+        ratio = np.where(t > _SERIES_BELOW, (np.expm1(-safe) + safe) / safe**2, series)
+        return np.asarray(radius**2 * ratio)
+
+
+def logistic_sums(
+    rows: FloatArray, sigma: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Arguments of :meth:`LogisticBound.of_sums`, of whitened rows (n, p) and σ(a_i) (n,)."""
+    n, p = rows.shape
+    square = np.einsum("ij,ij->i", rows, rows).max()
+    if p > LARGEST_SPECTRUM:
+        return square, *(np.empty(0),) * 3
+    curvature = sigma * (1 - sigma) / n
+    return (
+        square,
+        ThirdMoment.of(rows, curvature * (1 - 2 * sigma)).unfolded,
+        FourthMoment.of(rows, np.full(n, 1 / n)).gram,
+        FourthMoment.of(rows, curvature).gram,
+    )
+
+
+def logistic_bound(risk: LogisticRisk, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
+    """Bound around the model ``theta`` (p,) in the metric whitened by ``whiten`` (p, p)."""
+    return LogisticBound.of(risk.z @ whiten, expit(risk.z @ theta))
+
+
+def _polynomial(
+    radius: FloatArray, cubic: FloatArray | float, quartic: FloatArray | float
+) -> FloatArray:
+    """r²/2 + cubic·r³ − quartic·r⁴ up to where it grows less than r, then linear.
+
+    The slope r/2 + cubic·r² − quartic·r³ is largest at the positive root of
+    1/2 + 2·cubic·r − 3·quartic·r².
+    """
+    cubic, quartic = np.asarray(cubic, dtype=float), np.asarray(quartic, dtype=float)
+    root = np.sqrt(cubic**2 + 1.5 * quartic)
+    # The form that does not cancel: (c + √…)/(3q) = ½/(√… − c) for c < 0.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        turn = np.where(
+            cubic > 0, (cubic + root) / (3 * quartic), 0.5 / np.maximum(root - cubic, 1e-300)
+        )
+    inner = np.minimum(radius, turn)
+    slope = inner / 2 + cubic * inner**2 - quartic * inner**3
+    return np.asarray(radius * np.maximum(slope, 0.0))
+
+
+_SOFTMAX_ROUNDING = 1 + 1e-12
+
+
+def softmax_bound(risk: SoftmaxRisk, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
+    """Bound around ``theta`` (p,), whitened by ``whiten`` (p, p): the logistic loss's inequalities.
+
+    Along a ray a row's loss φ is a cumulant generating function: φ'', φ''' and φ'''' are the
+    cumulants of the change b of its scores (0 for the reference) under class probabilities
+    tilted by b. With k = max b − min b, |φ'''| ≤ k·φ'', so that φ''(t) ≥ φ''(0)e^{−kt}; and
+    φ'''' = μ₄ − 3φ''² ≥ −2φ''² ≥ −k⁴/8. These are the logistic loss's inequalities, and its three
+    bounds hold (see :class:`LogisticBound`), own derivation:
+
+    - *quartic* with T(u) = Σ φ_i'''(0)/n and Q(u) the mean of K_i(u)², where
+      K = 2·Σ_c (b_c − b̄)² ≥ k² is a linear form of uuᵀ;
+    - *cubic* with C₃² ≥ sup_{‖v‖=1} Σ φ_i''(0)K_i(v)/n, by Cauchy–Schwarz and Σ φ_i''(0)/n ≤ 1;
+    - *lever* with ℓ the largest k of a unit step.
+    """
+    return LogisticBound.of_sums(*softmax_sums(risk, theta, whiten))
+
+
+def softmax_sums(
+    risk: SoftmaxRisk, theta: FloatArray, whiten: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Arguments of :meth:`LogisticBound.of_sums` around ``theta`` (p,), whitened (p, p)."""
+    parts = whiten.reshape(len(risk.own), risk.rows.shape[1], -1)
+    return _sums(np.stack([risk.rows @ part for part in parts]), risk.probabilities(theta))
+
+
+def _sums(
+    scores: FloatArray, probability: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Add up over rows, from scores (C − 1, n, p) and probabilities (C − 1, n).
+
+    Row i's score c changes by scores[c, i]·u for a whitened step u.
+    """
+    _, n, p = scores.shape
+    lever = np.asarray(_longest_lever(scores)) ** 2
+    if p > LARGEST_SPECTRUM:
+        return lever, *(np.empty(0),) * 3
+    q = p * (p + 1) // 2
+    second, fourth, third = np.zeros((q, q)), np.zeros((q, q)), np.zeros((q, p))
+    for low in range(0, n, _ROWS_AT_ONCE):
+        rows = slice(low, low + _ROWS_AT_ONCE)
+        variance, square, skewness = _forms(scores[:, rows], probability[:, rows])
+        second += variance @ square.T / n
+        fourth += square @ square.T / n
+        third += skewness / n
+    return lever, third, fourth, (second + second.T) / 2
+
+
+def _longest_lever(scores: FloatArray) -> float:
+    """Largest k over rows and unit steps: the longest difference of two of a row's scores."""
+    ends = [*scores, np.zeros_like(scores[0])]
+    longest = max(
+        float(np.einsum("ij,ij->i", one - other, one - other).max())
+        for k, one in enumerate(ends)
+        for other in ends[k + 1 :]
+    )
+    return math.sqrt(longest) * _SOFTMAX_ROUNDING
+
+
+def _forms(
+    scores: FloatArray, probability: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Coordinates (q, m) of φ_i'' and of K_i, and (q, p) of the sum of third derivatives."""
+    every = np.concatenate([np.zeros_like(scores[:1]), scores])
+    shares = np.concatenate([1 - probability.sum(axis=0, keepdims=True), probability])
+    mean = np.einsum("cm,cmp->mp", shares, every)
+    centre = every.mean(axis=0)
+    m, p = mean.shape
+    variance, square = np.zeros((2, p * (p + 1) // 2, m))
+    skewness = np.zeros((len(variance), p))
+    for one, share in zip(every, shares, strict=True):
+        weighted = share * outer_squares((one - mean).T)
+        variance += weighted
+        skewness += weighted @ (one - mean)
+        square += 2 * outer_squares((one - centre).T)
+    return variance, square, skewness
+
+
+Sums = tuple[FloatArray, ...]
+
+
+def _of_logistic(risk: LogisticRisk, theta: FloatArray, whiten: FloatArray) -> Sums:
+    return logistic_sums(risk.z @ whiten, expit(risk.z @ theta))
+
+
+SUMS: dict[type, Callable[[Any, FloatArray, FloatArray], Sums]] = {
+    LogisticRisk: _of_logistic,
+    SoftmaxRisk: softmax_sums,
+}
+"""Kinds of blocks' losses whose bound follows from a largest value and three means over rows."""
+
+
+def bound_of_blocks(risk: BlockRisk, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
+    """Bound of a loss in blocks around a model: one pass over the rows.
+
+    Parameters
+    ----------
+    risk : BlockRisk
+        Of a kind in ``SUMS``.
+    theta : ndarray of shape (p,)
+    whiten : ndarray of shape (p, p)
+
+    Examples
+    --------
+    >>> from rashomon_explorer.rows import row_blocks
+    >>> from rashomon_explorer.problem.lower_bounds.smooth import logistic_bound
+    >>> from rashomon_explorer.problem.losses import get_loss
+    >>> rows, targets = np.array([[0.5, 1.0], [-0.2, 1.0]]), np.array([1.0, -1.0])
+    >>> around, loss = (np.zeros(2), np.eye(2)), get_loss("logistic")
+    >>> one = bound_of_blocks(BlockRisk(row_blocks(rows, targets), loss, 2), *around)
+    >>> one.lever == logistic_bound(loss.empirical(rows, targets), *around).lever
+    True
+    """
+    square, *means = risk.table.reduce(_Totals(risk.of_block, theta, whiten), merge=_merged)
+    return LogisticBound.of_sums(square, *(part / risk.n for part in means))
+
+
+@dataclass(frozen=True, eq=False)
+class _Totals:
+    of_block: OfBlock
+    theta: FloatArray
+    whiten: FloatArray
+
+    def __call__(self, rows: FloatArray, targets: FloatArray) -> Sums:
+        risk = self.of_block(rows, targets)
+        square, *means = SUMS[type(risk)](risk, self.theta, self.whiten)
+        return square, *(len(rows) * part for part in means)
+
+
+def _merged(one: Sums, other: Sums) -> Sums:
+    means = (left + right for left, right in zip(one[1:], other[1:], strict=True))
+    return np.maximum(one[0], other[0]), *means

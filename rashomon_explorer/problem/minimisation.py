@@ -1,0 +1,373 @@
+"""Certified minima of a loss over its domain."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from rashomon_explorer._utils.arrays import FloatArray, is_foreign, namespace
+from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer._utils.threads import one_blas_thread
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.problem.domains.ball import Ball
+from rashomon_explorer.problem.domains.base import Domain
+from rashomon_explorer.problem.losses.base import EmpiricalLoss
+from rashomon_explorer.problem.losses.chunked import BlockRisk, is_kinked
+from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
+
+__all__ = [
+    "Minimum",
+    "Objective",
+    "minimise",
+]
+
+ROUNDING = 8 * float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True, repr=False)
+class Minimum(Shown):
+    """Best model, with a proof of how good it is.  Curator: computed from private rows.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (p,)
+        Model whose loss is within ``gap`` of the least.
+    value : float
+        Its loss.
+    gap : float
+        Duality gap, an upper bound of L(θ) − min L for convex L: max_{ϑ in C} ∇L(θ)·(θ − ϑ) for
+        smooth losses, L(θ) less a dual point's value for those with kinks.
+    multiplier : float
+        λ ≥ 0 of the ball: ∇L(θ) ≈ −λθ; 0 inside it, on other domains, and for losses with kinks.
+    slack : float
+        Upper bound of what the Lagrangian's minimum at θ leaves out, for points of the domain:
+        2R‖∇L(θ) + λθ‖ + ½λ(R² − ‖θ‖²) on the ball, the gap where there is no multiplier.
+    """
+
+    theta: FloatArray
+    value: float
+    gap: float
+    multiplier: float
+    slack: float
+
+    @property
+    def on_boundary(self) -> bool:
+        """Whether the ball holds the minimiser back."""
+        return self.multiplier > 0
+
+    def _title(self) -> str:
+        return f"Minimum, certified, of {len(self.theta)} parameters (curator)"
+
+    def _facts(self) -> list[Fact]:
+        where = "on the domain's edge, which binds" if self.on_boundary else "not held back"
+        return [
+            ("loss", f"{self.value:.6g}, at most {self.gap:.2g} above the least"),
+            ("length", f"{float(np.linalg.norm(self.theta)):.4g}, {where}"),
+        ]
+
+
+class Objective:
+    """Mean loss plus ½·ridge·‖θ‖², for K models at once.
+
+    Parameters
+    ----------
+    loss : EmpiricalLoss
+    ridge : float
+    """
+
+    def __init__(self, loss: EmpiricalLoss, ridge: float) -> None:
+        self.loss = loss
+        self.ridge = ridge
+        self.p = loss.p
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Objective (K,) of each column of ``theta`` (p, K)."""
+        value = self.loss.value(theta)
+        return value + self.ridge / 2 * _squares(theta) if self.ridge else value
+
+    def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Objective (K,) and gradient (p, K) of each column of ``theta`` (p, K), or of a stack."""
+        value, gradient = self.loss.value_and_gradient(theta)
+        if self.ridge == 0:
+            return value, gradient
+        return value + self.ridge / 2 * _squares(theta), gradient + self.ridge * theta
+
+    def hessian(self, theta: FloatArray) -> FloatArray:
+        """Hessian (p, p) at one model (p,)."""
+        return self.loss.hessian(theta) + self.ridge * np.eye(self.p)
+
+
+def _squares(theta: FloatArray) -> FloatArray:
+    """‖θ‖² of each column of ``theta`` (..., p, K), a NumPy array's or another library's."""
+    if is_foreign(theta):
+        squares: FloatArray = namespace(theta).sum(theta * theta, axis=-2)
+        return squares
+    return np.asarray(np.einsum("...ij,...ij->...j", theta, theta))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A model, its value and its gradient."""
+
+    theta: FloatArray
+    value: float
+    gradient: FloatArray
+
+    @classmethod
+    def of(cls, objective: Objective, theta: FloatArray) -> "Place":
+        """Evaluate one model (p,)."""
+        value, gradient = objective.value_and_gradient(theta[:, None])
+        return cls(theta, float(value[0]), gradient[:, 0])
+
+
+def step_towards(objective: Objective, place: Place, target: FloatArray) -> Place:
+    """Step towards ``target``, halved until the objective falls; the same place if it does not."""
+    move = target - place.theta
+    promise = float(place.gradient @ move)
+    step = 1.0
+    for _ in range(40):
+        new = Place.of(objective, target if step == 1.0 else place.theta + step * move)
+        # Near the minimum the decrease drowns in rounding: accept what does not visibly climb.
+        allowed = 1e-4 * step * promise + 4e-16 * max(1.0, math.fabs(place.value))
+        if new.value <= place.value + allowed:
+            return place if np.array_equal(new.theta, place.theta) else new
+        step /= 2
+    return place
+
+
+_LEAST_CURVATURE = 1e-100  # far from the subnormal numbers, whose few digits lose the root
+_ON_SPHERE = 1e-9
+_MOST_STEPS = 200
+
+
+def minimise_on_ball(
+    objective: Objective, domain: Ball, tolerance: float, start: FloatArray
+) -> Minimum:
+    """Best model found, perhaps with a gap above the tolerance.
+
+    Each step solves min over the ball of the second-order model by its secular equation and
+    searches back along the chord, which is feasible because the ball is convex.
+
+    ``tolerance`` is the duality gap after which steps that do not lower it end the search.
+    """
+    place = Place.of(objective, start)
+    best = _certify(place, domain.radius)
+    for _ in range(_MOST_STEPS):
+        hessian = objective.hessian(place.theta)
+        target = _model_minimiser(hessian, place.gradient, place.theta, domain.radius)
+        moved = step_towards(objective, place, target)
+        if moved is place:
+            break
+        place = moved
+        candidate = _certify(place, domain.radius)
+        if candidate.gap >= best.gap and best.gap <= tolerance:
+            break
+        best = min(best, candidate, key=lambda one: one.gap)
+    return best
+
+
+def _certify(place: Place, radius: float) -> Minimum:
+    theta, value, gradient = place.theta, place.value, place.gradient
+    norm = float(np.linalg.norm(theta))
+    length = radius * float(np.linalg.norm(gradient))
+    gap = max(0.0, float(gradient @ theta) + length) + ROUNDING * (length + abs(value))
+    multiplier = 0.0
+    if norm > radius * (1 - _ON_SPHERE):
+        multiplier = max(0.0, -float(gradient @ theta) / norm**2)
+    residual = float(np.linalg.norm(gradient + multiplier * theta))
+    slack = 2 * radius * residual + multiplier / 2 * max(0.0, radius**2 - norm**2)
+    return Minimum(theta, value, gap, multiplier, slack)
+
+
+def _model_minimiser(
+    hessian: FloatArray, gradient: FloatArray, theta: FloatArray, radius: float
+) -> FloatArray:
+    """Minimiser over the ball of the second-order model at ``theta``."""
+    eigenvalues, vectors = np.linalg.eigh(hessian)
+    # Where the loss is flat the model's minimum is far outside the ball, but must be finite.
+    pull_out = float(np.linalg.norm(gradient)) / radius
+    floor = max(1e-14 * float(eigenvalues[-1]), 1e-12 * pull_out, _LEAST_CURVATURE)
+    eigenvalues = np.maximum(eigenvalues, floor)
+    pull = eigenvalues * (vectors.T @ theta) - vectors.T @ gradient
+
+    def outside(multiplier: float) -> float:
+        return float(np.linalg.norm(pull / (eigenvalues + multiplier))) - radius
+
+    multiplier = 0.0
+    if outside(0.0) > 0:
+        # Without curvature the root is this very quotient, which rounding may leave outside.
+        high = float(np.linalg.norm(pull)) / radius * (1 + 1e-9)
+        multiplier = float(brentq(outside, 0.0, high, xtol=1e-300, rtol=1e-15, maxiter=500))
+    point = vectors @ (pull / (eigenvalues + multiplier))
+    norm = float(np.linalg.norm(point))
+    return point * (radius / norm) if multiplier > 0 or norm > radius else point
+
+
+_GENERAL_MOST_STEPS = 100
+_MOST_INNER = 20_000
+_LOOK_EVERY = 20  # a support function may cost as much as many projections
+_INNER_SHARE = 0.01
+
+
+def minimise_on(
+    objective: Objective, domain: Domain, tolerance: float, start: FloatArray
+) -> Minimum:
+    """Best model found, perhaps with a gap above the tolerance.
+
+    The certificate is the Frank–Wolfe gap max_{ϑ in C} ∇L(θ)·(θ − ϑ) = ∇L(θ)·θ + h(−∇L(θ)) with
+    the domain's support function h (Jaggi, ICML 2013): an upper bound of L(θ) − min L whatever
+    found θ.
+    """
+    place = Place.of(objective, start)
+    best = _general_certify(place, domain)
+    for _ in range(_GENERAL_MOST_STEPS):
+        if best.gap <= tolerance / 10:
+            break
+        goal = max(_INNER_SHARE * min(best.gap, 1.0), tolerance / 100)
+        target = _general_model_minimiser(objective.hessian(place.theta), place, domain, goal)
+        moved = step_towards(objective, place, target)
+        if moved is place:
+            break
+        place = moved
+        best = min(best, _general_certify(place, domain), key=lambda one: one.gap)
+    return best
+
+
+def _general_certify(place: Place, domain: Domain) -> Minimum:
+    support = float(domain.support(-place.gradient[:, None])[0])
+    size = domain.radius_bound * float(np.linalg.norm(place.gradient)) + abs(place.value)
+    gap = max(0.0, float(place.gradient @ place.theta) + support) + ROUNDING * size
+    return Minimum(place.theta, place.value, gap, multiplier=0.0, slack=gap)
+
+
+def _general_model_minimiser(
+    hessian: FloatArray, place: Place, domain: Domain, goal: float
+) -> FloatArray:
+    """Minimiser over the domain of the second-order model, to a gap of ``goal``.
+
+    Accelerated projected gradient, restarted when the momentum points uphill (O'Donoghue and
+    Candès, Found. Comput. Math. 2015).
+    """
+    constant = place.gradient - hessian @ place.theta
+    # Where the loss is flat a step is a hundred radii: further, projections lose their digits.
+    flat = 0.01 * float(np.linalg.norm(place.gradient)) / domain.radius_bound
+    step = 1 / max(float(np.linalg.eigvalsh(hessian)[-1]), flat, 1e-300)
+    smallest = float(np.finfo(float).eps) * domain.radius_bound / 2
+    theta = ahead = place.theta
+    momentum = 1.0
+    for k in range(_MOST_INNER):
+        slope = hessian @ ahead + constant
+        new = domain.project((ahead - step * slope)[:, None])[:, 0]
+        if (ahead - new) @ (new - theta) > 0:
+            ahead, momentum = theta, 1.0
+            continue
+        grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        ahead = new + (momentum - 1) / grown * (new - theta)
+        still = bool(np.abs(new - theta).max() <= smallest)
+        theta, momentum = new, grown
+        if k % _LOOK_EVERY == _LOOK_EVERY - 1 or still:
+            slope = hessian @ theta + constant
+            if still or slope @ theta + domain.support(-slope[:, None])[0] <= goal:
+                break
+    return theta
+
+
+_WIDEST = 0.5
+_NARROWER = 0.25
+_MOST_WIDTHS = 30
+
+
+def minimise_kinked(
+    loss: ClippedSlopeRisk | BlockRisk,
+    ridge: float,
+    domain: Domain,
+    tolerance: float,
+    start: FloatArray,
+) -> Minimum:
+    """Best model found, perhaps with a gap above the tolerance.
+
+    With f(a) = max_{low ≤ α ≤ high} αa, every α of [low, high]ⁿ gives the lower bound
+    mean(α_i·offset_i) + min_{ϑ in C} [g·ϑ + ½·ridge·‖ϑ‖²], g = Σ α_i·rows_i/n; the minimum over
+    C is −h(−g) with its support function h, or at the projection of −g/ridge. The smoothed
+    loss (Nesterov, Math. Program. 2005) has its minimum near, and its slopes are such an α; it
+    is solved for narrower and narrower parabolas until the two bounds meet.
+    """
+    best = certify(loss, ridge, domain, start, smoothing=_WIDEST)
+    smoothing, theta = _WIDEST, start
+    for _ in range(_MOST_WIDTHS):
+        if best.gap <= tolerance:
+            break
+        smooth = Objective(loss.smoothed(smoothing), ridge)
+        if isinstance(domain, Ball):
+            theta = minimise_on_ball(smooth, domain, tolerance / 4, theta).theta
+        else:
+            theta = minimise_on(smooth, domain, tolerance / 4, theta).theta
+        candidate = certify(loss, ridge, domain, theta, smoothing)
+        best = min(best, candidate, key=lambda one: one.gap)
+        smoothing *= _NARROWER
+    return best
+
+
+def certify(
+    loss: ClippedSlopeRisk | BlockRisk,
+    ridge: float,
+    domain: Domain,
+    theta: FloatArray,
+    smoothing: float,
+) -> Minimum:
+    """Minimum at ``theta`` (p,), proved by the slopes of the loss smoothed by so much."""
+    mean, offset, slope = loss.dual(theta, smoothing)
+    value = mean + ridge / 2 * float(theta @ theta)
+    lower = offset + _linear_minimum(slope, ridge, domain)
+    size = abs(value) + domain.radius_bound * float(np.linalg.norm(slope))
+    gap = max(0.0, value - lower) + ROUNDING * size
+    return Minimum(theta, value, gap, multiplier=0.0, slack=gap)
+
+
+def _linear_minimum(slope: FloatArray, ridge: float, domain: Domain) -> float:
+    """Minimum over the domain of slope·θ + ½·ridge·‖θ‖²."""
+    flat = -float(domain.support(-slope[:, None])[0])
+    if ridge == 0:
+        return flat
+    theta = domain.project(-slope[:, None] / ridge)[:, 0]
+    gradient = slope + ridge * theta
+    value = float(slope @ theta) + ridge / 2 * float(theta @ theta)
+    # The projection is right to rounding only: less its own gap it is a lower bound for sure.
+    gap = float(gradient @ theta) + float(domain.support(-gradient[:, None])[0])
+    return max(flat, value - max(gap, 0.0))
+
+
+def minimise(empirical: Objective, domain: Domain, tolerance: float) -> Minimum:
+    """Minimise on the domain, by the method that the loss and the domain allow.
+
+    Parameters
+    ----------
+    empirical : Objective
+        Convex objective with ``value_and_gradient`` of (p, K) blocks and ``hessian``.
+    domain : Domain
+    tolerance : float
+        Duality gap to reach; it is a public constant, because the price of a draw depends on it.
+
+    Raises
+    ------
+    SamplerError
+        If the gap cannot be certified.
+    """
+    with one_blas_thread():
+        best = _best(empirical, domain, tolerance)
+    if best.gap > tolerance:
+        raise SamplerError(
+            f"the minimum could not be certified to a duality gap of {tolerance:.2e}: add some "
+            "ridge or drop collinear columns"
+        )
+    return best
+
+
+def _best(empirical: Objective, domain: Domain, tolerance: float) -> Minimum:
+    loss, start = empirical.loss, np.zeros(empirical.p)
+    if is_kinked(loss):
+        return minimise_kinked(loss, empirical.ridge, domain, tolerance, start)
+    if isinstance(domain, Ball):
+        return minimise_on_ball(empirical, domain, tolerance, start)
+    return minimise_on(empirical, domain, tolerance, start)

@@ -1,0 +1,228 @@
+"""Thresholds of the Rashomon set: hard, smooth and Gaussian."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray, namespace
+from rashomon_explorer._utils.validation import check_count, check_positive
+from rashomon_explorer.exceptions import SamplerError
+
+__all__ = [
+    "THRESHOLDS",
+    "GaussianThreshold",
+    "HardThreshold",
+    "NoThreshold",
+    "SmoothThreshold",
+    "Threshold",
+    "get_threshold",
+]
+
+
+class Threshold(Protocol):
+    """Energy of a model by its loss above the edge of the Rashomon set.
+
+    Nondecreasing with slope at most 1 and 0 inside, so that a draw's price does not depend on
+    the shape (docs/theory.md §1).
+    """
+
+    @property
+    def name(self) -> str:
+        """Key in the registry."""
+        ...
+
+    def energy(self, beyond: FloatArray) -> FloatArray:
+        """Energy at losses ``beyond`` min L + ψ; same shape."""
+        ...
+
+    def slope(self, beyond: FloatArray) -> FloatArray:
+        """Differentiate the energy; same shape."""
+        ...
+
+
+@dataclass(frozen=True)
+class GaussianThreshold:
+    """E[max{L(θ + λξ), min L + ψ}] for a standard normal ξ, its gradient by Monte Carlo.
+
+    The smoothing of Theorem 3.2 and Lemma D.7 of Ganesh, Thakurta and Upadhyay (2023): within
+    ψ + Mpλ²/2 of the thresholded loss (own constant; the printed minimum is a maximum), so that
+    λ = √(ψ/(Mp)) moves it by 3ψ/2 at most. It looks at the loss outside the domain and therefore
+    needs one that is Lipschitz everywhere, without a ridge. :class:`SmoothThreshold` is exactly
+    uniform on the Rashomon set, needs no Monte Carlo and has a smaller sensitivity: this one is
+    here because the paper has it.
+
+    Parameters
+    ----------
+    scale : float, optional
+        λ; by default √(ψ/(Mp)).
+    n_samples : int, default=16
+        Points at which a step looks for each of its chains.
+
+    Raises
+    ------
+    ValueError
+        If a setting is out of range.
+
+    Examples
+    --------
+    >>> GaussianThreshold(scale=0.05)
+    GaussianThreshold(scale=0.05, n_samples=16, name='gaussian')
+    """
+
+    scale: float | None = None
+    n_samples: int = 16
+    name: str = "gaussian"
+
+    def __post_init__(self) -> None:
+        """Refuse a scale that smooths nothing, or a mean of nothing."""
+        if self.scale is not None:
+            check_positive(scale=self.scale)
+        check_count(n_samples=self.n_samples)
+
+    def energy(self, beyond: FloatArray) -> NoReturn:
+        """Refuse: it is no function of the loss at one model."""
+        raise SamplerError(_ONLY_CHAINS)
+
+    def slope(self, beyond: FloatArray) -> NoReturn:
+        """Refuse: it is no function of the loss at one model."""
+        raise SamplerError(_ONLY_CHAINS)
+
+
+_ONLY_CHAINS = (
+    "the Gaussian threshold has no closed form: draw from it with a LangevinSampler, or take "
+    'threshold="smooth"'
+)
+
+
+@dataclass(frozen=True)
+class HardThreshold:
+    """max(v, 0): the thresholded loss of Ganesh et al. (2023), with a kink at the edge.
+
+    Examples
+    --------
+    >>> HardThreshold().energy(np.array([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+
+    name: str = "hard"
+
+    def energy(self, beyond: FloatArray) -> FloatArray:
+        """max(v, 0)."""
+        return np.maximum(beyond, 0.0)
+
+    def slope(self, beyond: FloatArray) -> FloatArray:
+        """1 outside, 0 inside and on the edge."""
+        xp = namespace(beyond)
+        steps: FloatArray = xp.where(beyond > 0, xp.ones_like(beyond), xp.zeros_like(beyond))
+        return steps
+
+
+@dataclass(frozen=True)
+class NoThreshold:
+    """v itself: what the hard threshold is at ψ = 0, smooth wherever the loss is.
+
+    Examples
+    --------
+    >>> NoThreshold().energy(np.array([0.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+
+    name: str = "hard"
+
+    def energy(self, beyond: FloatArray) -> FloatArray:
+        """Return max(v, 0), which is v but for the numerical minimum's error."""
+        return np.maximum(beyond, 0.0)
+
+    def slope(self, beyond: FloatArray) -> FloatArray:
+        """1 everywhere: the minimum is not needed."""
+        ones: FloatArray = namespace(beyond).ones_like(beyond)
+        return ones
+
+
+@dataclass(frozen=True)
+class SmoothThreshold:
+    """0, then v²/(2s), then v − s/2 from v = s on: exactly uniform inside, and smooth.
+
+    Its excess over the hard threshold's bound is at most s/2 (own derivation, docs/theory.md §6),
+    and a gradient step needs no Monte Carlo, unlike the Gaussian convolution of Theorem 3.2 of
+    Ganesh et al. (2023).
+
+    Parameters
+    ----------
+    width : float
+        s > 0, in units of the loss.
+
+    Raises
+    ------
+    ValueError
+        If ``width`` is not a finite number above 0.
+
+    Examples
+    --------
+    >>> SmoothThreshold(width=1.0).energy(np.array([-1.0, 0.5, 2.0])).tolist()
+    [0.0, 0.125, 1.5]
+    """
+
+    width: float
+    name: str = "smooth"
+
+    def __post_init__(self) -> None:
+        """Refuse a width that smooths nothing."""
+        check_positive(width=self.width)
+
+    def energy(self, beyond: FloatArray) -> FloatArray:
+        """Value at losses beyond the edge."""
+        outside = np.maximum(beyond, 0.0)
+        inner = np.minimum(outside, self.width)
+        return inner**2 / (2 * self.width) + (outside - inner)
+
+    def slope(self, beyond: FloatArray) -> FloatArray:
+        """min(max(v, 0)/s, 1)."""
+        xp, share = namespace(beyond), beyond / self.width
+        if xp is np:
+            return np.clip(share, 0.0, 1.0)
+        slope: FloatArray = xp.minimum(xp.maximum(share, 0 * share), 1 + 0 * share)
+        return slope
+
+
+THRESHOLDS: dict[str, Callable[[float], Threshold]] = {
+    "gaussian": lambda psi: GaussianThreshold(),
+    "hard": lambda psi: HardThreshold(),
+    "smooth": lambda psi: SmoothThreshold(width=psi / 2),
+}
+
+
+def get_threshold(threshold: str | Threshold, psi: float) -> Threshold:
+    """Shape of that name for a Rashomon threshold ``psi``, or the shape itself.
+
+    Parameters
+    ----------
+    threshold : str or Threshold
+        A key of ``THRESHOLDS``; ``"smooth"`` is ψ/2 wide, ``"hard"`` at ψ = 0 no threshold.
+    psi : float
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or ``"smooth"`` is asked for with ψ = 0.
+
+    Examples
+    --------
+    >>> get_threshold("smooth", psi=0.02)
+    SmoothThreshold(width=0.01, name='smooth')
+    """
+    if isinstance(threshold, str) and threshold in THRESHOLDS:
+        threshold = THRESHOLDS[threshold](psi)
+    if isinstance(threshold, str) or not hasattr(threshold, "energy"):
+        raise ValueError(
+            f"threshold must be one of {sorted(THRESHOLDS)} or a Threshold, got {threshold!r}"
+        )
+    # At ψ = 0 nothing is thresholded: the slope is 1, and no record moves it.
+    return NoThreshold() if isinstance(threshold, HardThreshold) and psi == 0 else threshold
+
+
+def __dir__() -> list[str]:
+    """Names that are meant to be used."""
+    return list(__all__)

@@ -1,0 +1,549 @@
+"""What is reported of each kind of set."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import pandas as pd
+
+from rashomon_explorer._utils.formatting import hit_rate_text, rounded_down, rounded_up
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
+from rashomon_explorer.plots import GTU, Promise, plot_plan, plot_prices, promises
+from rashomon_explorer.plots.tables import plan_table, prices_table
+from rashomon_explorer.plots.text import number, percent, plural
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.report.blocks import Block, Facts, Plot, Table
+from rashomon_explorer.report.material import Bounds, Curator, Public, Release
+from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.sets import RashomonSet, ReleasedSet
+from rashomon_explorer.sets.models import DecisionTrees
+from rashomon_explorer.sets.models.fitted import class_codes
+from rashomon_explorer.trees import CountedTrees
+from rashomon_explorer.trees.reconstruction import counted_like, planned_class
+
+__all__ = [
+    "KINDS",
+    "Kind",
+    "Rows",
+    "kind_of",
+]
+
+Rows = list[tuple[str, str, str]]
+"""Names with values, and a remark on each."""
+
+
+class Kind(Protocol):
+    """A kind of models, told from public numbers alone."""
+
+    terms: ClassVar[tuple[str, ...]]
+    """Terms of the glossary that a release needs."""
+
+    caveats: ClassVar[Mapping[str, str]]
+    """What a reader may get wrong of such models; of common ones by the same name instead."""
+
+    no_certificates: ClassVar[str]
+    """Why there is no list of theorems on such draws; empty where there is one."""
+
+    no_other_ways: ClassVar[str]
+    """Why there is no list of other mechanisms; empty where there is one."""
+
+    arithmetic: ClassVar[str]
+    """What the guarantee says of rounding."""
+
+    def holds(self, models: Any) -> bool:
+        """Whether a set, the curator's or a release, is of this kind."""
+        ...
+
+    def columns(self, given: Release) -> list[Block]:
+        """List what is public of the data."""
+        ...
+
+    def rows(self, given: Curator) -> Rows:
+        """List what the curator knows of the rows that were drawn from."""
+        ...
+
+    def reference(self, given: Curator) -> Any:
+        """Draw models that are uniform on the set, where that is cheap and needed; else None."""
+        ...
+
+    def settings(self, given: Public, models: Any) -> Rows:
+        """Public settings of the draws."""
+        ...
+
+    def mechanism(self, models: Any) -> Rows:
+        """How the draws were made, and what one costs."""
+        ...
+
+    def promises(self, given: Public, models: Any) -> list[Block]:
+        """List what theorems promise of the draws."""
+        ...
+
+    def estimator(self, given: Public, models: Any, sampler: str) -> list[str]:
+        """Python lines that make such draws again."""
+        ...
+
+
+def declared(names: Sequence[str], bounds: Bounds) -> pd.DataFrame:
+    """List declared bounds of each feature, in its own units.
+
+    >>> declared(["age", "owns"], {"age": (18, 99)}).iloc[:, 0].to_dict()
+    {'age': '18 to 99', 'owns': '–'}
+    """
+    told = [
+        f"{number(bounds[name][0])} to {number(bounds[name][1])}" if name in bounds else "–"
+        for name in names
+    ]
+    index = pd.Index(names, name="feature")
+    return pd.DataFrame({"declared bounds, own units": told}, index=index)
+
+
+_ESTIMATORS = {
+    ("logistic", "classification"): "RashomonClassifier",
+    ("softmax", "classification"): "RashomonClassifier",
+    ("squared", "regression"): "RashomonRegressor",
+}
+
+
+class Linear:
+    """Draws with coefficients; see :class:`Kind`."""
+
+    terms: ClassVar[tuple[str, ...]] = (
+        "Rashomon set",
+        "Draw",
+        "(ε, δ)-DP",
+        "Bounded range",
+        "Trade-off",
+    )
+    caveats: ClassVar[Mapping[str, str]] = {}
+    no_certificates: ClassVar[str] = ""
+    no_other_ways: ClassVar[str] = ""
+    arithmetic: ClassVar[str] = (
+        "Proved for real numbers. Draws are rounded to a public grid; what floating point and "
+        "clocks leave unprotected is in docs/floating-point.md."
+    )
+
+    def holds(self, models: Any) -> bool:
+        """See :class:`Kind`."""
+        return isinstance(models, RashomonSet | ReleasedSet)
+
+    def columns(self, given: Release) -> list[Block]:
+        """Rows, features with their bounds, and how rows were shortened."""
+        models: Any = given.models
+        names = models.feature_names[:-1]
+        shortened = "declared, never learnt from rows"
+        facts = [
+            ("Rows", f"{models.plan.n:,}", "public: neighbouring data sets have as many"),
+            ("Features", f"{len(names):,}", "and an intercept"),
+            ("Rows are shortened to norm", number(models.row_norm), shortened),
+        ]
+        if models.task == "classification":
+            facts.append(("Classes", ", ".join(models.class_names), "public"))
+        else:
+            low, high = models.target_bounds
+            held = f"{number(low)} and {number(high)}"
+            facts.append(("Targets are held between", held, "declared"))
+        table = Table(declared(names, given.bounds), "Features and their declared bounds")
+        return [Facts(facts), table]
+
+    def rows(self, given: Curator) -> Rows:
+        """Rows of the plan, and how many were shortened."""
+        models: Any = given.models
+        drawn = "those that were drawn from; public"
+        norm = f"to the declared norm {number(models.row_norm)}"
+        return [
+            ("Rows of the plan", f"{models.plan.n:,}", drawn),
+            ("Rows shortened", percent(models.clipped_share), norm),
+        ]
+
+    def reference(self, given: Curator) -> Any:
+        """None: the draws inside tell the set's width, or nothing does."""
+        return None
+
+    def settings(self, given: Public, models: Any) -> Rows:
+        """Loss, threshold, temperature, domain."""
+        planned = models.plan
+        facts: Rows = [
+            ("Loss", planned.loss, f"{planned.p} parameters, {planned.n:,} rows"),
+            ("Threshold ψ asked for", number(planned.psi), "public"),
+            ("Rows are shortened to norm", number(models.row_norm), "declared"),
+        ]
+        if np.isfinite(planned.beta):
+            facts.insert(2, ("Inverse temperature β", number(planned.beta, 4), "public"))
+        if given.domain is not None and given.constants is not None:
+            facts.append(("Domain of models", str(given.domain), "declared"))
+            facts.append(("Ridge", number(given.constants.m), "declared"))
+        return facts
+
+    def mechanism(self, models: Any) -> Rows:
+        """Nothing beside the guarantee, whose theorem names it."""
+        return []
+
+    def promises(self, given: Public, models: Any) -> list[Block]:
+        """List what is proved of exact draws, and the hit rate against the price."""
+        planned = models.plan
+        if not planned.of_exact_draws:
+            return []
+        rows = promises(planned, given.constants)
+        frame = pd.DataFrame(
+            {"promised": [_bound(row) for row in rows], "theorem": [row.theorem for row in rows]},
+            index=pd.Index([row.name for row in rows], name="of exact draws"),
+        )
+        return [
+            Table(frame, "Promises, known before a row is read", f"{GTU}."),
+            Plot(
+                plot_plan(planned),
+                "Guaranteed hit rate over the price ε of as many draws, with the plan marked.",
+                Table(plan_table(planned), "Price and guaranteed hit rate"),
+            ),
+        ]
+
+    def estimator(self, given: Public, models: Any, sampler: str) -> list[str]:
+        """Write the estimator with its settings, where one made the draws."""
+        planned = models.plan
+        if math.isnan(planned.beta):
+            return ["# these models were made elsewhere: rashomon_set.from_… says how they came in"]
+        name = _ESTIMATORS.get((planned.loss.split("(")[0], models.task))
+        if name is None:
+            return [f"# draws by hand: rashomon_set.from_draws, loss {planned.loss!r}"]
+        settings: dict[str, Any] = {
+            "psi": planned.psi,
+            "epsilon": planned.epsilon,
+            "delta": planned.delta,
+            "n_draws": planned.n_draws,
+            "row_norm": models.row_norm,
+        }
+        if planned.sampler or sampler:
+            settings["sampler"] = planned.sampler or sampler
+        if isinstance(given.domain, Ball) and given.constants is not None:
+            settings |= {"radius": given.domain.radius, "ridge": given.constants.m}
+        elif planned.radius is not None:
+            settings |= {"radius": planned.radius, "ridge": planned.ridge}
+        if name == "RashomonRegressor":
+            settings["target_bounds"] = tuple(map(float, models.target_bounds))
+        written = [f"    {key}={_plain(value)!r}," for key, value in settings.items()]
+        return [
+            f"from rashomon_explorer import {name}",
+            "",
+            f"models = {name}(",
+            *written,
+            ").fit(X, y).rashomon_set_",
+        ]
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _bound(row: Promise) -> str:
+    """Write a bound, rounded to the side on which it is still true."""
+    if row.missing:
+        return row.missing
+    scale, unit = (100, " %") if row.is_share else (1, "")
+    if row.sense == "≤":
+        return f"≤ {rounded_up(scale * row.bound)}{unit}"
+    if row.is_share:
+        return f"≥ {hit_rate_text(row.bound).replace('%', ' %')}"
+    return f"≥ {rounded_down(row.bound)}"
+
+
+class Others:
+    """Fitted estimators, stored predictions; see :class:`Kind`."""
+
+    terms: ClassVar[tuple[str, ...]] = ("Rashomon set",)
+    caveats: ClassVar[Mapping[str, str]] = {}
+    no_certificates: ClassVar[str] = ""
+    no_other_ways: ClassVar[str] = ""
+    arithmetic: ClassVar[str] = "Proved for real numbers."
+
+    def holds(self, models: Any) -> bool:
+        """All that no kind before it holds."""
+        return True
+
+    def columns(self, given: Release) -> list[Block]:
+        """Nothing: such models are in no release."""
+        return []
+
+    def rows(self, given: Curator) -> Rows:
+        """Nothing."""
+        return []
+
+    def reference(self, given: Curator) -> Any:
+        """None: the draws inside tell the set's width, or nothing does."""
+        return None
+
+    def settings(self, given: Public, models: Any) -> Rows:
+        """Nothing: whoever made them knows."""
+        return []
+
+    def mechanism(self, models: Any) -> Rows:
+        """Nothing."""
+        return []
+
+    def promises(self, given: Public, models: Any) -> list[Block]:
+        """Nothing."""
+        return []
+
+    def estimator(self, given: Public, models: Any, sampler: str) -> list[str]:
+        """Say where to look."""
+        return ["# these models were made elsewhere: rashomon_set.from_… says how they came in"]
+
+
+_MOST_MEMORY = 2**29  # bytes that counting them may take for a report
+_SAME = 1e-9
+_LONG = 10**15
+_COUNTED = "draws of the exponential mechanism over all trees of the class, which are counted"
+_ELSEWHERE = "# these trees were made elsewhere: rashomon_set.from_… says how they came in"
+
+
+class Trees:
+    """Decision trees; see :class:`Kind`."""
+
+    terms: ClassVar[tuple[str, ...]] = (
+        "Rashomon set",
+        "Sparse tree",
+        "Draw of a tree",
+        "(ε, δ)-DP",
+        "Bounded range",
+        "Trade-off",
+    )
+    caveats: ClassVar[Mapping[str, str]] = {
+        "Within one class of models": (
+            "The set is that of the declared questions, of so many leaves and so deep, and of this "
+            "loss. Other thresholds or more leaves have other sets, and the best tree here may be "
+            "far from the best there is."
+        ),
+        "Where a tree's lines are drawn": (
+            "Thresholds were declared before the rows were read. That a tree asks whether age is "
+            "above 30 does not say that anything happens at 30."
+        ),
+        "No row need reach a leaf": (
+            "A leaf of a drawn tree may say something of which the data holds no row: such trees "
+            "belong to the class, or the class would tell of the rows."
+        ),
+    }
+    no_certificates: ClassVar[str] = (
+        "draws of trees have one certificate, the bounded range of a draw, and the guarantee above "
+        "is what follows from it"
+    )
+    no_other_ways: ClassVar[str] = (
+        "trees are counted and drawn exactly: there is no other way to weigh it against"
+    )
+    arithmetic: ClassVar[str] = (
+        "Weights of trees are whole numbers, and what rounding to them may tell is in the price. "
+        "What clocks leave unprotected is in docs/floating-point.md."
+    )
+
+    def holds(self, models: Any) -> bool:
+        """See :class:`Kind`."""
+        return isinstance(getattr(models, "models", None), DecisionTrees)
+
+    def columns(self, given: Release) -> list[Block]:
+        """Rows, columns, and what is asked of each."""
+        models, planned = given.models, _plan(given.models)
+        facts: Rows = []
+        if planned is not None:
+            same = "public: neighbouring data sets have as many"
+            facts.append(("Rows", f"{planned.n:,}", same))
+            asked = "declared before a row was read, never learnt from rows"
+            facts.append(("Yes-or-no questions", f"{len(planned.questions):,}", asked))
+        facts.append(("Classes", ", ".join(models.class_names), "public"))
+        return [Facts(facts), *_asked(models, planned, given)]
+
+    def rows(self, given: Curator) -> Rows:
+        """Rows of the plan."""
+        planned = _plan(given.models)
+        if planned is None:
+            return []
+        return [("Rows of the plan", f"{planned.n:,}", "those that were drawn from; public")]
+
+    def reference(self, given: Curator) -> Any:
+        """All trees of the class, counted; None where that takes much, or rows are others."""
+        models: Any = given.models
+        planned = _plan(models)
+        if planned is None or given.X is None or given.y is None:
+            return None
+        if isinstance(given.X, RowBlocks):  # counted(rows) is, and is handed to width_or_noise
+            return None
+        return _counted(models, planned, given)
+
+    def settings(self, given: Public, models: Any) -> Rows:
+        """Class, loss, thresholds, temperature."""
+        planned = _plan(models)
+        if planned is None:
+            return []
+        leaf = f" + {number(planned.leaf_penalty)} a leaf" if planned.leaf_penalty else ""
+        errors = "cost of errors, in that of the dearest on every row" if planned.costs else ""
+        facts: Rows = [
+            ("Trees that could be drawn", _size(planned), _class(planned)),
+            ("Loss", f"{errors or 'share of errors'}{leaf}", f"{planned.n:,} rows"),
+        ]
+        if planned.costs:
+            costs = "; ".join(", ".join(map(str, row)) for row in planned.costs)
+            facts.append(("Costs of errors", costs, "a row's label by what is said of it; public"))
+        return [
+            *facts,
+            ("Threshold ψ asked for", number(planned.psi), "public"),
+            ("Threshold of the law s", number(planned.law_psi), "public; trees below it are alike"),
+            ("Inverse temperature β", number(planned.beta, 4), "public"),
+        ]
+
+    def mechanism(self, models: Any) -> Rows:
+        """Exponential mechanism, its bounded range, and who a neighbour is."""
+        planned = _plan(models)
+        if planned is None:
+            return []
+        moves = f"one record moves the loss of every tree by 1/{planned.n:,} at most: 2β/n"
+        draws = plural(planned.n_draws, "independent draw")
+        return [
+            ("Mechanism", _COUNTED, "weights are rounded, and the rounding is in the price"),
+            ("One draw", f"bounded range η = {rounded_up(planned.eta)}", moves),
+            ("All draws", f"{draws}, composed", models.guarantee.theorem),
+            ("Adjacency", "one record is replaced", "the number of rows is public"),
+        ]
+
+    def promises(self, given: Public, models: Any) -> list[Block]:
+        """List what the number of trees promises, and the promise against the price."""
+        planned = _plan(models)
+        if planned is None:
+            return []
+        return [
+            Table(_promised(planned), "Promises, known before a row is read", _PROOFS),
+            Plot(
+                plot_prices(planned, (), clicked=False),
+                "What is promised of a draw over the price ε of as many draws.",
+                Table(prices_table(planned, ()), "Price and promise"),
+            ),
+        ]
+
+    def estimator(self, given: Public, models: Any, sampler: str) -> list[str]:
+        """Write the estimator with its settings, where one made the draws."""
+        planned = _plan(models)
+        if planned is None:
+            return [_ELSEWHERE]
+        settings: dict[str, Any] = {
+            "psi": planned.psi,
+            "epsilon": planned.epsilon,
+            "delta": planned.delta,
+            "n_draws": planned.n_draws,
+            "max_leaves": planned.most_leaves,
+            "max_depth": planned.max_depth,
+            "leaf_penalty": planned.leaf_penalty,
+            "hit_rate": planned.asked_hit_rate,
+            "classes": list(models.classes),
+        }
+        if planned.costs:
+            settings["costs"] = [list(row) for row in planned.costs]
+        lines = [f"    {name}={value!r}," for name, value in settings.items()]
+        return [
+            "from rashomon_explorer import RashomonTreeClassifier",
+            "",
+            "models = RashomonTreeClassifier(",
+            *lines,
+            *_thresholds(planned, models),
+            ").fit(X, y).rashomon_set_",
+        ]
+
+
+def _plan(models: Any) -> TreePlan | None:
+    found = getattr(models, "plan", None)
+    return found if isinstance(found, TreePlan) else None
+
+
+def _counted(models: Any, planned: TreePlan, given: Curator) -> CountedTrees | None:
+    """Count all trees of the plan's class; None where that takes much, or rows are others."""
+    if not planned.questions or not _are_these(models, planned, given):
+        return None
+    if planned_class(planned).memory(planned.n) > _MOST_MEMORY:
+        return None
+    return counted_like(models, given.X, given.y)
+
+
+def _are_these(models: Any, planned: TreePlan, given: Curator) -> bool:
+    """Whether the draws have on the rows of the report the losses that they were drawn by."""
+    if len(given.X) != planned.n:
+        return False
+    codes = class_codes(np.asarray(given.y), models.classes, "y")
+    costs = np.array(planned.costs) if planned.costs else 1 - np.eye(planned.n_labels)
+    errors = costs[codes, models.labels(given.X)].mean(axis=1) / costs.max()
+    found = errors + planned.leaf_penalty * models.complexity()
+    return bool(np.allclose(found, models.losses, rtol=0, atol=_SAME))
+
+
+def _cuts(planned: TreePlan) -> dict[str, list[float | None]]:
+    """Thresholds of each column that is asked about."""
+    cuts: dict[str, list[float | None]] = {}
+    for name, threshold in planned.questions:
+        cuts.setdefault(name, []).append(threshold)
+    return cuts
+
+
+def _asked(models: Any, planned: TreePlan | None, given: Public) -> list[Block]:
+    names = models.models.feature_names
+    frame = declared(names, given.bounds)
+    if planned is not None and planned.questions:
+        cuts = _cuts(planned)
+        frame.insert(0, "what may be asked", [_in_words(cuts.get(name)) for name in names])
+    return [Table(frame, "Columns and what trees may ask of them")] if len(names) else []
+
+
+def _in_words(cuts: list[float | None] | None) -> str:
+    if cuts is None:
+        return "nothing"
+    return ", ".join("whether it is 1" if cut is None else f"> {cut:g}" for cut in cuts)
+
+
+def _thresholds(planned: TreePlan, models: Any) -> list[str]:
+    """Thresholds as the estimator takes them; a schema's skip columns that no list can."""
+    cuts = _cuts(planned)
+    if not cuts or set(cuts) < set(models.models.feature_names):
+        return ["    # and schema=, the declaration of the table, which the questions follow from"]
+    told = {name: cut for name, cut in cuts.items() if cut != [None]}
+    return [f"    thresholds={told!r},"] if told else []
+
+
+def _size(planned: TreePlan) -> str:
+    if not planned.questions:
+        return f"e^{planned.log_size:.2f}"
+    size = planned_class(planned).size
+    return f"{size:,}" if size < _LONG else f"{float(size):.4g}"
+
+
+def _class(planned: TreePlan) -> str:
+    deep = "" if planned.max_depth is None else f", {plural(planned.max_depth, 'question')} deep"
+    return f"at most {planned.most_leaves} leaves{deep}, {planned.n_labels} labels; reads no row"
+
+
+def _promised(planned: TreePlan) -> pd.DataFrame:
+    rows = {
+        "excess loss on average": (
+            f"≤ {rounded_up(planned.excess_bound)}",
+            "s + log T/β, and what lies beyond the cap",
+        ),
+        "ε of one draw by itself": (
+            f"≤ {rounded_up(planned.eta)}",
+            "2β/n, and what rounding may tell",
+        ),
+    }
+    if has_hit_rate(planned):
+        hits = f"≥ {hit_rate_text(planned.hit_rate_bound).replace('%', ' %')}"
+        rows = {"within ψ": (hits, "1/(1 + (T − 1)·e^(−β(ψ − s)))"), **rows}
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=["promised", "by"])
+    return frame.rename_axis("of a draw")
+
+
+_PROOFS = "T is the number of trees of the class, s the threshold of the law: docs/theory.md §14."
+
+
+KINDS: tuple[Kind, ...] = (Linear(), Trees(), Others())
+"""The first that holds a set is its kind."""
+
+
+def kind_of(models: Any) -> Kind:
+    """Kind of a set, the curator's or a release.
+
+    >>> kind_of("anything else").terms
+    ('Rashomon set',)
+    """
+    return next(kind for kind in KINDS if kind.holds(models))

@@ -1,0 +1,376 @@
+"""Sections on the data, the set and its models."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import betaincinv
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.measures import draws_in_range, exact_coefficient_ranges
+from rashomon_explorer.mechanisms.samplers import traits_of
+from rashomon_explorer.plots import (
+    plot_bounds,
+    plot_coefficient_spread,
+    plot_coefficients,
+    plot_losses,
+    plot_ranges,
+    plot_released_coefficients,
+    plot_released_spread,
+    plot_rules,
+    plot_tree_use,
+    plot_trees,
+)
+from rashomon_explorer.plots.rules import rules_table
+from rashomon_explorer.plots.tables import (
+    coefficients_table,
+    excess_table,
+    losses_table,
+    spread_table,
+)
+from rashomon_explorer.plots.text import number, percent, plural
+from rashomon_explorer.plots.trees import tree_use_table
+from rashomon_explorer.report.blocks import Block, Code, Facts, Plot, Table, Words
+from rashomon_explorer.report.kinds import Rows, declared, kind_of
+from rashomon_explorer.report.material import AnySet, Curator, Release
+from rashomon_explorer.report.sections.document import Skip, need_linear
+from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedTrees
+from rashomon_explorer.sets.models import DecisionTrees
+
+
+def data_curator(given: Curator) -> list[Block]:
+    """Describe the rows the report was computed on."""
+    if given.X is None and given.y is None:
+        raise Skip("no rows were handed in: report(path, X, y)")
+    blocks: list[Block] = [Facts(_counts(given))]
+    if given.X is not None:
+        blocks.append(_columns(given))
+    if given.y is not None and given.models.task == "classification":
+        blocks.append(Table(_shares(pd.Series(given.y), "class"), "Classes"))
+    if given.groups is not None:
+        caption = f"Groups by {given.groups.name}"
+        blocks.append(Table(_shares(given.groups, str(given.groups.name)), caption))
+    return blocks
+
+
+def data_release(given: Release) -> list[Block]:
+    """List what is public of the data: its size, its columns and what was declared of them."""
+    return kind_of(given.models).columns(given)
+
+
+def _counts(given: Curator) -> list[tuple[str, str, str]]:
+    models = given.models
+    n_rows = len(given.y if given.y is not None else ()) if given.n_rows is None else given.n_rows
+    facts = [("Rows", f"{n_rows:,}", "those that were handed to the report")]
+    facts += kind_of(models).rows(given)
+    if given.y is not None and models.task == "regression":
+        told = f"mean {number(float(np.mean(given.y)))}, std {number(float(np.std(given.y)))}"
+        facts.append(("Target", told, ""))
+    return facts
+
+
+def _columns(given: Curator) -> Table:
+    if isinstance(given.X, RowBlocks):
+        return _columns_of_blocks(given, given.X)
+    frame = pd.DataFrame(given.X)
+    names = getattr(given.models, "feature_names", (*map(str, frame.columns), "intercept"))[:-1]
+    if len(names) == frame.shape[1]:
+        frame.columns = pd.Index(names)
+    table = declared([str(name) for name in frame.columns], given.bounds)
+    measured = frame.apply(pd.to_numeric, errors="coerce")
+    for name in ("min", "mean", "max"):
+        table[name] = getattr(measured, name)().to_numpy(dtype=float)
+    return Table(table, "Features, as the models take them")
+
+
+def _columns_of_blocks(given: Curator, rows: RowBlocks) -> Table:
+    """Find means, and least and largest values, of all blocks."""
+    least, sums, most = rows.reduce(_ends, merge=_wider)
+    known = getattr(given.models, "feature_names", ())[:-1]
+    names = known if len(known) == len(sums) else [f"x{j}" for j in range(len(sums))]
+    table = declared([str(name) for name in names], given.bounds)
+    table["min"], table["mean"], table["max"] = least, sums / rows.n, most
+    return Table(table, "Features, as the models take them")
+
+
+def _ends(rows: FloatArray, targets: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return rows.min(axis=0), rows.sum(axis=0), rows.max(axis=0)
+
+
+def _wider(one: Any, other: Any) -> Any:
+    sums = one[1] + other[1]
+    return np.minimum(one[0], other[0]), sums, np.maximum(one[2], other[2])
+
+
+def _shares(values: "pd.Series", name: str) -> pd.DataFrame:
+    counts = values.value_counts(dropna=False).sort_index()
+    shares = [percent(float(count) / len(values)) for count in counts]
+    index = pd.Index([str(value) for value in counts.index], name=name)
+    return pd.DataFrame({"rows": counts.to_numpy(), "share": shares}, index=index)
+
+
+_ALPHA = 0.05
+
+
+def the_set_curator(given: Curator) -> list[Block]:
+    """Show threshold, best loss and hit rate, and the losses of the draws."""
+    models = given.models
+    facts: Rows = [("Models", f"{models.n_draws:,}", _made_by(models))]
+    facts += _losses(models)
+    facts += kind_of(models).settings(given, models)
+    facts += [(f"Choice {place + 1}", step, "") for place, step in enumerate(models.steps)]
+    blocks: list[Block] = [Facts(facts)]
+    blocks += [Words(f"{note[0].upper()}{note[1:]}.", "note") for note in models.notes]
+    if isinstance(models, RashomonSet) and models.n_draws:
+        blocks.append(_losses_plot(models))
+        if models.as_drawn and models.plan.of_exact_draws:
+            blocks.append(_bounds_plot(models))
+    elif not isinstance(models, RashomonSet):
+        blocks.append(Words(_of_others(models), "note"))
+    return blocks
+
+
+def the_set_release(given: Release) -> list[Block]:
+    """List the public settings of the draws."""
+    models = given.models
+    facts: Rows = [
+        ("Models", f"{models.n_draws:,}", _planned(models)),
+        *kind_of(models).settings(given, models),
+        *((f"Choice {place + 1}", step, "") for place, step in enumerate(models.steps)),
+    ]
+    return [Facts(facts), Words(_UNKNOWN_INSIDE, "note")]
+
+
+def hit_rate_interval(hits: int, trials: int, alpha: float = _ALPHA) -> tuple[float, float]:
+    """Interval of Clopper and Pearson (1934) for a share of independent draws.
+
+    >>> [round(end, 4) for end in hit_rate_interval(0, 10)]  # 1 − 0.025^(1/10)
+    [0.0, 0.3085]
+    """
+    low = betaincinv(hits, trials - hits + 1, alpha / 2) if hits else 0.0
+    high = betaincinv(hits + 1, trials - hits, 1 - alpha / 2) if hits < trials else 1.0
+    return float(low), float(high)
+
+
+def _losses(models: AnySet) -> Rows:
+    facts: Rows = [("Threshold ψ", number(models.psi), "in units of the loss")]
+    if not np.isfinite(models.least):
+        return [*facts, ("Losses", "not known", "so that nothing is said of which lie in the set")]
+    gap = getattr(getattr(models, "minimum", None), "gap", None)
+    known = "of any model that the source has" if gap is None else f"certified to {gap:.1g}"
+    facts.append(("Least loss", number(models.least, 6), known))
+    if models.n_draws:
+        facts.append(("Models within ψ", percent(models.hit_rate), _interval(models)))
+    return facts
+
+
+def _interval(models: AnySet) -> str:
+    if not traits_of(models.sampler).independent or not models.as_drawn:
+        return "of these models; no interval is proved, for they are no independent sample"
+    hits = round(models.hit_rate * models.n_draws)
+    low, high = hit_rate_interval(hits, models.n_draws)
+    ends = f"{100 * low:.1f} % to {100 * high:.1f} %"
+    return f"{hits} of {models.n_draws}; 95 % interval of Clopper and Pearson: {ends}"
+
+
+def _made_by(models: AnySet) -> str:
+    if isinstance(models, RashomonSet):
+        return f"drawn by the sampler “{models.sampler}”"
+    if models.independent:
+        return f"independent draws: {models.models.kind}"
+    return f"made elsewhere: {models.sampler}"
+
+
+def _planned(models: Any) -> str:
+    found = getattr(models, "plan", None)
+    return "" if found is None else f"of {plural(found.n_draws, 'planned draw')}"
+
+
+def _of_others(models: PredictorSet) -> str:
+    if models.complete:
+        return _COMPLETE
+    return _DRAWN if models.independent else _OTHERS
+
+
+def _losses_plot(models: RashomonSet) -> Plot:
+    inside = round(models.hit_rate * models.n_draws)
+    return Plot(
+        plot_losses(models),
+        f"Histogram of the excess losses of {models.n_draws} draws; {inside} lie within ψ = "
+        f"{number(models.psi)}.",
+        Table(losses_table(models), "Losses of the draws"),
+    )
+
+
+def _bounds_plot(models: RashomonSet) -> Plot:
+    return Plot(
+        plot_bounds(models),
+        "Share of the draws with at most each excess loss, beside the share that was promised "
+        "before any row was read.",
+        Table(excess_table(models), "Promised and found shares of draws"),
+    )
+
+
+_OTHERS = (
+    "These models were not drawn here: nothing says that they fill the set, and models better "
+    "than the best of them may exist. Extremes over them are lower bounds of the set's."
+)
+_DRAWN = (
+    "These models are independent draws of one law on all models of the class: shares over them "
+    "have intervals, and extremes over them are lower bounds of the set's."
+)
+_COMPLETE = (
+    "These models were enumerated, all of the source's class within ψ: what is measured over them "
+    "is exact of this set, on these rows."
+)
+_UNKNOWN_INSIDE = (
+    "Which of the released draws lie in the Rashomon set is known to the curator alone: it is read "
+    "off the private rows. At least the share promised below does, in expectation."
+)
+
+
+_SPREAD = "Range, middle 90 % and median of every coefficient over the draws"
+_CLOUD = "Scatter plot of the two coefficients that vary most; each dot is a draw."
+
+
+def coefficients_curator(given: Curator) -> list[Block]:
+    """Show coefficients of all draws, and of those inside ψ within their exact ranges."""
+    models = need_linear(given)
+    blocks: list[Block] = [
+        Words(
+            "Ranges over the draws inside the Rashomon set; in the scatter plot those outside are "
+            "diamonds. A coefficient is per unit of the scaled feature."
+        ),
+        _spread(models),
+        Plot(
+            plot_coefficients(models),
+            f"{_CLOUD} The best model is marked by a cross.",
+            Table(coefficients_table(models), "Coefficients of each draw"),
+        ),
+    ]
+    return [_exact(given, models), *blocks] if given.problem is not None else blocks
+
+
+def coefficients_release(given: Release) -> list[Block]:
+    """Show coefficients of released draws."""
+    models: Any = given.models
+    if not models.n_draws:
+        raise Skip("the release holds no models")
+    return [
+        Plot(
+            plot_released_spread(models),
+            f"{_SPREAD}, inside the set or not.",
+            Table(spread_table(models), "Coefficients over all draws"),
+        ),
+        Plot(
+            plot_released_coefficients(models),
+            _CLOUD,
+            Table(coefficients_table(models), "Coefficients of each draw"),
+        ),
+    ]
+
+
+def _spread(models: RashomonSet) -> Block:
+    if not models.hit_rate:
+        return Words(f"None of {models.n_draws} draws lies inside, so that none spans a range.")
+    return Plot(
+        plot_coefficient_spread(models),
+        f"{_SPREAD} inside. The best model is marked by a cross.",
+        Table(spread_table(models), "Coefficients over the draws inside"),
+    )
+
+
+def _exact(given: Curator, models: RashomonSet) -> Block:
+    names = models.feature_names[:-1]
+    exact = exact_coefficient_ranges(
+        given.problem,  # type: ignore[arg-type]  # asked for only where there is one
+        models.psi,
+        feature_names=names,
+    )
+    if not models.hit_rate:
+        return Table(exact, "Exact ranges of the coefficients; no draw lies in the set")
+    table = draws_in_range(models, exact)
+    return Plot(
+        plot_ranges(models, exact),
+        "Exact range of every coefficient over the whole Rashomon set, with the part that draws "
+        "inside it reached.",
+        Table(table, "Exact ranges, the draws inside them, and the share they miss"),
+    )
+
+
+_MOST_WRITTEN = 12
+_SIZES = "Leaves of each tree, and the first question that it asks"
+
+
+def are_trees(models: Any) -> bool:
+    """Whether a set, the curator's or a release, is of decision trees."""
+    return isinstance(getattr(models, "models", None), DecisionTrees)
+
+
+def no_trees(models: Any) -> bool:
+    """Whether it is of anything else."""
+    return not are_trees(models)
+
+
+def trees_curator(given: Curator) -> list[Block]:
+    """Show trees with their losses."""
+    models: Any = given.models
+    return _shown(models, pd.Series(models.losses, name="loss"))
+
+
+def trees_release(given: Release) -> list[Block]:
+    """Show released trees: what follows is computed from them alone."""
+    models: Any = given.models
+    told = "What follows is read off these trees alone; no row was read for it."
+    return [Words(told, "note"), *_shown(models, None)]
+
+
+def _shown(models: PredictorSet | ReleasedTrees, losses: "pd.Series[float] | None") -> list[Block]:
+    if not models.n_draws:
+        raise Skip("the set holds no trees")
+    return [
+        Plot(
+            plot_trees(models),
+            "Some of the trees beside each other; yes leads to the left, no to the right.",
+            Table(_sizes(models, losses), _SIZES),
+        ),
+        Plot(
+            plot_tree_use(models),
+            "Share of the trees that ask each question, the part that asks it first darker.",
+            Table(tree_use_table(models), "How many trees ask each question", _INTERVALS),
+        ),
+        Plot(
+            plot_rules(models),
+            "Rules of all trees as rings: the first question inside, the next around it.",
+            Table(rules_table(models), "Rules: questions from the root to a leaf"),
+        ),
+        *_written(models),
+    ]
+
+
+def _sizes(models: Any, losses: "pd.Series[float] | None") -> pd.DataFrame:
+    firsts = [models.text(draw).splitlines()[0] for draw in range(models.n_draws)]
+    table = pd.DataFrame({"leaves": models.complexity(), "first line": firsts})
+    if losses is not None and losses.notna().all():
+        table["loss"] = losses.to_numpy()
+    return table.rename_axis("tree")
+
+
+def _written(models: Any) -> list[Block]:
+    """Write different trees for people, the most frequent first."""
+    texts = pd.Series([models.text(draw) for draw in range(models.n_draws)])
+    counts = texts.value_counts(sort=True)
+    lines: list[str] = []
+    for text, count in counts.iloc[:_MOST_WRITTEN].items():
+        draws = ", ".join(map(str, texts.index[texts == text][:8]))
+        lines += [f"# {plural(int(count), 'draw')}: {draws}", *str(text).splitlines(), ""]
+    many = f"{plural(len(counts), 'different tree')} among {plural(models.n_draws, 'draw')}"
+    cut = f"; {_MOST_WRITTEN} of them" if len(counts) > _MOST_WRITTEN else ""
+    return [Words(f"{many}{cut}, in words:"), Code(lines)]
+
+
+_INTERVALS = (
+    "Intervals, where there are any, are of Clopper and Pearson (95 %) for the law that the trees "
+    "were drawn from: not for the set of good trees."
+)

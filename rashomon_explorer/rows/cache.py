@@ -1,0 +1,99 @@
+"""Blocks that are ready are kept in memory as far as there is room: they need not be made again."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.rows.chunked import RowBlocks
+from rashomon_explorer.rows.memory_budget import room
+from rashomon_explorer.rows.source import Piece, RowSource, as_it_is
+from rashomon_explorer.rows.workers import Threads
+
+KEPT_BYTES = 2**29
+"""Memory that the first blocks of a table may take: half a gigabyte."""
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    """The blocks of a table, the first ones from memory and the others made as before.
+
+    Parameters
+    ----------
+    table : RowBlocks
+    first : list
+        Rows and targets of its first blocks; none any more when memory was needed elsewhere.
+    columns : int
+        Of the rows that are made.
+    """
+
+    table: RowBlocks
+    first: list[tuple[FloatArray, FloatArray]]
+    columns: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.table.n, self.columns
+
+    @property
+    def names(self) -> Sequence[str] | None:
+        """No names: the columns are encoded ones."""
+        return None
+
+    @property
+    def reread(self) -> bool:
+        """What is read again, the table checks itself."""
+        return False
+
+    @property
+    def labelled(self) -> bool:
+        """As the table's source."""
+        return self.table.source.labelled
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """Whole blocks."""
+        size = self.table.rows
+        first, last = low // size, -(-high // size)
+        held = self.first[first:last]
+        yield from held
+        if last > first + len(held):
+            yield from self.table.blocks(first + len(held), last)
+
+    def give_way(self) -> None:
+        """Keep no block any more."""
+        self.first.clear()
+
+    def place(self, row: int) -> str:
+        """Where a row is in the table's own source."""
+        return self.table.source.place(row)
+
+    def only(self, column: str) -> RowSource:
+        """As of the table's own source."""
+        return self.table.source.only(column)
+
+
+def kept(table: RowBlocks, most: float | None = None) -> RowBlocks:
+    """Return the same table, with as many of its first blocks in memory as ``most`` bytes hold.
+
+    By default :data:`KEPT_BYTES`, or a quarter of what this process's limits leave. Only where
+    threads of this process do the work: other processes read for themselves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rashomon_explorer.rows import row_blocks
+    >>> table = kept(row_blocks(np.eye(2), np.zeros(2)))
+    >>> len(table.source.first), table.reduce(lambda rows, targets: (rows.sum(axis=0),))
+    (1, (array([1., 1.]),))
+    """
+    if not isinstance(table.workers, Threads):
+        return table
+    first: list[tuple[FloatArray, FloatArray]] = []
+    columns, left = 0, min(KEPT_BYTES, room() / 4) if most is None else most
+    for rows, targets in table.blocks():
+        columns, left = rows.shape[1], left - rows.nbytes - targets.nbytes
+        if left < 0:
+            break
+        first.append((rows, targets))
+    source = KeptRows(table, first, columns)
+    return RowBlocks(source, (as_it_is,), table.workers, table.rows, table.seen)

@@ -1,0 +1,333 @@
+"""Rows in blocks of one size, and sums over them that are the same wherever they are made."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+
+from numpy.typing import ArrayLike
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.threads import one_blas_thread
+from rashomon_explorer._utils.validation import check_count
+from rashomon_explorer.exceptions import MemoryLimitError
+from rashomon_explorer.rows.memory_budget import (
+    block_needs,
+    check_room,
+    ran_out,
+    room,
+    threads_within,
+)
+from rashomon_explorer.rows.reduction import (
+    How,
+    Merge,
+    Seen,
+    Step,
+    Tree,
+    added,
+    blocks_of,
+    branch_sum,
+    branches,
+    glued,
+    look,
+)
+from rashomon_explorer.rows.source import Piece, RowSource, as_it_is, named
+from rashomon_explorer.rows.workers import Threads, Workers
+from rashomon_explorer.rows.wrappers import Beside, Picked
+
+BLOCK_ROWS = 2**14
+"""Rows of every block but the last, whatever pieces the source has: a few megabytes."""
+
+Reduction = Callable[[FloatArray, FloatArray], Any]
+"""What a block's rows (m, d) and targets (m,) come to."""
+
+
+@dataclass(frozen=True)
+class RowBlocks:
+    """Rows and targets that are read block by block and never held whole.
+
+    Blocks have a fixed size and order, and are added up along a fixed binary tree, each on one
+    thread: a sum has the same digits from an array, a folder of files or a cluster, with one
+    worker or eight.
+
+    Parameters
+    ----------
+    source : RowSource
+    steps : tuple of callables
+        What is done to each block's rows, in order; the last must give numbers.
+    workers : Workers
+        By default threads of this process.
+    rows : int
+        Rows in a block.
+    seen : Seen, optional
+        What the blocks were when they were looked at: a block that has changed since is an error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rashomon_explorer.rows.source import ArrayRows
+    >>> table = RowBlocks(ArrayRows(np.ones((5, 2)), np.arange(5.0)), rows=2)
+    >>> [targets.tolist() for _, targets in table.blocks()]
+    [[0.0, 1.0], [2.0, 3.0], [4.0]]
+    >>> table.reduce(lambda rows, targets: (targets @ rows,))
+    (array([10., 10.]),)
+    """
+
+    source: RowSource
+    steps: tuple[Step, ...] = ()
+    workers: Workers = field(default_factory=Threads)
+    rows: int = BLOCK_ROWS
+    seen: Seen | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of rows; public."""
+        return self.source.shape[0]
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the number of rows is known; otherwise finding it computes Dask's partitions."""
+        return bool(getattr(self.source, "is_counted", True))
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return -(-self.n // self.rows)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What a guarantee assumes of the source and of the way to the workers."""
+        steady = (
+            "the rows were the same in every pass, as far as a checksum of each block tells"
+            if self.source.reread
+            else ""
+        )
+        return tuple(said for said in (steady, self.workers.assumed) if said)
+
+    def then(self, *steps: Step) -> "RowBlocks":
+        """Return the table whose rows are these, taken further.
+
+        Parameters
+        ----------
+        *steps : callable
+            Picklable, for other processes.
+        """
+        return replace(self, steps=(*self.steps, *steps), seen=None)
+
+    def through(self, encoder: Any) -> "RowBlocks":
+        """Return the table as a fitted encoder makes it, such as ``clf.encoder_``.
+
+        Parameters
+        ----------
+        encoder : TableEncoder, or another fitted transformer of scikit-learn
+            It must map each row by itself.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rashomon_explorer.rows import row_blocks
+        >>> from sklearn.preprocessing import FunctionTransformer
+        >>> table = row_blocks(np.eye(2), np.zeros(2)).through(FunctionTransformer(np.negative))
+        >>> next(table.blocks())[0].tolist()
+        [[-1.0, -0.0], [-0.0, -1.0]]
+        """
+        # Here and not at the top: a schema's encoder is one of scikit-learn's, slow to import.
+        from rashomon_explorer.rows.steps import step_of
+
+        return self.then(step_of(encoder, self.source.names))
+
+    def beside(self, **columns: ArrayLike) -> "RowBlocks":
+        """Return the table with other columns in the place of its targets.
+
+        Parameters
+        ----------
+        **columns : array-like of shape (n,) or (n, k)
+            Of numbers. A block's targets are then an array of shape (m,) with a field each.
+
+        Raises
+        ------
+        ValueError
+            If a column has not an entry a row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rashomon_explorer.rows import row_blocks
+        >>> table = row_blocks(np.eye(2), np.zeros(2)).beside(group=[0, 1])
+        >>> next(table.blocks())[1]["group"].tolist()
+        [0, 1]
+        """
+        return replace(self, source=Beside.of(self.source, columns), seen=None)
+
+    def sample(self, most: int, seed: int = 0) -> "RowBlocks":
+        """Return some of the rows, picked by their places alone: each is as likely as another.
+
+        Parameters
+        ----------
+        most : int
+            How many, or all if there are fewer.
+        seed : int, default=0
+            The same seed picks the same rows of a table of this size.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rashomon_explorer.rows import row_blocks
+        >>> rows, _ = row_blocks(np.arange(100.0)[:, None], np.zeros(100)).sample(3).held()
+        >>> rows.ravel().tolist() == sorted(set(rows.ravel().tolist())), len(rows)
+        (True, 3)
+        """
+        check_count(most=most)
+        return replace(self, source=Picked.of(self.source, most, seed), seen=None)
+
+    def held(self) -> Piece:
+        """Rows and targets as they are in the source, held whole: for tables that fit.
+
+        Returns
+        -------
+        DataFrame or ndarray of shape (n, d), ndarray of shape (n,)
+            A DataFrame where columns have names.
+        """
+        parts = replace(self, steps=(as_it_is,), seen=None).reduce(_one, merge=_joined)
+        rows, targets = glued(list(parts))
+        return named(rows, self.source.names), targets
+
+    def __array__(self, *given: Any, **options: Any) -> NoReturn:
+        """Refuse to be held, where an array is asked for.
+
+        Raises
+        ------
+        TypeError
+            With the way out.
+        """
+        raise TypeError(
+            "rows in blocks are never held whole, and this needs an array: take a fixed random "
+            "sample, X, y = rows.sample(5_000).held(), and name it as one"
+        )
+
+    def blocks(
+        self, first: int = 0, last: int | None = None
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Rows (m, d) and targets (m,) of each block, in order, read here.
+
+        Parameters
+        ----------
+        first, last : int
+            From which block on, and before which to end; by default all.
+
+        Raises
+        ------
+        DataError
+            If a row cannot be used; the message says where it is.
+        RowsChangedError
+            If a block is not what it was when it was looked at.
+        MemoryLimitError
+            If memory does not suffice.
+        """
+        self.check_room()
+        span = first, self.n_blocks if last is None else last
+        made = blocks_of(self.source, self._how, span)
+        while (block := self._in_words(lambda: next(made, None))) is not None:
+            yield block[1:]
+
+    def reduce(self, function: Reduction, merge: Merge = added) -> Any:
+        """Find what all blocks come to, joined along a tree that their number alone decides.
+
+        Parameters
+        ----------
+        function : callable
+            Takes rows (m, d) and targets (m,) of a block, which it must not keep; picklable, for
+            other processes. By default it returns a tuple of arrays, always of the same shapes.
+        merge : callable, optional
+            Joins two neighbours, the earlier one first; by default arrays are added up.
+
+        Raises
+        ------
+        DataError, RowsChangedError
+            As :meth:`blocks`.
+        ClusterError
+            If workers were lost.
+        MemoryLimitError
+            If memory does not suffice, for one thread and with nothing kept ready.
+        """
+        if not isinstance(self.workers, Threads):
+            return self._reduced(self.workers, function, merge)
+        self._give_way(room() < self._needs())
+        self.check_room()
+        least = Threads(threads_within(self.workers.count, self._needs()))
+        try:
+            return self._reduced(least, function, merge)
+        except MemoryLimitError:
+            raise
+        except MemoryError:
+            pass  # the next try is made when what this one held is gone with its error
+        self._give_way(True)
+        return self._in_words(lambda: self._reduced(Threads(1), function, merge))
+
+    def looked_at(self) -> "RowBlocks":
+        """Return the same table, with what its blocks are now; reads every row once."""
+        return replace(self, seen=Seen(self.reduce(look, merge=_joined)))
+
+    def check_room(self, columns: int | None = None, more: int = 0) -> None:
+        """Refuse these rows if this process's limits leave no room for one thread's work on them.
+
+        Looks at shapes alone; where others do the work, at nothing.
+
+        Parameters
+        ----------
+        columns : int, optional
+            Of the rows that the steps make, where they are more than the source's.
+        more : int, default=0
+            Bytes that are needed beside it.
+
+        Raises
+        ------
+        MemoryLimitError
+            With what would suffice.
+        """
+        if isinstance(self.workers, Threads):
+            check_room(self._needs(columns) + more, self._work)
+
+    def _give_way(self, needed: bool) -> None:
+        if needed and hasattr(self.source, "give_way"):  # what was kept ready can be made again
+            self.source.give_way()
+
+    def _needs(self, columns: int | None = None) -> int:
+        made = max(self.source.shape[1], columns or 0)
+        return block_needs(min(self.rows, self.n), made)
+
+    @property
+    def _work(self) -> str:
+        return f"work on blocks of {min(self.rows, self.n):,} rows of {self.n:,}"
+
+    def _in_words(self, work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except MemoryLimitError:
+            raise
+        except MemoryError:
+            pass  # outside of the handler nothing is chained: what failed may depend on rows
+        raise ran_out(self._needs(), self._work)
+
+    def _reduced(self, workers: Workers, function: Reduction, merge: Merge) -> Any:
+        # One thread reads on where it is; a row group that is cut would be read from its start.
+        alone = isinstance(workers, Threads) and workers.count == 1
+        spans = [(0, self.n_blocks)] if alone else list(branches(self.n_blocks, workers.count))
+        tree, what = Tree(merge), (self._how, function, merge)
+        with one_blas_thread():  # how BLAS rounds depends on its threads
+            for nodes in workers.run(branch_sum, self.source, what, spans):
+                for level, value in nodes:
+                    tree.push(level, value)
+        return tree.total()
+
+    @property
+    def _how(self) -> How:
+        held = self.seen if self.source.reread else None
+        return How(self.steps, self.rows, self.n, held)
+
+
+def _one(rows: Any, targets: Any) -> tuple[Piece, ...]:
+    return ((rows, targets),)
+
+
+def _joined(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
+    return one + other

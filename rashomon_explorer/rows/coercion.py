@@ -1,0 +1,167 @@
+"""One door to rows in blocks, whatever they are in."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rashomon_explorer._utils.containers import (
+    as_pandas,
+    check_readable,
+    column_labels,
+    is_frame,
+    select_column,
+    select_columns,
+)
+from rashomon_explorer.rows.chunked import RowBlocks
+from rashomon_explorer.rows.dask import DaskRows, is_dask
+from rashomon_explorer.rows.parquet import ParquetRows
+from rashomon_explorer.rows.source import ArrayRows, RowSource, check_column
+from rashomon_explorer.rows.workers import workers_of
+
+
+def row_blocks(
+    X: Any,
+    y: Any = None,
+    *,
+    target: str | None = None,
+    columns: Sequence[str] | None = None,
+    labelled: bool = True,
+    n_jobs: int | None = None,
+    executor: Any = None,
+    lengths: Sequence[int] | bool | None = None,
+) -> RowBlocks:
+    """Rows that an estimator fits block by block, without holding them.
+
+    Parameters
+    ----------
+    X : array-like, numpy.memmap, DataFrame, Dask array or DataFrame, str or path
+        A path is that of a Parquet file, or of a folder of them, in the order of their names.
+    y : array-like of shape (n,), optional
+        Targets; of a Dask collection one in the same partitions. Left out for Parquet.
+    target : str, optional
+        Column of the targets in Parquet files, or in a DataFrame without y.
+    columns : sequence of str, optional
+        Features; by default every column but the target.
+    labelled : bool, default=True
+        False for rows without targets, to predict them and to measure models on them.
+    n_jobs : int, optional
+        Work on blocks through joblib, and so wherever ``joblib.parallel_config`` says; by default
+        on threads of this process.
+    executor : concurrent.futures.Executor or dask.distributed.Client, optional
+        Where to work on blocks instead. Sums have the same digits everywhere.
+    lengths : sequence of int or True, optional
+        Rows of each partition of a Dask DataFrame. True computes the partitions now to count
+        their rows. By default Parquet footers say it, or the partitions are counted at first use;
+        a fit with a ledger refuses uncounted partitions, for it reads nothing before the charge.
+
+    Returns
+    -------
+    RowBlocks
+        To give to ``fit`` in the place of X, without y. No value is read yet; of Parquet files
+        the footers are.
+
+    Raises
+    ------
+    DataError
+        If files lack, columns lack, or shapes do not agree.
+    TypeError
+        If targets are given twice or not at all.
+
+    Examples
+    --------
+    >>> table = row_blocks(np.eye(3), np.array([1, 0, 1]))
+    >>> table.source.shape, table.n_blocks
+    ((3, 3), 1)
+    """
+    given = (y is not None) + (target is not None)
+    if labelled and given != 1:
+        raise TypeError(
+            "targets must be given once: as y, or by the name of their column, target=. Rows "
+            "without any are row_blocks(X, labelled=False)"
+        )
+    if not labelled and given:
+        raise TypeError("labelled=False is for rows without targets, and some were given")
+    if lengths is not None and not is_dask(X):
+        raise TypeError(f"lengths are those of a Dask collection's partitions, got {type(X)}")
+    source = _source(X, y, target, columns, lengths)
+    return RowBlocks(source, workers=workers_of(n_jobs, executor))
+
+
+def _source(
+    X: Any,
+    y: Any,
+    target: str | None,
+    columns: Sequence[str] | None,
+    lengths: Sequence[int] | bool | None,
+) -> RowSource:
+    if isinstance(X, str | os.PathLike):
+        if y is not None:
+            raise TypeError("a Parquet file holds its targets: say target= their column")
+        return ParquetRows.of(Path(X), target, columns)
+    if isinstance(X, list | tuple) and X and isinstance(X[0], str | os.PathLike):
+        raise TypeError("X is a list of paths: give one Parquet file, or the folder that has them")
+    if not is_dask(X):
+        check_readable("X", X)
+    if target is not None or columns is not None:
+        X, y = _chosen(X, y, target, columns)
+    if is_dask(X):
+        return DaskRows.of(X, y, lengths)
+    if y is not None:
+        check_readable("y", y)
+    return ArrayRows(X if is_frame(X) or hasattr(X, "dtype") else np.asarray(X), _flat(y))
+
+
+def _chosen(X: Any, y: Any, target: str | None, columns: Sequence[str] | None) -> tuple[Any, Any]:
+    """Features and targets among a frame's columns, by their names."""
+    names = getattr(X, "columns", None) if is_dask(X) else column_labels(X)
+    if names is None:
+        raise TypeError(
+            "columns are chosen by name, and X has none: give a DataFrame, or features and y, "
+            f"got {type(X).__name__}"
+        )
+    if target is not None:
+        y = select_column(X, check_column(target, list(names)))
+        columns = [name for name in names if name != target] if columns is None else columns
+    assert columns is not None  # one of the two is given
+    return select_columns(X, [check_column(name, list(names)) for name in columns]), y
+
+
+def _flat(y: Any) -> Any:
+    y = as_pandas(y)
+    return y if y is None or hasattr(y, "shape") else np.asarray(y)
+
+
+def is_in_blocks(X: Any) -> bool:
+    """Whether rows come in blocks: as such, or as a Dask collection.
+
+    >>> is_in_blocks(np.eye(2))
+    False
+    """
+    return isinstance(X, RowBlocks) or is_dask(X)
+
+
+def as_blocks(X: Any) -> RowBlocks:
+    """Rows in blocks as they are; a Dask collection as rows without targets.
+
+    >>> as_blocks(row_blocks(np.eye(2), labelled=False)).n
+    2
+    """
+    return X if isinstance(X, RowBlocks) else row_blocks(X, labelled=False)
+
+
+def blocks_with(X: Any, y: Any) -> RowBlocks:
+    """Rows in blocks with their own targets, or a Dask collection with another's.
+
+    Rows in blocks that are given targets again are refused.
+
+    >>> blocks_with(row_blocks(np.eye(2), np.ones(2)), None).n
+    2
+    """
+    if not isinstance(X, RowBlocks):
+        return row_blocks(X, y)
+    if y is not None:
+        raise TypeError("rows in blocks have their targets with them: leave y out")
+    return X

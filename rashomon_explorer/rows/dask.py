@@ -1,0 +1,443 @@
+"""Rows of Dask collections, and diagnostics of a cluster."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from shutil import disk_usage
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from rashomon_explorer._utils.containers import is_made_by
+from rashomon_explorer.exceptions import ClusterError, DataError, RowsChangedError
+from rashomon_explorer.rows.source import Piece, check_column
+
+PLANNING = Lock()
+"""Held while Dask plans: with Python 3.11 two threads that optimise DataFrames may wait for each
+other for ever, each at a lock of ``functools.cached_property`` that the other one holds."""
+
+
+def known_lengths(data: Any) -> tuple[int, ...] | None:
+    """Rows of each partition, if they are known without a computation; otherwise None.
+
+    Arrays know their chunks. A DataFrame knows its lengths if it was made from pandas or Parquet
+    files (whose footers are read) by selecting columns and by work on single rows.
+
+    Raises
+    ------
+    DataError
+        If an array does not know its chunks.
+    """
+    if hasattr(data, "chunks"):
+        found = data.chunks[0]
+        if any(length != length for length in found):  # NaN: not known
+            raise DataError("chunk sizes are not known: call compute_chunk_sizes() first")
+        return tuple(map(int, found))
+    with PLANNING:
+        return _lengths_of_frame(data)
+
+
+def _lengths_of_frame(data: Any) -> tuple[int, ...] | None:
+    parts = _parts_of_dask()
+    if parts is None or not hasattr(type(data), "expr"):
+        return None
+    elemwise, lengths_of, _ = parts
+    if not all(isinstance(node, elemwise) or _states_lengths(node) for node in _frames(data.expr)):
+        return None
+    stated = lengths_of(data.expr).simplify()
+    if type(stated).__name__ != "Literal" or len(stated.value) != data.npartitions:
+        return None
+    return tuple(map(int, stated.value))
+
+
+def n_partitions(data: Any) -> int | None:
+    """Return the number of partitions; None if finding it may compute, as after ``set_index``."""
+    if hasattr(data, "chunks"):
+        return len(data.chunks[0])
+    parts = _parts_of_dask()
+    if parts is None or not hasattr(type(data), "expr"):
+        return None
+    with PLANNING:
+        if not all(isinstance(node, parts[2]) for node in _frames(data.expr)):
+            return None
+        return int(data.npartitions)
+
+
+def count_partitions(collections: Sequence[Any]) -> list[tuple[int, ...]]:
+    """Count the rows of each partition of each collection; computes all of them, once.
+
+    Not through ``compute()``: Dask's optimiser may join several files into one partition, and other
+    files for other columns.
+    """
+    from dask.base import get_scheduler
+
+    graph: dict[Any, Any] = {}
+    keys: list[list[Any]] = []
+    for data in collections:
+        if hasattr(data, "chunks"):
+            keys.append([])
+            continue
+        with PLANNING:
+            counted = data.map_partitions(len, meta=(None, int))
+            graph.update(counted.__dask_graph__())
+            keys.append(list(counted.__dask_keys__()))
+    get = get_scheduler(collections=list(collections))
+    found = get(graph, keys)
+    return [
+        known_lengths(data) or ()
+        if hasattr(data, "chunks")
+        else tuple(int(np.asarray(length).item()) for length in lengths)  # each comes as a Series
+        for data, lengths in zip(collections, found, strict=True)
+    ]
+
+
+def _frames(expr: Any) -> Iterator[Any]:
+    """Nodes of an expression that stand for partitions: all but literals and delayed values."""
+    return (node for node in expr.walk() if type(node).__name__ not in ("Literal", "_DelayedExpr"))
+
+
+def _states_lengths(node: Any) -> bool:
+    # Of some partitions of a file Dask states lengths in another order than it reads them in.
+    return hasattr(node, "_get_lengths") and not getattr(node, "_filtered", False)
+
+
+def _parts_of_dask() -> tuple[type, type, tuple[type, ...]] | None:
+    """Classes of Dask's expressions; None where a version of Dask has them elsewhere."""
+    try:
+        from dask.dataframe.dask_expr import _expr
+        from dask.dataframe.dask_expr.io.io import IO
+
+        return _expr.Elemwise, _expr.Lengths, (_expr.Blockwise, IO)
+    except (ImportError, AttributeError):
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class DaskRows:
+    """Partitions of a Dask collection, each computed anew where it is needed.
+
+    Parameters
+    ----------
+    X : dask.array.Array of shape (n, d) or dask.dataframe.DataFrame
+    y : dask.array.Array or dask.dataframe.Series of shape (n,), or None
+        In the same partitions.
+    known : tuple of int or None
+        Rows of each partition; None if only a computation can tell.
+    """
+
+    X: Any
+    y: Any
+    known: tuple[int, ...] | None
+
+    @classmethod
+    def of(cls, X: Any, y: Any, lengths: Sequence[int] | bool | None = None) -> "DaskRows":
+        """Look at chunks, and at the footers of Parquet files; compute no partition.
+
+        Parameters
+        ----------
+        X, y : Dask collections
+        lengths : sequence of int or bool, optional
+            Rows of each partition, where they are declared; True computes and counts them now.
+
+        Raises
+        ------
+        DataError
+            If X and y are not cut alike, or lengths do not fit the partitions.
+        TypeError
+            If one is no Dask collection, or is held by a cluster: such rows are not computed anew
+            where a worker is lost.
+        """
+        for name, data in (("X", X), ("y", y)) if y is not None else (("X", X),):
+            if not is_dask(data):
+                raise TypeError(f"{name} must be a Dask collection too, got {type(data).__name__}")
+            if _persisted(data):
+                raise TypeError(
+                    f"{name} was persisted on a cluster, whose workers take its rows with them "
+                    "when they are lost: give the collection as it was before persist(), or write "
+                    "it to Parquet"
+                )
+        declared = None if lengths is None or isinstance(lengths, bool) else _checked(lengths)
+        known = declared or known_lengths(X)
+        _check_alike(X, y, known)
+        if hasattr(X, "chunks") and len(X.chunks[1]) > 1:
+            X = X.rechunk({1: -1})
+        rows = cls(X, y, known)
+        return cls(X, y, rows.lengths) if lengths is True else rows
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the number of rows is known without a computation."""
+        return self.known is not None or "lengths" in vars(self)
+
+    @cached_property
+    def lengths(self) -> tuple[int, ...]:
+        """Rows of each partition; computes the partitions if their lengths are not known."""
+        if self.known is not None:
+            return self.known
+        both = [self.X] if self.y is None else [self.X, self.y]
+        lengths, *others = count_partitions(both)
+        if others and others[0] != lengths:
+            raise _cut_otherwise(lengths, others[0])
+        return lengths
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        width = self.X.shape[1] if self.names is None else len(self.names)
+        return sum(self.lengths), int(width)
+
+    @property
+    def names(self) -> Sequence[str] | None:
+        """Column names of a DataFrame."""
+        columns = getattr(self.X, "columns", None)
+        return None if columns is None else [str(name) for name in columns]
+
+    @property
+    def reread(self) -> bool:
+        """Partitions are computed in every pass."""
+        return True
+
+    @property
+    def labelled(self) -> bool:
+        """Whether there are targets."""
+        return self.y is not None
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """Rows low to high, a partition at a time."""
+        ends = list(accumulate(self.lengths))
+        both = [data for data in (self.X, self.y) if data is not None]
+        for data in both:
+            _check_count(len(ends), data)  # the count may itself need a computation
+        for place in range(bisect_right(ends, low), len(ends)):
+            at = ends[place] - self.lengths[place]
+            if at >= high:
+                return
+            if not self.lengths[place]:
+                continue
+            part = slice(max(low - at, 0), min(high - at, self.lengths[place]))
+            X, *rest = _computed(both, place)
+            y = rest[0] if rest else np.zeros(len(X))
+            if len(X) != self.lengths[place] or len(y) != len(X):
+                raise RowsChangedError(
+                    f"partition {place} has {len(X)} rows and {len(y)} targets, expected "
+                    f"{self.lengths[place]} of each: a partition must give the same rows in every "
+                    "pass, and declared lengths must be true"
+                )
+            yield (X.iloc[part] if hasattr(X, "iloc") else X[part]), _plain(y)[part]
+
+    def place(self, row: int) -> str:
+        """Say the partition and the row in it."""
+        ends = list(accumulate(self.lengths))
+        found = bisect_right(ends, row)
+        inside = row - (ends[found] - self.lengths[found])
+        return f"partition {found}, row {inside} of it (row {row} of all)"
+
+    def only(self, column: str) -> "DaskRows":
+        """Return a DataFrame's column by itself."""
+        if self.names is None:
+            raise DataError(f"an array has no column {column!r}: give the column itself")
+        return DaskRows(self.X[[check_column(column, self.names)]], None, self.lengths)
+
+
+def is_dask(data: Any) -> bool:
+    """Whether data are a Dask collection; imports nothing.
+
+    Examples
+    --------
+    >>> is_dask([1.0])
+    False
+    """
+    # Of the class: a column may have any name. Other libraries' arrays may hold none of Dask's.
+    return hasattr(type(data), "__dask_graph__") and is_made_by(data, ("dask", "dask_expr"))
+
+
+def _persisted(data: Any) -> bool:
+    """Whether a cluster's workers hold what the collection is; computes nothing."""
+    if not hasattr(type(data), "expr"):
+        graphs = [data.__dask_graph__()]
+    else:  # not its graph: making that may compute, such as the divisions of set_index
+        operands = [operand for node in data.expr.walk() for operand in node.operands]
+        plain = [operand for operand in operands if not hasattr(type(operand), "dependencies")]
+        graphs = [getattr(operand, "dask", operand) for operand in plain]
+    return any(_is_future(value) for graph in graphs for value in _values(graph))
+
+
+def _values(graph: Any) -> Iterable[Any]:
+    return dict(graph).values() if isinstance(graph, Mapping) else (graph,)
+
+
+def _is_future(value: Any) -> bool:
+    return type(value).__name__ == "Future"
+
+
+def _checked(lengths: Sequence[int]) -> tuple[int, ...]:
+    checked = tuple(map(int, lengths))
+    if any(length < 0 for length in checked) or not sum(checked):
+        raise DataError(f"lengths must be ≥ 0, one of them at least 1, got {checked}")
+    return checked
+
+
+def _check_alike(X: Any, y: Any, known: tuple[int, ...] | None) -> None:
+    """Refuse collections that are cut differently, as far as it is known without a computation."""
+    targets = None if y is None else known_lengths(y)
+    if known is not None and targets is not None and known != targets:
+        raise _cut_otherwise(known, targets)
+    counts = [len(known)] if known is not None else []
+    counts += [c for c in (n_partitions(data) for data in (X, y) if data is not None) if c]
+    if len(set(counts)) > 1:
+        raise DataError(
+            f"X, y and lengths must have the same number of partitions, got {counts}: repartition "
+            "one like the other, and give one length for each partition"
+        )
+
+
+def _check_count(count: int, data: Any) -> None:
+    with PLANNING:
+        found = len(data.chunks[0]) if hasattr(data, "chunks") else data.npartitions
+    if found != count:
+        raise DataError(f"there are {found} partitions, expected {count}: one for each length")
+
+
+def _cut_otherwise(lengths: tuple[int, ...], targets: tuple[int, ...]) -> DataError:
+    said = [f"{len(each)} of {sum(each)} rows" for each in (lengths, targets)]
+    return DataError(
+        f"X and y must be in the same partitions, got {said[0]} and {said[1]}: rechunk or "
+        "repartition one like the other"
+    )
+
+
+def _partition(data: Any, place: int) -> Any:
+    return data.blocks[place] if hasattr(data, "chunks") else data.partitions[place]
+
+
+def _computed(collections: list[Any], place: int) -> Any:
+    """Compute a partition of each collection, in this thread.
+
+    On a worker as here: a task that asked the cluster for more would wait for itself.
+    """
+    import dask
+
+    def get(graph: Any, keys: Any, **options: Any) -> Any:
+        PLANNING.release()  # threads plan one after the other, and compute at the same time
+        try:
+            return dask.get(graph, keys)
+        finally:
+            PLANNING.acquire()
+
+    with PLANNING:
+        return dask.compute(*[_partition(data, place) for data in collections], scheduler=get)
+
+
+def _plain(targets: Any) -> Any:
+    return targets.to_numpy() if hasattr(targets, "to_numpy") else targets
+
+
+_SECONDS = 10
+
+
+def cluster_findings(scheduler: str | None = None) -> list[str]:
+    """Look at Dask's settings here, and at a cluster's workers if an address is given.
+
+    Parameters
+    ----------
+    scheduler : str, optional
+        Address such as ``tls://cluster.example:8786``.
+
+    Returns
+    -------
+    list of str
+        What is wrong and what to do, a sentence each; empty if nothing was found.
+
+    Raises
+    ------
+    ImportError
+        If Dask is not installed.
+    ClusterError
+        If nobody answers at the address.
+    """
+    try:
+        import dask
+        import distributed
+    except ImportError as error:
+        raise ImportError(
+            "Dask is not installed: install rashomon-explorer[scale] to work on a cluster"
+        ) from error
+    found = list(_of_settings(lambda key: dask.config.get(key, None)))
+    if scheduler is None:
+        return found
+    try:
+        with distributed.Client(scheduler, timeout=_SECONDS, set_as_default=False) as client:
+            return [*found, *_of_cluster(client.run(_told), scheduler)]
+    except OSError as error:
+        raise ClusterError(f"no scheduler answers at {scheduler}: {error}") from error
+
+
+def _of_settings(setting: Any) -> Iterator[str]:
+    if not setting("distributed.comm.require-encryption"):
+        yield (
+            "rows may travel in the clear: set distributed.comm.require-encryption to true, with "
+            "certificates under distributed.comm.tls"
+        )
+    if setting("distributed.worker.memory.spill") is not False:
+        yield (
+            "workers spill rows to disk as they are when memory is short: set "
+            "distributed.worker.memory.spill to false, or give them an encrypted folder "
+            "(temporary-directory)"
+        )
+
+
+def _of_cluster(workers: dict[str, dict[str, Any]], scheduler: str) -> Iterator[str]:
+    """Compare what each worker told, by address, with this process."""
+    if not workers:
+        yield f"the cluster at {scheduler} has no worker: sums would wait for one"
+    here = {"here": _told(), **workers}
+    if not scheduler.startswith(("tls://", "wss://", "inproc://")):
+        yield f"{scheduler} is not encrypted: rows and sums can be read on the way, use tls://"
+    for name, remedy in (
+        ("package", "install the same version everywhere"),
+        ("numpy", "install the same version everywhere, or sums differ in their last digits"),
+        ("kernels", "use machines of one kind, or sums differ in their last digits"),
+    ):
+        told = {str(worker[name]) for worker in here.values()}
+        if len(told) > 1:
+            yield f"{name} differs between this process and the workers ({sorted(told)}): {remedy}"
+    short = sorted({worker["disk"] for worker in workers.values() if worker["disk"]})
+    if short:
+        yield (
+            f"workers spill to disks that leave {' or '.join(short)}: when both are full they "
+            "pause, and work ends in a ClusterError after minutes. Make room, or set "
+            "distributed.worker.memory.spill and target to false"
+        )
+    if any(worker["blas"] != [1] for worker in workers.values()):
+        yield (
+            "workers let BLAS use several threads, which decide the last digits of sums: set "
+            "OMP_NUM_THREADS=1 and OPENBLAS_NUM_THREADS=1 there"
+        )
+
+
+def _told(dask_worker: Any = None) -> dict[str, Any]:
+    """Tell of this process what decides digits, and of a worker's disk; nothing of a row."""
+    from importlib.metadata import version
+
+    import numpy as np
+    from threadpoolctl import threadpool_info
+
+    blas = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return {
+        "package": version("rashomon-explorer"),
+        "numpy": np.__version__,
+        "kernels": sorted({pool.get("architecture") for pool in blas}),
+        "blas": sorted({pool["num_threads"] for pool in blas}),
+        "disk": "" if dask_worker is None else _short_disk(dask_worker),
+    }
+
+
+def _short_disk(worker: Any) -> str:
+    """Say what a worker's disk leaves of its memory to be spilled, where it is not all of it."""
+    if not hasattr(worker.data, "slow"):  # it never spills
+        return ""
+    left, most = disk_usage(worker.local_directory).free, worker.memory_manager.memory_limit
+    return f"{left >> 20:,} MiB for {most >> 20:,} MiB of memory" if left < most else ""

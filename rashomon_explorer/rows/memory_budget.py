@@ -1,0 +1,153 @@
+"""The room that work on blocks needs within a process's limits, and what is said where it lacks."""
+
+import sys
+from functools import cache
+
+import numpy as np
+
+from rashomon_explorer._utils.memory_limits import MemoryLimit, memory_limits
+from rashomon_explorer.exceptions import MemoryLimitError
+
+_MIB = 2**20
+_OF_BLAS = 36 * _MIB  # a thread's first product of matrices takes it, or ends the process
+_OF_THREAD = 136 * _MIB  # a stack, and the addresses that malloc sets aside for a thread
+_COPIES = 8  # of a block: as it was read, encoded, clipped, folded, and a loss's own
+
+
+def block_needs(rows: int, columns: int) -> int:
+    """Bytes that one thread needs to work on a block, about.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Of the block; public numbers.
+
+    Examples
+    --------
+    >>> block_needs(2**14, 20) // 2**20
+    20
+    """
+    return _COPIES * 8 * rows * columns
+
+
+def room() -> float:
+    """Bytes that this process may still take; infinite where nothing limits it.
+
+    Examples
+    --------
+    >>> room() >= 0
+    True
+    """
+    return min((float(limit.left) for limit in memory_limits()), default=float("inf"))
+
+
+def threads_within(count: int, needs: int) -> int:
+    """How many threads have the room they need: one at least.
+
+    Where a thread finds none for its own data, or for its first product, the process ends without
+    a word: such threads must not be begun.
+
+    Parameters
+    ----------
+    count : int
+        How many there may be.
+    needs : int
+        Bytes of each.
+
+    Examples
+    --------
+    >>> threads_within(4, 2**70) if memory_limits() else 1
+    1
+    """
+    if count == 1:
+        return 1
+    return max(1, int(min(count, room() // (needs + _OF_THREAD + _OF_BLAS))))
+
+
+def check_room(needs: int, what: str) -> None:
+    """Refuse work for which this process's own limits leave no room.
+
+    What products of matrices need is taken with the first work that has room, before a row is
+    looked at: BLAS ends a process in which it finds none.
+
+    Parameters
+    ----------
+    needs : int
+        Bytes.
+    what : str
+        That need them.
+
+    Raises
+    ------
+    MemoryLimitError
+        If they are not left.
+
+    Examples
+    --------
+    >>> check_room(0, "nothing")
+    """
+    own = [limit for limit in memory_limits() if limit.own]
+    if not own:
+        return
+    wanted = needs if _blas_has_room.cache_info().currsize else needs + 2 * _OF_BLAS
+    for limit in own:
+        if limit.left < wanted:
+            raise MemoryLimitError(_said(limit, wanted, what))
+    _blas_has_room()
+
+
+@cache
+def _blas_has_room() -> None:
+    """Multiply once with NumPy's BLAS and with SciPy's, which are two: both keep what they take."""
+    from scipy.linalg.blas import dgemm
+
+    large = np.ones((300, 300))  # small ones are made without
+    np.matmul(large, large)
+    dgemm(1.0, large, large)
+
+
+def ran_out(needs: int, what: str) -> MemoryLimitError:
+    """Say that memory ran out on work that was thought to have room.
+
+    Parameters
+    ----------
+    needs, what
+        As of :func:`check_room`.
+
+    Examples
+    --------
+    >>> "take less" in str(ran_out(2**20, "work")) or "allow" in str(ran_out(2**20, "work"))
+    True
+    """
+    limits = memory_limits()
+    if not limits:
+        return MemoryLimitError(
+            f"memory ran out: {what} takes {_mebibytes(needs)} or more, which this machine did not "
+            "have left: end other programs, or take less columns"
+        )
+    least = min(limits, key=lambda limit: limit.left)
+    return MemoryLimitError(_said(least, needs, what))
+
+
+def _said(limit: MemoryLimit, needs: int, what: str) -> str:
+    # Limits and shapes alone: what the process holds now may depend on what is in the rows.
+    enough = _mebibytes(limit.most + needs)
+    return (
+        f"{what} takes {_mebibytes(needs)} or more, and {limit.name} leaves less of the "
+        f"{_mebibytes(limit.most)} that it allows: allow {enough} or more, or take fewer columns"
+        f"{_arrows_share()}"
+    )
+
+
+def _arrows_share() -> str:
+    arrow = sys.modules.get("pyarrow")
+    if arrow is None or arrow.default_memory_pool().backend_name == "system":
+        return ""
+    return (
+        ". Arrow sets a gibibyte of addresses aside unless the environment variable "
+        "ARROW_DEFAULT_MEMORY_POOL is system when Python starts"
+    )
+
+
+def _mebibytes(size: float) -> str:
+    return f"{-(-int(size) // _MIB):,} MiB"

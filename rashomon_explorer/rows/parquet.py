@@ -1,0 +1,370 @@
+"""The Parquet files of a folder, and the columns that ``key=value`` folder names give."""
+
+import os
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+
+from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
+from rashomon_explorer.rows.source import Piece, check_column
+
+Value = int | str | None
+"""Of a partition column: a whole number of 32 bits, text, or missing."""
+
+_HIDDEN = ("_", ".")
+_MISSING = "__HIVE_DEFAULT_PARTITION__"
+_WHOLE = re.compile(r"-?\d+")
+
+
+@dataclass(frozen=True)
+class PartitionColumn:
+    """A column that folder names give.
+
+    Parameters
+    ----------
+    name : str
+    is_number : bool
+        Whether it holds whole numbers.
+    """
+
+    name: str
+    is_number: bool
+
+
+@dataclass(frozen=True)
+class ParquetFolder:
+    """Files in the order of their names, with the values of their partition columns.
+
+    Files and folders whose names begin with ``_`` or ``.`` are skipped, as other readers of Parquet
+    do: they are what a failed or running job has left.
+
+    Parameters
+    ----------
+    files : tuple of Path
+    partitions : tuple of PartitionColumn
+        The outermost folder's first.
+    values : tuple of tuples
+        Of each file, a value for each partition column.
+    """
+
+    files: tuple[Path, ...]
+    partitions: tuple[PartitionColumn, ...]
+    values: tuple[tuple[Value, ...], ...]
+
+    @classmethod
+    def of(cls, path: Path) -> "ParquetFolder":
+        """List the files at a path; opens none.
+
+        Raises
+        ------
+        DataError
+            If there is no file, or folders name different columns.
+        """
+        if path.is_file():
+            return cls((path,), (), ((),))
+        found = sorted(path.glob("**/*.parquet"))
+        files = [file for file in found if file.is_file() and not _is_hidden(file, path)]
+        if not files:
+            skipped = f" ({len(found)} begin with _ or . and are skipped)" if found else ""
+            raise DataError(
+                f"{path} is no Parquet file and no folder of files named *.parquet{skipped}"
+            )
+        named = [_named_values(file.relative_to(path).parent, file) for file in files]
+        keys = tuple(named[0])
+        for file, values in zip(files, named, strict=True):
+            if tuple(values) != keys:
+                raise DataError(
+                    f"{file} lies in folders of columns {list(values)}, and {files[0]} in folders "
+                    f"of {list(keys)}: every file must lie in the same key=value folders"
+                )
+        columns = [_typed([values[key] for values in named]) for key in keys]
+        rows = tuple(tuple(column[at] for column in columns) for at in range(len(files)))
+        partitions = (
+            PartitionColumn(key, any(isinstance(value, int) for value in column))
+            for key, column in zip(keys, columns, strict=True)
+        )
+        return cls(tuple(files), tuple(partitions), rows)
+
+
+def _is_hidden(file: Path, root: Path) -> bool:
+    return any(part.startswith(_HIDDEN) for part in file.relative_to(root).parts)
+
+
+def _named_values(folder: Path, file: Path) -> dict[str, str]:
+    """Values by key of ``key=value`` parts; other folders say nothing, as elsewhere."""
+    found: dict[str, str] = {}
+    for part in folder.parts:
+        key, separator, value = part.partition("=")
+        if not separator:
+            continue
+        if unquote(key) in found:
+            raise DataError(f"{file} lies in two folders of column {unquote(key)!r}, expected one")
+        found[unquote(key)] = unquote(value)
+    return found
+
+
+def _typed(values: Sequence[str]) -> list[Value]:
+    given = [None if value == _MISSING else value for value in values]
+    if all(value is None or _is_int32(value) for value in given):
+        return [None if value is None else int(value) for value in given]
+    return list(given)
+
+
+def _is_int32(value: str) -> bool:
+    return _WHOLE.fullmatch(value) is not None and -(2**31) <= int(value) < 2**31
+
+
+_ROWS_AT_ONCE = 2**14
+_READ_AT_ONCE = 2**16  # bytes of a column
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """A row group of a file, known from the file's footer.
+
+    Parameters
+    ----------
+    path : str
+        Absolute: a worker may stand in another folder.
+    number : int
+        Of the group in its file, from 0.
+    rows : int
+    values : tuple
+        Of the partition columns, from the names of the file's folders.
+    """
+
+    path: str
+    number: int
+    rows: int
+    values: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True)
+class ParquetRows:
+    """Rows of one Parquet file, or of all in a folder in the order of their names.
+
+    Only footers are read beforehand: names, types and numbers of rows. Names that begin with ``_``
+    or ``.`` are skipped, and ``key=value`` folders give a column, as other readers have it.
+
+    Parameters
+    ----------
+    groups : tuple of RowGroup
+    columns : tuple of str
+        Features, in this order.
+    target : str or None
+        None for rows without targets.
+    tabular : bool
+        Whether pieces are DataFrames, for a schema to read, or arrays of numbers.
+    partitions : tuple of PartitionColumn
+        Columns that folders name and files do not hold.
+    """
+
+    groups: tuple[RowGroup, ...]
+    columns: tuple[str, ...]
+    target: str | None
+    tabular: bool
+    partitions: tuple[PartitionColumn, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        path: str | os.PathLike[str],
+        target: str | None,
+        columns: Sequence[str] | None = None,
+    ) -> "ParquetRows":
+        """Look at the footers of a file or folder.
+
+        Parameters
+        ----------
+        path : str or path
+        target : str or None
+            Name of the column with the targets, if rows are to have any.
+        columns : sequence of str, optional
+            Features; by default all other columns.
+
+        Raises
+        ------
+        DataError
+            If there is no file, a column lacks, files or folders differ in their columns, or there
+            is no row.
+        """
+        folder = ParquetFolder.of(Path(path).absolute())
+        files = folder.files
+        read: list[RowGroup] = []
+        first: dict[str, bool] | None = None
+        for file, values in zip(files, folder.values, strict=True):
+            footer, kinds = _footer(file)
+            first = kinds if first is None else first
+            if kinds != first:
+                raise DataError(f"{file} has other columns, or types, than {files[0]}")
+            read += [
+                RowGroup(str(file), number, footer.row_group(number).num_rows, values)
+                for number in range(footer.num_row_groups)
+            ]
+        assert first is not None
+        for partition in folder.partitions:
+            if partition.name in first:
+                raise DataError(
+                    f"{files[0]} has a column {partition.name!r}, which its folder names too "
+                    f"({partition.name}=...): rename one of them, so that it is given once"
+                )
+        first |= {partition.name: partition.is_number for partition in folder.partitions}
+        wanted = tuple(name for name in first if name != target) if columns is None else columns
+        for name in wanted if target is None else (target, *wanted):
+            if name not in first:
+                raise DataError(f"{files[0]} has no column {name!r}: it has {list(first)}")
+        filled = tuple(group for group in read if group.rows)
+        if not filled:
+            raise DataError(f"{path} holds no row")
+        tabular = not all(first[name] for name in wanted)
+        return cls(filled, tuple(wanted), target, tabular, folder.partitions)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and features."""
+        return sum(group.rows for group in self.groups), len(self.columns)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the features."""
+        return self.columns
+
+    @property
+    def text_partitions(self) -> tuple[str, ...]:
+        """Features that folders name and that hold text."""
+        text = {partition.name for partition in self.partitions if not partition.is_number}
+        return tuple(name for name in self.columns if name in text)
+
+    @property
+    def reread(self) -> bool:
+        """Files are read in every pass."""
+        return True
+
+    @property
+    def labelled(self) -> bool:
+        """Whether a column holds the targets."""
+        return self.target is not None
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """Rows low to high; of a row group that is cut, the rows before are read and dropped."""
+        ends = list(accumulate(group.rows for group in self.groups))
+        first, last = bisect_right(ends, low), bisect_left(ends, high) + 1
+        at = ends[first] - self.groups[first].rows if first < len(ends) else high
+        for path, groups in groupby(self.groups[first:last], key=attrgetter("path")):
+            for batch in self._batches(path, groups):
+                start, stop = max(low - at, 0), min(high - at, len(batch))
+                at += len(batch)
+                if start < stop:
+                    yield self._piece(batch.slice(start, stop - start))
+                if at >= high:
+                    return
+
+    def _batches(self, path: str, groups: Iterator[RowGroup]) -> Iterator[Any]:
+        """Read row groups; a file that is not what its footer said is said to have changed."""
+        try:
+            # Opened once for all of them: a footer is as long as its file has row groups.
+            with _opened(path) as file:
+                named = {partition.name for partition in self.partitions}
+                stored = [name for name in self._read if name not in named]
+                for group in groups:
+                    _check_unchanged(file.metadata, group)
+                    for batch in file.iter_batches(
+                        _ROWS_AT_ONCE,
+                        row_groups=[group.number],
+                        columns=stored or file.schema_arrow.names[:1],  # to know how many rows
+                        use_threads=False,
+                    ):
+                        yield self._with_partitions(batch, group)
+        except (OSError, ValueError, KeyError) as error:
+            if isinstance(error, RowsChangedError):
+                raise
+            raise RowsGoneError(
+                f"{path} could be read when the folder was opened, and cannot any more "
+                f"({error}): put it back as it was, or open the folder anew"
+            ) from error
+
+    def _with_partitions(self, batch: Any, group: RowGroup) -> Any:
+        """Add the partition columns that are read to a batch of a group."""
+        import pyarrow as pa
+
+        for partition, value in zip(self.partitions, group.values, strict=True):
+            if partition.name in self._read:
+                kind = pa.int32() if partition.is_number else pa.string()
+                column = pa.repeat(pa.scalar(value, kind), len(batch))
+                batch = batch.append_column(partition.name, column)
+        return batch
+
+    def place(self, row: int) -> str:
+        """Say file, row group and row."""
+        ends = list(accumulate(group.rows for group in self.groups))
+        group = self.groups[found := bisect_right(ends, row)]
+        inside = row - (ends[found] - group.rows)
+        return f"{group.path}, row group {group.number}, row {inside} of it (row {row} of all)"
+
+    def only(self, column: str) -> "ParquetRows":
+        """Return the same rows with one column of the files, whether a feature or not."""
+        _, kinds = _footer(Path(self.groups[0].path))
+        wanted = (check_column(column, [*kinds, *(each.name for each in self.partitions)]),)
+        return replace(self, columns=wanted, target=None, tabular=True)
+
+    @property
+    def _read(self) -> tuple[str, ...]:
+        return self.columns if self.target is None else (*self.columns, self.target)
+
+    def _piece(self, batch: Any) -> Piece:
+        if self.target is None:
+            targets = np.zeros(len(batch))
+        else:
+            targets = _held(batch.column(self.target)).to_numpy()
+        if self.tabular:
+            return _held(batch.select(list(self.columns))), targets
+        rows = np.empty((len(batch), len(self.columns)))
+        for j, name in enumerate(self.columns):  # a missing value becomes NaN, which is refused
+            rows[:, j] = _held(batch.column(name)).to_numpy(dtype=np.float64)
+        return rows, targets
+
+
+def _footer(file: Path) -> tuple[Any, dict[str, bool]]:
+    """Metadata of a file, and whether each of its columns holds numbers."""
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise ImportError("Parquet files need pyarrow: install rashomon-explorer[scale]") from error
+    try:
+        with _opened(file) as opened:
+            schema, footer = opened.schema_arrow, opened.metadata
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{file} cannot be read as Parquet: {error}") from error
+    kinds = pa.types
+    numeric = (kinds.is_integer, kinds.is_floating, kinds.is_boolean, kinds.is_decimal)
+    return footer, {field.name: any(is_(field.type) for is_ in numeric) for field in schema}
+
+
+def _check_unchanged(footer: Any, group: RowGroup) -> None:
+    there = group.number < footer.num_row_groups
+    rows = footer.row_group(group.number).num_rows if there else 0
+    if rows != group.rows:
+        raise RowsChangedError(
+            f"{group.path} had {group.rows:,} rows in row group {group.number} when the folder was "
+            f"opened, and has {rows:,}: open it anew, and let nobody write there"
+        )
+
+
+def _opened(path: str | Path) -> Any:
+    """Open a file so that pages are read as they are needed: a row group may be the whole table."""
+    from pyarrow.parquet import ParquetFile
+
+    return ParquetFile(path, pre_buffer=False, buffer_size=_READ_AT_ONCE)
+
+
+def _held(read: Any) -> Any:
+    """As pandas holds it, made by this thread: others would each want memory of their own."""
+    return read.to_pandas(use_threads=False)

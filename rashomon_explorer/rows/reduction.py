@@ -1,0 +1,298 @@
+"""Sums over chunks along a fixed tree, with checksums."""
+
+import hashlib
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.threads import one_blas_thread, pause
+from rashomon_explorer.exceptions import DataError, RowsChangedError
+from rashomon_explorer.rows.source import Piece, RowSource, numbers
+from rashomon_explorer.rows.workers import Span
+
+Merge = Callable[[Any, Any], Any]
+Node = tuple[int, Any]
+"""What 2^level consecutive parts come to, and the level."""
+
+
+class Tree:
+    """A binary tree over consecutive parts, of which only unfinished branches are held.
+
+    Part i joins part i + 1 for even i, pairs join pairs, and so on; what is left at the end joins
+    from the right. Which additions are made, and in which order, follows from how many parts there
+    are: a branch that another process has added up is the same branch, to the last bit.
+
+    Parameters
+    ----------
+    merge : callable
+        Joins what two neighbours come to, the earlier one first.
+
+    Examples
+    --------
+    >>> tree = Tree(lambda one, other: f"({one}{other})")
+    >>> for letter in "abcde":
+    ...     tree.push(0, letter)
+    >>> tree.total()
+    '(((ab)(cd))e)'
+    """
+
+    def __init__(self, merge: Merge) -> None:
+        self._merge = merge
+        self._nodes: list[Node] = []
+
+    def push(self, level: int, value: Any) -> None:
+        """Add the next branch, of 2^level parts, which begins at a multiple of 2^level."""
+        while self._nodes and self._nodes[-1][0] == level:
+            value = self._merge(self._nodes.pop()[1], value)
+            level += 1
+        self._nodes.append((level, value))
+
+    def nodes(self) -> list[Node]:
+        """Branches that wait for a neighbour, in the order of the parts."""
+        return list(self._nodes)
+
+    def total(self) -> Any:
+        """Join what is left, from the right: what all parts come to.
+
+        Raises
+        ------
+        ValueError
+            If there was none.
+        """
+        if not self._nodes:
+            raise ValueError("there is nothing to add up: no part was given")
+        *earlier, (_, total) = self._nodes
+        for _, value in reversed(earlier):
+            total = self._merge(value, total)
+        return total
+
+
+def branches(n_parts: int, workers: int) -> Iterator[tuple[int, int]]:
+    """Cut parts 0 to n into branches of the tree, a few for each worker.
+
+    Examples
+    --------
+    >>> list(branches(10, workers=1))
+    [(0, 4), (4, 8), (8, 10)]
+    """
+    size = 1
+    while 4 * workers * size < n_parts:
+        size *= 2
+    for low in range(0, n_parts, size):
+        yield low, min(low + size, n_parts)
+
+
+def added(one: tuple[FloatArray, ...], other: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+    """Arrays of two branches added up, each to its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> added((np.ones(2), np.zeros(1)), (np.ones(2), np.ones(1)))
+    (array([2., 2.]), array([1.]))
+    """
+    return tuple(left + right for left, right in zip(one, other, strict=True))
+
+
+class Digest(NamedTuple):
+    """What a block is recognised by.
+
+    Parameters
+    ----------
+    quick : int
+        CRC-32, checked in every pass.
+    strong : bytes
+        SHA-256, of which the rows' version is made.
+    """
+
+    quick: int
+    strong: bytes
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Digests of all blocks, in their order.  Curator: they are computed from private rows.
+
+    Parameters
+    ----------
+    digests : tuple of Digest
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> seen = Seen(look(np.eye(2), np.zeros(2)))
+    >>> seen.agrees(0, np.eye(2), np.zeros(2)), seen.agrees(0, np.eye(2), np.ones(2))
+    (True, False)
+    """
+
+    digests: tuple[Digest, ...]
+
+    @property
+    def version(self) -> bytes:
+        """32 bytes by which the rows, as the sums see them, are told from others."""
+        whole = hashlib.sha256()
+        for digest in self.digests:
+            whole.update(digest.strong)
+        return whole.digest()
+
+    def agrees(self, index: int, rows: FloatArray, targets: FloatArray) -> bool:
+        """Whether a block is what it was, but for one change in 2³²."""
+        return self.digests[index].quick == _quick(rows, targets)
+
+
+def look(rows: FloatArray, targets: FloatArray) -> tuple[Digest]:
+    """Digest of a block's rows and targets, bit by bit.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, d)
+    targets : ndarray of shape (m,)
+    """
+    strong = hashlib.sha256(rows.data)
+    strong.update(targets.data)
+    return (Digest(_quick(rows, targets), strong.digest()),)
+
+
+def _quick(rows: FloatArray, targets: FloatArray) -> int:
+    return zlib.crc32(targets.data, zlib.crc32(rows.data))
+
+
+Step = Callable[[Any, Any], Piece]
+"""Makes rows and targets of rows and targets, each from itself alone."""
+
+
+@dataclass(frozen=True)
+class How:
+    """All that a worker needs beside the source."""
+
+    steps: tuple[Step, ...]
+    rows: int
+    n: int
+    seen: Seen | None
+
+
+def branch_sum(source: RowSource, what: Any, span: Span) -> list[Node]:
+    """Add up consecutive blocks: a pure function of rows, what to do, and which.
+
+    Parameters
+    ----------
+    source : RowSource
+    what : tuple
+        :class:`How` blocks are read, what is found of each, and how two neighbours are joined.
+    span : tuple of int
+        The first block, and the first one after.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.rows.source import ArrayRows
+    >>> from rashomon_explorer.rows.reduction import added
+    >>> rows, how = ArrayRows(np.ones((5, 2)), np.arange(5.0)), How((), rows=2, n=5, seen=None)
+    >>> branch_sum(rows, (how, lambda rows, targets: (targets @ rows,), added), (0, 3))
+    [(1, (array([6., 6.]),)), (0, (array([4., 4.]),))]
+    """
+    how, function, merge = what
+    tree = Tree(merge)
+    with one_blas_thread():
+        for _, rows, targets in blocks_of(source, how, span):
+            tree.push(0, function(rows, targets))
+            pause()
+    return tree.nodes()
+
+
+def blocks_of(
+    source: RowSource, how: How, span: Span
+) -> Iterator[tuple[int, FloatArray, FloatArray]]:
+    """Read blocks in order: number, rows and targets.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.rows.source import ArrayRows
+    >>> rows, how = ArrayRows(np.ones((5, 2)), np.arange(5.0)), How((), rows=2, n=5, seen=None)
+    >>> [(index, targets.tolist()) for index, _, targets in blocks_of(rows, how, (1, 3))]
+    [(1, [2.0, 3.0]), (2, [4.0])]
+    """
+    low, high = span[0] * how.rows, min(span[1] * how.rows, how.n)
+    cut = _cut(source.pieces(low, high), how.rows)
+    for index, (rows, targets) in enumerate(cut, start=span[0]):
+        first = index * how.rows
+        try:
+            made = _made(how.steps, rows, targets)
+        except (ValueError, TypeError) as error:
+            bad = first + _first_bad(how.steps, rows, targets)
+            raise DataError(f"{source.place(bad)}: {error}") from error
+        if how.seen is not None and not how.seen.agrees(index, *made):
+            raise RowsChangedError(
+                f"rows {first} to {first + len(made[0]) - 1}, from {source.place(first)} on, are "
+                "not what they were when this fit looked at them first: let nobody write there "
+                "while it runs, or work on a copy"
+            )
+        yield index, *made
+
+
+def _cut(pieces: Iterator[Piece], size: int) -> Iterator[Piece]:
+    """Pieces cut and joined to blocks of one size; the last may be smaller."""
+    waiting: list[Piece] = []
+    count = 0
+    for X, y in pieces:
+        start = 0
+        while start < len(X):
+            stop = min(start + size - count, len(X))
+            waiting.append((_slice(X, start, stop), _slice(y, start, stop)))
+            count, start = count + stop - start, stop
+            if count == size:
+                yield glued(waiting)
+                waiting, count = [], 0
+    if waiting:
+        yield glued(waiting)
+
+
+def _made(steps: tuple[Step, ...], rows: Any, targets: Any) -> tuple[FloatArray, FloatArray]:
+    for step in steps:
+        rows, targets = step(rows, targets)
+    return (rows if steps else numbers(rows)), targets
+
+
+def _first_bad(steps: tuple[Step, ...], rows: Any, targets: Any) -> int:
+    """Place of the first row that fails by itself, 0 if none does."""
+    low, high = 0, len(rows)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            _made(steps, _slice(rows, low, middle), _slice(targets, low, middle))
+        except (ValueError, TypeError):
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def _slice(values: Any, low: int, high: int) -> Any:
+    if low == 0 and high == len(values):
+        return values
+    return values.iloc[low:high] if hasattr(values, "iloc") else values[low:high]
+
+
+def glued(pieces: list[Piece]) -> Piece:
+    """One piece of several, in their order.
+
+    Examples
+    --------
+    >>> glued([(np.eye(1), np.zeros(1)), (np.ones((1, 1)), np.ones(1))])[1].tolist()
+    [0.0, 1.0]
+    """
+    if len(pieces) == 1:
+        return pieces[0]
+    rows, targets = zip(*pieces, strict=True)
+    return _joined_rows(rows), np.concatenate([np.asarray(part) for part in targets])
+
+
+def _joined_rows(rows: tuple[Any, ...]) -> Any:
+    if hasattr(rows[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(rows, ignore_index=True)
+    return np.concatenate(rows)

@@ -1,0 +1,361 @@
+"""Sources of rows that are read in chunks."""
+
+import mmap
+import os
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.containers import as_pandas, column_labels, select_columns
+from rashomon_explorer.exceptions import DataError, RowsGoneError
+
+_SAFE = frozenset({"r", "r+", "w+"})  # a copy on write is not what its file holds
+_WASTE = 4  # bytes read for each that is wanted, where that saves calls
+_AT_ONCE = 2**24  # bytes that may be read for however few
+
+
+def mapping_of(values: Any) -> Any:
+    """Return the mapped array that values are, or are a view of; None if they are in memory.
+
+    Examples
+    --------
+    >>> mapping_of(np.eye(2)) is None
+    True
+    """
+    while isinstance(values, np.ndarray):
+        if isinstance(values, np.memmap) and getattr(values, "_mmap", None) is not None:
+            return values
+        values = values.base
+    return None
+
+
+def read_mapped(values: Any) -> Any:
+    """Return a mapped array as one in memory, read from its file; other data as they are.
+
+    Raises
+    ------
+    RowsGoneError
+        If the file was truncated. Touching its pages would end the process.
+
+    Examples
+    --------
+    >>> read_mapped([1.0, 2.0])
+    [1.0, 2.0]
+    """
+    if mapping_of(values) is None:
+        return values
+    return MappedRows(values).part(0, len(values))
+
+
+class MappedRows:
+    """Reads parts of a mapped array from its file, so that a truncated file is an error.
+
+    A page of a mapping that its file no longer reaches ends the process (SIGBUS). An array without
+    a name of its file, or with cells of its own (mode ``"c"``), is read from its pages, after a
+    look at the length of the file.
+
+    Parameters
+    ----------
+    values : ndarray
+        A ``numpy.memmap`` or a view of one.
+    """
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        mapped = mapping_of(values)
+        assert mapped is not None
+        self._mapped, self._values = mapped, np.asarray(values)
+        self._fd = _opened(mapped)
+        if self._fd is not None:
+            weakref.finalize(self, os.close, self._fd)
+        first = mapped.offset - mapped.offset % mmap.ALLOCATIONGRANULARITY
+        self._shift = first - _address(mapped)
+
+    def part(self, low: int, high: int) -> NDArray[Any]:
+        """Rows low to high."""
+        part = self._values[low:high]
+        if self._fd is None:
+            if self._mapped._mmap.size() < _extent(part)[1] + self._shift:
+                raise self._gone()
+            return part
+        return self._read(part)
+
+    def _read(self, part: NDArray[Any]) -> NDArray[Any]:
+        """Values that a view of the mapping shows, whatever its strides; no page is touched."""
+        start, stop = _extent(part)
+        if part.ndim and stop - start > max(_WASTE * part.nbytes, _AT_ONCE):
+            axis = int(np.argmax(np.abs(part.strides)))
+            return np.stack([self._read(each) for each in np.moveaxis(part, axis, 0)], axis=axis)
+        held = self._bytes(start + self._shift, stop - start)
+        offset = part.ctypes.data - start
+        return np.ndarray(part.shape, part.dtype, held, offset, part.strides)
+
+    def _bytes(self, position: int, count: int) -> bytes:
+        assert self._fd is not None
+        parts: list[bytes] = []
+        while count:
+            try:
+                parts.append(os.pread(self._fd, count, position))
+            except OSError as error:
+                raise self._gone() from error
+            if not parts[-1]:
+                raise self._gone()
+            position, count = position + len(parts[-1]), count - len(parts[-1])
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _gone(self) -> RowsGoneError:
+        return RowsGoneError(
+            f"{self._mapped.filename or 'the mapped file'} is shorter than when it was mapped, or "
+            "cannot be read any more: put it back as it was, map it anew, and let nobody write "
+            "there"
+        )
+
+
+def _opened(mapped: Any) -> int | None:
+    """Open the file of a mapping; None where it is not there, or is another by now."""
+    if mapped.filename is None or mapped.mode not in _SAFE or not hasattr(os, "pread"):
+        return None
+    try:
+        fd = os.open(mapped.filename, os.O_RDONLY)
+    except OSError:
+        return None
+    if os.fstat(fd).st_size != mapped._mmap.size():  # another file took its name
+        os.close(fd)
+        return None
+    return fd
+
+
+def _address(mapped: Any) -> int:
+    return int(np.frombuffer(mapped._mmap, dtype=np.uint8).ctypes.data)
+
+
+def _extent(part: NDArray[Any]) -> tuple[int, int]:
+    """Addresses of a view's first byte, and of the byte after its last."""
+    steps = [(length - 1) * stride for length, stride in zip(part.shape, part.strides, strict=True)]
+    start = part.ctypes.data
+    below, above = sum(step for step in steps if step < 0), sum(step for step in steps if step > 0)
+    return start + below, start + above + part.itemsize
+
+
+def let_go(values: Any, low: int, high: int) -> None:
+    """Give back the pages of rows low to high of a mapped array; the file keeps what they hold.
+
+    Without it a table that is read through looks as if it were held. What is no mapped file, or
+    does not lie in it row after row, is left alone.
+
+    Examples
+    --------
+    >>> let_go(np.eye(3), 0, 3)
+    """
+    mapped = getattr(values, "_mmap", None)
+    if mapped is None or values.mode not in _SAFE or not values.flags.c_contiguous:
+        return
+    if not hasattr(mmap, "MADV_DONTNEED"):  # where the system knows no such thing
+        return
+    start = values.ctypes.data - _address(values) + low * values.strides[0]
+    end = start + (high - low) * values.strides[0]
+    first = start - start % mmap.PAGESIZE
+    if end > first >= 0:
+        mapped.madvise(mmap.MADV_DONTNEED, first, end - first)
+
+
+Piece = tuple[Any, Any]
+"""Consecutive rows, an array or a DataFrame, and their targets."""
+
+_Reader = Callable[[int, int], Any]
+
+_MAPPED_ROWS = 2**14  # of a mapped file that are read at a time: a block
+
+
+class RowSource(Protocol):
+    """Rows and targets that can be read again and again, in consecutive pieces.
+
+    It is sent to other processes and must mean the same rows there: files by absolute paths, or
+    the numbers themselves.
+    """
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns, which are public."""
+        ...
+
+    @property
+    def names(self) -> Sequence[str] | None:
+        """Column names, where they have any."""
+        ...
+
+    @property
+    def reread(self) -> bool:
+        """Whether somebody else may change what is read while a fit is under way."""
+        ...
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the targets are the rows' own; otherwise they are zeros."""
+        ...
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """Rows low to high, in order, in pieces of whatever size is cheap to read."""
+        ...
+
+    def place(self, row: int) -> str:
+        """Where a row is, for an error: a file and row group, or its number."""
+        ...
+
+    def only(self, column: str) -> "RowSource":
+        """Return the same rows with one column, as a DataFrame's, and no targets."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayRows:
+    """Rows of an array in memory or in a file that is mapped, or of a frame, read by its names.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d), DataFrame or Arrow table
+    y : ndarray or Series of shape (n,), optional
+
+    Raises
+    ------
+    DataError
+        If X is no table or y has not one target a row.
+
+    Examples
+    --------
+    >>> rows = ArrayRows(np.eye(3), np.arange(3.0))
+    >>> [targets.tolist() for _, targets in rows.pieces(1, 3)], rows.place(2)
+    ([[1.0, 2.0]], 'row 2')
+    """
+
+    X: Any
+    y: Any = None
+
+    def __post_init__(self) -> None:
+        """Refuse tables whose shapes do not agree; values are not looked at."""
+        if len(getattr(self.X, "shape", ())) != 2 or 0 in self.X.shape:
+            raise DataError(f"X must be a table with rows and columns, got {type(self.X).__name__}")
+        if self.labelled and getattr(self.y, "shape", None) != (self.X.shape[0],):
+            raise DataError(
+                f"y must hold one target a row, got shape {getattr(self.y, 'shape', None)} for "
+                f"{self.X.shape[0]} rows"
+            )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return int(self.X.shape[0]), int(self.X.shape[1])
+
+    @property
+    def names(self) -> Sequence[str] | None:
+        """Column names of a DataFrame."""
+        labels = column_labels(self.X)
+        return None if labels is None else [str(name) for name in labels]
+
+    @property
+    def reread(self) -> bool:
+        """Whether the rows are mapped from a file."""
+        return mapping_of(self.X) is not None or mapping_of(self.y) is not None
+
+    @property
+    def labelled(self) -> bool:
+        """Whether there are targets."""
+        return self.y is not None
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """One piece, of which nothing is copied yet; of a mapped file some, read from the file."""
+        step = _MAPPED_ROWS if self.reread else max(1, high - low)
+        rows, labels = self._readers
+        for start in range(low, high, step):
+            stop = min(start + step, high)
+            yield rows(start, stop), labels(start, stop)
+            for values in (self.X, self.y):
+                let_go(values, start, stop)
+
+    @cached_property
+    def _readers(self) -> tuple[_Reader, _Reader]:
+        """What reads rows low to high of X, and of y; files are opened once a process."""
+        return _reader(self.X), _reader(self.y)
+
+    def __reduce__(self) -> Any:
+        """Leave open files behind."""
+        return type(self), (self.X, self.y)
+
+    def place(self, row: int) -> str:
+        """Say the number of the row."""
+        return f"row {row}"
+
+    def only(self, column: str) -> "ArrayRows":
+        """Return a DataFrame's column by itself."""
+        if self.names is None:
+            raise DataError(f"an array has no column {column!r}: give the column itself")
+        return ArrayRows(select_columns(self.X, [check_column(column, self.names)]))
+
+
+def check_column(column: str, names: Sequence[str]) -> str:
+    """Refuse a column that is not there.
+
+    Examples
+    --------
+    >>> check_column("age", ["age", "sex"])
+    'age'
+    """
+    if column not in names:
+        raise DataError(f"there is no column {column!r}: there are {list(names)}")
+    return column
+
+
+def numbers(values: Any) -> FloatArray:
+    """Values as float64 in the order of C, always a copy of their own.
+
+    How a product of matrices rounds depends on how they lie in memory.
+
+    Examples
+    --------
+    >>> numbers(np.asfortranarray([[1, 2], [3, 4]])).flags.c_contiguous
+    True
+    """
+    given = np.asarray(values)
+    if given.dtype.kind in "cmM":  # complex numbers and dates would lose their meaning
+        raise DataError(f"values must be numbers, got {given.dtype}")
+    try:
+        return np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"values must be numbers: {error}. Declare text and classes in a schema"
+        ) from error
+
+
+def _reader(values: Any) -> _Reader:
+    if values is None:
+        return lambda low, high: np.zeros(high - low)
+    if mapping_of(values) is not None:
+        return MappedRows(values).part
+    if hasattr(values, "iloc"):
+        return lambda low, high: values.iloc[low:high]
+    return lambda low, high: as_pandas(values[low:high])
+
+
+def named(rows: Any, names: Sequence[str] | None) -> Any:
+    """Rows with their names, where they have any.
+
+    Examples
+    --------
+    >>> named(np.eye(1), ["age"]).columns.tolist()
+    ['age']
+    """
+    if names is None or hasattr(rows, "iloc"):
+        return rows
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=list(names))
+
+
+def as_it_is(rows: Any, targets: Any) -> tuple[Any, Any]:
+    """Return the rows and targets."""
+    return rows, targets

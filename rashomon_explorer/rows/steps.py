@@ -1,0 +1,135 @@
+"""What is done to a block's rows before they are added up, each row by itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.data import TableSchema
+from rashomon_explorer.data.clipping import ColumnMap, clip_rows
+from rashomon_explorer.data.encoder import encoded_quietly
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.rows.source import named, numbers
+
+
+@dataclass(frozen=True)
+class AsNumbers:
+    """Rows as float64 of their own; NaN, infinity and text are refused."""
+
+    def __call__(self, rows: Any, targets: Any) -> tuple[FloatArray, Any]:
+        """Rows (m, d) of numbers, and the targets as they are."""
+        made = numbers(rows)
+        if not np.isfinite(made).all():
+            column = int(np.argwhere(~np.isfinite(made))[0, 1])
+            raise DataError(f"NaN or infinity in column {column}: remove or impute the row")
+        return made, targets
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Rows as a schema encodes them, text and missing values included.
+
+    Parameters
+    ----------
+    schema : TableSchema
+    row_norm : float
+        About the norm of a typical encoded row.
+    """
+
+    schema: TableSchema
+    row_norm: float
+
+    def __call__(self, rows: Any, targets: Any) -> tuple[FloatArray, Any]:
+        """Return encoded rows (m, d), and the targets as they are."""
+        return np.ascontiguousarray(encoded_quietly(self.schema, rows, self.row_norm)), targets
+
+
+@dataclass(frozen=True)
+class Transformed:
+    """Rows as a fitted transformer of scikit-learn makes them.
+
+    Parameters
+    ----------
+    transformer : object
+    names : sequence of str, optional
+        Of the columns, for a transformer that was fitted to a DataFrame.
+    """
+
+    transformer: Any
+    names: tuple[str, ...] | None = None
+
+    def __call__(self, rows: Any, targets: Any) -> tuple[FloatArray, Any]:
+        """Return transformed rows (m, d), and the targets as they are."""
+        return numbers(self.transformer.transform(named(rows, self.names))), targets
+
+
+def step_of(encoder: Any, names: Sequence[str] | None) -> "Encoded | Transformed":
+    """Find what a fitted encoder does to a block; a schema's says nothing of clipped cells there.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import FunctionTransformer
+    >>> step_of(FunctionTransformer(), None).names is None
+    True
+    """
+    if getattr(encoder, "schema", None) is not None:
+        return Encoded(encoder.schema_, float(encoder.row_norm))
+    return Transformed(encoder, None if names is None else tuple(names))
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """Rows mapped by released centres and spreads.
+
+    Parameters
+    ----------
+    scale : ColumnMap
+    """
+
+    scale: ColumnMap
+
+    def __call__(self, rows: FloatArray, targets: Any) -> tuple[FloatArray, Any]:
+        """Return mapped rows (m, d), and the targets as they are."""
+        return np.ascontiguousarray(self.scale.rows(rows)), targets
+
+
+@dataclass(frozen=True)
+class Clipped:
+    """Rows shortened to a norm, with a constant 1 as their last entry if asked for.
+
+    Parameters
+    ----------
+    row_norm : float
+    intercept : bool
+    """
+
+    row_norm: float
+    intercept: bool
+
+    def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Rows (m, d + 1) or (m, d), and the targets as they are."""
+        shortened = clip_rows(rows, self.row_norm)[0]
+        if not self.intercept:
+            return np.ascontiguousarray(shortened), targets
+        whole = np.empty((len(rows), rows.shape[1] + 1))
+        whole[:, :-1] = shortened
+        whole[:, -1] = 1.0
+        return whole, targets
+
+
+@dataclass(frozen=True)
+class Longer:
+    """Counts rows longer than a norm: a reduction, for the one word about clipped rows.
+
+    Parameters
+    ----------
+    row_norm : float
+    """
+
+    row_norm: float
+
+    def __call__(self, rows: FloatArray, targets: Any) -> tuple[FloatArray]:
+        """Return the number (1,) of rows that clipping shortens."""
+        return (np.array([clip_rows(rows, self.row_norm)[1] * len(rows)]).round(),)

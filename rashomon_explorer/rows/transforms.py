@@ -1,0 +1,146 @@
+"""Rows with transformation steps or column names applied lazily."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rashomon_explorer.rows.chunked import RowBlocks
+from rashomon_explorer.rows.source import Piece, RowSource, check_column, named
+
+
+@dataclass(frozen=True, eq=False)
+class MadeRows:
+    """A source of rows that are made anew in every pass.
+
+    Parameters
+    ----------
+    table : RowBlocks
+        With the steps that make them, and, where it was looked at, what its blocks were then.
+    titles : tuple of str
+        Names of the columns that are made.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rashomon_explorer.rows import row_blocks
+    >>> table = row_blocks(np.eye(2), np.zeros(2)).then(lambda rows, y: (2 * rows, y))
+    >>> [rows.tolist() for rows, _ in MadeRows(table, ("a", "b")).pieces(1, 2)]
+    [[[0.0, 2.0]]]
+    """
+
+    table: RowBlocks
+    titles: tuple[str, ...]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and of columns that are made."""
+        return self.table.n, len(self.titles)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the columns that are made."""
+        return self.titles
+
+    @property
+    def is_counted(self) -> bool:
+        """As the table's own source."""
+        return self.table.is_counted
+
+    @property
+    def reread(self) -> bool:
+        """As the table's own source."""
+        return self.table.source.reread
+
+    @property
+    def labelled(self) -> bool:
+        """As the table's own source."""
+        return self.table.source.labelled
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """Parts of whole blocks, each made as everywhere: a row that cannot be is named."""
+        size = self.table.rows
+        first, last = low // size, -(-high // size)
+        for index, (rows, targets) in enumerate(self.table.blocks(first, last), start=first):
+            at = index * size
+            some = slice(max(low - at, 0), min(high - at, len(rows)))
+            yield rows[some], targets[some]
+
+    def place(self, row: int) -> str:
+        """Where a row is in the table's own source."""
+        return self.table.source.place(row)
+
+    def only(self, column: str) -> RowSource:
+        """As of the table's own source: a column as it came."""
+        return self.table.source.only(column)
+
+
+@dataclass(frozen=True)
+class Titled:
+    """A source of DataFrames, of one whose pieces are arrays.
+
+    Parameters
+    ----------
+    source : RowSource
+    titles : tuple of str
+        A name for each of its columns.
+    column : str, optional
+        The only one that is handed out, without targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rashomon_explorer.rows.source import ArrayRows
+    >>> rows = Titled(ArrayRows(np.eye(2)), ("a", "b"))
+    >>> [X.columns.tolist() for X, _ in rows.pieces(0, 2)], rows.only("b").shape
+    ([['a', 'b']], (2, 1))
+    """
+
+    source: RowSource
+    titles: tuple[str, ...]
+    column: str | None = None
+
+    @property
+    def X(self) -> Any:
+        """The array itself, where there is one."""
+        return getattr(self.source, "X", None)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.source.shape[0], len(self.names)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of the columns."""
+        return self.titles if self.column is None else (self.column,)
+
+    @property
+    def is_counted(self) -> bool:
+        """As the source."""
+        return bool(getattr(self.source, "is_counted", True))
+
+    @property
+    def reread(self) -> bool:
+        """As the source."""
+        return self.source.reread
+
+    @property
+    def labelled(self) -> bool:
+        """As the source, unless it is one column alone."""
+        return self.column is None and self.source.labelled
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """Pieces of the source, as DataFrames."""
+        for rows, targets in self.source.pieces(low, high):
+            framed = named(rows, self.titles)
+            yield (framed if self.column is None else framed[[self.column]]), targets
+
+    def place(self, row: int) -> str:
+        """Where the source has the row."""
+        return self.source.place(row)
+
+    def only(self, column: str) -> RowSource:
+        """Return one column by itself; of files any that they have."""
+        if column not in self.titles:
+            return self.source.only(column)
+        return Titled(self.source, self.titles, check_column(column, self.titles))

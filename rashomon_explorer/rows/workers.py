@@ -1,0 +1,398 @@
+"""How long a cluster's workers have got nowhere."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from pickle import PickleError
+from typing import Any, ClassVar, Protocol
+
+from rashomon_explorer._utils.threads import cores
+from rashomon_explorer.exceptions import ClusterError
+from rashomon_explorer.rows.parquet import ParquetRows
+from rashomon_explorer.rows.source import RowSource
+
+_STEADY_SECONDS = 60.0  # from which on a worker is taken to be at work, and not to be restarting
+_UNPROVEN_SECONDS = 100.0  # for workers that came and have never finished a task
+
+
+class ClusterWatch:
+    """Time since a cluster got on with its work, over as many tries as that takes.
+
+    A worker that runs on gets on, however long its task takes, and so does a task that ends. A
+    worker that dies and starts again and again does not: its address is another one every time.
+
+    Parameters
+    ----------
+    patience : float
+        Seconds that the cluster may get nowhere.
+    proven : bool
+        Whether its workers have finished a task before.
+    """
+
+    def __init__(self, patience: float, *, proven: bool) -> None:
+        self._patience, self._proven = patience, proven
+        self._steady = min(_STEADY_SECONDS, patience / 3)
+        self._since: dict[str, float] = {}
+        self._finished = 0
+        self._last = time.monotonic()
+        self.met = False
+
+    def look(self, running: Iterable[str], finished: int = 0) -> None:
+        """Note which workers run, by address, and how many tasks of this try are finished."""
+        now = time.monotonic()
+        self._since = {address: self._since.get(address, now) for address in running}
+        self.met |= bool(self._since)
+        if any(now - since >= self._steady for since in self._since.values()):
+            self.reset()
+        if finished > self._finished:
+            self._proven = True
+            self.reset()
+        self._finished = finished
+
+    def reset(self) -> None:
+        """Note that the cluster got on just now."""
+        self._last = time.monotonic()
+
+    @property
+    def left(self) -> float:
+        """Seconds for which to wait on; negative when it is over."""
+        soon = self.met and not self._proven
+        most = min(self._patience, _UNPROVEN_SECONDS) if soon else self._patience
+        return self._last + most - time.monotonic()
+
+
+Span = tuple[int, int]
+Task = Callable[[Any, Any, Any], Any]
+"""A pure function of rows, or what was made of them, of what to do with them, and of which part:
+run twice, it returns the same."""
+
+_TRIES = 10
+_REST_SECONDS = 0.05  # before the second try, and twice as long before others, to 1.6
+_PATIENCE_SECONDS = 180.0  # for one worker to be there, or there again
+_LOOK_SECONDS = 5.0  # between looks whether there is one
+_NOBODY = "the cluster has no worker, and none came: start one"
+_PAUSED = (
+    "all workers of the cluster are paused, as they are when their memory is short and no more can "
+    "be spilled to their disks: give them more of either, or rows in Parquet files, which they "
+    "read block by block"
+)
+_RESTARTED = (
+    "the workers of the cluster ended or started again before they finished a part of the work, as "
+    "where imports and a few blocks need more memory than they may take: raise their memory_limit"
+)
+_NOTHING_THERE = "no noise was made there, and nothing was charged by them"
+
+
+class Workers(Protocol):
+    """Whoever runs tasks, as often as it takes."""
+
+    @property
+    def count(self) -> int:
+        """About how many tasks run at a time."""
+        ...
+
+    @property
+    def assumed(self) -> str:
+        """What a guarantee assumes of the way to them; empty for threads of this process."""
+        ...
+
+    def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
+        """Results of the task for each span, in the order of the spans."""
+        ...
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Threads of this process; NumPy and Arrow let go of the interpreter.
+
+    Parameters
+    ----------
+    count : int, optional
+        By default one for each core that may be used, four at most.
+
+    Examples
+    --------
+    >>> list(Threads(2).run(lambda source, what, span: span[0], None, None, [(0, 1), (1, 2)]))
+    [0, 1]
+    """
+
+    count: int = field(default_factory=lambda: min(4, cores()))
+    assumed: ClassVar[str] = ""
+
+    def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
+        """Results in the order of the spans."""
+        if self.count == 1 or len(spans) == 1:
+            for span in spans:
+                yield task(source, what, span)
+            return
+        with ThreadPoolExecutor(self.count, thread_name_prefix="rashomon-blocks") as pool:
+            yield from pool.map(lambda span: task(source, what, span), spans)
+
+
+@dataclass(frozen=True)
+class InExecutor:
+    """Any executor of :mod:`concurrent.futures`: the source is sent with each task.
+
+    Parameters
+    ----------
+    executor : Executor
+    count : int, default=4
+        About how many tasks it runs at a time.
+    """
+
+    executor: Executor
+    count: int = 4
+    assumed: ClassVar[str] = "nobody else sees what passes between this process and the executor's"
+
+    def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
+        """Results in the order of the spans.
+
+        Raises
+        ------
+        ClusterError
+            If a process died; nothing was drawn with what is left.
+        """
+        futures = [self.executor.submit(task, source, what, span) for span in spans]
+        try:
+            for future in futures:
+                yield future.result()
+        except _broken() as error:
+            raise ClusterError(_lost(error)) from error
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """joblib's workers as scikit-learn asks for them: ``joblib.parallel_config`` says where.
+
+    Parameters
+    ----------
+    n_jobs : int
+        As everywhere in scikit-learn; −1 is every core.
+    """
+
+    n_jobs: int
+    assumed: ClassVar[str] = "nobody else sees what passes between this process and joblib's"
+
+    @property
+    def count(self) -> int:
+        """Number of joblib's workers."""
+        from joblib import effective_n_jobs
+
+        return int(effective_n_jobs(self.n_jobs))
+
+    def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
+        """Results in the order of the spans.
+
+        Raises
+        ------
+        ClusterError
+            If a process died.
+        """
+        from sklearn.utils.parallel import Parallel, delayed
+
+        try:
+            yield from Parallel(self.n_jobs)(delayed(task)(source, what, span) for span in spans)
+        except _broken() as error:
+            raise ClusterError(_lost(error)) from error
+
+
+class OnDask:
+    """Workers of a Dask cluster: rows are sent once, to one, and others fetch them from it.
+
+    Tasks add up, they neither draw nor charge: one that runs twice, because the worker that had run
+    it is gone, returns the same.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+    """
+
+    assumed: ClassVar[str] = (
+        "nobody else sees what passes between this process, the cluster's scheduler and workers, "
+        "nor what they spill to disk (rows and sums go there, keys and noise do not)"
+    )
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self._sent: tuple[RowSource, Any] | None = None
+        self._proven = False  # whether its workers have ever finished a task
+        self._address = str(getattr(client.scheduler, "address", "of this client"))
+
+    @property
+    def count(self) -> int:
+        """Threads of all workers, 1 where nobody can say."""
+        if not self._running:
+            return 1
+        return max(1, sum(self.client.nthreads().values()))
+
+    def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
+        """Results in the order of the spans.
+
+        Raises
+        ------
+        ClusterError
+            If workers were lost again and again, or the scheduler was, or nobody finished a task.
+        """
+        watch = ClusterWatch(_PATIENCE_SECONDS, proven=self._proven)
+        for trial in range(1, _TRIES + 1):
+            try:
+                yield from self._gathered(task, source, what, spans, watch)
+                return
+            except FileNotFoundError as error:
+                raise ClusterError(
+                    f"a worker finds no file of the rows ({error}): give a path that every machine "
+                    "of the cluster has"
+                ) from error
+            except Exception as error:
+                if self._running and not isinstance(error, _gone()):
+                    raise
+                self._sent = None  # the rows may have been on the worker that is gone
+                if trial == _TRIES or not self._anybody(watch):
+                    lost = _lost(error, trial) if self._answers else self._lost_scheduler(error)
+                    raise ClusterError(lost) from error
+                time.sleep(_REST_SECONDS * 2 ** min(trial - 1, 5))  # others may be dying
+
+    def _anybody(self, watch: ClusterWatch) -> bool:
+        """Wait for a worker, as long as there is a scheduler that may start one."""
+        if not self._running or watch.left <= 0:
+            return False
+        try:
+            watch.look(self._at_work())
+            self.client.wait_for_workers(1, timeout=max(watch.left, _REST_SECONDS))
+        except _gone():
+            return False
+        return self._running
+
+    @property
+    def _answers(self) -> bool:
+        """Whether the scheduler does: a client notices its end a moment later."""
+        try:
+            return self._running and isinstance(self._at_work(), dict)
+        except _gone():
+            return False
+
+    def _lost_scheduler(self, error: BaseException) -> str:
+        return (
+            f"the connection to the Dask scheduler at {self._address} was lost: the scheduler "
+            f"ended or cannot be reached, or the client was closed ({type(error).__name__}: "
+            f"{error}). Start it again, and a new client; {_NOTHING_THERE}"
+        )
+
+    @property
+    def _running(self) -> bool:
+        return bool(self.client.status == "running")
+
+    def _gathered(
+        self, task: Task, source: Any, what: Any, spans: Sequence[Any], watch: ClusterWatch
+    ) -> list[Any]:
+        held = self._source(source, watch)
+        # Nobody is asked by name, not even with allow_other_workers: where all workers were gone
+        # for a moment, Dask keeps such a task from those that come after.
+        futures = [self.client.submit(task, held, what, span, pure=False) for span in spans]
+        # All at once, before the first is used: a second try would hand it out again.
+        gathered = self.client.gather(futures, asynchronous=True)
+        found: list[Any] = self._awaited(gathered, watch, futures)
+        self._proven = True
+        return found
+
+    def _source(self, source: RowSource, watch: ClusterWatch) -> Any:
+        if isinstance(source, ParquetRows):  # a list of files: workers read for themselves
+            return source
+        if self._sent is None or self._sent[0] is not source:
+            self._sent = source, self._scattered(source, watch)
+        return self._sent[1]
+
+    def _scattered(self, source: RowSource, watch: ClusterWatch) -> Any:
+        """Rows on one worker; a scheduler that loses it meanwhile says so in whatever error.
+
+        Not on all (``broadcast=True``): Dask never ends that when a worker dies while it copies.
+        """
+        try:
+            return self._awaited(self.client.scatter(source, hash=False, asynchronous=True), watch)
+        except (TypeError, PickleError, ClusterError):  # these rows cannot be sent, to whomever
+            raise
+        except Exception as error:  # no row was looked at yet: whatever it is, it is the way there
+            raise ConnectionError(f"{type(error).__name__}: {error}") from error
+
+    def _awaited(self, asked: Any, watch: ClusterWatch, futures: Sequence[Any] = ()) -> Any:
+        """Wait as long as somebody gets on with it: Dask waits for ever."""
+        pending = asyncio.run_coroutine_threadsafe(asked, self.client.loop.asyncio_loop)
+        try:
+            while not wait([pending], timeout=min(_LOOK_SECONDS, _PATIENCE_SECONDS)).done:
+                if self.client.status == "closed":
+                    raise ConnectionError("the client was closed")
+                if not self._running:
+                    watch.reset()  # a client that looks for its scheduler ends by itself
+                    continue
+                running = self._at_work()
+                watch.look(running, sum(future.status == "finished" for future in futures))
+                if watch.left < 0:
+                    paused = self.client.nthreads() and not running
+                    raise ClusterError(_PAUSED if paused else _RESTARTED if watch.met else _NOBODY)
+            return pending.result()
+        finally:
+            pending.cancel()
+
+    def _at_work(self) -> dict[str, int]:
+        """Threads of workers that take work: one whose memory and disk are full is paused."""
+        found: dict[str, int] = self.client.sync(self.client.scheduler.ncores_running)
+        return found
+
+    def __reduce__(self) -> Any:
+        """Leave the cluster behind: workers of a copy are threads."""
+        return Threads, ()
+
+
+def workers_of(n_jobs: int | None = None, executor: Any = None) -> Workers:
+    """Who is meant by scikit-learn's ``n_jobs``, an executor, or a Dask client.
+
+    Raises
+    ------
+    TypeError
+        If both are given, or the executor is none.
+
+    Examples
+    --------
+    >>> workers_of(n_jobs=2)
+    Jobs(n_jobs=2)
+    """
+    if executor is None:
+        return Threads() if n_jobs is None else Jobs(n_jobs)
+    if n_jobs is not None:
+        raise TypeError("give n_jobs or an executor, not both")
+    if hasattr(executor, "scheduler_info"):
+        return OnDask(executor)
+    if isinstance(executor, Executor):
+        return InExecutor(executor)
+    raise TypeError(
+        "executor must be a concurrent.futures.Executor or a dask.distributed.Client, got "
+        f"{type(executor).__name__}"
+    )
+
+
+def _broken() -> tuple[type[BaseException], ...]:
+    from concurrent.futures import BrokenExecutor
+
+    return (BrokenExecutor,)  # joblib's TerminatedWorkerError is one too
+
+
+def _gone() -> tuple[type[BaseException], ...]:
+    """Errors of a cluster that has lost workers, results or its scheduler."""
+    from concurrent.futures import CancelledError as OfFutures
+
+    from dask.distributed import CancelledError, KilledWorker
+
+    return KilledWorker, CancelledError, OfFutures, OSError, TimeoutError
+
+
+def _lost(error: BaseException, times: int = 1) -> str:
+    often = f" {times} times over" if times > 1 else ""
+    return (
+        f"workers were lost with the work on the rows{often} ({type(error).__name__}: {error}); "
+        f"{_NOTHING_THERE}"
+    )

@@ -1,0 +1,149 @@
+"""Row sources that wrap another source."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer._utils.arrays import IntArray
+from rashomon_explorer.rows.source import Piece, RowSource
+
+
+@dataclass(frozen=True, eq=False)
+class HandedOn:
+    """All of a source but its rows, which :meth:`pieces` of what derives from this must give.
+
+    Parameters
+    ----------
+    source : RowSource
+    """
+
+    source: RowSource
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.source.shape
+
+    @property
+    def names(self) -> Sequence[str] | None:
+        """Column names, where they have any."""
+        return self.source.names
+
+    @property
+    def reread(self) -> bool:
+        """Whether somebody else may change what is read."""
+        return self.source.reread
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the targets are the rows' own."""
+        return self.source.labelled
+
+    def place(self, row: int) -> str:
+        """Where the source has the row."""
+        return self.source.place(row)
+
+    def only(self, column: str) -> RowSource:
+        """Return the same rows with one column."""
+        return self.source.only(column)
+
+
+@dataclass(frozen=True, eq=False)
+class Beside(HandedOn):
+    """A source whose targets are other columns, which are held: a few bytes a row.
+
+    Parameters
+    ----------
+    source : RowSource
+    columns : ndarray of shape (n,), with a field a column
+    """
+
+    columns: NDArray[Any]
+
+    @classmethod
+    def of(cls, source: RowSource, columns: Mapping[str, ArrayLike]) -> "Beside":
+        """Put columns beside a source.
+
+        Raises
+        ------
+        ValueError
+            If a column has not an entry a row.
+        """
+        n, arrays = source.shape[0], {name: np.asarray(given) for name, given in columns.items()}
+        for name, array in arrays.items():
+            if not array.ndim or len(array) != n:
+                raise ValueError(
+                    f"{name} must hold one entry for each of {n} rows, got shape {array.shape}"
+                )
+        fields = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
+        whole = np.empty(n, dtype=np.dtype(fields))
+        for name, array in arrays.items():
+            whole[name] = array
+        return cls(source, whole)
+
+    @property
+    def labelled(self) -> bool:
+        """No: these are no targets to fit."""
+        return False
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """Pieces of the source, with their part of the columns."""
+        for rows, _ in self.source.pieces(low, high):
+            yield rows, self.columns[low : low + len(rows)]
+            low += len(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Picked(HandedOn):
+    """Rows of a source at some places, in their order.
+
+    Parameters
+    ----------
+    source : RowSource
+    places : ndarray of shape (m,)
+        Ascending.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.rows.source import ArrayRows
+    >>> rows = Picked(ArrayRows(np.arange(6.0)[:, None]), np.array([1, 4]))
+    >>> [X.ravel().tolist() for X, _ in rows.pieces(0, 2)], rows.place(1)
+    ([[1.0, 4.0]], 'row 4')
+    """
+
+    places: IntArray
+
+    @classmethod
+    def of(cls, source: RowSource, most: int, seed: int) -> "Picked":
+        """Pick so many places without replacement, all if there are fewer."""
+        n = source.shape[0]
+        picks = np.random.default_rng(seed)  # which rows are shown; no noise
+        return cls(source, np.sort(picks.choice(n, size=min(most, n), replace=False)))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return len(self.places), self.source.shape[1]
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """Take what is picked from the source's pieces."""
+        wanted = self.places[low:high]
+        at = int(wanted[0])
+        for X, y in self.source.pieces(at, int(wanted[-1]) + 1):
+            first, last = np.searchsorted(wanted, [at, at + len(X)])
+            here = wanted[first:last] - at
+            at += len(X)
+            if len(here):
+                rows = X.iloc[here] if hasattr(X, "iloc") else X[here]
+                yield rows, y.iloc[here] if hasattr(y, "iloc") else y[here]
+
+    def place(self, row: int) -> str:
+        """Where the source has the row."""
+        return self.source.place(int(self.places[row]))
+
+    def only(self, column: str) -> "Picked":
+        """Return the same rows with one column."""
+        return Picked(self.source.only(column), self.places)

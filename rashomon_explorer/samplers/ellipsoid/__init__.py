@@ -1,1 +1,0 @@
-"""A private centre, a private Hessian, and the models near them, which cost nothing more."""

@@ -1,1 +1,0 @@
-"""The parts of exact rejection: an envelope, laws above the target, and the thinning."""

@@ -1,0 +1,152 @@
+"""Voilà's pages and packed files."""
+
+import gzip
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from posixpath import normpath
+
+from jupyter_server.base.handlers import JupyterHandler
+from tornado.web import HTTPError, authenticated
+from voila.static_file_handler import TemplateStaticFileHandler
+
+from rashomon_explorer._utils.assets import plotly_module
+
+_MAIN = "voila.js"
+_ASKED = re.compile(r"\b\w\.e\((\d+)\)")
+
+
+def joined_parts(folders: Sequence[str | Path]) -> bytes:
+    r"""Return the scripts that Voilà's first script asks for before it does anything.
+
+    Parameters
+    ----------
+    folders : sequence of path
+        Where Voilà's scripts are; the first that has a file counts.
+
+    Returns
+    -------
+    bytes
+        A script that the page runs before the first one, which then finds its parts and asks for
+        none. They are fifty or so, one after another over six connections. Empty where the first
+        script is not built in the way that is known: it asks for its parts by itself then.
+
+    Notes
+    -----
+    A part is a list of functions, of which none runs before it is asked for. Each stands in a
+    function of its own, since ``"use strict"`` is said at the head of some.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     for name, code in {"voila.js": "r.e(7)", "7.voila.js": "push([[7]])"}.items():
+    ...         _ = (Path(folder) / name).write_text(code)
+    ...     joined_parts([folder])
+    b'(()=>{push([[7]])\n})();\n'
+    """
+    main = _found(_MAIN, folders)
+    if main is None:
+        return b""
+    asked = dict.fromkeys(_ASKED.findall(main.read_text(encoding="utf-8")))
+    return b"".join(b"(()=>{" + part.read_bytes() + b"\n})();\n" for part in _parts(asked, folders))
+
+
+def _parts(asked: Iterable[str], folders: Sequence[str | Path]) -> Iterable[Path]:
+    """Find those that are files; others are shared between bundles and have no file."""
+    found = (_found(f"{number}.{_MAIN}", folders) for number in asked)
+    return (part for part in found if part is not None)
+
+
+def _found(name: str, folders: Sequence[str | Path]) -> Path | None:
+    return next((path for folder in folders if (path := Path(folder) / name).is_file()), None)
+
+
+Packed = tuple[bytes, str]
+"""A file as it is sent, and its mark."""
+
+
+@cache
+def packed_plotly() -> Packed:
+    """Return the figure library; made once, which takes a moment."""
+    return _packed(plotly_module())
+
+
+@cache
+def packed_parts(folders: tuple[str, ...]) -> Packed:
+    """Return Voilà's scripts of these folders in one."""
+    return _packed(joined_parts(folders))
+
+
+def _packed(code: bytes) -> Packed:
+    packed = gzip.compress(code, compresslevel=6, mtime=0)
+    return packed, f'"{sha256(packed).hexdigest()}"'
+
+
+class PackedFile(JupyterHandler):
+    """A script, which a browser reads while the program behind the page gets ready.
+
+    It is the same for everybody; whoever may not see the page does not get it either.
+    """
+
+    def initialize(self, packed: Callable[[], Packed]) -> None:
+        """Know what makes the file."""
+        self._made = packed
+
+    @authenticated
+    def get(self) -> None:
+        """Send it, or say that what the browser has is still right."""
+        packed, etag = self._made()
+        self.set_header("Content-Type", "text/javascript; charset=utf-8")
+        self.set_header("Cache-Control", "private, no-cache")
+        self.set_header("Etag", etag)
+        if self.check_etag_header():
+            self.set_status(304)
+            self.finish()
+            return
+        self.set_header("Content-Encoding", "gzip")
+        self.finish(packed)
+
+    def compute_etag(self) -> str | None:
+        """Leave the one that was set."""
+        return None
+
+
+def packed_files(folders: tuple[str, ...]) -> Mapping[str, Callable[[], Packed]]:
+    """Name the files under the dashboard's address, and what makes each.
+
+    Parameters
+    ----------
+    folders : tuple of str
+        Where Voilà's scripts are.
+
+    Examples
+    --------
+    >>> sorted(packed_files(()))
+    ['plotly.mjs', 'voila-parts.js']
+    """
+    return {"plotly.mjs": packed_plotly, "voila-parts.js": lambda: packed_parts(folders)}
+
+
+_FILE = re.compile(r"[A-Za-z0-9][\w.-]*/static/[^\0]+")
+
+
+class TemplateFile(TemplateStaticFileHandler):
+    """A file of a template: Voilà's handler takes any other address apart and raises ValueError."""
+
+    def parse_url_path(self, url_path: str) -> str:
+        """Return the path of ``<template>/static/<file>``; 404 for anything else."""
+        if not is_template_file(url_path):
+            raise HTTPError(404)
+        return str(super().parse_url_path(url_path))
+
+
+def is_template_file(path: str) -> bool:
+    r"""Whether an address below ``/voila/templates/`` can be that of a file.
+
+    >>> [is_template_file(path) for path in ("lab/static/a.js", "x", "lab/static/../../x")]
+    [True, False, False]
+    """
+    return all(_FILE.fullmatch(one) for one in (path, normpath(path)))

@@ -1,0 +1,27 @@
+"""Sets of models: the curator's view, and the view that may leave the building."""
+
+from rashomon_explorer.sets.block import ModelBlock
+from rashomon_explorer.sets.curator import CuratorSet
+from rashomon_explorer.sets.linear import RashomonSet, ReleasedSet
+from rashomon_explorer.sets.predictor import PredictorSet
+from rashomon_explorer.sets.released_trees import ReleasedTrees
+from rashomon_explorer.sets.scores import linear_scores
+from rashomon_explorer.sets.sources.draws import from_draws
+from rashomon_explorer.sets.sources.estimators import from_estimators
+from rashomon_explorer.sets.sources.predictions import from_predictions
+from rashomon_explorer.sets.sources.trees import from_timbertrek, from_treefarms
+
+__all__ = [
+    "CuratorSet",
+    "ModelBlock",
+    "PredictorSet",
+    "RashomonSet",
+    "ReleasedSet",
+    "ReleasedTrees",
+    "from_draws",
+    "from_estimators",
+    "from_predictions",
+    "from_timbertrek",
+    "from_treefarms",
+    "linear_scores",
+]

@@ -1,0 +1,299 @@
+"""Linear models side by side: what a curator's set and a release have in common."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.formatting import Fact, hit_rate_text
+from rashomon_explorer.data.clipping import ColumnMap
+from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
+from rashomon_explorer.sets.feature_groups import checked_groups, groups_by_name
+from rashomon_explorer.sets.files import (
+    Arrays,
+    Values,
+    ellipsoid_of,
+    ellipsoid_parts,
+    labels,
+    number,
+    number_of,
+    plan_of,
+    plan_values,
+    scale_of,
+    scale_parts,
+)
+from rashomon_explorer.sets.scores import LINKS, ScoresRows, in_words, schema_from, schema_values
+from rashomon_explorer.sets.selection import Places, Selection, frozen
+
+if TYPE_CHECKING:
+    from rashomon_explorer.data import TableSchema
+    from rashomon_explorer.sets.sklearn_models import LinearModel
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ModelBlock(ScoresRows, Selection):
+    """Linear models side by side, and what they predict.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_draws, n_parameters)
+        One model a row: a coefficient for each feature, the intercept last. A softmax link has
+        as many again for each further class, one class after the other, and none for class 0,
+        whose score is 0.
+    feature_names : tuple of str
+        Names of the features; the last is ``"intercept"``.
+    link : {"logistic", "sign", "softmax", "identity"}
+        How a score becomes a prediction.
+    row_norm : float
+        Rows are shortened to this norm before they are scored, as they were for the draws.
+    target_bounds : tuple of float
+        Range of the targets, onto which identity scores in [−1, 1] are mapped.
+    classes : tuple, default=()
+        Public labels of the classes 0, 1, …, where they are known.
+    plan : Plan
+        What was asked for: ψ, β, price and bounds; public.
+    guarantee : Guarantee
+        All draws composed.
+    steps : tuple of str, default=()
+        How models were chosen out of those drawn, one step after the other.
+    feature_groups : mapping of str to sequence of str, optional
+        Columns that are one feature, by its name: what importances take together unless asked for
+        columns. By default the columns ``"name=level"`` of each name. Public, as names are.
+    ellipsoid : CutEllipsoid, optional
+        What was released beside the draws, for the same price, and they are uniform on.
+    scale : ColumnMap, optional
+        Centres and spreads that were released before the draws, where models are of columns so
+        mapped. ``coef``, losses, ψ, ranges and importances are then in those units, a column each;
+        whatever takes rows takes them as they were before, and maps them itself.
+    schema : TableSchema, optional
+        What encodes raw tables for these models, where the estimator had one.
+
+    Raises
+    ------
+    ValueError
+        If the link is unknown, or names, classes and parameters do not suit each other.
+    """
+
+    coef: FloatArray
+    feature_names: tuple[str, ...]
+    link: str
+    row_norm: float
+    target_bounds: tuple[float, float] = (-1.0, 1.0)
+    classes: tuple[Any, ...] = ()
+    plan: Plan
+    guarantee: Guarantee
+    steps: tuple[str, ...] = ()
+    feature_groups: Mapping[str, Sequence[str]] | None = None
+    ellipsoid: CutEllipsoid | None = None
+    scale: ColumnMap | None = None
+    schema: "TableSchema | None" = None
+    complete: ClassVar[bool] = False  # draws are a sample: the set holds infinitely many models
+
+    def __post_init__(self) -> None:
+        """Freeze the models: a set is a value."""
+        object.__setattr__(self, "coef", frozen(self.coef))
+        self._check()
+        columns, given = self.feature_names[:-1], self.feature_groups
+        groups = groups_by_name(columns) if given is None else checked_groups(given, columns)
+        object.__setattr__(self, "feature_groups", MappingProxyType(groups))
+
+    def _check(self) -> None:
+        if self.link not in LINKS:
+            raise ValueError(f"link must be one of {sorted(LINKS)}, got {self.link!r}")
+        width, names = self.coef.shape[-1], len(self.feature_names)
+        scores_fit = width % names == 0 if self.link == "softmax" else width == names
+        if self.coef.ndim != 2 or not width or not scores_fit:
+            raise ValueError(
+                f"coef must have shape (n_draws, {names}), one column for each feature name"
+                f"{' and class but the first' if self.link == 'softmax' else ''}, got "
+                f"{self.coef.shape}"
+            )
+        if self.classes and len(self.classes) != self.n_classes:
+            raise ValueError(f"{len(self.classes)} labels are given for {self.n_classes} classes")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Plain values: a read-only mapping cannot be pickled."""
+        return {**self.__dict__, "feature_groups": dict(self.feature_groups or {})}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Freeze again: an array forgets in a pickle that it is read-only."""
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    @property
+    def n_draws(self) -> int:
+        """Number of models."""
+        return len(self.coef)
+
+    @property
+    def psi(self) -> float:
+        """Rashomon threshold, in units of the loss."""
+        return self.plan.psi
+
+    @property
+    def beta(self) -> float:
+        """Inverse temperature of the draws."""
+        return self.plan.beta
+
+    @property
+    def task(self) -> str:
+        """Either ``"classification"`` or ``"regression"``."""
+        return "regression" if self.link == "identity" else "classification"
+
+    @property
+    def outputs(self) -> int:
+        """Linear scores that a model gives a row: one, or one for each class but the first."""
+        return self.coef.shape[1] // len(self.feature_names)
+
+    @property
+    def n_classes(self) -> int:
+        """Classes that the models tell apart; 0 for a regression."""
+        return self.outputs + 1 if self.task == "classification" else 0
+
+    def _facts(self) -> list[Fact]:
+        """With what the plan promises of draws none of which were chosen out."""
+        planned = self.plan
+        promised = self.as_drawn and self.guarantee.holds and has_hit_rate(planned)
+        hits = f"≥ {hit_rate_text(planned.hit_rate_bound)} promised"
+        mapped = ("columns", "centred and scaled by what was released; models are in those units")
+        facts = [("hit rate", hits)] * promised + super()._facts()
+        return facts + [mapped] * (self.scale is not None)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Each class in words: its label if that is text, otherwise ``"class "`` and the label."""
+        return in_words(self.classes or range(self.n_classes))
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        """Names of the columns of ``coef``: features, for several scores with the class before."""
+        if self.outputs == 1:
+            return self.feature_names
+        return tuple(
+            f"{name}: {feature}" for name in self.class_names[1:] for feature in self.feature_names
+        )
+
+    def with_groups(self, groups: Mapping[str, Sequence[str]]) -> Self:
+        """Return the same set with other columns taken as one feature.
+
+        Parameters
+        ----------
+        groups : mapping of str to sequence of str
+            Name of the feature → its columns, such as those of a ``OneHotEncoder``; columns in
+            none are features themselves. An empty mapping undoes all groups.
+
+        Returns
+        -------
+        set of the same type
+            Everything but the groups is shared with this one.
+
+        Raises
+        ------
+        ValueError
+            If a column is unknown or in two groups.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> X, y = [[0.9, 0.0], [0.6, 0.1], [-0.7, 0.1], [-0.5, 0.0]] * 50, [1, 1, 0, 0] * 50
+        >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_
+        >>> dict(models.with_groups({"both": ["x0", "x1"]}).feature_groups)
+        {'both': ('x0', 'x1')}
+        """
+        wanted = checked_groups(groups, self.feature_names[:-1])
+        return self if wanted == self.feature_groups else replace(self, feature_groups=wanted)
+
+    def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
+        """Coefficients of each model above ``tol`` in size, intercepts aside, shape (n_draws,)."""
+        each = self.coef.reshape(self.n_draws, self.outputs, -1)[..., :-1]
+        return np.asarray((np.abs(each) > tol).sum(axis=(1, 2)))
+
+    def to_sklearn(self, draw: int) -> "LinearModel":
+        """One model as a fitted scikit-learn model that predicts what the set predicts.
+
+        Parameters
+        ----------
+        draw : int
+            Place of the model.
+
+        Returns
+        -------
+        LogisticRegression, LinearSVC or Ridge
+            A subclass of it, fitted, with ``encoded_coef_``, ``encoded_intercept_``,
+            ``n_features_in_`` and ``classes_``: logistic regression for probabilities of two or
+            more classes, a linear support vector classifier where only labels are known, ridge
+            regression for targets.
+            It shortens rows to ``row_norm`` first, as the set does (its ``row_norm_``), and maps
+            them as the set does (its ``scale_``), in whose
+            units ``encoded_coef_`` is. ``coef_`` is there only for a set that clips no row.
+
+        Raises
+        ------
+        IndexError
+            If there is no such model.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+        >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_
+        >>> model = models.to_sklearn(2)
+        >>> bool(np.allclose(model.predict_proba([[7.0]])[0, 1], models.scores([[7.0]])[2, 0]))
+        True
+        """
+        # Here and not at the top: scikit-learn's linear models are slow to import.
+        from rashomon_explorer.sets.sklearn_models import to_sklearn
+
+        return to_sklearn(self, draw)
+
+    def to_parts(self) -> tuple[Arrays, Values]:
+        """Everything that a release holds, field by field: nothing else gets into its file."""
+        arrays, values = ellipsoid_parts(self.ellipsoid)
+        return {"coef": self.coef, **arrays, **scale_parts(self.scale)}, {
+            **values,
+            "feature_names": list(self.feature_names),
+            "link": self.link,
+            "row_norm": number(self.row_norm),
+            "target_bounds": [number(bound) for bound in self.target_bounds],
+            "classes": labels(self.classes),
+            "plan": plan_values(self.plan),
+            "guarantee": self.guarantee.to_dict(),
+            "steps": list(self.steps),
+            "feature_groups": {k: list(v) for k, v in (self.feature_groups or {}).items()},
+            **schema_values(self.schema),
+        }
+
+    @classmethod
+    def from_parts(cls, arrays: Arrays, values: Values) -> Self:
+        """Inverse of :meth:`to_parts`."""
+        return cls(**cls._fields(arrays, values))
+
+    @staticmethod
+    def _fields(arrays: Arrays, values: Values) -> dict[str, Any]:
+        low, high = (number_of(bound) for bound in values["target_bounds"])
+        return {
+            "coef": arrays["coef"],
+            "feature_names": tuple(values["feature_names"]),
+            "link": values["link"],
+            "row_norm": number_of(values["row_norm"]),
+            "target_bounds": (low, high),
+            "classes": tuple(values["classes"]),
+            "plan": plan_of(values["plan"]),
+            "guarantee": Guarantee.from_dict(values["guarantee"]),
+            "steps": tuple(values["steps"]),
+            # Files of older versions have none: then names tell.
+            "feature_groups": values.get("feature_groups"),
+            "ellipsoid": ellipsoid_of(arrays, values),
+            "scale": scale_of(arrays, number_of(values["row_norm"])),
+            "schema": schema_from(values),
+        }
+
+    def _taken(self, places: Places, step: str, guarantee: Guarantee) -> Self:
+        return replace(self, coef=self.coef[places], guarantee=guarantee, steps=(*self.steps, step))

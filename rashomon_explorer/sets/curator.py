@@ -1,0 +1,213 @@
+"""What a curator knows of any set of models: losses, and what follows from them."""
+
+import math
+from os import PathLike
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.formatting import Fact
+from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
+from rashomon_explorer.sets.files import load
+from rashomon_explorer.sets.selection import Selection, places_of_mask
+
+
+class CuratorSet(Selection):
+    """Models with their losses, from whatever source.  Curator: computed from private rows.
+
+    The common type of :class:`RashomonSet` (linear draws, which have coefficients, a plan and
+    perhaps a guarantee) and :class:`PredictorSet` (anybody's models, which have none of these, and
+    private trees, which have a plan and a guarantee).
+    Measures and figures need ``scores``, ``labels``, ``excess``, ``psi`` and ``best_scores``,
+    which both have.
+    """
+
+    losses: FloatArray
+
+    # Declared and not defined: a field of one type of set, computed in the other.
+    if TYPE_CHECKING:
+
+        @property
+        def least(self) -> float:
+            """Loss from which ``excess`` is counted."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the curator should know of the set, in sentences.  Read from private rows."""
+        return ()
+
+    def _facts(self) -> list[Fact]:
+        found = "unknown" if math.isnan(self.hit_rate) else f"{self.hit_rate:.1%}"
+        inside = f"{found} inside ψ (not private)"
+        return [*super()._facts(), ("curator", inside), *(("curator", said) for said in self.notes)]
+
+    @property
+    def excess(self) -> FloatArray:
+        """Loss of each model above the least, shape (n_draws,)."""
+        return self._known_losses() - self.least
+
+    @property
+    def hit_rate(self) -> float:
+        """Share of the models that lie in the Rashomon set; NaN without models."""
+        return self.share_within(self.psi)
+
+    def share_within(self, psi: float) -> float:
+        """Share of the models whose excess loss is at most ψ; NaN without models."""
+        return float(np.mean(self._hits(psi))) if self.n_draws else float("nan")
+
+    def rethreshold(self, psi: float) -> Self:
+        """Hold the same models against another ψ: none leaves, and which lie inside is told anew.
+
+        Parameters
+        ----------
+        psi : float
+            Smaller or larger than the set's own. The models were made for that one: of a larger
+            set they show a part, crowded where they were drawn, and what is measured over it
+            stays an inner bound.
+
+        Returns
+        -------
+        set of the same type
+            With all models and their guarantee: nothing is chosen, and a release of it is that of
+            the draws as they were paid for.
+
+        Raises
+        ------
+        ValueError
+            If ``psi`` is negative, or larger than the set's where the set is complete: models
+            between the two would lack unseen.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+        >>> estimator = RashomonClassifier(n_draws=5, epsilon=500.0, random_state=0)
+        >>> models = estimator.fit(X, y).rashomon_set_
+        >>> models.rethreshold(0.0).hit_rate, models.rethreshold(0.0).n_draws
+        (0.0, 5)
+        """
+        check_nonnegative_or_infinite(psi=psi)
+        # A complete set that was held against less is still complete as far as its models go.
+        known = max(self.psi, float(self.excess.max(initial=0.0)))
+        if getattr(self, "complete", False) and psi > known:
+            raise ValueError(
+                f"psi must be at most {known:g}, got {psi!r}: the set holds every model up to "
+                "there and none beyond; build it again with the larger ψ"
+            )
+        return self._within(float(psi))
+
+    def inside(self, psi: float | None = None) -> Self:
+        """Keep the models whose excess loss is at most ψ.  The choice reads private rows.
+
+        Parameters
+        ----------
+        psi : float, optional
+            A threshold up to the set's own, by default that. A larger one is refused: between the
+            two the set holds no models, or the strays of a sampler that were not drawn for it,
+            and would look complete.
+
+        Returns
+        -------
+        set of the same type
+            With that ψ and without a guarantee: which draws are inside depends on the rows.
+
+        Raises
+        ------
+        ValueError
+            If ``psi`` is negative or larger than the set's, or losses are not known.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+        >>> estimator = RashomonClassifier(n_draws=5, epsilon=500.0, random_state=0)
+        >>> models = estimator.fit(X, y).rashomon_set_
+        >>> models.inside().hit_rate, models.inside().guarantee.holds
+        (1.0, False)
+        """
+        chosen = self.psi if psi is None else float(psi)
+        if not 0 <= chosen <= self.psi:
+            raise ValueError(
+                f"psi must be from 0 to {self.psi:g}, the set's own, got {psi!r}: the set is not "
+                "complete beyond it; draw or build it again with the larger ψ"
+            )
+        places = places_of_mask(self._hits(chosen), self.n_draws)
+        kept = self._chosen(places, f"inside ψ = {chosen:g}", reads_rows=True)
+        return kept if psi is None else kept._within(chosen)
+
+    def intersect(
+        self,
+        losses: ArrayLike,
+        psi: float,
+        *,
+        least: float | None = None,
+        name: str = "second criterion",
+    ) -> Self:
+        """Keep the models that are good by this set's loss and by another one.
+
+        {f : L₁(f) ≤ min L₁ + ψ₁ and L₂(f) ≤ least + ψ₂}. The choice reads the losses.
+
+        Parameters
+        ----------
+        losses : array-like of shape (n_draws,)
+            Every model's second loss: on other data, or another loss; smaller is better.
+        psi : float
+            ψ₂, in units of the second loss.
+        least : float, optional
+            Least second loss of any model. By default that of the models here, which is an upper
+            bound of it, so that the set may come out larger than with the true one.
+        name : str, default="second criterion"
+            Written into ``steps``.
+
+        Returns
+        -------
+        set of the same type
+            Without a guarantee.
+
+        Raises
+        ------
+        ValueError
+            If there is not one finite loss a model, or ``psi`` is negative.
+        """
+        second = np.asarray(losses, dtype=float)
+        if second.shape != (self.n_draws,) or not np.isfinite(second).all():
+            raise ValueError(
+                f"losses must be finite, one for each of {self.n_draws} models, got shape "
+                f"{second.shape}"
+            )
+        check_nonnegative_or_infinite(psi=psi)
+        floor = float(second.min(initial=math.inf)) if least is None else float(least)
+        places = places_of_mask(self._hits(self.psi) & (second <= floor + psi), self.n_draws)
+        return self._chosen(places, f"inside ψ and {name} within {psi:g}", reads_rows=True)
+
+    @staticmethod
+    def load(path: "str | PathLike[str]") -> "CuratorSet":
+        """Read a curator's set that ``save`` wrote: linear draws, stored predictions or trees.
+
+        Parameters
+        ----------
+        path : path-like
+
+        Returns
+        -------
+        RashomonSet or PredictorSet
+            Of the kind that was saved.
+
+        Raises
+        ------
+        DataError
+            If the file is a release, no set, or was written by a newer version.
+        """
+        return load(path, CuratorSet)
+
+    def _hits(self, psi: float) -> Mask:
+        # Compared as a sampler compares: subtracting first would lose draws on the very edge.
+        return np.asarray(self._known_losses() <= self.least + psi)
+
+    def _known_losses(self) -> FloatArray:
+        return self.losses
+
+    def _within(self, psi: float) -> Self:
+        raise NotImplementedError

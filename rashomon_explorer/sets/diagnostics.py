@@ -1,0 +1,206 @@
+"""Whether chains that are not released have mixed: ArviZ's numbers.  Curator only.
+
+Diagnostics of unreleased chains are computed from private rows and no guarantee covers them: they
+are not private, and choosing a step size or a number of steps by them is not covered either.
+ArviZ is imported by the functions that use it, and comes with the extra ``diagnostics``.
+"""
+
+import importlib
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from rashomon_explorer._utils.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from xarray import DataTree
+
+
+_FEWEST_DRAWS = 4
+_TAILS = (0.05, 0.95)
+
+
+def chain_diagnostics(draws: ArrayLike, names: Sequence[str] | None = None) -> pd.DataFrame:
+    """Rank-normalised split R-hat, and bulk and tail effective sample sizes.  Curator only.
+
+    The definitions of Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), by ArviZ. R-hat above
+    1.01 says that the chains disagree; nothing proves that they agree, and no number here
+    makes a chain's draw private.
+
+    Parameters
+    ----------
+    draws : array-like of shape (n_chains, n_draws, n_parameters)
+        States of chains, in the order in which they were visited. A single chain is cut into two.
+    names : sequence of str, optional
+        Names of the parameters; ``x0``, ``x1``, … if left out.
+
+    Returns
+    -------
+    DataFrame
+        One row a parameter: ``r_hat``, ``ess_bulk``, ``ess_tail``; NaN for a parameter that never
+        moves.
+
+    Raises
+    ------
+    ValueError
+        If ``draws`` has another shape, too few draws, or holds NaN or infinity.
+    ImportError
+        If ArviZ is not installed.
+
+    Examples
+    --------
+    >>> chains = np.random.default_rng(0).standard_normal((4, 500, 2))
+    >>> chain_diagnostics(chains, ["age", "debt"]).round(2)["r_hat"].tolist()
+    [1.0, 1.0]
+    """
+    chains = _checked(draws)
+    labels = _names(names, chains.shape[2])
+    if len(chains) == 1:
+        half = chains.shape[1] // 2
+        chains = np.stack([chains[0, :half], chains[0, -half:]])
+    measure = _arviz("arviz_stats.base").array_stats
+    axes = {"chain_axis": 0, "draw_axis": 1}
+    with np.errstate(divide="ignore", invalid="ignore"):  # of a parameter that never moves
+        columns = {
+            "r_hat": measure.rhat(chains, **axes),
+            "ess_bulk": measure.ess(chains, method="bulk", **axes),
+            "ess_tail": measure.ess(chains, method="tail", prob=_TAILS, **axes),
+        }
+    table = pd.DataFrame(columns, index=pd.Index(labels, name="parameter"))
+    table[np.ptp(chains, axis=(0, 1)) == 0] = np.nan
+    return table
+
+
+def effective_size(values: ArrayLike) -> float:
+    """Effective sample size of the mean of numbers along chains, by ArviZ.  Curator only.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_chains, n_draws)
+        One number a state, in the order in which they were visited. A single chain is cut into
+        two.
+
+    Returns
+    -------
+    float
+        At most the number of values; NaN if they are all the same.
+
+    Raises
+    ------
+    ValueError
+        If ``values`` has another shape, too few draws, or holds NaN or infinity.
+    ImportError
+        If ArviZ is not installed.
+
+    Examples
+    --------
+    >>> steps = np.random.default_rng(0).standard_normal((4, 1000))
+    >>> effective_size(np.repeat(steps, 10, axis=1)) < 6000 < 40_000
+    True
+    """
+    chains = _checked(np.asarray(values, dtype=float)[..., None])[..., 0]
+    if np.ptp(chains) == 0:
+        return float("nan")
+    if len(chains) == 1:
+        half = chains.shape[1] // 2
+        chains = np.stack([chains[0, :half], chains[0, -half:]])
+    measure = _arviz("arviz_stats.base").array_stats
+    found = float(measure.ess(chains, method="mean", chain_axis=0, draw_axis=1))
+    return min(found, float(chains.size))
+
+
+def to_data_tree(
+    draws: ArrayLike,
+    *,
+    losses: ArrayLike,
+    names: Sequence[str] | None = None,
+    attributes: Mapping[str, float | str] | None = None,
+) -> "DataTree":
+    """ArviZ's container of draws and their losses.  Curator only.
+
+    Parameters
+    ----------
+    draws : array-like of shape (n_chains, n_draws, n_parameters)
+    losses : array-like of shape (n_chains, n_draws)
+        Loss of each draw on the private rows.
+    names : sequence of str, optional
+        Names of the parameters; ``x0``, ``x1``, … if left out.
+    attributes : mapping, optional
+        Written at the root, beside ``view``, which says ``"curator: not private"``.
+
+    Returns
+    -------
+    xarray.DataTree
+        Groups ``posterior`` with the variable ``coef`` and ``sample_stats`` with ``loss``.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit.
+    ImportError
+        If ArviZ is not installed.
+
+    Examples
+    --------
+    >>> tree = to_data_tree(np.zeros((1, 5, 2)), losses=np.zeros((1, 5)))
+    >>> dict(tree["posterior"].sizes), tree.attrs["view"]
+    ({'chain': 1, 'draw': 5, 'parameter': 2}, 'curator: not private')
+    """
+    chains = _three_axes(draws)
+    values = np.asarray(losses, dtype=float)
+    if values.shape != chains.shape[:2]:
+        raise ValueError(
+            f"losses must have the shape (n_chains, n_draws) of the draws, {chains.shape[:2]}, "
+            f"got {values.shape}"
+        )
+    tree: DataTree = _arviz("arviz_base").from_dict(
+        {"posterior": {"coef": chains}, "sample_stats": {"loss": values}},
+        coords={"parameter": _names(names, chains.shape[2])},
+        dims={"coef": ["parameter"]},
+        attrs={"/": {**(attributes or {}), "view": "curator: not private"}},
+    )
+    return tree
+
+
+def _arviz(name: str) -> ModuleType:
+    # Not at the top: it brings xarray, which takes longer to import than this whole package.
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            "diagnostics of chains need ArviZ, which is not installed: "
+            "pip install 'rashomon-explorer[diagnostics]'"
+        ) from error
+
+
+def _checked(draws: ArrayLike) -> FloatArray:
+    chains = _three_axes(draws)
+    fewest = _FEWEST_DRAWS if len(chains) > 1 else 2 * _FEWEST_DRAWS
+    if chains.shape[1] < fewest:
+        raise ValueError(
+            f"{len(chains)} chain(s) need at least {fewest} draws each, got {chains.shape[1]}"
+        )
+    if not np.isfinite(chains).all():
+        raise ValueError("draws must be finite, got NaN or infinity")
+    return chains
+
+
+def _three_axes(draws: ArrayLike) -> FloatArray:
+    chains = np.asarray(draws, dtype=float)
+    if chains.ndim != 3 or 0 in chains.shape:
+        raise ValueError(
+            "draws must have shape (n_chains, n_draws, n_parameters), none of them 0, got "
+            f"{chains.shape}"
+        )
+    return chains
+
+
+def _names(names: Sequence[str] | None, count: int) -> list[str]:
+    labels = [f"x{column}" for column in range(count)] if names is None else list(names)
+    if len(labels) != count:
+        raise ValueError(f"names must name {count} parameters, got {len(labels)}")
+    return labels

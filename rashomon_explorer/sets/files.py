@@ -1,0 +1,288 @@
+"""Sets as files."""
+
+import json
+import math
+import os
+import zipfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, replace
+from io import BytesIO
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer._utils.files import replace_file
+from rashomon_explorer.data.clipping import ColumnMap
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
+from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
+from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
+from rashomon_explorer.mechanisms.objective_perturbation.plan import TiltedPlan
+from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.centres import Centre
+from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
+from rashomon_explorer.mechanisms.planning.trees import TreePlan
+from rashomon_explorer.privacy import Guarantee, no_guarantee
+from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
+
+Arrays = dict[str, NDArray[Any]]
+Values = dict[str, Any]
+
+_PLANS: dict[str, type[Plan]] = {
+    kind.__name__: kind
+    for kind in (Plan, PathPlan, ClippedPathPlan, TiltedPlan, EllipsoidPlan, EllipsoidExactPlan)
+}
+_ELLIPSOID = ("centre", "matrix", "start")
+_NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+def plan_values(plan: Plan) -> Values:
+    """Fields of a plan, with its type."""
+    # Its options follow from the plan's own numbers.
+    plain = _plain_values(replace(plan, options=()), without="options")
+    return {**plain, "type": type(plan).__name__}
+
+
+def tree_plan_values(plan: TreePlan | None) -> Values | None:
+    """Fields of a plan of trees; None without one."""
+    return None if plan is None else _plain_values(plan)
+
+
+def tree_plan_of(values: Values | None) -> TreePlan | None:
+    """Inverse of :func:`tree_plan_values`."""
+    if values is None:
+        return None
+    plain = {field.name: values[field.name] for field in fields(TreePlan) if field.name in values}
+    numbers: Values = {k: _NUMBERS.get(v, v) if isinstance(v, str) else v for k, v in plain.items()}
+    for name in ("questions", "costs"):
+        numbers[name] = tuple(map(tuple, numbers[name]))
+    return TreePlan(**(numbers | {"guarantee": Guarantee.from_dict(values["guarantee"])}))
+
+
+def plan_of(values: Values) -> Plan:
+    """Inverse of :func:`plan_values`."""
+    kind = _PLANS[values["type"]]
+    # A file of an older version does not have the fields that came later.
+    plain = {field.name: values[field.name] for field in fields(kind) if field.name in values}
+    numbers: Values = {k: _NUMBERS.get(v, v) if isinstance(v, str) else v for k, v in plain.items()}
+    if "centre" in numbers:
+        numbers["centre"] = Centre(**numbers["centre"])
+    if numbers.get("columns") is not None:
+        numbers["columns"] = ColumnsPlan(**numbers["columns"])
+    return kind(**(numbers | {"guarantee": Guarantee.from_dict(values["guarantee"])}))
+
+
+def _plain_values(plan: Plan | TreePlan, without: str = "") -> Values:
+    # A plan's guarantee is written by itself: a curve in it is not plain values.
+    bare = asdict(replace(plan, guarantee=no_guarantee("")))
+    plain = {k: number(v) if isinstance(v, float) else v for k, v in bare.items() if k != without}
+    return {**plain, "guarantee": plan.guarantee.to_dict()}
+
+
+def ellipsoid_parts(region: CutEllipsoid | None) -> tuple[Arrays, Values]:
+    """Arrays and values of an ellipsoid that was released beside the draws; none without one."""
+    if region is None:
+        return {}, {}
+    arrays = {f"ellipsoid_{name}": getattr(region, name) for name in _ELLIPSOID}
+    return arrays, {"ellipsoid": [region.level, region.radius]}
+
+
+def ellipsoid_of(arrays: Arrays, values: Values) -> CutEllipsoid | None:
+    """Inverse of :func:`ellipsoid_parts`."""
+    if "ellipsoid" not in values:
+        return None
+    level, radius = values["ellipsoid"]
+    named = {name: arrays[f"ellipsoid_{name}"] for name in _ELLIPSOID}
+    return CutEllipsoid(**named, level=level, radius=radius)
+
+
+def scale_parts(scale: ColumnMap | None) -> Arrays:
+    """Arrays of a map of the columns; none without one."""
+    return {} if scale is None else {"scale": np.stack([scale.centre, scale.spread])}
+
+
+def scale_of(arrays: Arrays, row_norm: float) -> ColumnMap | None:
+    """Inverse of :func:`scale_parts`."""
+    if "scale" not in arrays:
+        return None
+    centre, spread = arrays["scale"]
+    return ColumnMap(centre, spread, row_norm)
+
+
+def number(value: float) -> float | str:
+    """Write a float, by its name where JSON has none: infinities and NaN.
+
+    Examples
+    --------
+    >>> number(0.5), number(-math.inf), number_of("-inf")
+    (0.5, '-inf', -inf)
+    """
+    return float(value) if math.isfinite(value) else str(float(value))
+
+
+def number_of(value: float | str) -> float:
+    """Inverse of :func:`number`."""
+    return _NUMBERS[value] if isinstance(value, str) else float(value)
+
+
+def labels(classes: tuple[Any, ...]) -> list[Any]:
+    """List class labels, if JSON has them."""
+    for label in classes:
+        if not isinstance(label, str | int | float | None):
+            raise TypeError(
+                f"the class {label!r} cannot be written to JSON: use text, numbers or truth values"
+            )
+    return list(classes)
+
+
+Wanted = TypeVar("Wanted")
+Class = TypeVar("Class", bound=type)
+
+FORMAT = "rashomon-explorer set"
+VERSION = 1
+_HEADER = "header"
+
+# MemoryError: an array that claims to be larger than its entry. RuntimeError: an encrypted entry.
+_UNREADABLE = (ValueError, OSError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile)
+
+
+class Parts(Protocol):
+    """What can be taken apart into arrays and JSON values, and put together again."""
+
+    def to_parts(self) -> tuple[Arrays, Values]:
+        """Arrays and values for a file."""
+
+    @classmethod
+    def from_parts(cls, arrays: Arrays, values: Values) -> Self:
+        """Inverse of :meth:`to_parts`."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A type of set that files hold."""
+
+    holds: type[Parts]
+    public: bool  # whether others than the owner may read the file
+    reader: str  # what reads it, for an error
+
+
+_KINDS: dict[str, Kind] = {}  # filled by the types of sets themselves, which stand above this file
+
+
+def written_as(name: str, *, reader: str, public: bool = False) -> Callable[[Class], Class]:
+    """Enter a type of set under the name that its files say."""
+
+    def enter(kind: Class) -> Class:
+        _KINDS[name] = Kind(kind, public, reader)
+        return kind
+
+    return enter
+
+
+def save(models: Parts, path: str | PathLike[str], *, overwrite: bool) -> None:
+    """Write a set; see the set's own ``save``."""
+    target = Path(path)
+    if target.exists() and not overwrite:
+        raise FileExistsError(f"{target} is there already: choose another name or overwrite=True")
+    arrays = _arrays_of(models)
+    mode = 0o644 if _kind_of(models)[1].public else 0o600
+    replace_file(target, lambda file: np.savez(file, **arrays), mode=mode)
+
+
+def write(models: Parts, file: BinaryIO) -> None:
+    """Write a set into an open file, as ``save`` does into one of its own."""
+    np.savez(file, **_arrays_of(models))
+
+
+def _kind_of(models: Parts) -> tuple[str, Kind]:
+    return next((name, kind) for name, kind in _KINDS.items() if type(models) is kind.holds)
+
+
+def _arrays_of(models: Parts) -> dict[str, Any]:
+    """Arrays of a set, with its values as one of them."""
+    arrays, values = models.to_parts()
+    header = {"format": FORMAT, "version": VERSION, "kind": _kind_of(models)[0], **values}
+    written = np.frombuffer(json.dumps(header, ensure_ascii=False).encode(), dtype=np.uint8)
+    return {**arrays, _HEADER: written}
+
+
+def load(path: str | PathLike[str], wanted: type[Wanted]) -> Wanted:
+    """Read a set of the wanted type."""
+    arrays = _read(path)
+    header = _header(path, arrays)
+    if header["kind"] not in _KINDS:
+        raise DataError(f"{path} holds {header['kind']!r}, expected one of {[*_KINDS]}")
+    kind = _KINDS[header["kind"]]
+    if not issubclass(kind.holds, wanted):
+        raise DataError(f"{path} holds a {kind.holds.__name__}: read it with {kind.reader}")
+    try:
+        models = kind.holds.from_parts(arrays, header)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise DataError(f"{path} is damaged: {error!r}") from error
+    if not isinstance(models, wanted):
+        raise DataError(f"{path} holds a {type(models).__name__}")
+    return models
+
+
+def _read(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
+    with open(path, "rb") as file:  # a missing file is an ordinary FileNotFoundError
+        try:
+            return _unpacked(file, path)
+        except DataError:
+            raise
+        except _UNREADABLE:
+            pass
+    # zipfile takes an error of the disk, which may pass, for damage: judge bytes that were read.
+    content = BytesIO(Path(path).read_bytes())
+    if not zipfile.is_zipfile(content):
+        raise DataError(f"{path} is no file of a set: it is not an npz archive")
+    try:
+        return _unpacked(content, path)
+    except DataError:
+        raise
+    except _UNREADABLE as error:
+        raise DataError(f"{path} is damaged, or was not written by save") from error
+
+
+def _unpacked(file: BinaryIO, path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
+    if not zipfile.is_zipfile(file):
+        raise zipfile.BadZipFile
+    if _expands(file):
+        raise DataError(
+            f"{path} was not read: it is compressed or expands beyond its own size, and a file "
+            "written by save does neither. Save the set again where it was made"
+        )
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def _expands(file: BinaryIO) -> bool:
+    """Whether reading the entries of an archive can take more memory than its own size."""
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+    stored = all(
+        one.compress_type == zipfile.ZIP_STORED and one.compress_size == one.file_size
+        for one in entries
+    )
+    # Entries can share their bytes, so that their sum counts.
+    return not stored or sum(one.file_size for one in entries) > file.seek(0, os.SEEK_END)
+
+
+def _header(path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    try:
+        header = json.loads(arrays[_HEADER].tobytes().decode())
+        known, version = header["format"] == FORMAT, int(header["version"])
+    except (KeyError, ValueError, TypeError) as error:
+        raise DataError(f"{path} is no file of a set: it has no readable header") from error
+    if not known:
+        raise DataError(f"{path} is a {header['format']!r}, expected a {FORMAT!r}")
+    if version > VERSION:
+        raise DataError(
+            f"{path} was written by a newer version of rashomon-explorer (file version {version}, "
+            f"this one reads up to {VERSION}): upgrade the package"
+        )
+    return header

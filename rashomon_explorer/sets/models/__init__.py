@@ -1,0 +1,20 @@
+"""Ways to hold models that are not linear draws: fitted estimators, trees, or predictions."""
+
+from rashomon_explorer.sets.models.fitted import FittedModels, Models, StoredPredictions
+from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Split
+
+# What can be written to a file, by the name written there.
+STORABLE: dict[str, type[StoredPredictions] | type[DecisionTrees]] = {
+    StoredPredictions.kind: StoredPredictions,
+    DecisionTrees.kind: DecisionTrees,
+}
+
+__all__ = [
+    "STORABLE",
+    "DecisionTrees",
+    "FittedModels",
+    "Leaf",
+    "Models",
+    "Split",
+    "StoredPredictions",
+]

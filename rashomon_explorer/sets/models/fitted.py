@@ -1,0 +1,272 @@
+"""Models of other libraries."""
+
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.sets.selection import frozen
+
+
+class Models(Protocol):
+    """Models side by side."""
+
+    @property
+    def kind(self) -> str:
+        """What the models are, in words."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def scores(self, X: Any = None) -> FloatArray:
+        """Predictions (n_models, n_rows), or (n_models, n_rows, n_classes) for several classes."""
+        ...
+
+    def complexity(self, tol: float) -> NDArray[np.int_]:
+        """Size of each model, or TypeError where none is known."""
+        ...
+
+    def take(self, places: NDArray[np.intp]) -> Self:
+        """Those at the given places."""
+        ...
+
+
+def one_hot(codes: NDArray[np.int_], n_classes: int) -> FloatArray:
+    """Labels as probabilities 0 and 1: of class 1 if there are two, otherwise of each class.
+
+    Examples
+    --------
+    >>> one_hot(np.array([0, 1]), 2).tolist(), one_hot(np.array([2]), 3).tolist()
+    ([0.0, 1.0], [[0.0, 0.0, 1.0]])
+    """
+    return np.asarray(codes if n_classes <= 2 else np.eye(n_classes)[codes], dtype=float)
+
+
+def check_scores(scores: FloatArray, what: str) -> FloatArray:
+    """Return scores without NaN or infinity.
+
+    >>> check_scores(np.array([[0.5, np.nan]]), "predictions")
+    Traceback (most recent call last):
+        ...
+    ValueError: predictions hold NaN or infinity for model 0, row 1
+    """
+    strange = np.argwhere(~np.isfinite(scores))
+    if len(strange):
+        model, row = strange[0][:2]
+        raise ValueError(f"{what} hold NaN or infinity for model {model}, row {row}")
+    return scores
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModels:
+    """Fitted estimators side by side.
+
+    Parameters
+    ----------
+    estimators : tuple
+        Each with ``predict`` and, for probabilities, ``predict_proba``.
+    classes : tuple
+        Labels of the classes; empty for regression.
+    """
+
+    kind: ClassVar[str] = "fitted models"
+
+    estimators: tuple[Any, ...]
+    classes: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        return len(self.estimators)
+
+    def scores(self, X: Any = None) -> FloatArray:
+        """Predictions of all models; labels count as probabilities 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            If X is missing, or a prediction is not finite, of another length, or an unknown class.
+        """
+        if X is None:
+            raise ValueError("fitted models need rows: call scores(X)")
+        several = (len(self.classes),) if len(self.classes) > 2 else ()
+        shape = (len(self), len(X), *several)
+        if not len(self):
+            return np.empty(shape)
+        each = [self._predict(place, model, X) for place, model in enumerate(self.estimators)]
+        for place, values in enumerate(each):
+            if values.shape != shape[1:]:
+                raise ValueError(
+                    f"model {place} predicts shape {values.shape} for {len(X)} rows, expected "
+                    f"{shape[1:]}"
+                )
+        return check_scores(np.stack(each), "predictions")
+
+    def complexity(self, tol: float) -> NDArray[np.int_]:
+        """Leaves of trees, or coefficients above ``tol`` in size.
+
+        Raises
+        ------
+        TypeError
+            If a model has neither.
+        """
+        return np.array([self._size(model, tol) for model in self.estimators], dtype=int)
+
+    def take(self, places: NDArray[np.intp]) -> Self:
+        """Those at the given places."""
+        return replace(self, estimators=tuple(self.estimators[place] for place in places))
+
+    @property
+    def coef(self) -> FloatArray:
+        """Coefficients with the intercept last, of linear models of one shape.
+
+        Raises
+        ------
+        AttributeError
+            If some model is not linear, or they differ in shape.
+        """
+        parts = [_linear_part(model) for model in self.estimators]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts) or len({part.shape for part in known}) != 1:
+            raise AttributeError(
+                "these models have no common coefficients: each has to be a linear model itself "
+                "(in a pipeline coefficients are in the units of the step before)"
+            )
+        return np.stack(known)
+
+    def _predict(self, place: int, model: Any, X: Any) -> FloatArray:
+        if not self.classes:
+            return np.asarray(model.predict(X), dtype=float)
+        if hasattr(model, "predict_proba"):
+            return self._probabilities(place, model, X)
+        return one_hot(class_codes(model.predict(X), self.classes, f"model {place}"), self._count)
+
+    def _probabilities(self, place: int, model: Any, X: Any) -> FloatArray:
+        given = np.asarray(model.predict_proba(X), dtype=float)
+        own = class_codes(model.classes_, self.classes, f"model {place}")
+        if given.ndim != 2 or given.shape[1] != len(own):
+            raise ValueError(
+                f"model {place} gives probabilities of shape {given.shape} for {len(own)} classes"
+            )
+        aligned = np.zeros((len(given), self._count))
+        aligned[:, own] = given
+        return aligned[:, 1] if self._count == 2 else aligned
+
+    @property
+    def _count(self) -> int:
+        return len(self.classes)
+
+    def _size(self, model: Any, tol: float) -> int:
+        if hasattr(model, "get_n_leaves"):
+            return int(model.get_n_leaves())
+        last = model[-1] if hasattr(model, "named_steps") else model
+        coef = getattr(last, "encoded_coef_", None)
+        if coef is not None or hasattr(last, "coef_"):
+            return int((np.abs(np.asarray(last.coef_ if coef is None else coef)) > tol).sum())
+        if hasattr(last, "get_n_leaves"):
+            return int(last.get_n_leaves())
+        raise TypeError(f"nothing is known of the size of a {type(last).__name__}")
+
+
+def class_codes(labels: Any, classes: tuple[Any, ...], what: str) -> NDArray[np.int_]:
+    """Places of labels among the classes.
+
+    >>> class_codes(["no", "yes", "no"], ("no", "yes"), "y").tolist()
+    [0, 1, 0]
+    """
+    code = {label: place for place, label in enumerate(classes)}
+    given = np.asarray(labels)
+    strange = [label for label in np.unique(given).tolist() if label not in code]
+    if strange:
+        raise ValueError(f"{what} holds the class {strange[0]!r}, which is not in {list(classes)}")
+    codes = np.array([code[label] for label in given.ravel().tolist()], dtype=int)
+    return codes.reshape(given.shape)
+
+
+def _linear_part(model: Any) -> FloatArray | None:
+    if not (hasattr(model, "coef_") and hasattr(model, "intercept_")):
+        return None
+    coef = np.atleast_2d(np.asarray(model.coef_, dtype=float))
+    intercept = np.broadcast_to(np.ravel(model.intercept_), (len(coef),))
+    return np.column_stack([coef, intercept]).ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class StoredPredictions:
+    """Predictions of models that are not here.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
+    rows : str, default=""
+        Fingerprint of the rows, where they were given: then the same rows are recognised.
+    """
+
+    kind: ClassVar[str] = "stored predictions"
+
+    values: FloatArray
+    rows: str = ""
+
+    def __post_init__(self) -> None:
+        """Freeze the predictions."""
+        object.__setattr__(self, "values", frozen(self.values))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def scores(self, X: Any = None) -> FloatArray:
+        """Give the stored predictions.
+
+        Raises
+        ------
+        ValueError
+            If rows are given that are not known to be those predicted.
+        """
+        if X is None or (self.rows and fingerprint(X) == self.rows):
+            return self.values
+        known = "other rows than those" if self.rows else "rows, which were not stored with the set"
+        raise ValueError(
+            f"these are predictions stored for {self.values.shape[1]} rows, and X holds {known}; "
+            "leave X out to get them, or build the set with from_estimators to predict other rows"
+        )
+
+    def complexity(self, tol: float) -> NDArray[np.int_]:
+        """Refuse: predictions do not tell how simple a model was.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
+        raise TypeError("stored predictions do not tell how simple the models are")
+
+    def take(self, places: NDArray[np.intp]) -> Self:
+        """Those at the given places."""
+        return replace(self, values=self.values[places])
+
+    def to_parts(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
+        """Arrays and JSON values for a file."""
+        return {"values": self.values}, {"rows": self.rows}
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, FloatArray], values: dict[str, Any]) -> Self:
+        """Inverse of :meth:`to_parts`."""
+        return cls(arrays["values"], values["rows"])
+
+
+def fingerprint(X: Any) -> str:
+    """Digest of a table's values and shape; equal tables have equal ones.
+
+    Examples
+    --------
+    >>> fingerprint([[1, 2]]) == fingerprint(np.array([[1.0, 2.0]]))
+    True
+    >>> fingerprint([[1, 2]]) == fingerprint([[1], [2]])
+    False
+    """
+    table = np.asarray(X)
+    if table.dtype.kind in "biuf":
+        # + 0.0 makes the two zeros one.
+        return sha256(f"{table.shape}".encode() + (table.astype(float) + 0.0).tobytes()).hexdigest()
+    return sha256(f"{table.shape}{table.tolist()!r}".encode()).hexdigest()

@@ -1,0 +1,239 @@
+"""Decision trees that were written down by somebody else's program."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.sets.models.fitted import one_hot
+
+RELATIONS: dict[str, Callable[[FloatArray, float], Mask]] = {
+    "==": lambda column, reference: column == reference,
+    "!=": lambda column, reference: column != reference,
+    "<=": lambda column, reference: column <= reference,
+    "<": lambda column, reference: column < reference,
+    ">=": lambda column, reference: column >= reference,
+    ">": lambda column, reference: column > reference,
+}
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """An end of a tree.
+
+    Parameters
+    ----------
+    prediction : int
+        Class 0, 1, ….
+    """
+
+    prediction: int
+
+
+@dataclass(frozen=True)
+class Split:
+    """A question about one column.
+
+    Parameters
+    ----------
+    feature : int
+        Column.
+    if_true, if_false : Split or Leaf
+    relation : str, default="=="
+        A key of ``RELATIONS``.
+    reference : float, default=1.0
+        What the column is compared with; by default the question is whether it holds a 1.
+    """
+
+    feature: int
+    if_true: "Node"
+    if_false: "Node"
+    relation: str = "=="
+    reference: float = 1.0
+
+    @property
+    def asks_for_truth(self) -> bool:
+        """Whether the column has to hold 0 and 1 alone."""
+        return self.relation == "==" and self.reference == 1.0
+
+
+Node = Split | Leaf
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionTrees:
+    """Decision trees side by side.
+
+    Parameters
+    ----------
+    trees : tuple of Split or Leaf
+    n_classes : int
+    feature_names : tuple of str, default=()
+        Names of the columns, where they are known.
+
+    Raises
+    ------
+    ValueError
+        If a tree asks for a column or predicts a class that is not there.
+
+    Examples
+    --------
+    >>> trees = DecisionTrees((Split(0, Leaf(1), Leaf(0)), Leaf(1)), n_classes=2)
+    >>> trees.scores([[0.0], [1.0]]).tolist(), trees.complexity(0.0).tolist()
+    ([[0.0, 1.0], [1.0, 1.0]], [2, 1])
+    """
+
+    kind: ClassVar[str] = "decision trees"
+
+    trees: tuple[Node, ...]
+    n_classes: int
+    feature_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what could not predict."""
+        for place, node in _different_nodes(self.trees):
+            self._check(place, node)
+
+    def __len__(self) -> int:
+        return len(self.trees)
+
+    def scores(self, X: Any = None) -> FloatArray:
+        """Predicted classes of all trees, as probabilities 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            If X is missing, has too few columns, or a column that is asked for truth holds
+            something else than 0 and 1.
+        """
+        return one_hot(self.labels(X), self.n_classes)
+
+    def labels(self, X: Any = None) -> NDArray[np.int_]:
+        """Predicted classes 0, 1, … of all trees, shape (n_trees, n_rows); as :meth:`scores`."""
+        rows = self.rows(X)
+        codes = np.zeros((len(self), len(rows)), dtype=int)
+        for place, tree in enumerate(self.trees):
+            _fill(codes[place], tree, rows, np.arange(len(rows)))
+        return codes
+
+    def complexity(self, tol: float) -> NDArray[np.int_]:
+        """Leaves of each tree."""
+        return np.array(
+            [sum(isinstance(node, Leaf) for node in _nodes(tree)) for tree in self.trees],
+            dtype=int,
+        )
+
+    def take(self, places: NDArray[np.intp]) -> Self:
+        """Those at the given places."""
+        return replace(self, trees=tuple(self.trees[place] for place in places))
+
+    def to_parts(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
+        """Arrays (none) and JSON values for a file."""
+        return {}, {
+            "trees": [_to_json(tree) for tree in self.trees],
+            "n_classes": self.n_classes,
+            "feature_names": list(self.feature_names),
+        }
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, FloatArray], values: dict[str, Any]) -> Self:
+        """Inverse of :meth:`to_parts`."""
+        trees = tuple(_from_json(tree) for tree in values["trees"])
+        return cls(trees, values["n_classes"], tuple(values["feature_names"]))
+
+    def _check(self, place: int, node: Node) -> None:
+        if isinstance(node, Leaf):
+            if not 0 <= node.prediction < self.n_classes:
+                raise ValueError(
+                    f"tree {place} predicts class {node.prediction} of {self.n_classes}"
+                )
+        elif node.relation not in RELATIONS:
+            raise ValueError(
+                f"tree {place} compares by {node.relation!r}, expected one of {[*RELATIONS]}"
+            )
+        elif node.feature < 0 or (self.feature_names and node.feature >= len(self.feature_names)):
+            raise ValueError(
+                f"tree {place} asks for column {node.feature} of {len(self.feature_names)}"
+            )
+
+    def rows(self, X: Any) -> FloatArray:
+        """Rows as numbers, in the trees' columns; refuses what :meth:`scores` refuses."""
+        if X is None:
+            raise ValueError("decision trees need rows: call scores(X)")
+        if self.feature_names and hasattr(X, "columns"):
+            missing = [name for name in self.feature_names if name not in X.columns]
+            if missing:
+                raise ValueError(f"X lacks the column {missing[0]!r}, which the trees know")
+            X = X[list(self.feature_names)]
+        rows = np.asarray(X, dtype=float)
+        splits = [n for _, n in _different_nodes(self.trees) if isinstance(n, Split)]
+        width = len(self.feature_names) or 1 + max((split.feature for split in splits), default=-1)
+        if rows.ndim != 2 or rows.shape[1] < width:
+            raise ValueError(f"X must have shape (n_rows, {width} or more), got {rows.shape}")
+        for column in sorted({split.feature for split in splits if split.asks_for_truth}):
+            if not np.isin(rows[:, column], (0.0, 1.0)).all():
+                raise ValueError(
+                    f"column {column} of X must hold 0 and 1 alone: cut the features into the "
+                    "same yes-or-no columns as the trees were grown on"
+                )
+        if not np.isfinite(rows).all():
+            raise ValueError("X holds NaN or infinity: remove or impute the row")
+        return rows
+
+
+def columns_of(tree: Node) -> frozenset[int]:
+    """Columns that a tree asks about.
+
+    >>> columns_of(Split(3, Leaf(1), Leaf(0)))
+    frozenset({3})
+    """
+    return frozenset(node.feature for node in _nodes(tree) if isinstance(node, Split))
+
+
+def _different_nodes(trees: Sequence[Node]) -> Iterator[tuple[int, Node]]:
+    """Every node with the first tree that has it; draws share most of their subtrees."""
+    seen: set[int] = set()
+    for place, tree in enumerate(trees):
+        waiting: list[Node] = [tree]
+        while waiting:
+            node = waiting.pop()
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            yield place, node
+            if isinstance(node, Split):
+                waiting += (node.if_false, node.if_true)
+
+
+def _nodes(tree: Node) -> Iterator[Node]:
+    yield tree
+    if isinstance(tree, Split):
+        yield from _nodes(tree.if_true)
+        yield from _nodes(tree.if_false)
+
+
+def _fill(codes: NDArray[np.int_], node: Node, rows: FloatArray, places: NDArray[np.intp]) -> None:
+    """Write the predictions of one tree for the rows that reach a node."""
+    if isinstance(node, Leaf):
+        codes[places] = node.prediction
+        return
+    answer = RELATIONS[node.relation](rows[places, node.feature], node.reference)
+    _fill(codes, node.if_true, rows, places[answer])
+    _fill(codes, node.if_false, rows, places[~answer])
+
+
+def _to_json(node: Node) -> Any:
+    if isinstance(node, Leaf):
+        return node.prediction
+    branches = [_to_json(node.if_true), _to_json(node.if_false)]
+    return [node.feature, node.relation, node.reference, *branches]
+
+
+def _from_json(value: Any) -> Node:
+    if isinstance(value, int):
+        return Leaf(value)
+    feature, relation, reference, if_true, if_false = value
+    return Split(feature, _from_json(if_true), _from_json(if_false), relation, reference)

@@ -1,0 +1,366 @@
+"""Trees in a plain form, and as TimberTrek reads them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.sets.models.trees import RELATIONS, Leaf, Node, Split
+
+_WORDS = {"==": "=", "!=": "≠", "<=": "≤", ">=": "≥", "<": "<", ">": ">"}
+
+
+def as_text(tree: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
+    """Write a tree for people.
+
+    Examples
+    --------
+    >>> print(as_text(Split(0, Leaf(1), Leaf(0)), ["owns"], ["no", "yes"]))
+    owns?
+      yes: yes
+      no: no
+    """
+    return "\n".join(_lines(tree, names, classes, "", ""))
+
+
+def as_dot(tree: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
+    """Write a tree as a graph in the DOT language, which Graphviz draws.
+
+    Examples
+    --------
+    >>> print(as_dot(Leaf(1), [], ["no", "yes"]))
+    digraph tree {
+      node [shape=box];
+      n0 [label="yes"];
+    }
+    """
+    lines = ["digraph tree {", "  node [shape=box];"]
+    waiting: list[tuple[Node, str]] = [(tree, "")]
+    count = 0
+    while waiting:
+        node, edge = waiting.pop(0)
+        own, count = f"n{count}", count + 1
+        lines.append(f"  {own} [label={_quoted(_said(node, names, classes))}];")
+        if edge:
+            parent, word = edge.split()
+            lines.append(f'  {parent} -> {own} [label="{word}"];')
+        if isinstance(node, Split):
+            waiting += [(node.if_true, f"{own} yes"), (node.if_false, f"{own} no")]
+    return "\n".join([*lines, "}"])
+
+
+def as_question(
+    column: int, names: Sequence[str], relation: str = "==", reference: float = 1.0
+) -> str:
+    """Write a question for people.
+
+    A level's column of 0 and 1, such as ``home=own``, is a question by itself.
+
+    Examples
+    --------
+    >>> as_question(0, ["age"], ">", 30.0), as_question(1, ["age"])
+    ('age > 30', 'column 1')
+    >>> as_question(0, ["home=own"], ">", 0.5)
+    'home=own'
+    """
+    name = str(names[column]) if column < len(names) else f"column {column}"
+    if relation == "==" and reference == 1.0:
+        return name
+    if "=" in name and relation == ">" and reference == 0.5:
+        return name
+    return f"{name} {_WORDS[relation]} {reference:g}"
+
+
+def as_nested(tree: Node) -> dict[str, Any]:
+    """Write a tree as TreeFARMS does, which ``from_treefarms`` reads.
+
+    Examples
+    --------
+    >>> as_nested(Leaf(1))
+    {'prediction': 1}
+    """
+    if isinstance(tree, Leaf):
+        return {"prediction": tree.prediction}
+    return {
+        "feature": tree.feature,
+        "relation": tree.relation,
+        "reference": "true" if tree.asks_for_truth else tree.reference,
+        "true": as_nested(tree.if_true),
+        "false": as_nested(tree.if_false),
+    }
+
+
+def as_sklearn(
+    tree: Node, n_features: int, classes: Sequence[Any], names: Sequence[str] = ()
+) -> Any:
+    """Make a fitted DecisionTreeClassifier with the same predictions.
+
+    It knows no rows: every leaf counts as one row of its class, and each other node as the leaves
+    below it. Impurities and importances are those of such rows. scikit-learn compares in single
+    precision, so that a value within 10⁻⁷ of a threshold, relatively, may be taken for it.
+
+    Raises
+    ------
+    TypeError
+        If a question is neither a comparison nor whether a column holds a 1.
+
+    Examples
+    --------
+    >>> as_sklearn(Split(0, Leaf(1), Leaf(0)), 1, ["no", "yes"]).predict([[0], [1]]).tolist()
+    ['no', 'yes']
+    """
+    from sklearn.tree import DecisionTreeClassifier
+
+    from rashomon_explorer._utils.sklearn_compat import tree_parts
+
+    Tree, NODE_DTYPE = tree_parts()
+
+    nodes: list[tuple[int, int, int, float]] = []
+    values: list[list[float]] = []
+    depth = _enter(tree, nodes, values, len(classes))
+    table = np.zeros(len(nodes), dtype=NODE_DTYPE)
+    for place, (left, right, feature, threshold) in enumerate(nodes):
+        table[place]["left_child"], table[place]["right_child"] = left, right
+        table[place]["feature"], table[place]["threshold"] = feature, threshold
+    shares = np.array(values)
+    counts = shares.sum(axis=1)
+    shares /= counts[:, None]
+    table["n_node_samples"] = table["weighted_n_node_samples"] = counts
+    table["impurity"] = 1 - (shares**2).sum(axis=1)  # Gini's
+    held = Tree(n_features, np.array([len(classes)], dtype=np.intp), 1)
+    held.__setstate__(
+        {
+            "max_depth": depth,
+            "node_count": len(nodes),
+            "nodes": table,
+            "values": shares.reshape(len(nodes), 1, len(classes)),
+        }
+    )
+    model = DecisionTreeClassifier()
+    model.tree_, model.classes_ = held, np.asarray(classes)
+    model.n_classes_, model.n_outputs_ = len(classes), 1
+    model.n_features_in_ = model.max_features_ = n_features
+    # Names that stand for missing ones would make scikit-learn ask for them.
+    if names and list(names) != [f"x{column}" for column in range(len(names))]:
+        model.feature_names_in_ = np.array(names, dtype=object)
+    return model
+
+
+def _enter(
+    tree: Node,
+    nodes: list[tuple[int, int, int, float]],
+    values: list[list[float]],
+    n_classes: int,
+) -> int:
+    """Append a tree's nodes, the first child behind its parent, and leaves by class; its depth."""
+    place = len(nodes)
+    if isinstance(tree, Leaf):
+        nodes.append((-1, -1, -2, -2.0))
+        values.append(np.eye(n_classes)[tree.prediction].tolist())
+        return 0
+    nodes.append((0, 0, 0, 0.0))
+    values.append([0.0] * n_classes)
+    low, high, threshold = _COMPARED.get(tree.relation, _refused)(tree)
+    left = len(nodes)
+    depth = _enter(low, nodes, values, n_classes)
+    right = len(nodes)
+    depth = max(depth, _enter(high, nodes, values, n_classes))
+    nodes[place] = (left, right, tree.feature, threshold)
+    values[place] = [one + other for one, other in zip(values[left], values[right], strict=True)]
+    return depth + 1
+
+
+Sides = tuple[Node, Node, float]
+"""Where values go up to the threshold and above it, and the threshold."""
+
+
+def _truth(split: Split) -> Sides:
+    if not split.asks_for_truth:
+        return _refused(split)
+    return split.if_false, split.if_true, 0.5
+
+
+def _refused(split: Split) -> Sides:
+    raise TypeError(
+        f"scikit-learn's trees compare with thresholds, and this one asks whether column "
+        f"{split.feature} {split.relation} {split.reference:g}"
+    )
+
+
+def _below(reference: float) -> float:
+    return float(np.nextafter(np.float32(reference), np.float32(-np.inf)))
+
+
+_COMPARED: dict[str, Callable[[Split], Sides]] = {
+    "==": _truth,
+    ">": lambda split: (split.if_false, split.if_true, split.reference),
+    "<=": lambda split: (split.if_true, split.if_false, split.reference),
+    ">=": lambda split: (split.if_false, split.if_true, _below(split.reference)),
+    "<": lambda split: (split.if_true, split.if_false, _below(split.reference)),
+}
+
+
+def _lines(
+    tree: Node, names: Sequence[str], classes: Sequence[Any], indent: str, edge: str
+) -> Iterator[str]:
+    ask = "?" if isinstance(tree, Split) else ""
+    yield f"{indent}{edge}{_said(tree, names, classes)}{ask}"
+    if isinstance(tree, Split):
+        deeper = indent + "  "
+        yield from _lines(tree.if_true, names, classes, deeper, "yes: ")
+        yield from _lines(tree.if_false, names, classes, deeper, "no: ")
+
+
+def _said(node: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
+    if isinstance(node, Leaf):
+        return str(classes[node.prediction])
+    return as_question(node.feature, names, node.relation, node.reference)
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+_SIGNS = ("-", "+")
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Which questions trees ask: a column of 0 and 1 as itself, a comparison as one of its own.
+
+    Examples
+    --------
+    >>> asked = Questions.of([Split(2, Leaf(1), Leaf(0))], ["a", "b", "c"])
+    >>> asked.number(Split(2, Leaf(0), Leaf(1))), asked.in_words
+    (2, ('a', 'b', 'c'))
+    """
+
+    of_column: bool
+    numbers: dict[tuple[int, str, float], int]
+    in_words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, trees: Sequence[Node], names: Sequence[str]) -> "Questions":
+        """Find and number the questions of all trees."""
+        splits = [node for tree in trees for node in splits_of(tree)]
+        if all(split.asks_for_truth for split in splits):
+            width = max(len(names), 1 + max((s.feature for s in splits), default=-1))
+            return cls(True, {}, tuple(as_question(j, names) for j in range(width)))
+        asked = sorted({_key(split) for split in splits})
+        words = tuple(as_question(j, names, relation, value) for j, relation, value in asked)
+        return cls(False, {one: place for place, one in enumerate(asked)}, words)
+
+    def number(self, split: Split) -> int:
+        """Place of a split's question."""
+        return split.feature if self.of_column else self.numbers[_key(split)]
+
+
+def splits_of(tree: Node) -> Iterator[Split]:
+    """Every question of a tree, from the root down."""
+    if isinstance(tree, Split):
+        yield tree
+        yield from splits_of(tree.if_true)
+        yield from splits_of(tree.if_false)
+
+
+def rules_of(tree: Node) -> Iterator[tuple[tuple[Split, ...], int]]:
+    """Every rule of a tree: the questions down to a leaf, and what it says.
+
+    >>> [(len(path), says) for path, says in rules_of(Split(0, Leaf(1), Leaf(0)))]
+    [(1, 1), (1, 0)]
+    """
+    if isinstance(tree, Leaf):
+        yield (), tree.prediction
+        return
+    for branch in (tree.if_true, tree.if_false):
+        for path, says in rules_of(branch):
+            yield (tree, *path), says
+
+
+def as_timbertrek(
+    trees: Sequence[Node],
+    numbers: Sequence[int],
+    objectives: Sequence[float],
+    names: Sequence[str],
+    rows: tuple[FloatArray, NDArray[np.int_]] | None = None,
+) -> dict[str, Any]:
+    """Write trees of two classes as TimberTrek's ``{"trie", "featureMap", "treeMap"}``.
+
+    With rows, and the class 0 or 1 of each, every node says how many reach it, every leaf how
+    many it labels rightly, and every tree its accuracy.
+
+    >>> written = as_timbertrek([Split(0, Leaf(1), Leaf(0))], [7], [0.2], ["owns"])
+    >>> written["treeMap"]["7"][0]["c"][0], written["trie"]["c"][0]["c"]
+    ({'f': ['+', -1, -1]}, [{'f': '_', 't': 7}])
+    """
+    asked = Questions.of(trees, names)
+    tree_map = {}
+    for tree, number, objective in zip(trees, numbers, objectives, strict=True):
+        written, right = _written(tree, asked, rows, None)
+        accuracy = [] if rows is None else [round(right / len(rows[1]), 5)]
+        tree_map[str(number)] = [written, float(objective), *accuracy]
+    return {
+        "trie": trie(trees, numbers, asked),
+        "featureMap": {str(j): _feature(words) for j, words in enumerate(asked.in_words)},
+        "treeMap": tree_map,
+    }
+
+
+def trie(trees: Sequence[Node], numbers: Sequence[int], asked: Questions) -> dict[str, Any]:
+    """Rules of all trees as one trie of questions, whatever was answered; trees at their ends."""
+    root: dict[str, Any] = {"f": "root", "c": []}
+    known: dict[tuple[str, ...], dict[str, Any]] = {(): root}
+    ended: set[tuple[tuple[str, ...], int]] = set()
+    for tree, number in zip(trees, numbers, strict=True):
+        for path, _ in rules_of(tree):
+            place: tuple[str, ...] = ()
+            for split in path:
+                above, name = known[place], str(asked.number(split))
+                place = (*place, name)
+                if place not in known:
+                    known[place] = {"f": name, "c": []}
+                    above["c"].append(known[place])
+            if path and (place, number) not in ended:
+                ended.add((place, number))
+                known[place]["c"].append({"f": "_", "t": number})
+    return root
+
+
+def _written(
+    tree: Node,
+    asked: Questions,
+    rows: tuple[FloatArray, NDArray[np.int_]] | None,
+    here: Mask | None,
+) -> tuple[dict[str, Any], int]:
+    """Write a node as TimberTrek does, and say how many rows it labels rightly."""
+    inside = None if rows is None else np.ones(len(rows[1]), bool) if here is None else here
+    count = -1 if inside is None else int(inside.sum())
+    if isinstance(tree, Leaf):
+        right = -1
+        if rows is not None and inside is not None:
+            right = int((rows[1][inside] == tree.prediction).sum())
+        return {"f": [_SIGNS[tree.prediction], count, right]}, right
+    branches, total = [], 0
+    for branch, wanted in ((tree.if_true, True), (tree.if_false, False)):
+        below = None
+        if rows is not None and inside is not None:
+            answers = RELATIONS[tree.relation](rows[0][:, tree.feature], tree.reference)
+            below = inside & (answers == wanted)
+        written, right = _written(branch, asked, rows, below)
+        branches.append(written)
+        total += right
+    return {"f": [str(asked.number(tree)), count, -1], "c": branches}, total
+
+
+def _key(split: Split) -> tuple[int, str, float]:
+    return split.feature, split.relation, float(split.reference)
+
+
+def _feature(words: str) -> list[str]:
+    """Name, level and short name: TimberTrek's columns are named ``name:level``."""
+    name, _, level = words.partition(":")
+    return [name, level, name]

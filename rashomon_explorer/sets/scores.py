@@ -1,0 +1,371 @@
+"""Links from scores to labels, and scores of rows."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.data.clipping import ColumnMap, clip_rows
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.problem.problem import add_intercept
+
+if TYPE_CHECKING:
+    from rashomon_explorer.data import TableSchema
+
+_TOLERANCE = 1e-9
+
+
+def scaled_rows(schema: "TableSchema", X: Any, row_norm: float) -> FloatArray:
+    """Encode a raw table as linear models were fitted to it: as ``TableEncoder`` does."""
+    # Here and not at the top: sets without a schema need no pandas.
+    from rashomon_explorer.data.encoder import check_cell_kinds, encoded_rows
+
+    check_cell_kinds(schema, X)
+    return clip_rows(encoded_rows(schema, X, row_norm), row_norm)[0]
+
+
+def unit_rows(schema: "TableSchema", X: Any) -> FloatArray:
+    """Encode a raw table in its columns' own units: as trees were fitted to it."""
+    from rashomon_explorer.data.encoder import UnitEncoder, check_cell_kinds
+
+    check_cell_kinds(schema, X)
+    return UnitEncoder(schema).transform(X)
+
+
+def rows_by_name(X: Any, names: Sequence[str], schema: "TableSchema | None" = None) -> Any:
+    """Return encoded rows; refuse a frame whose columns are not those of the models, in order.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rows_by_name(pd.DataFrame({"b": [1.0], "a": [2.0]}), ["a", "b"])
+    Traceback (most recent call last):
+        ...
+    rashomon_explorer.exceptions.DataError: X must have the columns ['a', 'b'] in this order, got \
+['b', 'a']: ...
+    """
+    from rashomon_explorer._utils.containers import column_labels, values_of
+
+    labels = column_labels(X)
+    if labels is None:
+        return X
+    found = [str(label) for label in labels]
+    # Models of rows without names call their columns x0, x1, …, whatever a frame calls them.
+    nameless = list(names) == [f"x{j}" for j in range(len(names))] and set(found) != set(names)
+    if found != list(names) and not (nameless and len(found) == len(names)):
+        raise DataError(
+            f"X must have the columns {_short(names)} in this order, got {_short(found)}: "
+            + _remedy(schema)
+        )
+    return values_of(X)
+
+
+def check_encoded(X: Any, rows: FloatArray, row_norm: float) -> None:
+    """Refuse a frame of raw numbers where encoded rows are expected: no cell is above row_norm."""
+    from rashomon_explorer._utils.containers import is_frame
+
+    if is_frame(X) and (np.abs(rows) > row_norm * (1 + _TOLERANCE)).any():
+        raise DataError(
+            f"X holds numbers above row_norm={row_norm:g}, which no encoded row does: "
+            "predict(X) takes the raw table, and encode(X) makes the rows that scores takes"
+        )
+
+
+def released_schema(schema: "TableSchema | None", names: Sequence[str]) -> "TableSchema | None":
+    """Return the part of a schema that may leave; None if it does not encode the models' columns.
+
+    A column with a value that was read off the rows leaves as its name and role alone.
+    """
+    if schema is None:
+        return None
+    from rashomon_explorer.data.schema import public_part
+
+    part = public_part(schema)
+    return part if part.features and part.encoded_names == tuple(names) else None
+
+
+def schema_values(schema: "TableSchema | None") -> dict[str, Any]:
+    """Write a schema as JSON values of a set's file; nothing without one."""
+    return {} if schema is None else {"schema": schema.to_dict()}
+
+
+def schema_from(values: dict[str, Any]) -> "TableSchema | None":
+    """Inverse of :func:`schema_values`; files of older versions have none."""
+    if values.get("schema") is None:
+        return None
+    from rashomon_explorer.data import TableSchema
+
+    return TableSchema.from_dict(values["schema"])
+
+
+def class_labels(classes: Sequence[Any], codes: NDArray[np.int_]) -> NDArray[Any]:
+    """Labels of class codes; the codes themselves where no labels are known."""
+    return np.asarray(classes)[codes] if classes else codes
+
+
+def _short(names: Sequence[str]) -> str:
+    shown = list(names[:8])
+    return str(shown) if len(names) <= 8 else f"{str(shown)[:-1]}, …] ({len(names)})"
+
+
+def _remedy(schema: "TableSchema | None") -> str:
+    if schema is not None:
+        return "predict(X) takes the raw table, and encode(X) makes the rows that scores takes"
+    return (
+        "this set carries no schema, so that it takes rows encoded as its models were fitted to "
+        "them, and no raw table. Fit with schema=... to release models with their encoder"
+    )
+
+
+def linear_scores(
+    coef: FloatArray,
+    X: ArrayLike,
+    row_norm: float,
+    outputs: int = 1,
+    scale: ColumnMap | None = None,
+) -> FloatArray:
+    """θ·(x, 1) of models (k, outputs·(n_features + 1)) for rows shortened to ``row_norm``.
+
+    With a ``scale``, for what it makes of the rows. Returns shape (k, n_rows, outputs).
+
+    Raises
+    ------
+    ValueError
+        If the rows are not finite or have another number of columns than the models.
+
+    Examples
+    --------
+    >>> linear_scores(np.array([[2.0, 0.5]]), [[0.25], [10.0]], row_norm=1.0).tolist()
+    [[[1.0], [2.5]]]
+    """
+    rows = np.asarray(X, dtype=float)
+    width = coef.shape[1] // outputs
+    if rows.ndim != 2 or rows.shape[1] != width - 1:
+        raise ValueError(f"X must have shape (n_rows, {width - 1}), got {rows.shape}")
+    if not np.isfinite(rows).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
+        raise ValueError(f"X holds NaN or infinity at {place}: remove or impute the row")
+    clipped = seen_rows(rows, row_norm, scale)
+    scores = coef.reshape(-1, width) @ add_intercept(clipped).T
+    return np.asarray(scores.reshape(len(coef), outputs, len(rows)).swapaxes(1, 2))
+
+
+def seen_rows(rows: FloatArray, row_norm: float, scale: ColumnMap | None) -> FloatArray:
+    """Rows (n_rows, n_features) as models look at them: shortened, and mapped where they are.
+
+    Examples
+    --------
+    >>> seen_rows(np.array([[0.25], [10.0]]), 1.0, None).tolist()
+    [[0.25], [1.0]]
+    """
+    return clip_rows(rows, row_norm)[0] if scale is None else scale.rows(rows)
+
+
+def likeliest(scores: FloatArray) -> NDArray[np.int_]:
+    """Class 0, 1, … of probabilities (…, n_rows) or (n_models, n_rows, n_classes); at ½ the first.
+
+    Examples
+    --------
+    >>> likeliest(np.array([[0.2, 0.5, 0.7]])).tolist()
+    [[0, 0, 1]]
+    """
+    return np.asarray(scores.argmax(axis=-1) if scores.ndim == 3 else (scores > 0.5).astype(int))
+
+
+def in_words(classes: Sequence[object]) -> tuple[str, ...]:
+    """Each class in words: its label if that is text, otherwise ``"class "`` and the label.
+
+    Examples
+    --------
+    >>> in_words([0, "good"])
+    ('class 0', 'good')
+    """
+    return tuple(x if isinstance(x, str) else f"class {x}" for x in classes)
+
+
+def _to_targets(margins: FloatArray, bounds: Sequence[float]) -> FloatArray:
+    low, high = bounds
+    return (low + high) / 2 + margins * ((high - low) / 2)
+
+
+LINKS: dict[str, Callable[[FloatArray, Sequence[float]], FloatArray]] = {
+    "logistic": lambda margins, _: np.asarray(expit(margins)),
+    "sign": lambda margins, _: (margins > 0).astype(float),
+    "softmax": lambda margins, _: np.asarray(softmax(margins, axis=-1)),
+    "identity": _to_targets,
+}
+
+
+class ScoresRows:
+    """Predictions of models that know their coefficients, link and bounds."""
+
+    if TYPE_CHECKING:
+        coef: FloatArray
+        link: str
+        row_norm: float
+        target_bounds: tuple[float, float]
+        scale: ColumnMap | None
+        schema: TableSchema | None
+        feature_names: tuple[str, ...]
+        classes: tuple[Any, ...]
+
+        @property
+        def task(self) -> str:
+            """Either ``"classification"`` or ``"regression"``."""
+
+        @property
+        def outputs(self) -> int:
+            """Linear scores that a model gives a row."""
+
+    def encode(self, X: Any) -> FloatArray:
+        """Rows as :meth:`scores` takes them, from a raw table.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Encoded by the schema; without one, the rows themselves.
+
+        Raises
+        ------
+        DataError, ValueError
+            If the table is encoded otherwise than the schema or the models' columns say.
+        """
+        if self.schema is not None:
+            return scaled_rows(self.schema, X, self.row_norm)
+        rows = np.asarray(rows_by_name(X, self.feature_names[:-1]), dtype=float)
+        if rows.ndim != 2 or rows.shape[1] != len(self.feature_names) - 1:
+            width = len(self.feature_names) - 1
+            raise ValueError(f"X must have shape (n_rows, {width}), got {rows.shape}")
+        return rows
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Prediction of the mean over the models for each row of a raw table.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
+            As the estimator's ``predict`` takes it: with a schema as it was before encoding.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Class label of the largest mean probability, or mean predicted target.
+
+        Raises
+        ------
+        DataError, ValueError
+            If the table is encoded otherwise than the schema or the models' columns say, or there
+            are no models.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> from rashomon_explorer.data import Categorical, TableSchema
+        >>> schema = TableSchema([Categorical("home", ["own", "rent"])])
+        >>> X, y = pd.DataFrame({"home": ["own", "rent"] * 100}), [1, 0] * 100
+        >>> clf = RashomonClassifier(schema=schema, n_draws=5, epsilon=80.0, random_state=0)
+        >>> released = clf.fit(X, y).rashomon_set_.release()
+        >>> released.predict(X[:2]).tolist()
+        [1, 0]
+        """
+        if not len(self.coef):
+            raise ValueError("the set holds no models, so that there is no mean to predict by")
+        mean = self._scores(self.coef, self.encode(X)).mean(axis=0)
+        if self.task != "classification":
+            return np.asarray(mean)
+        return class_labels(self.classes, likeliest(mean[None])[0])
+
+    def margins(self, X: ArrayLike) -> FloatArray:
+        """Linear score of every model for every row, before the link.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes) for a softmax link
+            The first class of a softmax link has the score 0.
+
+        Raises
+        ------
+        ValueError
+            If the rows are not finite or have another number of columns than the models.
+        """
+        return self._margins(self.coef, X)
+
+    def rows(self, X: ArrayLike) -> FloatArray:
+        """Rows as the models look at them: shortened, and mapped where the columns were.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            What ``coef`` is multiplied with, less the constant.
+        """
+        return seen_rows(self._encoded_rows(X), self.row_norm, self.scale)
+
+    def scores(self, X: ArrayLike) -> FloatArray:
+        """Prediction of every model for every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes) for a softmax link
+            Probability of the positive class or of each class, the predicted target, or, for a
+            sign link, which knows no probabilities, 1.0 for the positive class and 0.0.
+        """
+        return self._scores(self.coef, X)
+
+    def labels(self, X: ArrayLike) -> NDArray[np.int_]:
+        """Class 0, 1, … that every model gives to every row: the likeliest, at ½ the first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_rows)
+            A row a model.
+
+        Raises
+        ------
+        TypeError
+            For a regression set.
+        """
+        if self.task != "classification":
+            raise TypeError("labels need a classification set; use scores for regression")
+        return likeliest(self.scores(X))
+
+    def _margins(self, coef: FloatArray, X: ArrayLike) -> FloatArray:
+        rows = self._encoded_rows(X)
+        scores = linear_scores(coef, rows, self.row_norm, self.outputs, self.scale)
+        if self.link != "softmax":
+            return scores[..., 0]
+        return np.concatenate([np.zeros_like(scores[..., :1]), scores], axis=-1)
+
+    def _encoded_rows(self, X: ArrayLike) -> FloatArray:
+        """Refuse a frame of other columns or of raw numbers."""
+        named = rows_by_name(X, self.feature_names[:-1], self.schema)
+        rows = np.asarray(named, dtype=float)
+        if self.schema is not None:
+            check_encoded(X, rows, self.row_norm)
+        return rows
+
+    def _scores(self, coef: FloatArray, X: ArrayLike) -> FloatArray:
+        return LINKS[self.link](self._margins(coef, X), self.target_bounds)

@@ -1,0 +1,429 @@
+"""Selection of models from a set."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.privacy import Guarantee, no_guarantee
+from rashomon_explorer.privacy.guarantee import asked_for, numbers_of
+from rashomon_explorer.sets.files import Arrays, Values, save
+from rashomon_explorer.sets.scores import likeliest
+
+
+def _euclidean(coef: FloatArray, goal: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.norm(coef - goal, axis=1))
+
+
+def _cosine(coef: FloatArray, goal: FloatArray) -> FloatArray:
+    if not goal.any():
+        raise ValueError("coef must not be all 0 for the cosine metric: it has no direction")
+    norms = np.linalg.norm(coef, axis=1) * np.linalg.norm(goal)
+    # A model of all zeros has no direction either, and is farthest from every one.
+    return 1 - np.divide(coef @ goal, norms, out=np.full(len(coef), -1.0), where=norms > 0)
+
+
+DISTANCES: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
+    "euclidean": _euclidean,
+    "cosine": _cosine,
+}
+
+
+def _predictions(models: Any, X: Any) -> NDArray[Any]:
+    scores = models.scores(X)
+    return likeliest(scores) if models.task == "classification" else scores
+
+
+PATTERNS: dict[str, Callable[[Any, Any], NDArray[Any]]] = {
+    "predictions": _predictions,
+    "scores": lambda models, X: models.scores(X),
+    "coef": lambda models, X: models.coef,
+}
+
+
+class Saved:
+    """A set that can be written to a file; ``load`` of its own type reads it."""
+
+    def to_parts(self) -> tuple[Arrays, Values]:
+        """Arrays and JSON values for a file."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_parts(cls, arrays: Arrays, values: Values) -> Self:
+        """Inverse of :meth:`to_parts`."""
+        raise NotImplementedError
+
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the set to one file of arrays and JSON, without pickle.
+
+        The file is written beside its place and then moved there, so that no half of it is ever
+        found. Numbers come back to the last bit. A curator's file can be read by its owner alone.
+
+        Parameters
+        ----------
+        path : path-like
+            Usually ``"something.npz"``; used as it is.
+        overwrite : bool, default=False
+            Whether a file that is already there may be replaced.
+
+        Raises
+        ------
+        FileExistsError
+            If there is a file and ``overwrite`` is False.
+        TypeError
+            If a class label is neither text, number, truth value nor None; and for fitted models,
+            which only pickle could write and no one should load: ``stored(X).save(path)`` keeps
+            what they predict.
+        """
+        save(self, path, overwrite=overwrite)
+
+
+Places = NDArray[np.intp]
+
+
+def frozen(values: ArrayLike) -> FloatArray:
+    """Read-only copy.
+
+    Examples
+    --------
+    >>> frozen([1.0]).flags.writeable
+    False
+    """
+    copy = np.array(values, dtype=float)
+    copy.flags.writeable = False
+    return copy
+
+
+def places_of_mask(mask: ArrayLike, count: int) -> Places:
+    """Places of the models that a mask keeps.
+
+    >>> places_of_mask([True, False, True], 3).tolist()
+    [0, 2]
+    """
+    kept = np.asarray(mask)
+    if kept.dtype != bool or kept.shape != (count,):
+        raise ValueError(
+            f"a mask must hold True or False for each of {count} models, got shape {kept.shape} "
+            f"of {kept.dtype}; to choose models by their places write models[[0, 2]]"
+        )
+    return np.flatnonzero(kept)
+
+
+def places_of_key(key: object, count: int) -> Places:
+    """Places that an index, slice, mask or sequence of places names.
+
+    >>> places_of_key(-1, 3).tolist(), places_of_key(slice(2), 3).tolist()
+    ([2], [0, 1])
+    """
+    if isinstance(key, slice):
+        return np.arange(count)[key]
+    given = np.asarray(key)
+    if given.dtype == bool and given.ndim == 1:
+        return places_of_mask(given, count)
+    if given.size == 0:
+        return np.zeros(0, dtype=np.intp)
+    if given.dtype.kind not in "iu" or given.ndim > 1:
+        raise TypeError(f"models are chosen by place, slice, places or a mask, got {key!r}")
+    places = np.atleast_1d(given).astype(np.intp)
+    if not ((places >= -count) & (places < count)).all():
+        raise IndexError(f"places must be below the {count} models of the set, got {key!r}")
+    return places % count
+
+
+def how_many(n: int, count: int) -> int:
+    """Return ``n`` if so many of ``count`` models can be had.
+
+    >>> how_many(2, 3)
+    2
+    """
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= count:
+        raise ValueError(f"n must be a whole number from 1 to the {count} models, got {n!r}")
+    return int(n)
+
+
+class Selection(Saved, Shown):
+    """What every set can do with its models.  Nothing is changed: each method returns a new set.
+
+    A choice that looks at nothing but released models is post-processing and keeps their
+    guarantee (Dwork and Roth 2014, Proposition 2.1). A choice that looks at private rows is a
+    second mechanism: it may tell by what it keeps, and no price was paid for it, so that nothing
+    is guaranteed of what is left. Which of the two it is depends on the *arguments* too: a mask,
+    coefficients or rows may come from private rows, and no program can see that. So on a
+    curator's set a choice with such arguments loses the guarantee, unless ``reads_rows=False``
+    states that they do not; that statement is then one of the guarantee's assumptions.
+    """
+
+    steps: tuple[str, ...]
+    guarantee: Guarantee
+    scores: Callable[..., FloatArray]
+    _curated: ClassVar[bool] = True
+
+    # Declared and not defined: a field of one type of set, computed in others.
+    if TYPE_CHECKING:
+
+        @property
+        def psi(self) -> float:
+            """Rashomon threshold, in units of the loss."""
+
+    @property
+    def n_draws(self) -> int:
+        """Number of models."""
+        raise NotImplementedError
+
+    @property
+    def as_drawn(self) -> bool:
+        """Whether no models were chosen out: only then do a plan's promises hold for the set."""
+        return not self.steps
+
+    def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
+        """Size of every model, by which the simplest is chosen."""
+        raise TypeError(
+            f"{type(self).__name__} does not know how simple its models are: coefficients or "
+            "decision trees are needed"
+        )
+
+    def _title(self) -> str:
+        return f"{type(self).__name__}: {self.n_draws:,} models, ψ = {self.psi:g}"
+
+    def _facts(self) -> list[Fact]:
+        """Say what may be said of any set, instead of its arrays."""
+        price = asked_for(self.guarantee) or numbers_of(self.guarantee)
+        facts = [("price", price if self.guarantee.holds else "no guarantee")]
+        return facts + [("chosen", step) for step in self.steps]
+
+    def __len__(self) -> int:
+        return self.n_draws
+
+    def __getitem__(self, key: Any) -> Self:
+        places = places_of_key(key, self.n_draws)
+        return self._chosen(places, "chosen by place", reads_rows=None)
+
+    def __iter__(self) -> Iterator[Self]:
+        return (self[place] for place in range(self.n_draws))
+
+    def filter(
+        self, rule: ArrayLike | Callable[[Any], ArrayLike], *, reads_rows: bool | None = None
+    ) -> Self:
+        """Keep the models that a mask or a rule says.
+
+        Parameters
+        ----------
+        rule : array-like of bool of shape (n_draws,), or callable
+            A callable is given this set and returns the mask; with ``reads_rows=False`` it is
+            given what a release shows, so that it cannot ask for losses.
+        reads_rows : bool, optional
+            Whether the mask or the rule was made with private rows. Not stated, it counts as
+            made with them on a curator's set, and as made without on a release.
+
+        Returns
+        -------
+        set of the same type
+            Without a guarantee if ``reads_rows``.
+
+        Raises
+        ------
+        ValueError
+            If the mask is not one True or False for each model.
+        CuratorOnlyError
+            If a release is to be filtered by private rows.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+        >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_
+        >>> models.filter(lambda m: m.losses < 0.6).guarantee.holds
+        False
+        >>> models.filter(lambda m: m.coef[:, 0] > 0, reads_rows=False).guarantee.holds
+        True
+        """
+        seen = self._public_view() if reads_rows is False else self
+        mask = rule(seen) if callable(rule) else rule
+        places = places_of_mask(mask, self.n_draws)
+        return self._chosen(places, "filtered", reads_rows=reads_rows)
+
+    def nearest(
+        self,
+        coef: ArrayLike,
+        n: int = 1,
+        *,
+        metric: str = "euclidean",
+        reads_rows: bool | None = None,
+    ) -> Self:
+        """Keep the ``n`` models nearest to given coefficients, the nearest first.
+
+        Parameters
+        ----------
+        coef : array-like of shape (n_parameters,)
+            One value for each column of ``coef``, the intercept included.
+        n : int, default=1
+        metric : {"euclidean", "cosine"}, default="euclidean"
+            ‖θ − c‖, or 1 − θ·c/(‖θ‖‖c‖), which compares directions alone.
+        reads_rows : bool, optional
+            Whether ``coef`` was computed from private rows; see :meth:`filter`.
+
+        Raises
+        ------
+        ValueError
+            If the shape, the metric or ``n`` is wrong.
+        AttributeError
+            If the models have no coefficients.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+        >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_
+        >>> bool((models.nearest(models.coef[3]).coef == models.coef[3]).all())
+        True
+        """
+        if metric not in DISTANCES:
+            raise ValueError(f"metric must be one of {sorted(DISTANCES)}, got {metric!r}")
+        own: FloatArray = self.coef  # type: ignore[attr-defined]
+        goal = np.asarray(coef, dtype=float)
+        if goal.shape != own.shape[1:] or not np.isfinite(goal).all():
+            raise ValueError(
+                f"coef must hold {own.shape[1]} finite values, one for each parameter and the "
+                f"intercept too, got shape {goal.shape}"
+            )
+        order = np.argsort(DISTANCES[metric](own, goal), kind="stable")
+        step = f"nearest to given coefficients ({metric})"
+        return self._chosen(order[: how_many(n, self.n_draws)], step, reads_rows=reads_rows)
+
+    def simplest(self, n: int = 1, *, tol: float = 0.0, reads_rows: bool = False) -> Self:
+        """Keep the ``n`` simplest models; of equally simple ones the earlier.
+
+        The fewest coefficients above ``tol`` in size, intercepts aside, or the fewest leaves of a
+        tree. It looks at the models alone, and so is post-processing. In the whole set, draws
+        outside ψ included: write ``models.inside().simplest()`` for the simplest good model.
+
+        Parameters
+        ----------
+        n : int, default=1
+        tol : float, default=0.0
+            Coefficients up to this size count as 0; drawn ones are hardly ever exactly 0.
+        reads_rows : bool, default=False
+            Whether ``tol`` was chosen by private rows.
+
+        Raises
+        ------
+        ValueError
+            If ``tol`` or ``n`` is out of range.
+        TypeError
+            If the models are stored predictions or have no known size.
+        """
+        check_nonnegative_or_infinite(tol=tol)
+        order = np.argsort(self.complexity(tol), kind="stable")
+        step = f"the simplest (tol={tol:g})"
+        return self._chosen(order[: how_many(n, self.n_draws)], step, reads_rows=reads_rows)
+
+    def dedupe(
+        self, X: Any = None, *, by: str = "predictions", reads_rows: bool | None = None
+    ) -> Self:
+        """Keep the first of each group of models that do the same.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features), optional
+            Rows on which predictions are compared; stored predictions have their own.
+        by : {"predictions", "scores", "coef"}, default="predictions"
+            Equal labels (for regression equal predictions), equal scores, or equal coefficients.
+        reads_rows : bool, optional
+            Whether ``X`` holds private rows; see :meth:`filter`. Equal coefficients need none.
+
+        Returns
+        -------
+        set of the same type
+            In the old order.
+
+        Raises
+        ------
+        ValueError
+            If ``by`` is unknown, or rows are needed and not given.
+        """
+        if by not in PATTERNS:
+            raise ValueError(f"by must be one of {sorted(PATTERNS)}, got {by!r}")
+        pattern = np.asarray(PATTERNS[by](self, X)).reshape(self.n_draws, -1)
+        _, first = np.unique(pattern, axis=0, return_index=True)
+        without_rows = by == "coef" and reads_rows is None
+        return self._chosen(
+            np.sort(first),
+            f"one of each pattern of {by}",
+            reads_rows=False if without_rows else reads_rows,
+        )
+
+    def sample(self, n: int, random_state: int | np.random.RandomState | None = None) -> Self:
+        """Keep ``n`` models taken at random without replacement.
+
+        Parameters
+        ----------
+        n : int
+        random_state : int, RandomState instance or None, default=None
+
+        Returns
+        -------
+        set of the same type
+            It keeps its guarantee: the choice looks at no row and no model.
+
+        Raises
+        ------
+        ValueError
+            If there are not so many models.
+        """
+        # Here and not at the top: it is slow to import.
+        from sklearn.utils import check_random_state
+
+        count = how_many(n, self.n_draws)
+        places = check_random_state(random_state).permutation(self.n_draws)[:count]
+        return self._chosen(places, "taken at random", reads_rows=False)
+
+    def _chosen(self, places: Places, rule: str, *, reads_rows: bool | None) -> Self:
+        private = self._curated if reads_rows is None else reads_rows
+        if private and not self._curated:
+            raise CuratorOnlyError(
+                "a release that is chosen by private rows is not private: choose from the "
+                "curator's set, which then says that it has no guarantee"
+            )
+        step = f"{rule}, {len(places)} of {self.n_draws}"
+        return self._taken(places, step, _after(self.guarantee, rule, private))
+
+    def _public_view(self) -> Any:
+        return self
+
+    def _taken(self, places: Places, step: str, guarantee: Guarantee) -> Self:
+        raise NotImplementedError
+
+
+def _after(guarantee: Guarantee, rule: str, private: bool) -> Guarantee:
+    """Return the guarantee that is left when models were chosen by a rule."""
+    if not guarantee.holds:
+        return guarantee
+    if private:
+        return no_guarantee(f"models were chosen ({rule}) in a way that may have read private rows")
+    stated = f"models were chosen ({rule}) without regard to private rows"
+    return replace(guarantee, assumptions=(*guarantee.assumptions, stated))
+
+
+LINEAR_ONLY = {
+    # Reached when the property of this name refuses.
+    "coef": "only linear models of one shape, not in pipelines, have common coefficients",
+    "plan": "only models that were drawn here privately have a plan",
+    "beta": "only models that were drawn here have an inverse temperature",
+    "minimum": "only a linear set has a certified minimum",
+    "best": "only a linear set has a certified best model (see best_scores)",
+    "parameter_names": "only a linear set has named parameters",
+    "feature_names": "only a linear set has named features",
+    "link": "only a linear set has a link",
+    "margins": "only a linear set has linear scores",
+    "row_norm": "only a linear set shortens rows",
+    "clipped_share": "only a linear set shortens rows",
+    "acceptance": "only models that were drawn here were accepted or not",
+    "to_arviz": "only models that were drawn here come from chains",
+}

@@ -1,0 +1,226 @@
+"""One linear model of a set as a fitted scikit-learn model, its row clipping included."""
+
+import math
+from collections.abc import Callable
+from typing import Any, Protocol, Self
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.svm import LinearSVC
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.data.clipping import ColumnMap
+from rashomon_explorer.sets.scores import seen_rows
+from rashomon_explorer.sets.selection import places_of_key
+
+
+class EncodedCoefficients:
+    """Shows ``coef_`` and ``intercept_`` only where they are the decision function of any row.
+
+    Other programs take them for that function: SHAP's ``LinearExplainer``, converters,
+    ``SelectFromModel``. A model that encodes rows by a schema, or clips long ones, has another.
+
+    Attributes
+    ----------
+    encoded_coef_, encoded_intercept_ : ndarray or float
+        Coefficients of rows once they are encoded and clipped.
+
+    Examples
+    --------
+    >>> model = EncodedCoefficients()
+    >>> model.encoded_coef_ = [1.0]
+    >>> hasattr(model, "coef_")
+    False
+    """
+
+    encoded_coef_: FloatArray
+    encoded_intercept_: Any
+
+    @property
+    def _scores_rows_unchanged(self) -> bool:
+        """Whether predictions are made of rows exactly as they are given."""
+        return False
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Coefficients, of a model that scores every row as it is given."""
+        return self._of_given_rows("coef_", self.encoded_coef_)
+
+    @property
+    def intercept_(self) -> Any:
+        """Intercept, of a model that scores every row as it is given."""
+        return self._of_given_rows("intercept_", self.encoded_intercept_)
+
+    def _of_given_rows(self, name: str, value: Any) -> Any:
+        if self._scores_rows_unchanged:
+            return value
+        raise AttributeError(
+            f"{type(self).__name__} has no {name}: it encodes or clips a row before it scores it, "
+            f"so that no {name} gives its decision function. encoded_{name} is of the rows as they "
+            "are encoded and clipped; explain predict_proba, decision_function or predict instead"
+        )
+
+
+class LinearDraws(Protocol):
+    """What is asked of a block of linear models, one of which is wanted."""
+
+    @property
+    def coef(self) -> FloatArray:
+        """Coefficients, one model a row."""
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features, the last of the intercept."""
+
+    @property
+    def link(self) -> str:
+        """How a score becomes a prediction."""
+
+    @property
+    def row_norm(self) -> float:
+        """Norm to which rows are shortened."""
+
+    @property
+    def scale(self) -> ColumnMap | None:
+        """Map of the columns, where models are of mapped ones."""
+
+    @property
+    def target_bounds(self) -> tuple[float, float]:
+        """Range of the targets."""
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """Labels of the classes."""
+
+    @property
+    def n_draws(self) -> int:
+        """Number of models."""
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+
+    @property
+    def outputs(self) -> int:
+        """Linear scores that a model gives a row."""
+
+
+class ShortensRows(EncodedCoefficients):
+    """A linear model that shortens rows to ``row_norm_`` before it scores them.
+
+    Without that step a long row would get another prediction than the set gives it. ``coef_`` is
+    there where rows are neither clipped nor mapped. Fitted anew, the model is scikit-learn's own:
+    ``row_norm_`` is then infinite.
+    """
+
+    row_norm_: float
+    scale_: ColumnMap | None
+
+    @property
+    def _scores_rows_unchanged(self) -> bool:
+        return math.isinf(self.row_norm_) and self.scale_ is None
+
+    @EncodedCoefficients.coef_.setter  # type: ignore[attr-defined]
+    def coef_(self, values: FloatArray) -> None:
+        """Take what scikit-learn's fit found."""
+        self.encoded_coef_ = values
+
+    @EncodedCoefficients.intercept_.setter  # type: ignore[attr-defined]
+    def intercept_(self, values: Any) -> None:
+        """Take what scikit-learn's fit found."""
+        self.encoded_intercept_ = values
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit as scikit-learn does, without shortening rows."""
+        self.row_norm_, self.scale_ = math.inf, None
+        return super().fit(X, y, sample_weight=sample_weight)  # type: ignore[misc]
+
+    def _linear_scores(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        checked = validate_data(self, X, dtype=np.float64, reset=False)
+        rows = seen_rows(checked, self.row_norm_, self.scale_)
+        scores = rows @ self.encoded_coef_.T + self.encoded_intercept_
+        return np.asarray(scores.ravel() if scores.ndim == 2 and scores.shape[1] == 1 else scores)
+
+
+class ShortensRowsClassifier(ShortensRows):
+    """The same for classifiers, which predict from their decision function."""
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Linear scores of the second class, or of each."""
+        return self._linear_scores(X)
+
+
+class DrawnLogisticRegression(ShortensRowsClassifier, LogisticRegression):
+    """A drawn logistic or softmax model."""
+
+
+class DrawnLinearSVC(ShortensRowsClassifier, LinearSVC):
+    """A drawn model that knows labels and no probabilities."""
+
+
+class DrawnRidge(ShortensRows, Ridge):
+    """A drawn model of targets."""
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predicted targets."""
+        return self._linear_scores(X)
+
+
+LinearModel = DrawnLogisticRegression | DrawnLinearSVC | DrawnRidge
+
+
+def to_sklearn(models: LinearDraws, draw: int) -> LinearModel:
+    """See :meth:`ModelBlock.to_sklearn`."""
+    if isinstance(draw, bool) or not isinstance(draw, int | np.integer):
+        raise TypeError(f"draw must be the place of one model, got {draw!r}")
+    place = places_of_key(draw, models.n_draws)[0]
+    each = models.coef[place].reshape(models.outputs, -1)
+    model = _FITTED[models.link](models, each[:, :-1], each[:, -1])
+    model.row_norm_, model.scale_ = models.row_norm, models.scale
+    model.n_features_in_ = each.shape[1] - 1
+    names = models.feature_names[:-1]
+    # Names that stand for missing ones would make scikit-learn ask for them.
+    if names != tuple(f"x{column}" for column in range(len(names))):
+        model.feature_names_in_ = np.array(names, dtype=object)
+    return model
+
+
+def _probabilities(
+    models: LinearDraws, coef: FloatArray, intercept: FloatArray
+) -> DrawnLogisticRegression:
+    model = DrawnLogisticRegression()
+    if models.n_classes > 2:
+        # The first class has the score 0 and no parameters.
+        coef = np.vstack([np.zeros_like(coef[:1]), coef])
+        intercept = np.concatenate([[0.0], intercept])
+    return _classifier(models, model, coef, intercept)
+
+
+def _labels(models: LinearDraws, coef: FloatArray, intercept: FloatArray) -> DrawnLinearSVC:
+    return _classifier(models, DrawnLinearSVC(loss="hinge"), coef, intercept)
+
+
+def _classifier(models: LinearDraws, model: Any, coef: FloatArray, intercept: FloatArray) -> Any:
+    model.classes_ = np.array(models.classes or range(models.n_classes))
+    model.encoded_coef_, model.encoded_intercept_ = coef.copy(), intercept.copy()
+    model.n_iter_ = np.zeros(1, dtype=int)
+    return model
+
+
+def _targets(models: LinearDraws, coef: FloatArray, intercept: FloatArray) -> DrawnRidge:
+    low, high = models.target_bounds
+    half = (high - low) / 2
+    model = DrawnRidge()
+    model.encoded_coef_ = coef[0] * half
+    model.encoded_intercept_ = float(intercept[0] * half + (low + high) / 2)
+    return model
+
+
+_FITTED: dict[str, Callable[[LinearDraws, FloatArray, FloatArray], Any]] = {
+    "logistic": _probabilities,
+    "softmax": _probabilities,
+    "sign": _labels,
+    "identity": _targets,
+}

@@ -1,0 +1,138 @@
+"""A set of linear draws of a problem, however they were drawn."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.samplers.base import Draws
+from rashomon_explorer.privacy import Guarantee, no_guarantee
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.sets.linear import RashomonSet
+
+_UNKNOWN = no_guarantee("it is not known how these models were drawn")
+
+
+def from_draws(
+    problem: Problem,
+    draws: Draws | ArrayLike,
+    psi: float,
+    *,
+    feature_names: Sequence[str] | None = None,
+    feature_groups: Mapping[str, Sequence[str]] | None = None,
+    classes: Sequence[Any] = (),
+    target_bounds: tuple[float, float] = (-1.0, 1.0),
+    sampler: str = "unknown",
+    plan: Plan | None = None,
+    guarantee: Guarantee | None = None,
+) -> RashomonSet:
+    """Linear models of a problem as a set, for samplers that no estimator runs.
+
+    Parameters
+    ----------
+    problem : Problem
+        Rows, loss and domain, from which losses and the certified minimum come.
+    draws : Draws, or array-like of shape (n_draws, p)
+        Models; losses of a ``Draws`` are taken as they are.
+    psi : float
+        Rashomon threshold.
+    feature_names : sequence of str, optional
+        Without the intercept; ``x0``, ``x1``, … if left out.
+    feature_groups : mapping of str to sequence of str, optional
+        Columns that are one feature; by default the ``"name=level"`` of each name.
+    classes : sequence, default=()
+        Labels of the classes 0, 1, ….
+    target_bounds : tuple of float, default=(-1.0, 1.0)
+        Range of the targets of a regression.
+    sampler : str, default="unknown"
+        Name of the sampler.
+    plan : Plan, optional
+        What was asked for; without it nothing was, at no temperature.
+    guarantee : Guarantee, optional
+        The sampler's own certificate for these draws. Without one there is no guarantee: nothing
+        is known of how the draws were made.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, a model is not finite, ψ is negative or differs from the plan's.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.mechanisms.samplers import HitAndRunSampler
+    >>> from rashomon_explorer.mechanisms.samplers.base import collect
+    >>> from rashomon_explorer.mechanisms.target import GibbsTarget
+    >>> problem = Problem([[0.9], [0.6], [-0.7], [-0.5]], [1, 1, -1, -1])
+    >>> target = GibbsTarget(problem, beta=10.0, psi=0.1)
+    >>> drawn = collect(HitAndRunSampler(), target, 6, np.random.default_rng(0))
+    >>> models = from_draws(problem, drawn, 0.1, sampler="hit_and_run")
+    >>> models.coef.shape, models.hit_rate, models.guarantee.holds
+    ((6, 2), 1.0, False)
+    """
+    if not psi >= 0 or (plan is not None and plan.psi != psi):
+        asked = "" if plan is None else f" and the plan's {plan.psi:g}"
+        raise ValueError(f"psi must be >= 0{asked}, got {psi!r}")
+    drawn = draws if isinstance(draws, Draws) else None
+    theta = np.asarray(draws if drawn is None else drawn.coef, dtype=float)
+    if theta.ndim != 2 or theta.shape[1] != problem.p or not np.isfinite(theta).all():
+        raise ValueError(
+            f"draws must be finite, of shape (n_draws, {problem.p}), got shape {theta.shape}"
+        )
+    best = _with_intercepts(problem.minimum.theta[None], problem)[0]
+    n_features = problem.p // problem.loss.outputs - problem.intercept
+    return RashomonSet(
+        coef=_with_intercepts(theta, problem),
+        feature_names=(*_names(feature_names, n_features), "intercept"),
+        feature_groups=feature_groups,
+        classes=tuple(np.asarray(classes).tolist()),
+        link=problem.loss.link,
+        row_norm=problem.row_norm,
+        target_bounds=target_bounds,
+        plan=_nothing_asked(problem, len(theta), psi) if plan is None else plan,
+        guarantee=_UNKNOWN if guarantee is None else guarantee,
+        losses=problem.value(theta.T) if drawn is None else drawn.losses,
+        minimum=replace(problem.minimum, theta=best),
+        clipped_share=problem.clipped_share,
+        acceptance=math.nan if drawn is None else drawn.acceptance,
+        sampler=sampler,
+    )
+
+
+def _with_intercepts(theta: FloatArray, problem: Problem) -> FloatArray:
+    """Models with an intercept of 0 where the problem has none: sets always have one."""
+    if problem.intercept:
+        return theta
+    each = theta.reshape(len(theta), problem.loss.outputs, -1)
+    return np.pad(each, [(0, 0), (0, 0), (0, 1)]).reshape(len(theta), -1)
+
+
+def _names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
+    if names is None:
+        return tuple(f"x{place}" for place in range(n_features))
+    if isinstance(names, str) or len(names) != n_features:
+        raise ValueError(f"feature_names must hold {n_features} names, got {names!r}")
+    return tuple(str(name) for name in names)
+
+
+def _nothing_asked(problem: Problem, n_draws: int, psi: float) -> Plan:
+    """Say in a plan that no budget was given and nothing is promised."""
+    return Plan(
+        n=problem.n,
+        p=problem.p,
+        psi=psi,
+        loss=problem.loss.name,
+        epsilon=math.inf,
+        delta=0.0,
+        n_draws=n_draws,
+        eta=math.inf,
+        beta=math.nan,
+        oscillation=problem.constants.priced_osc,
+        hit_rate_bound=0.0,
+        excess_bound=math.inf,
+        guarantee=_UNKNOWN,
+    )

@@ -1,0 +1,256 @@
+"""Sets from fitted estimators."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
+from rashomon_explorer.sets.models.fitted import FittedModels, class_codes
+from rashomon_explorer.sets.predictor import PredictorSet
+from rashomon_explorer.sets.scores import likeliest
+
+
+def sort_labels(*parts: ArrayLike) -> tuple[Any, ...]:
+    """Every label once, sorted, as plain values.
+
+    >>> sort_labels(["b", "a"], ["c"])
+    ('a', 'b', 'c')
+    """
+    arrays = [np.ravel(np.asarray(part)) for part in parts]
+    texts = [array for array in arrays if array.dtype.kind in "SU"]
+    others = [array for array in arrays if array.dtype.kind in "biuf"]
+    if texts and others:
+        raise ValueError(
+            f"labels must all be text or all be numbers, got {_few(texts[0])} and "
+            f"{_few(others[0])}: write all in the same way"
+        )
+    return tuple(np.unique(np.concatenate(arrays)).tolist())
+
+
+def threshold(psi: float | None, losses: FloatArray, least: float) -> float:
+    """ψ as asked for, or the largest excess there is, which puts all models inside.
+
+    Examples
+    --------
+    >>> threshold(None, np.array([1.0, 1.5]), 1.0), threshold(0.1, np.array([1.0]), 1.0)
+    (0.5, 0.1)
+    """
+    if psi is not None:
+        check_nonnegative_or_infinite(psi=psi)
+        return float(psi)
+    excess = losses - least
+    largest = float(excess.max())
+    # least + (loss − least) may round to just below the loss, and that model has to be inside.
+    while (losses > least + largest).any():
+        largest = float(np.nextafter(largest, np.inf))
+    return largest
+
+
+def names_of(count: int, names: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of the models, by default their places.
+
+    >>> names_of(2, None)
+    ('model 0', 'model 1')
+    """
+    if names is None:
+        return tuple(f"model {place}" for place in range(count))
+    if isinstance(names, str) or len(names) != count:
+        raise ValueError(f"names must hold one for each of {count} models, got {names!r}")
+    return tuple(str(name) for name in names)
+
+
+def _few(labels: NDArray[Any]) -> list[Any]:
+    return list(np.unique(labels)[:3].tolist())
+
+
+LossRule = Callable[[NDArray[Any], FloatArray], float]
+
+_TINY = float(np.finfo(float).eps)
+
+
+def losses_of(
+    scores: FloatArray,
+    y: ArrayLike,
+    *,
+    classes: tuple[Any, ...],
+    loss: str | LossRule | None,
+    certain: bool,
+) -> tuple[FloatArray, str]:
+    """Loss of every model, and its name.  Curator: computed from private rows.
+
+    ``loss`` is a key of ``PREDICTION_LOSSES``, or a function of the true classes' codes (or
+    targets) and one model's scores. None is log loss for probabilities, the share of errors for
+    labels (``certain``: scores 0 and 1, of which no log loss can be asked), and half the mean
+    squared error for targets.
+
+    >>> scores = np.array([[0.9, 0.4]])
+    >>> losses_of(scores, [1, 1], classes=(0, 1), loss="zero_one", certain=False)
+    (array([0.5]), 'zero_one')
+    """
+    truth = _truth(scores, y, classes)
+    default = "squared" if not classes else "zero_one" if certain else "log_loss"
+    chosen = default if loss is None else loss
+    if callable(chosen):
+        name = getattr(chosen, "__name__", "own loss")
+        values = np.array([float(chosen(truth, model)) for model in scores])
+    else:
+        name = _checked(chosen, bool(classes), certain)
+        values = PREDICTION_LOSSES[name](scores, truth)
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} of model {int(np.argmin(np.isfinite(values)))} is not finite")
+    return values, name
+
+
+def _truth(scores: FloatArray, y: ArrayLike, classes: tuple[Any, ...]) -> NDArray[Any]:
+    given = np.asarray(y)
+    if given.shape != scores.shape[1:2]:
+        raise ValueError(
+            f"y must hold one value for each of {scores.shape[1]} rows, got shape {given.shape}"
+        )
+    if classes:
+        return class_codes(given, classes, "y")
+    targets = given.astype(float)
+    if not np.isfinite(targets).all():
+        raise ValueError("y holds NaN or infinity: remove the row")
+    return targets
+
+
+def _checked(name: str, classification: bool, certain: bool) -> str:
+    if name not in PREDICTION_LOSSES or (name == "squared") == classification:
+        fitting = ["log_loss", "zero_one"] if classification else ["squared"]
+        raise ValueError(f"loss must be one of {fitting} or a function, got {name!r}")
+    if name == "log_loss" and certain:
+        raise ValueError("log_loss needs probabilities and these are labels: use 'zero_one'")
+    return name
+
+
+def _log_loss(scores: FloatArray, codes: NDArray[np.int_]) -> FloatArray:
+    """Cross-entropy in nats a row; probabilities are kept 2⁻⁵² away from 0, or it were infinite."""
+    if scores.ndim == 3:
+        own = np.take_along_axis(scores, codes[None, :, None], axis=2)[..., 0]
+    else:
+        own = np.where(codes == 1, scores, 1 - scores)
+    return np.asarray(-np.log(np.clip(own, _TINY, 1.0)).mean(axis=1))
+
+
+def _zero_one(scores: FloatArray, codes: NDArray[np.int_]) -> FloatArray:
+    return np.asarray((likeliest(scores) != codes).mean(axis=1))
+
+
+def _squared(scores: FloatArray, targets: FloatArray) -> FloatArray:
+    return np.asarray(((scores - targets) ** 2).mean(axis=1) / 2)
+
+
+PREDICTION_LOSSES: dict[str, Callable[[FloatArray, NDArray[Any]], FloatArray]] = {
+    "log_loss": _log_loss,
+    "zero_one": _zero_one,
+    "squared": _squared,
+}
+
+
+def from_estimators(
+    models: Iterable[Any],
+    X: Any,
+    y: ArrayLike,
+    *,
+    loss: str | LossRule | None = None,
+    psi: float | None = None,
+    names: Sequence[str] | None = None,
+) -> PredictorSet:
+    """Gather fitted models with their losses on given rows.  Curator: not private.
+
+    Parameters
+    ----------
+    models : iterable of estimators, or mapping of names to them
+        Fitted scikit-learn classifiers, or regressors, or anything with ``predict`` (and
+        ``predict_proba``, ``classes_``); pipelines, trees and ensembles alike.
+    X : array-like of shape (n_rows, n_features)
+        Rows in the form that the models take.
+    y : array-like of shape (n_rows,)
+    loss : {"log_loss", "zero_one", "squared"}, callable or None, default=None
+        By default log loss if all models know probabilities, the share of errors if not, half the
+        mean squared error for regressors. A callable gets the codes of the true classes (or the
+        targets) and one model's scores.
+    psi : float, optional
+        Rashomon threshold; by default the largest excess, so that all models are inside.
+    names : sequence of str, optional
+        Names of the models.
+
+    Returns
+    -------
+    PredictorSet
+        Excess is counted from the best of these models: how much better others could be is not
+        known.
+
+    Raises
+    ------
+    ValueError
+        If there are no models, a length or a class does not fit, or a prediction is not finite.
+    TypeError
+        If something cannot predict, classifiers and regressors are mixed, or a single model is
+        given instead of a list.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "no"]
+    >>> each = [LogisticRegression().fit(X, y), DecisionTreeClassifier(max_depth=2).fit(X, y)]
+    >>> models = from_estimators(each, X, y, loss="zero_one", psi=0.1)
+    >>> models.losses.tolist(), models.class_names, str(models.guarantee)
+    ([0.25, 0.0], ('no', 'yes'), 'no guarantee: these models were not drawn privately')
+    """
+    if hasattr(models, "predict"):  # an ensemble would be taken apart: it is iterable
+        raise TypeError(f"models must be several models, got one {type(models).__name__}: [model]")
+    if isinstance(models, dict):
+        names = list(models) if names is None else names
+        models = models.values()
+    held = tuple(models)
+    if not held:
+        raise ValueError("models must hold at least one fitted model, got none")
+    classes = _classes(held, y)
+    fitted = FittedModels(held, classes)
+    certain = bool(classes) and not all(hasattr(model, "predict_proba") for model in held)
+    losses, name = losses_of(fitted.scores(X), y, classes=classes, loss=loss, certain=certain)
+    best = int(np.argmin(losses))
+    return PredictorSet(
+        models=fitted,
+        reference=fitted.take(np.array([best])),
+        losses=losses,
+        least=float(losses[best]),
+        psi=threshold(psi, losses, float(losses[best])),
+        task="classification" if classes else "regression",
+        classes=classes,
+        names=names_of(len(held), names),
+        loss=name,
+    )
+
+
+def _classes(models: tuple[Any, ...], y: ArrayLike) -> tuple[Any, ...]:
+    """Every class that a model or y knows; none for regression."""
+    for place, model in enumerate(models):
+        if isinstance(model, type) or not hasattr(model, "predict"):
+            raise TypeError(f"model {place} cannot predict: expected a fitted model, got {model!r}")
+    regressors = [_regresses(model) for model in models]
+    if all(regressors):
+        return ()
+    if any(regressors):
+        raise TypeError("models must be all classifiers or all regressors, got both")
+    known = [model.classes_ for model in models if hasattr(model, "classes_")]
+    classes = sort_labels(*(known or [y]))
+    if len(classes) < 2:
+        raise ValueError(f"at least two classes are needed, got {list(classes)}")
+    return classes
+
+
+def _regresses(model: Any) -> bool:
+    if hasattr(model, "predict_proba") or hasattr(model, "classes_"):
+        return False
+    # Here and not at the top: scikit-learn would double the import time of who only reads a set.
+    from sklearn.base import is_regressor
+
+    # What is no scikit-learn model and knows no classes predicts targets.
+    return not hasattr(model, "__sklearn_tags__") or bool(is_regressor(model))

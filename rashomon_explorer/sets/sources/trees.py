@@ -1,0 +1,440 @@
+"""Sets from TreeFARMS and TimberTrek."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, Split
+from rashomon_explorer.sets.predictor import PredictorSet
+from rashomon_explorer.sets.sources.estimators import losses_of, sort_labels, threshold
+
+
+def errors_of(
+    trees: Sequence[Node], X: Any, y: Any, classes: Sequence[Any], feature_names: Sequence[str]
+) -> FloatArray:
+    """Share of rows that each tree labels wrongly.  Curator: computed from private rows."""
+    if X is None or y is None:
+        raise ValueError("X and y go together: rows, and the label of each")
+    if not trees:
+        raise ValueError("there are no trees in the source")
+    scores = DecisionTrees(tuple(trees), len(classes), tuple(feature_names)).scores(X)
+    return losses_of(scores, y, classes=tuple(classes), loss="zero_one", certain=True)[0]
+
+
+def tree_set(
+    trees: Sequence[Node],
+    losses: FloatArray,
+    *,
+    loss: str,
+    psi: float | None,
+    classes: Sequence[Any],
+    feature_names: Sequence[str] = (),
+    names: Sequence[str],
+    complete: bool | None,
+) -> PredictorSet:
+    """Trees with their losses as a set; losses are NaN throughout where none are known.
+
+    ``complete`` says whether all trees within ψ are here; None for a set that was enumerated by
+    this very loss: it is as far as its worst tree, and what lies beyond is not known.
+    """
+    if not trees:
+        raise ValueError("there are no trees in the source")
+    unknown = bool(np.isnan(losses).all())
+    if not unknown and not np.isfinite(losses).all():
+        raise ValueError(f"the {loss} of some trees is not a finite number")
+    best = 0 if unknown else int(np.argmin(losses))
+    if complete is None:
+        complete = psi is None or unknown or psi <= float(losses.max() - losses[best])
+    models = DecisionTrees(tuple(trees), len(classes), tuple(feature_names))
+    return PredictorSet(
+        models=models,
+        reference=models.take(np.array([best])),
+        losses=losses,
+        least=float(losses[best]),
+        psi=np.inf if psi is None and unknown else threshold(psi, losses, float(losses[best])),
+        task="classification",
+        classes=tuple(np.asarray(classes).tolist()),
+        names=tuple(names),
+        loss="unknown" if unknown else loss,
+        complete=complete,
+    )
+
+
+_SIGNS = {"-": 0, "+": 1}
+# An entry of treeMap is [tree, objective] or [tree, objective, accuracy].
+_CRITERIA: dict[str, Callable[[Sequence[Any]], float]] = {
+    "objective": lambda entry: float(entry[1]),
+    "zero_one": lambda entry: 1 - float(entry[2]),
+}
+
+
+def from_timbertrek(
+    source: str | PathLike[str] | Mapping[str, Any],
+    *,
+    criterion: str = "objective",
+    psi: float | None = None,
+    classes: Sequence[Any] = (0, 1),
+    complete: bool | None = None,
+) -> PredictorSet:
+    """Read the trees of a TimberTrek JSON.  Curator: not private.
+
+    TimberTrek (Wang et al. 2022) reads and writes ``{"trie", "featureMap", "treeMap"}``;
+    ``treeMap`` holds every tree as nested ``{"f": [column, …], "c": [if true, if false]}`` with
+    leaves ``{"f": ["+" or "-", …]}``, and beside it its objective and its accuracy. Columns are
+    counted as in the 0/1 table that the trees were grown on, and rows are given in that form.
+
+    Parameters
+    ----------
+    source : path or mapping
+        The file, or what was in it.
+    criterion : {"objective", "zero_one"}, default="objective"
+        What is taken as the loss: the regularised objective, errors and a price for each leaf, by
+        which the set was enumerated; or one minus the accuracy.
+    psi : float, optional
+        Rashomon threshold; by default the largest excess in the file.
+    classes : sequence of two, default=(0, 1)
+        Labels of "-" and "+".
+    complete : bool, optional
+        Whether all trees within ψ are in the source, so that what is measured over them is exact.
+        By default True for the objective, up to the excess of its
+        worst tree, and False for any other loss, which did not decide what was enumerated.
+
+    Returns
+    -------
+    PredictorSet
+        Its names are ``"tree 7"``, with TimberTrek's number of each tree.
+
+    Raises
+    ------
+    DataError
+        If the file is not of this form; the message names the tree.
+    ValueError
+        If ``criterion``, ``psi`` or ``classes`` does not fit.
+
+    Examples
+    --------
+    >>> leaf = {"-": {"f": ["-", 3, 3]}, "+": {"f": ["+", 2, 1]}}
+    >>> tree = {"f": ["1", 5, -1], "c": [leaf["+"], leaf["-"]]}
+    >>> known = {"trie": {}, "featureMap": {}, "treeMap": {"7": [tree, 0.24, 0.8]}}
+    >>> models = from_timbertrek(known)
+    >>> models.names, models.labels([[0, 1], [0, 0]]).tolist(), models.losses.tolist()
+    (('tree 7',), [[1, 0]], [0.24])
+    """
+    if criterion not in _CRITERIA:
+        raise ValueError(f"criterion must be one of {[*_CRITERIA]}, got {criterion!r}")
+    if len(classes) != 2:
+        raise ValueError(f"classes must hold the labels of '-' and '+', got {classes!r}")
+    entries = _tree_map(source)
+    trees, losses = [], []
+    for number, entry in entries.items():
+        try:
+            trees.append(_node(entry[0]))
+            losses.append(_CRITERIA[criterion](entry))
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise DataError(
+                f"tree {number} of the TimberTrek file cannot be read: {error!r}"
+            ) from (error)
+    return tree_set(
+        trees,
+        np.array(losses, dtype=float),
+        loss=criterion,
+        psi=psi,
+        classes=classes,
+        names=[f"tree {number}" for number in entries],
+        complete=False if complete is None and criterion != "objective" else complete,
+    )
+
+
+def read_json(source: str | PathLike[str]) -> Any:
+    """Content of a JSON file."""
+    with open(source, encoding="utf-8") as file:
+        try:
+            return json.load(file)
+        except ValueError as error:
+            raise DataError(f"{source} is not a JSON file: {error}") from error
+
+
+def _tree_map(source: str | PathLike[str] | Mapping[str, Any]) -> Mapping[str, Any]:
+    known = read_json(source) if isinstance(source, str | PathLike) else source
+    entries = known.get("treeMap") if isinstance(known, Mapping) else None
+    if not isinstance(entries, Mapping):
+        raise DataError(
+            "a TimberTrek file holds trie, featureMap and treeMap, and this has no treeMap; a trie "
+            "or a list of trees is read by from_treefarms"
+        )
+    return entries
+
+
+def _node(written: Mapping[str, Any]) -> Node:
+    head = str(written["f"][0])
+    if head in _SIGNS:
+        return Leaf(_SIGNS[head])
+    if_true, if_false = written["c"]
+    return Split(int(head), _node(if_true), _node(if_false))
+
+
+_TREEFARMS_CRITERIA = ("objective", "loss")
+_TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
+
+Found = tuple[Mapping[str, Any], Mapping[str, float]]
+"""A tree in nested form, and what is known of it."""
+
+
+def from_treefarms(
+    source: Any,
+    *,
+    X: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    losses: ArrayLike | None = None,
+    criterion: str = "objective",
+    psi: float | None = None,
+    classes: Sequence[Any] | None = None,
+    feature_names: Sequence[str] | None = None,
+    complete: bool | None = None,
+) -> PredictorSet:
+    """Read the trees that TreeFARMS (Xin et al. 2022) enumerated.  Curator: not private.
+
+    Parameters
+    ----------
+    source : path, list or mapping
+        A JSON file or what was in it, in one of three forms. A list of trees: nested
+        ``{"feature", "relation", "reference", "true", "false"}`` with leaves ``{"prediction"}``
+        (or objects with such a tree as their ``source``). The trie of its ``to_trie``: one
+        layer of nodes a key, -1 and -2 for leaves of class 0 and 1, and ``objective``, ``loss``
+        and ``complexity`` at the end. Its stored model set: ``metadata``, ``storage`` and
+        ``available_metric_values``.
+    X, y : array-like of shape (n_rows, n_features) and (n_rows,), optional
+        Rows that the trees were fitted to, and their labels. The share of errors of every tree is
+        then compared with the source's, and is the loss where the source has none.
+    losses : array-like of shape (n_trees,), optional
+        Losses of a list of trees, whose form has none.
+    criterion : {"objective", "loss"}, default="objective"
+        What the other forms' loss is: the regularised objective, by which the set was
+        enumerated, or the share of errors.
+    psi : float, optional
+        Rashomon threshold; by default the largest excess in the source, infinity without losses.
+    classes : sequence, optional
+        Labels of the predictions 0, 1, …; by default the predictions themselves.
+    feature_names : sequence of str, optional
+        Names of the columns; needed where trees name columns and do not number them.
+    complete : bool, optional
+        Whether all trees within ψ are in the source, so that what is measured over them is exact.
+        By default True for the source's own objective, up to the excess of its
+        worst tree, and False for any other loss, which did not decide what was enumerated.
+
+    Returns
+    -------
+    PredictorSet
+        Its names are ``"tree 0"``, ``"tree 1"``, … in the order of the source.
+
+    Raises
+    ------
+    DataError
+        If the source is in none of these forms; the message names the tree.
+    ValueError
+        If ``losses``, ``criterion``, ``psi`` or ``classes`` does not fit, or the trees' errors on
+        these rows are not those in the source.
+
+    Examples
+    --------
+    >>> stump = {"feature": 0, "relation": "==", "reference": "true",
+    ...          "true": {"prediction": 1}, "false": {"prediction": 0}}
+    >>> models = from_treefarms([stump, {"prediction": 1}], losses=[0.1, 0.3], psi=0.1)
+    >>> models.labels([[0], [1]]).tolist(), models.complexity().tolist(), models.hit_rate
+    ([[0, 1], [1, 1]], [2, 1], 0.5)
+    >>> trie = {"0": {"-2 -1": {"objective": 0.12, "loss": 0.1, "complexity": 0.02}}}
+    >>> from_treefarms(trie).labels([[0], [1]]).tolist()
+    [[0, 1]]
+    """
+    if criterion not in _TREEFARMS_CRITERIA:
+        raise ValueError(f"criterion must be one of {[*_TREEFARMS_CRITERIA]}, got {criterion!r}")
+    known = read_json(source) if isinstance(source, str | PathLike) else source
+    found = list(_reader(known)(known))
+    labels = _labels([tree for tree, _ in found]) if classes is None else tuple(classes)
+    names = tuple(feature_names or ())
+    other_loss = losses is not None or criterion != "objective"
+    trees = []
+    for place, (tree, _) in enumerate(found):
+        try:
+            trees.append(_treefarms_node(tree, labels, names))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(f"tree {place} cannot be read: {error!r}") from error
+    known_losses = _losses(found, losses, criterion)
+    name = "given" if losses is not None else criterion
+    if X is not None or y is not None:
+        errors = errors_of(trees, X, y, labels, names)
+        _check_errors(errors, found, y)
+        if np.isnan(known_losses).all():
+            known_losses, name = errors, "zero_one"
+    return tree_set(
+        trees,
+        known_losses,
+        loss=name,
+        psi=psi,
+        classes=labels,
+        feature_names=names,
+        names=[f"tree {place}" for place in range(len(trees))],
+        complete=False if complete is None and other_loss else complete,
+    )
+
+
+def _reader(known: Any) -> Callable[[Any], Iterator[Found]]:
+    if isinstance(known, Mapping):
+        if "storage" in known:
+            return _from_model_set
+        if "prediction" in known or "feature" in known:
+            raise DataError("one tree was given: put it into a list")
+        return _from_trie
+    if isinstance(known, str | bytes) or not hasattr(known, "__iter__"):
+        raise DataError(f"expected a list of trees, a trie or a model set, got {known!r}")
+    return _from_list
+
+
+def _from_list(trees: Any) -> Iterator[Found]:
+    for tree in trees:
+        yield getattr(tree, "source", tree), {}
+
+
+def _from_trie(trie: Mapping[str, Any], layers: tuple[str, ...] = ()) -> Iterator[Found]:
+    for key, below in trie.items():
+        path = (*layers, key)
+        if not isinstance(below, Mapping):
+            raise DataError(f"the trie ends at {' > '.join(path)} without objective and loss")
+        if "objective" in below:
+            yield _from_layers(path), below
+        else:
+            yield from _from_trie(below, path)
+
+
+def _from_layers(layers: tuple[str, ...]) -> Mapping[str, Any]:
+    """Tree whose nodes are listed layer by layer, those of each split side by side."""
+    try:
+        numbers = [[int(word) for word in layer.split()] for layer in layers]
+    except ValueError as error:
+        raise DataError(f"the trie's key {' > '.join(layers)} must hold numbers") from error
+    nodes: list[list[dict[str, Any]]] = [[_layer_node(x) for x in layer] for layer in numbers]
+    for upper, lower in zip(nodes, [*nodes[1:], []], strict=True):
+        splits = [node for node in upper if "feature" in node]
+        if len(lower) != 2 * len(splits):
+            raise DataError(
+                f"the trie's layer for {len(splits)} splits holds {len(lower)} nodes: "
+                f"{' > '.join(layers)}"
+            )
+        for place, split in enumerate(splits):
+            split["true"], split["false"] = lower[2 * place : 2 * place + 2]
+    return nodes[0][0]
+
+
+def _layer_node(number: int) -> dict[str, Any]:
+    return {"feature": number} if number >= 0 else {"prediction": -1 - number}
+
+
+def _from_model_set(known: Mapping[str, Any]) -> Iterator[Found]:
+    try:
+        size = known["metadata"]["dataset_size"]
+        price = known["metadata"]["regularization"]
+        metrics = known["available_metric_values"]
+        ends = zip(metrics["metric_pointers"], metrics["metric_values"], strict=True)
+        for pointer, (objective, errors, leaves) in ends:
+            values = {"objective": objective, "loss": errors / size, "complexity": price * leaves}
+            for tree in _stored_trees(known["storage"], pointer):
+                yield tree, values
+    except (KeyError, IndexError, TypeError) as error:
+        raise DataError(f"the stored model set cannot be read: {error!r}") from error
+
+
+def _stored_trees(storage: Any, pointer: int) -> Iterator[Mapping[str, Any]]:
+    """Every tree that a stored node stands for: all pairs of what its branches stand for."""
+    entry = storage[pointer]
+    if entry["terminal"]:
+        yield {"prediction": entry["prediction"]}
+    for feature, pairs in (entry.get("mapping") or {}).items():
+        for left, right in pairs:
+            for if_true in _stored_trees(storage, left):
+                for if_false in _stored_trees(storage, right):
+                    yield {"feature": int(feature), "true": if_true, "false": if_false}
+
+
+def _losses(
+    found: list[Found], losses: ArrayLike | None, criterion: str
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    if losses is None:
+        return np.array([float(values.get(criterion, np.nan)) for _, values in found])
+    given = np.asarray(losses, dtype=float)
+    if given.shape != (len(found),) or not np.isfinite(given).all():
+        raise ValueError(f"losses must be finite, one for each of {len(found)} trees")
+    return given
+
+
+def _check_errors(errors: FloatArray, found: list[Found], y: Any) -> None:
+    known = np.array([float(values.get("loss", np.nan)) for _, values in found])
+    apart = np.abs(errors - known) > 0.5 / len(y)
+    if apart.any():
+        tree = int(np.argmax(apart))
+        raise ValueError(
+            f"tree {tree} errs on {errors[tree]:.4f} of these rows, and {known[tree]:.4f} is in "
+            "the source: give the rows that the trees were fitted to, with the columns in their "
+            "order, and labels by classes="
+        )
+
+
+def _labels(trees: list[Mapping[str, Any]]) -> tuple[Any, ...]:
+    """Labels that are predicted: numbers up to the largest, or words sorted."""
+    try:
+        found = sort_labels([leaf for tree in trees for leaf in _predictions(tree)])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"a tree cannot be read: {error!r}") from error
+    if all(isinstance(label, int) for label in found):
+        return tuple(range(max(1, *found) + 1)) if found else (0, 1)
+    if len(found) < 2:
+        raise DataError(f"at least two classes are needed, got {list(found)}: name them all")
+    return found
+
+
+def _predictions(tree: Mapping[str, Any]) -> Iterator[Any]:
+    if "prediction" in tree:
+        yield tree["prediction"]
+        return
+    yield from _predictions(tree["true"])
+    yield from _predictions(tree["false"])
+
+
+def _treefarms_node(
+    tree: Mapping[str, Any], labels: tuple[Any, ...], names: tuple[str, ...]
+) -> Node:
+    if "prediction" in tree:
+        return Leaf(_code(tree["prediction"], labels))
+    return Split(
+        _column(tree["feature"], names),
+        _treefarms_node(tree["true"], labels, names),
+        _treefarms_node(tree["false"], labels, names),
+        str(tree.get("relation", "==")),
+        _reference(tree.get("reference", "true")),
+    )
+
+
+def _code(prediction: Any, labels: tuple[Any, ...]) -> int:
+    if isinstance(prediction, int):
+        return prediction
+    if prediction not in labels:
+        raise ValueError(f"the class {prediction!r} is not in {list(labels)}")
+    return labels.index(prediction)
+
+
+def _column(feature: Any, names: tuple[str, ...]) -> int:
+    if isinstance(feature, str) and not feature.isdecimal():
+        if feature not in names:
+            raise ValueError(f"the column {feature!r} is not in feature_names")
+        return names.index(feature)
+    return int(feature)
+
+
+def _reference(reference: Any) -> float:
+    word = str(reference).lower()
+    return _TRUTH[word] if word in _TRUTH else float(reference)

@@ -1,0 +1,561 @@
+"""Draws of trees by walking back."""
+
+import bisect
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer.sets.models.trees import Leaf, Node, Split
+from rashomon_explorer.trees.counting import (
+    Counts,
+    FlatHistograms,
+    Histogram,
+    Pairs,
+    chosen_in_rows,
+    stump_errors,
+)
+from rashomon_explorer.trees.lattice import branch_errors, label_errors, leaf_errors_of, pairs
+from rashomon_explorer.trees.law import any_tree, whole_below
+
+_MADE = -(2**40)  # codes of children below it are finished subtrees
+
+
+class Walks:
+    """Draws trees of given leaves and errors, each uniformly from all that have them."""
+
+    def __init__(self, counts: Counts, rng: np.random.Generator) -> None:
+        self._counts, self._rng = counts, rng
+        self._trees = counts.trees
+        self._labels = [
+            (a, b)
+            for a in range(self._trees.n_labels)
+            for b in range(self._trees.n_labels)
+            if a != b
+        ]
+
+    def draw(self, cells: list[tuple[int, int]]) -> list[Node]:
+        """Draw a tree for each pair of leaves and errors."""
+        leaves, errors = (np.array(part, dtype=np.int64) for part in zip(*cells, strict=True))
+        roots = np.empty(len(cells), dtype=np.int64)
+        alone = leaves == 1
+        zeros = np.zeros(len(cells), dtype=np.int64)
+        roots[alone] = -1 - self._labels_of(0, zeros[alone], errors[alone])
+        grown = _Growing(self, int((~alone).sum()))
+        roots[~alone] = np.arange(grown.count)
+        waiting = (zeros[~alone], leaves[~alone], errors[~alone], np.arange(grown.count))
+        level = 0
+        while len(waiting[0]):
+            waiting = grown.level(level, *waiting)
+            level += 1
+        return grown.trees(roots)
+
+    def _labels_of(self, level: int, places: IntArray, errors: IntArray) -> IntArray:
+        """Label of a leaf with so many errors, any that fits alike."""
+        here = self._counts.levels[level]
+        fits = label_errors(here, here.totals[places]) == errors[:, None]
+        return chosen_in_rows(fits.astype(float), np.arange(len(places)), self._rng)
+
+    def flat(self, level: int, leaves: int) -> FlatHistograms:
+        """Histograms of a level's sets."""
+        kept = self._counts.flat
+        if (level, leaves) not in kept:
+            kept[level, leaves] = FlatHistograms.of(self._counts.found[level][leaves - 2])
+        return kept[level, leaves]
+
+
+Waiting = tuple[IntArray, IntArray, IntArray, IntArray]
+"""Sets, leaves, errors and numbers of the splits that are to be drawn next."""
+
+
+class _Growing:
+    """Splits of all trees, level by level."""
+
+    def __init__(self, walks: Walks, count: int) -> None:
+        self._walks, self._rng = walks, walks._rng
+        self._counts, self._trees = walks._counts, walks._trees
+        self.count = count
+        self.feature = np.full(count, -1, dtype=np.int64)
+        self.yes = np.zeros(count, dtype=np.int64)
+        self.no = np.zeros(count, dtype=np.int64)
+        self.parent = np.full(count, -1, dtype=np.int64)
+        self.made: list[Node] = []
+        self._next: list[Waiting] = []
+
+    def level(
+        self, level: int, places: IntArray, leaves: IntArray, errors: IntArray, ids: IntArray
+    ) -> Waiting:
+        """Draw the first question of every subtree below sets of a level."""
+        self._next = []
+        for many in np.unique(leaves).tolist():
+            some = leaves == many
+            grow = self._stumps if many == 2 else self._splits
+            grow(level, many, places[some], errors[some], ids[some])
+        empty = np.empty(0, dtype=np.int64)
+        parts = zip(*self._next, strict=True) if self._next else [[empty]] * 4
+        first, second, third, fourth = (np.concatenate(part) for part in parts)
+        return first, second, third, fourth
+
+    def trees(self, roots: IntArray) -> list[Node]:
+        """Put the splits together; equal subtrees are one object."""
+        leaves = [Leaf(label) for label in range(self._trees.n_labels)]
+        known: dict[tuple[int, int, int], Node] = {}
+        built: list[Node] = [leaves[0]] * self.count
+
+        def child(code: int) -> Node:
+            if code >= 0:
+                return built[code]
+            return self.made[_MADE - code] if code <= _MADE else leaves[-1 - code]
+
+        columns = (self.feature, self.yes, self.no)
+        last = self.count - 1
+        backwards = zip(*(column[::-1].tolist() for column in columns), strict=True)
+        for back, (feature, yes, no) in enumerate(backwards):  # children come after their parents
+            first, second = child(yes), child(no)
+            key = (feature, id(first), id(second))
+            found = known.get(key)
+            if found is None:
+                found = known[key] = Split(feature, first, second)
+            built[last - back] = found
+        return [child(code) for code in roots.tolist()]
+
+    def _stumps(
+        self, level: int, _: int, places: IntArray, errors: IntArray, ids: IntArray
+    ) -> None:
+        here, labels = self._counts.levels[level], np.array(self._walks._labels)
+        keys, place, goal = _different(places, errors)
+        found, weights = stump_errors(here, place)
+        option = chosen_in_rows(np.where(found == goal[:, None], weights, 0.0), keys, self._rng)
+        cut = self._trees.n_features * len(labels)
+        cuts = option < cut
+        ends = labels[option[cuts] % len(labels)]
+        self.feature[ids[cuts]] = option[cuts] // len(labels)
+        self.yes[ids[cuts]], self.no[ids[cuts]] = -1 - ends[:, 0], -1 - ends[:, 1]
+        idle = np.flatnonzero(~cuts)
+        if len(idle):
+            own = option[idle] - cut
+            other = self._rng.integers(np.full(len(idle), self._trees.n_labels - 1))
+            other += other >= own
+            self._around(level, places[idle], ids[idle], -1 - own, -1 - other)
+
+    def _splits(
+        self, level: int, leaves: int, places: IntArray, errors: IntArray, ids: IntArray
+    ) -> None:
+        keys, place, goal = _different(places, errors)
+        options = _Options(self._walks, level, leaves, place, goal)
+        option = chosen_in_rows(options.weights(), keys, self._rng)
+        beside, both = options.ends
+        alone = np.flatnonzero(option < beside)
+        if len(alone):
+            self._leaf_beside(
+                level, leaves, option[alone], places[alone], errors[alone], ids[alone]
+            )
+        paired = np.flatnonzero((option >= beside) & (option < both))
+        m = self._trees.n_features
+        for share in np.unique((option[paired] - beside) // m).tolist():
+            some = paired[(option[paired] - beside) // m == share]
+            feature = (option[some] - beside) % m
+            self._both(level, options.inner[share], feature, places[some], errors[some], ids[some])
+        for share in np.unique(option[option >= both] - both).tolist():
+            some = np.flatnonzero(option - both == share)
+            self._unreached(level, options.shares[share], places[some], errors[some], ids[some])
+
+    def _leaf_beside(
+        self,
+        level: int,
+        leaves: int,
+        option: IntArray,
+        places: IntArray,
+        errors: IntArray,
+        ids: IntArray,
+    ) -> None:
+        here, labels, m = self._counts.levels[level], self._trees.n_labels, self._trees.n_features
+        label, feature, if_no = option % labels, option // labels % m, option // (labels * m)
+        rows = here.with_feature[places, feature]
+        rows = np.where(if_no[:, None] == 1, here.totals[places] - rows, rows)
+        wrong = label_errors(here, rows)[np.arange(len(rows)), label]
+        to = np.where(if_no == 1, here.yes[places, feature], here.no[places, feature])
+        below = self._grow(ids, to, np.full(len(ids), leaves - 1), errors - wrong)
+        self.feature[ids] = feature
+        self.yes[ids] = np.where(if_no == 1, below, -1 - label)
+        self.no[ids] = np.where(if_no == 1, -1 - label, below)
+
+    def _both(
+        self,
+        level: int,
+        share: tuple[int, int],
+        feature: IntArray,
+        places: IntArray,
+        errors: IntArray,
+        ids: IntArray,
+    ) -> None:
+        here, (a, b) = self._counts.levels[level], share
+        yes, no = here.yes[places, feature], here.no[places, feature]
+        flats = self._walks.flat(level + 1, a), self._walks.flat(level + 1, b)
+        first = Pairs(*flats, yes, no, errors).chosen(self._rng)
+        self.feature[ids] = feature
+        self.yes[ids] = self._grow(ids, yes, np.full(len(ids), a), first)
+        self.no[ids] = self._grow(ids, no, np.full(len(ids), b), errors - first)
+
+    def _unreached(
+        self,
+        level: int,
+        share: tuple[int, int],
+        places: IntArray,
+        errors: IntArray,
+        ids: IntArray,
+    ) -> None:
+        """Ask what cuts nothing: the rows are on one side, and any subtree on the other."""
+        a, b = share
+        if b == 1:
+            reached = -1 - self._walks._labels_of(level, places, errors)
+        else:
+            same = self._counts.levels[level].same[places]
+            reached = self._grow(ids, same, np.full(len(ids), b), errors)
+        self._around(level, places, ids, reached, None, leaves=a)
+
+    def _around(
+        self,
+        level: int,
+        places: IntArray,
+        ids: IntArray,
+        reached: IntArray,
+        nobody: IntArray | None,
+        leaves: int = 0,
+    ) -> None:
+        here = self._counts.levels[level]
+        chosen = self._rng.integers(here.spare[places])
+        beside = np.empty(len(ids), dtype=np.int64) if nobody is None else nobody
+        uncut: dict[int, list[int]] = {}
+        for at, (place, split) in enumerate(zip(places.tolist(), ids.tolist(), strict=True)):
+            if place not in uncut:
+                uncut[place] = np.flatnonzero(~here.cuts[place]).tolist()
+            path = self._path(split)
+            feature = [f for f in uncut[place] if f not in path][int(chosen[at])]
+            self.feature[split] = feature
+            if nobody is None:
+                path = (*path, feature)
+                tree = any_tree(self._trees, self._rng, asked=path, leaves=leaves)
+                beside[at] = _MADE - len(self.made)
+                self.made.append(tree)
+        having = here.with_feature[places, self.feature[ids]].any(axis=1)
+        self.yes[ids] = np.where(having, reached, beside)
+        self.no[ids] = np.where(having, beside, reached)
+
+    def _path(self, split: int) -> tuple[int, ...]:
+        """Questions above a split."""
+        path: list[int] = []
+        above = int(self.parent[split])
+        while above >= 0:
+            path.append(int(self.feature[above]))
+            above = int(self.parent[above])
+        return tuple(path)
+
+    def _grow(
+        self, parents: IntArray, places: IntArray, leaves: IntArray, errors: IntArray
+    ) -> IntArray:
+        """Take up subtrees that are to be drawn on the next level; their numbers."""
+        ids = np.arange(self.count, self.count + len(parents))
+        self.count += len(parents)
+        more = np.full(len(parents), -1, dtype=np.int64)
+        self.feature, self.yes, self.no = (
+            np.concatenate([column, more]) for column in (self.feature, self.yes, self.no)
+        )
+        self.parent = np.concatenate([self.parent, parents])
+        self._next.append((places, leaves, errors, ids))
+        return ids
+
+
+class _Options:
+    """What subtrees of some sets can begin with, and how many there are of each beginning."""
+
+    def __init__(
+        self, walks: Walks, level: int, leaves: int, places: IntArray, errors: IntArray
+    ) -> None:
+        self._walks, self._level, self._leaves = walks, level, leaves
+        self._here = walks._counts.levels[level]
+        self._places, self._errors = places, errors
+        self._empty = walks._trees.table[level + 1]
+        self.shares = pairs(leaves, len(self._empty))
+        self.inner = [(a, b) for a, b in self.shares if a > 1 and b > 1]
+        m, labels = walks._trees.n_features, walks._trees.n_labels
+        beside = 2 * m * labels
+        self.ends = beside, beside + m * len(self.inner)
+
+    def weights(self) -> FloatArray:
+        """Weights (K, options): leaf if yes, leaf if no; two subtrees; a question that is idle."""
+        parts = [self._leaves_beside(), *map(self._both, self.inner), *map(self._idle, self.shares)]
+        return np.concatenate(parts, axis=1)
+
+    def _leaves_beside(self) -> FloatArray:
+        here, places = self._here, self._places
+        having = here.with_feature[places]
+        sides = leaf_errors_of(here, having, here.totals[places][:, None] - having)
+        if self._leaves - 1 > len(self._empty):
+            return np.zeros((len(places), 2 * sides[0][0].size))
+        flat = self._walks.flat(self._level + 1, self._leaves - 1)
+        found = [
+            flat.at(to[places][..., None], self._errors[:, None, None] - wrong)
+            for wrong, to in zip(sides, (here.no, here.yes), strict=True)
+        ]
+        return np.concatenate([part.reshape(len(places), -1) for part in found], axis=1)
+
+    def _both(self, share: tuple[int, int]) -> FloatArray:
+        here, m = self._here, self._here.cuts.shape[1]
+        first, second = (self._walks.flat(self._level + 1, part) for part in share)
+        yes, no = here.yes[self._places].ravel(), here.no[self._places].ravel()
+        of = Pairs(first, second, yes, no, np.repeat(self._errors, m))
+        return of.totals().reshape(-1, m)
+
+    def _idle(self, share: tuple[int, int]) -> FloatArray:
+        a, b = share
+        here, places = self._here, self._places
+        if b == 1:
+            wrong = label_errors(here, here.totals[places])
+            number = (wrong == self._errors[:, None]).sum(axis=1).astype(float)
+        else:
+            flat = self._walks.flat(self._level + 1, b)
+            number = flat.at(here.same[places], self._errors)
+        return (here.spare[places] * float(self._empty[a - 1]) * number)[:, None]
+
+
+def _different(
+    places: NDArray[np.int64], errors: NDArray[np.int64]
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Which of the different pairs each is, and the pairs' sets and errors."""
+    unit = int(errors.max()) + 1
+    found, which = np.unique(places * unit + errors, return_inverse=True)
+    return which.reshape(-1), found // unit, found % unit
+
+
+_MOST_KEPT = 200_000
+
+Option = tuple[str, int, int, int]
+"""What a subtree begins with, the feature, and two numbers that its kind explains."""
+
+
+def draw_cells(
+    counts: Counts, cells: list[tuple[int, int]], rng: np.random.Generator
+) -> list[Node]:
+    """Draw a tree for each pair of leaves and errors, uniformly from all that have them.
+
+    Where a class is so large that doubles round its counts, one by one in whole numbers: then what
+    is rounded stays relative to each choice, as ``TreeClass.rounding`` prices it.
+    """
+    if not cells:
+        return []
+    if counts.trees.counts_are_exact:
+        return Walks(counts, rng).draw(cells)
+    walker = Walker(counts, rng)
+    return [walker.draw(*cell) for cell in cells]
+
+
+class Walker:
+    """Draws uniformly from all trees that are counted in a cell.
+
+    A subtree of l leaves and e errors begins with a question in proportion to the number of pairs
+    of subtrees that it leads to: N_yes(a, e') · N_no(l − a, e − e').
+    """
+
+    def __init__(self, counts: Counts, rng: np.random.Generator) -> None:
+        self._counts, self._rng = counts, rng
+        self._trees = counts.trees
+        self._kept: dict[tuple[int, int, int, int], tuple[list[Option], list[int]]] = {}
+        self._labels = [
+            (a, b)
+            for a in range(self._trees.n_labels)
+            for b in range(self._trees.n_labels)
+            if a != b
+        ]
+
+    def draw(self, leaves: int, errors: int) -> Node:
+        """Draw one tree with so many leaves and errors, of which there must be one."""
+        return self._subtree(0, 0, leaves, errors, ())
+
+    def _subtree(
+        self, level: int, place: int, leaves: int, errors: int, asked: tuple[int, ...]
+    ) -> Node:
+        if leaves == 1:
+            here = self._counts.levels[level]
+            fitting = np.flatnonzero(label_errors(here, here.totals[place]) == errors).tolist()
+            return Leaf(fitting[whole_below(len(fitting), self._rng)])
+        options, ends = self._options(level, place, leaves, errors)
+        option = options[bisect.bisect_right(ends, whole_below(ends[-1], self._rng))]
+        return _FOLLOWED[option[0]](self, option, (level, place, leaves, errors), asked)
+
+    def _options(
+        self, level: int, place: int, leaves: int, errors: int
+    ) -> tuple[list[Option], list[int]]:
+        key = (level, place, leaves, errors)
+        if key not in self._kept:
+            if len(self._kept) >= _MOST_KEPT:
+                self._kept.clear()
+            made = self._stumps if leaves == 2 else self._splits
+            weighted = made(*key)
+            options = [option for option, _ in weighted]
+            self._kept[key] = options, list(accumulate(weight for _, weight in weighted))
+        return self._kept[key]
+
+    def _stumps(self, level: int, place: int, leaves: int, errors: int) -> list[tuple[Option, int]]:
+        found, weights = stump_errors(self._counts.levels[level], np.array([place]))
+        fitting = np.flatnonzero((found[0] == errors) & (weights[0] > 0)).tolist()
+        many = len(self._labels)
+        cut = self._trees.n_features * many
+        return [
+            (
+                ("stump", at // many, *self._labels[at % many])
+                if at < cut
+                else ("unreached leaf", -1, at - cut, 0),
+                int(weights[0, at]),
+            )
+            for at in fitting
+        ]
+
+    def _splits(self, level: int, place: int, leaves: int, errors: int) -> list[tuple[Option, int]]:
+        counts, here = self._counts, self._counts.levels[level]
+        below = counts.found[level + 1]
+        weighted: list[tuple[Option, int]] = []
+        most = len(counts.trees.table[level + 1])
+        shares = pairs(leaves, most)
+        inner = [(a, b, below[a - 2], below[b - 2]) for a, b in shares if a > 1 and b > 1]
+        deep = below[leaves - 3] if leaves - 1 <= most else None
+        features = np.flatnonzero(here.cuts[place])
+        yes, no = here.yes[place, features].tolist(), here.no[place, features].tolist()
+        if deep is not None:
+            leaf_yes, leaf_no = branch_errors(here, place, features)
+        for at, feature in enumerate(features.tolist()):
+            if deep is not None:
+                for kind, leaf, other in (
+                    ("leaf if yes", leaf_yes[at], deep[no[at]]),
+                    ("leaf if no", leaf_no[at], deep[yes[at]]),
+                ):
+                    for label, wrong in enumerate(leaf):
+                        if weight := _number(other, errors - wrong):
+                            weighted.append(((kind, feature, label, errors - wrong), weight))
+            for a, b, first, second in inner:
+                if weight := _pairs_at(first[yes[at]], second[no[at]], errors):
+                    weighted.append((("both", feature, a, b), weight))
+        weighted += self._uncut(level, place, leaves, errors, shares)
+        return weighted
+
+    def _uncut(
+        self, level: int, place: int, leaves: int, errors: int, shares: list[tuple[int, int]]
+    ) -> list[tuple[Option, int]]:
+        here = self._counts.levels[level]
+        spare = int(here.spare[place])
+        empty = self._counts.trees.table[level + 1]
+        weighted: list[tuple[Option, int]] = []
+        for a, b in shares if spare else []:
+            if b == 1:
+                number = int((label_errors(here, here.totals[place]) == errors).sum())
+            else:
+                number = _number(self._counts.of(level + 1, b, int(here.same[place])), errors)
+            if number:
+                weighted.append((("unreached", -1, a, b), spare * empty[a - 1] * number))
+        return weighted
+
+    def _follow_stump(
+        self, option: Option, here: tuple[int, int, int, int], asked: tuple[int, ...]
+    ) -> Node:
+        return Split(option[1], Leaf(option[2]), Leaf(option[3]))
+
+    def _follow_unreached_leaf(
+        self, option: Option, here: tuple[int, int, int, int], asked: tuple[int, ...]
+    ) -> Node:
+        label = option[2]
+        other = whole_below(self._trees.n_labels - 1, self._rng)
+        feature = self._idle(here, asked)
+        return self._around(here, feature, Leaf(label), Leaf(other + (other >= label)))
+
+    def _follow_leaf(
+        self, option: Option, here: tuple[int, int, int, int], asked: tuple[int, ...]
+    ) -> Node:
+        kind, feature, label, errors = option
+        level, place, leaves, _ = here
+        if_yes = kind == "leaf if yes"
+        lattice = self._counts.levels[level]
+        to = (lattice.no if if_yes else lattice.yes)[place, feature]
+        deep = self._subtree(level + 1, int(to), leaves - 1, errors, (*asked, feature))
+        branches = (Leaf(label), deep) if if_yes else (deep, Leaf(label))
+        return Split(feature, *branches)
+
+    def _follow_both(
+        self, option: Option, here: tuple[int, int, int, int], asked: tuple[int, ...]
+    ) -> Node:
+        _, feature, a, b = option
+        level, place, _, errors = here
+        lattice = self._counts.levels[level]
+        yes, no = int(lattice.yes[place, feature]), int(lattice.no[place, feature])
+        first = self._counts.of(level + 1, a, yes)
+        second = self._counts.of(level + 1, b, no)
+        assert first is not None and second is not None
+        low, products = _products(first, second, errors)
+        filled = np.flatnonzero(products).tolist()
+        ends = list(accumulate(int(products[at]) for at in filled))
+        chosen = low + filled[bisect.bisect_right(ends, whole_below(ends[-1], self._rng))]
+        path = (*asked, feature)
+        return Split(
+            feature,
+            self._subtree(level + 1, yes, a, chosen, path),
+            self._subtree(level + 1, no, b, errors - chosen, path),
+        )
+
+    def _follow_unreached(
+        self, option: Option, here: tuple[int, int, int, int], asked: tuple[int, ...]
+    ) -> Node:
+        _, _, a, b = option
+        level, place, _, errors = here
+        same = int(self._counts.levels[level].same[place])
+        feature = self._idle(here, asked)
+        path = (*asked, feature)
+        reached = self._subtree(level + 1, same, b, errors, path)
+        unreached = any_tree(self._trees, self._rng, asked=path, leaves=a)
+        return self._around(here, feature, reached, unreached)
+
+    def _idle(self, here: tuple[int, int, int, int], asked: tuple[int, ...]) -> int:
+        """Draw a question that was not asked and does not cut the rows."""
+        cuts = self._counts.levels[here[0]].cuts[here[1]]
+        idle = [feature for feature in np.flatnonzero(~cuts).tolist() if feature not in asked]
+        return int(idle[whole_below(len(idle), self._rng)])
+
+    def _around(
+        self, here: tuple[int, int, int, int], feature: int, reached: Node, unreached: Node
+    ) -> Node:
+        """Split whose rows are all on one side."""
+        having = self._counts.levels[here[0]].with_feature[here[1], feature].any()
+        return Split(feature, *((reached, unreached) if having else (unreached, reached)))
+
+
+_FOLLOWED = {
+    "stump": Walker._follow_stump,
+    "unreached leaf": Walker._follow_unreached_leaf,
+    "leaf if yes": Walker._follow_leaf,
+    "leaf if no": Walker._follow_leaf,
+    "both": Walker._follow_both,
+    "unreached": Walker._follow_unreached,
+}
+
+
+def _number(found: Histogram | None, errors: int) -> int:
+    if found is None:
+        return 0
+    at = errors - found[0]
+    return int(found[1][at]) if 0 <= at < len(found[1]) else 0
+
+
+def _pairs_at(first: Histogram | None, second: Histogram | None, errors: int) -> int:
+    if first is None or second is None:
+        return 0
+    return int(_products(first, second, errors)[1].sum())
+
+
+def _products(first: Histogram, second: Histogram, errors: int) -> tuple[int, FloatArray]:
+    """Errors of the first branch from which on, and pairs of subtrees with ``errors`` in all."""
+    low = max(first[0], errors - second[0] - len(second[1]) + 1)
+    high = min(first[0] + len(first[1]) - 1, errors - second[0])
+    if low > high:
+        return low, np.empty(0)
+    one = first[1][low - first[0] : high - first[0] + 1]
+    other = second[1][errors - high - second[0] : errors - low - second[0] + 1][::-1]
+    return low, one * other

@@ -1,0 +1,312 @@
+"""Losses, problems, chains and estimators on other libraries' arrays give what NumPy gives.
+
+Each test runs on ``array_api_strict``, which refuses whatever the standard does not promise, and on
+PyTorch and JAX where they are installed.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from benchmarks import accelerator
+from rashomon_explorer import DPClassifier, Ledger, RashomonClassifier
+from rashomon_explorer._utils.arrays import (
+    NUMPY,
+    ArrayBackend,
+    FloatArray,
+    array_backend,
+    backend_for,
+    is_foreign,
+    namespace,
+    to_host,
+)
+from rashomon_explorer.exceptions import LedgerWarning
+from rashomon_explorer.mechanisms.planning import plan
+from rashomon_explorer.mechanisms.samplers import ExactSampler, LangevinSampler
+from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.privacy import gdp
+from rashomon_explorer.privacy.notions import computed_on
+from rashomon_explorer.problem.domains import Box, L1Ball
+from rashomon_explorer.problem.losses import (
+    AbsoluteLoss,
+    Loss,
+    SmoothedHingeLoss,
+    SoftmaxLoss,
+    get_loss,
+)
+from rashomon_explorer.problem.losses.placed import PLACED, BoundedSoftplus, Softplus, placed
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.problem.thresholds import GaussianThreshold
+
+LIBRARIES = [
+    name for name in ("array_api_strict", "torch", "jax") if find_spec(name.replace("-", "_"))
+]
+LOSSES: list[Loss] = [
+    get_loss("logistic"),
+    get_loss("hinge"),
+    get_loss("squared"),
+    SmoothedHingeLoss(smoothing=0.7),
+    AbsoluteLoss(target_bound=0.8, tau=0.3),
+    SoftmaxLoss(3),
+    SoftmaxLoss(2),
+]
+N, P = 45, 3  # no multiple of the groups in which rows come
+
+
+@pytest.fixture(params=LIBRARIES)
+def there(request: pytest.FixtureRequest) -> ArrayBackend:
+    if request.param == "jax":
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+    return ArrayBackend(request.param, "cpu" if request.param == "torch" else None)
+
+
+def _rows(loss: Loss) -> tuple[FloatArray, FloatArray]:
+    rng = np.random.default_rng(3)
+    rows = rng.standard_normal((N, P))
+    rows /= np.maximum(1, np.linalg.norm(rows, axis=1))[:, None]
+    if loss.labels is None:
+        return rows, rng.uniform(-1, 1, N)
+    return rows, rng.choice(loss.labels, N)
+
+
+def _models(loss: Loss, count: int = 5) -> FloatArray:
+    return np.random.default_rng(4).standard_normal((P * loss.outputs, count)) * 1.5
+
+
+def test_every_loss_of_the_registry_can_be_placed() -> None:
+    assert {type(loss) for loss in LOSSES} == set(PLACED)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.name}-{loss.outputs}")
+@pytest.mark.parametrize("cells", [2**18, 32], ids=["whole", "in pieces"])
+def test_a_placed_loss_is_the_loss(there: ArrayBackend, loss: Loss, cells: int) -> None:
+    rows, targets = _rows(loss)
+    known, risk = loss.empirical(rows, targets), placed(loss, rows, targets, there)
+    if hasattr(risk, "placed"):
+        risk = replace(risk, placed=replace(risk.placed, cells=cells))  # type: ignore[type-var]
+    theta = _models(loss)
+    for one in (risk, risk.within(20.0), risk.within(1e6)):
+        value, gradient = one.value_and_gradient(theta)
+        np.testing.assert_allclose(value, known.value(theta), rtol=1e-13)
+        np.testing.assert_allclose(one.value(theta), value, rtol=1e-13)
+        np.testing.assert_allclose(gradient, known.value_and_gradient(theta)[1], atol=1e-14)
+    np.testing.assert_allclose(risk.hessian(theta[:, 0]), known.hessian(theta[:, 0]), atol=1e-14)
+    bound = known.curvature_bound()
+    assert (risk.curvature_bound() is None) == (bound is None)
+    if bound is not None:
+        np.testing.assert_allclose(risk.curvature_bound(), bound, atol=1e-14)
+    assert (risk.n, risk.p) == (known.n, known.p)
+
+
+def test_models_that_are_there_get_an_answer_there(there: ArrayBackend) -> None:
+    loss = get_loss("logistic")
+    rows, targets = _rows(loss)
+    problem = Problem(there.put(rows), targets, intercept=False, ridge=0.1)
+    assert problem.arrays.library == there.library
+    theta = _models(loss)
+    value, gradient = problem.value_and_gradient(there.put(theta))
+    assert is_foreign(value) and is_foreign(gradient)
+    assert isinstance(problem.value(theta), np.ndarray)
+    same = Problem(rows, targets, intercept=False, ridge=0.1)
+    assert same.arrays is NUMPY
+    np.testing.assert_allclose(to_host(value), same.value(theta), rtol=1e-13)
+    np.testing.assert_allclose(problem.minimum.theta, same.minimum.theta, atol=1e-7)
+    assert problem.minimum.gap <= problem.constants.gap_tolerance
+
+
+def test_one_logarithm_for_sixteen_rows_is_taken_only_where_nothing_overflows() -> None:
+    assert type(BoundedSoftplus.within(36.5, "float64")) is BoundedSoftplus
+    assert type(BoundedSoftplus.within(36.6, "float64")) is Softplus
+    assert type(BoundedSoftplus.within(4.1, "float32")) is Softplus
+    scores = np.full((1, 16), 36.5)
+    total, _ = BoundedSoftplus().losses_and_slopes(np, scores)
+    np.testing.assert_allclose(total, 16 * 36.5, rtol=1e-12)
+    with np.errstate(over="ignore"):
+        assert not np.isfinite(BoundedSoftplus().losses_and_slopes(np, 2 * scores)[0]).all()
+
+
+def _target(threshold: Any, psi: float = 0.05, **options: Any) -> GibbsTarget:
+    rows, targets = _rows(get_loss("logistic"))
+    problem = Problem(rows, targets, intercept=False, **options)
+    return GibbsTarget(problem, beta=30.0, psi=psi, threshold=threshold)
+
+
+CHAINS: dict[str, tuple[Callable[[], GibbsTarget], dict[str, Any]]] = {
+    "smooth": (lambda: _target("smooth"), {}),
+    "hard": (lambda: _target("hard"), {}),
+    "none": (lambda: _target("hard", psi=0.0), {}),
+    "gaussian": (lambda: _target(GaussianThreshold(scale=0.1, n_samples=3)), {}),
+    "batches": (lambda: _target("smooth"), {"batch_size": 20}),
+    "box": (lambda: _target("smooth", domain=Box.cube(0.3, p=P)), {}),
+    "cross": (lambda: _target("smooth", domain=L1Ball(0.5)), {}),
+}
+
+
+@pytest.mark.parametrize("kind", CHAINS)
+def test_chains_are_those_of_the_host_with_the_hosts_noise(there: ArrayBackend, kind: str) -> None:
+    make, options = CHAINS[kind]
+    sampler = LangevinSampler(1e-3, n_steps=12, n_chains=4, thin=6, **options)
+    found = []
+    for backend in (NUMPY, there):
+        with array_backend(backend.library, device=backend.device):
+            target = make()
+        assert target.problem.arrays.library == backend.library
+        rng = np.random.default_rng(7)
+        batches = list(sampler.batches(target, rng))
+        assert all(isinstance(batch.theta, np.ndarray) for batch in batches)
+        mean = sampler.average(target, np.random.default_rng(7))
+        *_, state = sampler.states(target, np.random.default_rng(7), first=batches[0].theta)
+        numbers = [batches[-1].theta, batches[-1].losses, mean, state]
+        found.append((numbers, rng.random()))
+    (host, after), (device, after_there) = found
+    assert after == after_there  # no draw more, no draw less
+    for a, b in zip(host, device, strict=True):
+        np.testing.assert_allclose(b, a, atol=1e-12)
+    assert np.ptp(host[0]) > 0.01
+
+
+def test_a_stack_of_exact_draws_is_the_same(there: ArrayBackend) -> None:
+    coefs = []
+    for backend in (NUMPY, there):
+        with array_backend(backend.library, device=backend.device):
+            target = _target("hard", radius=2.0)
+        coefs.append(collect(ExactSampler(), target, 3, np.random.default_rng(0)).coef)
+    np.testing.assert_allclose(coefs[1], coefs[0], atol=2.0**-19)
+
+
+PUBLIC = {"epsilon": 20.0, "delta": 1e-6, "n_draws": 2, "radius": 1.0, "ridge": 0.1}
+
+
+METHODS = {
+    "objective_perturbation": "logistic",
+    "output_perturbation": "logistic",
+    "langevin_average": "logistic",
+    "noisy_descent": "logistic",
+    "noisy_sgd": "hinge",
+    "iterated": "logistic",
+    "localised_gaussian": "logistic",
+    "gibbs": "logistic",
+    "last_iterate": "logistic",
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_private_model_is_the_same_by_seed(there: ArrayBackend, method: str) -> None:
+    rows, targets = _rows(get_loss("logistic"))
+    asked = DPClassifier(method=method, loss=METHODS[method], random_state=0, ridge=0.1)
+    asked.set_params(epsilon=20.0, delta=1e-6)
+    found = []
+    for backend in (NUMPY, there):
+        with array_backend(backend.library, device=backend.device):
+            found.append(clone(asked).fit(rows, targets).encoded_coef_)
+    np.testing.assert_allclose(found[1], found[0], atol=2.0**-19)
+
+
+@pytest.mark.parametrize("sampler", ["langevin_average", "ellipsoid", "exact", "langevin"])
+def test_an_estimator_works_where_its_rows_are(there: ArrayBackend, sampler: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, (3_000, 2))
+    y = (X[:, 0] > 0).astype(float)
+    asked = RashomonClassifier(sampler=sampler, random_state=0, psi=0.1, **PUBLIC)
+    here = asked.fit(X, y).rashomon_set_
+    found = RashomonClassifier(**asked.get_params()).fit(there.put(X), there.put(y))
+    np.testing.assert_allclose(found.rashomon_set_.coef, here.coef, atol=2.0**-19)
+    assert found.guarantee_.rho == here.guarantee.rho
+    said = f"sums over rows in double precision by {there.library}"
+    assert any(line.startswith(said) for line in found.guarantee_.assumptions)
+    assert not any("double precision by" in line for line in here.guarantee.assumptions)
+    assert found.predict(there.put(X)).shape == (3_000,)
+
+
+def test_single_precision_has_no_certificate_and_costs_nothing(tmp_path: Path) -> None:
+    rows, targets = _rows(get_loss("logistic"))
+    ledger = Ledger.create(tmp_path / "a.ledger", epsilon=30.0, delta=1e-5)
+    with array_backend("array_api_strict", dtype="float32"):
+        target = _target("smooth")
+        asked = RashomonClassifier(sampler="langevin_average", random_state=0, **PUBLIC)
+        asked.set_params(ledger=ledger, classes=[-1, 1])
+        with pytest.warns(LedgerWarning, match="single precision"):
+            fitted = asked.fit(rows, targets)
+    sampler = LangevinSampler(1e-3, n_steps=3)
+    assert not sampler.certificate(target).holds
+    assert not fitted.guarantee_.holds
+    assert ledger.spent() == 0
+    [batch] = list(replace(sampler, thin=3).batches(target, np.random.default_rng(0)))
+    host = _target("smooth").problem
+    np.testing.assert_allclose(batch.losses, host.value(batch.theta), rtol=1e-5)
+    assert target.problem.minimum.gap <= host.constants.gap_tolerance
+
+
+def test_double_precision_states_whose_sums_are_taken_to_be_exact(there: ArrayBackend) -> None:
+    sampler = LangevinSampler(1e-3, n_steps=3)
+    with array_backend(there.library, device=there.device):
+        target = _target("smooth")
+    stated, plain = sampler.certificate(target), sampler.certificate(_target("smooth"))
+    assert stated.mu == plain.mu
+    assert len(stated.assumptions) == len(plain.assumptions) + 1
+    assert computed_on(stated, there) == stated  # said once
+    assert computed_on(gdp(1.0), NUMPY) == gdp(1.0)
+
+
+def test_single_precision_of_the_host_is_refused_there() -> None:
+    with array_backend("array_api_strict"):
+        target = _target("smooth")
+    sampler = LangevinSampler(1e-3, n_steps=3, precision="single")
+    with pytest.raises(ValueError, match="not priced for a device"):
+        sampler.certificate(target)
+
+
+def test_a_loss_without_such_a_form_is_refused() -> None:
+    class OwnLoss(type(get_loss("hinge"))):  # type: ignore[misc]
+        pass
+
+    with array_backend("array_api_strict"), pytest.raises(ValueError, match="on the host only"):
+        Problem([[0.5], [-0.5]], [1, -1], loss=OwnLoss())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"library": "fortran"}, "must be one of"),
+        ({"library": "array_api_strict", "dtype": "float16"}, "dtype must be one of"),
+        ({"library": "numpy", "device": "cuda"}, "NumPy has no device"),
+        ({"library": "array_api_strict", "device": "abacus"}, "makes no float64 array"),
+    ],
+)
+def test_a_backend_that_cannot_be_is_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message), array_backend(**settings):
+        pass
+
+
+@pytest.mark.skipif(find_spec("cupy") is not None, reason="cupy is installed")
+def test_a_library_that_is_missing_is_named() -> None:
+    with pytest.raises(ImportError, match=r"rashomon-explorer\[arrays\]"), array_backend("cupy"):
+        pass
+
+
+def test_a_choice_ends_with_its_context_and_the_host_can_be_chosen(there: ArrayBackend) -> None:
+    rows = there.put(np.eye(2))
+    with array_backend("numpy"):
+        assert backend_for(rows).on_host
+    assert backend_for(rows).library == there.library
+    assert backend_for(np.eye(2)) is NUMPY
+    assert namespace(np.eye(2)) is np
+    assert to_host(np.arange(3)).dtype.kind == "i"
+
+
+def test_nothing_is_measured_where_there_is_no_accelerator() -> None:
+    assert accelerator.device_at_hand("array_api_strict") is None
+
+
+def test_planning_reads_no_array() -> None:
+    with array_backend("array_api_strict"):
+        assert plan(10_000, 2, 0.02, radius=4.0, row_norm=1.0, epsilon=1.0).beta > 0

@@ -1,0 +1,290 @@
+"""Tables of other libraries: read by their names, or refused before anything is charged."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rashomon_explorer import (
+    DPClassifier,
+    Ledger,
+    RashomonClassifier,
+    RashomonTreeClassifier,
+    propose_schema,
+)
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.containers import (
+    as_pandas,
+    check_readable,
+    column_labels,
+    is_readable,
+)
+from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
+from rashomon_explorer.rows import row_blocks
+from rashomon_explorer.rows.dask import is_dask
+
+RNG = np.random.default_rng(0)
+N = 240
+AGE = RNG.uniform(20, 80, N).round(1)
+INCOME = RNG.uniform(0, 1000, N).round(1)
+GOOD = (INCOME > 400 + 5 * RNG.standard_normal(N) * 20).astype(int)
+HOME = np.where(AGE > 50, "own", "rent")
+FRAME = pd.DataFrame({"income": INCOME, "good": GOOD, "home": HOME, "age": AGE})  # another order
+SCHEMA = TableSchema(
+    [
+        Numeric("age", (20, 80)),
+        Numeric("income", (0, 1000), missing="fill"),
+        Categorical("home", ["own", "rent"], missing="fill"),
+        YesNo("good", (0, 1), role="target"),
+    ]
+)
+NUMBERS = TableSchema([SCHEMA["age"], SCHEMA["income"], SCHEMA["good"]])
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::rashomon_explorer.exceptions.RowsClippedWarning",
+    "ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning",
+)
+
+
+def _polars(frame: pd.DataFrame) -> Any:
+    polars = pytest.importorskip("polars")
+    cells = {str(name): frame[name].astype(object) for name in frame}
+    return polars.DataFrame(
+        {name: column.where(column.notna(), None).tolist() for name, column in cells.items()}
+    )
+
+
+def _arrow(frame: pd.DataFrame) -> Any:
+    return pytest.importorskip("pyarrow").Table.from_pandas(frame)
+
+
+def _batch(frame: pd.DataFrame) -> Any:
+    return _arrow(frame).combine_chunks().to_batches()[0]
+
+
+def _narwhals(frame: pd.DataFrame) -> Any:
+    return pytest.importorskip("narwhals").from_native(frame)
+
+
+def _narwhals_of_arrow(frame: pd.DataFrame) -> Any:
+    return pytest.importorskip("narwhals").from_native(_arrow(frame))
+
+
+def _xarray(frame: pd.DataFrame) -> Any:
+    xarray = pytest.importorskip("xarray")
+    if set(frame.dtypes.map(str)) - {"float64", "int64"}:
+        pytest.skip("an array has one type")
+    named = {"column": [str(name) for name in frame]}
+    return xarray.DataArray(frame.to_numpy(), dims=("row", "column"), coords=named)
+
+
+CONTAINERS = [_polars, _arrow, _batch, _narwhals, _narwhals_of_arrow, _xarray]
+Container = Callable[[pd.DataFrame], Any]
+
+
+def _model(**settings: Any) -> Any:
+    given = {"epsilon": 20.0, "classes": [0, 1], "random_state": 0}
+    return DPClassifier(**{**given, **settings})
+
+
+def _chances(model: Any, X: Any) -> FloatArray:
+    return np.asarray(model.predict_proba(X))
+
+
+@pytest.mark.parametrize("made", CONTAINERS)
+@pytest.mark.parametrize("columns", [["income", "age"], ["income", "good", "home", "age"]])
+def test_a_schema_finds_columns_by_name_in_every_frame(made: Container, columns: list[str]) -> None:
+    schema = SCHEMA if "home" in columns else NUMBERS
+    frame = FRAME[columns]
+    if "home" in columns:
+        frame = frame.copy()
+        frame.loc[3, "home"] = None
+        frame.loc[4, "income"] = np.nan
+    plain = _model(schema=schema).fit(frame, GOOD)
+    table = made(frame)
+    for given in ((table, GOOD), (row_blocks(table, GOOD), None)):
+        found = _model(schema=schema).fit(*given)
+        features = [name for name in columns if name != "good"]
+        assert found.feature_names_in_.tolist() == features
+        assert found.n_features_in_ == len(features)
+        for rows in (table, frame[columns[::-1]], made(frame[columns[::-1]])):
+            np.testing.assert_allclose(_chances(found, rows), _chances(plain, frame), rtol=1e-9)
+        rows = row_blocks(table, labelled=False)
+        np.testing.assert_allclose(_chances(found, rows), _chances(plain, frame), rtol=1e-9)
+
+
+@pytest.mark.parametrize("made", CONTAINERS)
+def test_without_a_schema_names_are_remembered(made: Container) -> None:
+    frame = (FRAME[["income", "age"]] - [500, 50]) / [1000, 100]
+    plain = _model().fit(frame, GOOD)
+    for given in ((made(frame), GOOD), (row_blocks(made(frame), GOOD), None)):
+        found = _model().fit(*given)
+        assert found.feature_names_in_.tolist() == ["income", "age"]
+        np.testing.assert_allclose(_chances(found, made(frame)), _chances(plain, frame), rtol=1e-9)
+        with pytest.raises(ValueError, match="same order"):
+            found.predict(made(frame[["age", "income"]]))
+
+
+@pytest.mark.parametrize("made", CONTAINERS[:-1])
+def test_a_target_is_chosen_among_a_frames_columns(made: Container) -> None:
+    plain = row_blocks(FRAME, target="good")
+    rows = row_blocks(made(FRAME), target="good")
+    assert list(rows.source.names or ()) == ["income", "home", "age"]
+    assert rows.held()[0].equals(plain.held()[0].astype(rows.held()[0].dtypes))
+    assert rows.held()[1].tolist() == GOOD.tolist()
+    fewer = row_blocks(made(FRAME), target="good", columns=["age", "income"])
+    assert list(fewer.source.names or ()) == ["age", "income"]
+    assert fewer.source.only("income").names == ["income"]
+    fitted = _model(schema=SCHEMA).fit(rows)
+    whole = _model(schema=SCHEMA).fit(FRAME, GOOD)
+    np.testing.assert_allclose(_chances(fitted, made(FRAME)), _chances(whole, FRAME), rtol=1e-9)
+
+
+def test_columns_are_not_chosen_where_there_are_no_names() -> None:
+    with pytest.raises(TypeError, match="X has none: give a DataFrame"):
+        row_blocks(np.eye(3), target="good")
+    with pytest.raises(ValueError, match="no column 'gold'"):
+        row_blocks(FRAME, target="gold")
+
+
+@pytest.mark.parametrize("made", CONTAINERS)
+def test_targets_come_in_every_column(made: Container) -> None:
+    frame = (FRAME[["income", "age"]] - [500, 50]) / [1000, 100]
+    table = made(pd.DataFrame({"good": GOOD, "other": GOOD}))
+    y = table.loc[:, "good"] if made is _xarray else table["good"]
+    plain = _model().fit(frame, GOOD)
+    np.testing.assert_array_equal(_chances(_model().fit(frame, y), frame), _chances(plain, frame))
+    assert _model().fit(row_blocks(frame, y)).score(frame, GOOD) > 0.8
+    named = _model(schema=NUMBERS, classes=None).fit(FRAME[["income", "age"]], y)
+    assert named.classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("made", CONTAINERS)
+def test_a_schema_is_proposed_for_every_frame(made: Container) -> None:
+    frame = FRAME[["income", "good", "age"]].astype(float)
+    assert propose_schema(made(frame), target="good") == propose_schema(frame, target="good")
+
+
+def _unreadable(name: str) -> Any:
+    frame = FRAME[["income", "age"]]
+    if name == "a generator":
+        return (row for row in [[1.0]])
+    if name == "a mapping":
+        return {"income": INCOME, "age": AGE}
+    if name == "a masked array":
+        return np.ma.masked_invalid(frame.to_numpy())
+    if name == "a lazy frame of narwhals":
+        return pytest.importorskip("narwhals").from_native(_arrow(frame)).lazy()
+    if name == "a reader":
+        return _arrow(frame).to_reader()
+    if name == "a data set":
+        pytest.importorskip("pyarrow")
+        from pyarrow import dataset
+
+        return dataset.dataset(_arrow(frame))
+    if name == "a data set of xarray":
+        return pytest.importorskip("xarray").Dataset({"age": ("row", AGE)})
+    if name == "an array that is not computed":
+        pytest.importorskip("dask.array")
+        return _xarray(frame).chunk({"row": 50})
+    if name == "a lazy frame":
+        return _polars(frame).lazy()
+    duckdb = pytest.importorskip("duckdb")
+    return duckdb.sql("select income, age from frame")
+
+
+UNREADABLE = {
+    "a generator": "give a NumPy array",
+    "a mapping": "give a NumPy array",
+    "a masked array": r"\.filled",
+    "a lazy frame": r"\.collect",
+    "a lazy frame of narwhals": r"\.collect",
+    "a reader": r"\.read_all",
+    "a data set": r"\.to_table",
+    "a data set of xarray": r"\.to_dataframe",
+    "an array that is not computed": r"its Dask array, \.data",
+    "a relation": r"use \.df\(\)",
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_cannot_be_read_is_refused_before_a_charge(name: str, tmp_path: Path) -> None:
+    X, said = _unreadable(name), UNREADABLE[name]
+    ledger = Ledger.create(tmp_path / "table.ledger", epsilon=100.0, delta=1e-6)
+    models = [
+        _model(ledger=ledger),
+        _model(ledger=ledger, schema=NUMBERS, classes=None),
+        RashomonClassifier(ledger=ledger, classes=[0, 1], n_draws=1),
+        RashomonTreeClassifier(ledger=ledger, classes=[0, 1], thresholds=50.0),
+    ]
+    for model in models:
+        with pytest.raises(TypeError, match=f"X is an? .*cannot be read.*{said}"):
+            model.fit(X, GOOD)
+    with pytest.raises(TypeError, match=r"y is an? .*cannot be read"):
+        models[0].fit(FRAME[["age"]], X)
+    with pytest.raises(TypeError, match="cannot be read"):
+        row_blocks(X, GOOD)
+    assert ledger.spent(1e-6) == 0.0 and ledger.entries() == []
+    fitted = _model(schema=NUMBERS, classes=None).fit(FRAME[["age", "income"]], GOOD)
+    for model in (fitted, _model().fit(FRAME[["income", "age"]] / 1000, GOOD)):
+        with pytest.raises(TypeError, match="cannot be read"):
+            model.predict(X)
+
+
+def test_an_array_that_only_looks_like_dasks_is_read() -> None:
+    xarray = pytest.importorskip("xarray")
+    rows = (FRAME[["income", "age"]].to_numpy() - [500, 50]) / [1000, 100]
+    table = xarray.DataArray(rows)
+    assert not is_dask(table) and column_labels(table) is None
+    fitted, plain = _model().fit(table, xarray.DataArray(GOOD)), _model().fit(rows, GOOD)
+    np.testing.assert_array_equal(_chances(fitted, table), _chances(plain, rows))
+
+
+def test_lists_of_files_are_no_table(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="one Parquet file, or the folder"):
+        row_blocks([tmp_path / "one.parquet", tmp_path / "two.parquet"], target="good")
+
+
+def test_an_index_that_pandas_noted_is_no_column_taken_away() -> None:
+    pytest.importorskip("pyarrow")
+    table = _arrow(FRAME.set_index("age"))
+    assert column_labels(table) == ["income", "good", "home", "age"]
+    assert list(as_pandas(table)) == ["income", "good", "home", "age"]
+
+
+def test_dates_and_gaps_come_over_as_they_are() -> None:
+    pytest.importorskip("pyarrow")
+    days = pd.to_datetime(["2020-01-01", None, "2021-05-06"])
+    frame = pd.DataFrame({"day": days, "count": pd.array([1, None, 3], dtype="Int64")})
+    for made in (_arrow, _batch, _narwhals_of_arrow):
+        found = as_pandas(made(frame))
+        assert found["day"].tolist()[::2] == days.tolist()[::2] and found["day"].isna().tolist()[1]
+        assert found["count"].tolist()[::2] == [1, 3] and found["count"].isna().tolist()[1]
+
+
+class OwnFrame:
+    """A frame of a library that nobody here knows."""
+
+    shape = (N, 2)
+
+    def __array__(self, *given: Any, **options: Any) -> Any:
+        raise AssertionError("read by position")
+
+    def __dataframe__(self) -> Any:
+        raise AssertionError("a value was read")
+
+
+def test_a_frame_of_an_unknown_library_is_not_read_by_position() -> None:
+    assert not is_readable(OwnFrame())
+    with pytest.raises(TypeError, match="give a NumPy array, a DataFrame of pandas or polars"):
+        _model(schema=NUMBERS, classes=None).fit(OwnFrame(), GOOD)
+
+
+def test_arrays_of_other_kinds_are_still_taken() -> None:
+    for good in ([[1.0]], range(3), pd.Series([1]), pd.Index([1]), pd.Categorical(["a"])):
+        check_readable("y", good)
+    with pytest.raises(TypeError, match="X is a str"):
+        check_readable("X", "income")

@@ -1,0 +1,104 @@
+"""BLAS is held to one thread while work is under way, by whichever threads, and let go after it."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+from rashomon_explorer import RashomonClassifier
+from rashomon_explorer._utils import threads as cores
+from rashomon_explorer.measures import exact_ranges
+from rashomon_explorer.problem.problem import Problem
+
+X = np.random.default_rng(0).uniform(-0.4, 0.4, (300, 3))
+Y = (X[:, 0] + X[:, 1] > 0).astype(int)
+
+
+def _threads() -> set[int]:
+    pools = ThreadpoolController().select(user_api="blas").info()
+    return {pool["num_threads"] for pool in pools}
+
+
+@pytest.fixture(autouse=True)
+def two_threads() -> object:
+    with threadpool_limits(2):
+        yield
+
+
+def test_inner_blocks_neither_lift_nor_leave_a_limit() -> None:
+    assert _threads() == {2}
+    with cores.one_blas_thread():
+        with cores.one_blas_thread():
+            assert _threads() == {1}
+        assert _threads() == {1}
+    assert _threads() == {2}
+
+
+def test_overlapping_threads_leave_what_they_found() -> None:
+    # The second to begin finds one thread: putting that back would leave it so for ever.
+    begun, other_begun = threading.Event(), threading.Event()
+
+    def other() -> None:
+        begun.wait(10)
+        with cores.one_blas_thread():
+            other_begun.set()
+            time.sleep(0.1)
+
+    worker = threading.Thread(target=other)
+    worker.start()
+    with cores.one_blas_thread():
+        begun.set()
+        other_begun.wait(10)
+    worker.join()
+    assert _threads() == {2}
+
+
+def test_an_error_lifts_the_limit() -> None:
+    with pytest.raises(ZeroDivisionError), cores.one_blas_thread():
+        raise ZeroDivisionError
+    assert _threads() == {2}
+
+
+@pytest.mark.parametrize("sampler", ["exact", pytest.param("hit_and_run", marks=pytest.mark.law)])
+def test_a_whole_fit_and_its_minimum_run_on_one_blas_thread(
+    sampler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: set[int] = set()
+    for name in ("eigh", "norm"):
+        plain = getattr(np.linalg, name)
+
+        def watched(*args: object, plain: object = plain, **kwargs: object) -> object:
+            inside = sys._getframe(1).f_globals["__name__"]
+            if "rejection" in inside or "minimum" in inside or "hit_and_run" in inside:
+                seen.update(_threads())
+            return plain(*args, **kwargs)
+
+        monkeypatch.setattr(np.linalg, name, watched)
+    RashomonClassifier(epsilon=200, n_draws=2, sampler=sampler, random_state=0).fit(X, Y)
+    exact_ranges(Problem(X, 2.0 * Y - 1), 0.01)
+    assert seen == {1}
+
+
+def test_a_process_uses_no_more_cores_than_it_may() -> None:
+    allowed = {**os.environ, "LOKY_MAX_CPU_COUNT": "1"}
+    source = "from rashomon_explorer._utils.threads import cores; print(cores())"
+    out = subprocess.run(
+        [sys.executable, "-c", source], env=allowed, capture_output=True, text=True, check=True
+    )
+    assert out.stdout.strip() == "1"
+
+
+def test_a_pause_is_rare_and_really_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    clock = iter(np.arange(0.0, 100.0, 0.0005).tolist())
+    monkeypatch.setattr(cores, "_here", threading.local())
+    monkeypatch.setattr(cores.time, "monotonic", lambda: 1000 + next(clock))
+    monkeypatch.setattr(cores.time, "sleep", slept.append)
+    for _ in range(1000):
+        cores.pause()
+    assert 20 <= len(slept) <= 60  # half a second and more of steps of half a millisecond

@@ -1,0 +1,144 @@
+"""A new file is there whole or not at all, and no file is ever overwritten."""
+
+import errno
+import os
+import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from rashomon_explorer._utils.files import put_aside, replace_file, write_new_file
+from tests.failing_disk import Gate, full
+
+
+def _write(folder: Path, content: bytes, first: int = 1) -> int:
+    return write_new_file(folder, "{:04d}.txt".format, first, lambda file: file.write(content))
+
+
+def _contents(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in sorted(folder.glob("[0-9]*"))]
+
+
+@pytest.fixture
+def without_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_args: object, **_named: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+
+
+def test_a_new_file_is_its_owners_alone_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    assert [_write(tmp_path, b"one"), _write(tmp_path, b"two")] == [1, 2]
+    assert _write(tmp_path, b"three", first=2) == 3
+    assert _contents(tmp_path) == [b"one", b"two", b"three"]
+    assert len(os.listdir(tmp_path)) == 3
+    assert stat.S_IMODE((tmp_path / "0002.txt").stat().st_mode) == 0o600
+
+
+def test_writers_in_lock_step_get_a_number_each(tmp_path, monkeypatch):
+    link, step, waited = os.link, threading.Barrier(2), threading.local()
+
+    def together(source, target):
+        if not hasattr(waited, "once"):
+            waited.once = step.wait(timeout=60)  # both have found the same number free
+        return link(source, target)
+
+    monkeypatch.setattr(os, "link", together)
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(_write, [tmp_path] * 2, [b"one", b"two"])) == [1, 2]
+    assert sorted(_contents(tmp_path)) == [b"one", b"two"]
+
+
+@pytest.mark.usefixtures("without_links")
+def test_a_file_system_without_hard_links_does_as_well(tmp_path: Path) -> None:
+    assert [_write(tmp_path, b"one"), _write(tmp_path, b"two")] == [1, 2]
+    assert _contents(tmp_path) == [b"one", b"two"] and len(os.listdir(tmp_path)) == 2
+    assert stat.S_IMODE((tmp_path / "0001.txt").stat().st_mode) == 0o600
+    assert put_aside(tmp_path / "0001.txt").read_bytes() == b"one"
+
+
+@pytest.mark.usefixtures("without_links")
+def test_without_hard_links_a_number_that_cannot_be_filled_is_free_again(tmp_path, monkeypatch):
+    def broken(*_args):
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="Input/output"):
+        patch.setattr(os, "replace", broken)
+        _write(tmp_path, b"one")
+    assert os.listdir(tmp_path) == [] and _write(tmp_path, b"one") == 1
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_full_disk_at_any_call_leaves_a_whole_file_or_none(tmp_path, linked, request):
+    if not linked:
+        request.getfixturevalue("without_links")
+    _write(tmp_path, b"earlier")
+    calls, at = [], 0
+    while at <= len(calls):
+        at += 1
+        with Gate(at, full).closed() as gate:
+            try:
+                _write(tmp_path, b"0123456789", first=at + 1)
+            except OSError as error:
+                assert error.errno == errno.ENOSPC
+        calls = gate.calls
+        before, *others = _contents(tmp_path)
+        assert before == b"earlier" and {*others} <= {b"0123456789"}
+    assert {"open", "write", "fsync", "link" if linked else "replace"} <= {*calls}
+    assert (tmp_path / f"{at + 1:04d}.txt").exists()  # at last nothing failed
+
+
+def test_a_file_that_is_replaced_is_the_old_one_or_the_new_one(tmp_path: Path) -> None:
+    place, calls, at = tmp_path / "stars", [""], 0
+    place.write_bytes(b"old")
+    while at <= len(calls):
+        at += 1
+        with Gate(at, full).closed() as gate:
+            try:
+                replace_file(place, lambda file: file.write(b"new one"))
+            except OSError:
+                assert place.read_bytes() in (b"old", b"new one")
+        calls = gate.calls
+    assert place.read_bytes() == b"new one" and os.listdir(tmp_path) == ["stars"]
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+
+
+def test_what_is_put_aside_overwrites_nothing(tmp_path: Path) -> None:
+    for content in ("{", "[", "("):
+        (tmp_path / "1.json").write_text(content)
+        put_aside(tmp_path / "1.json")
+    assert sorted(path.read_text() for path in tmp_path.iterdir()) == ["(", "[", "{"]
+    with pytest.raises(FileNotFoundError):
+        put_aside(tmp_path / "1.json")
+
+
+def test_the_files_and_the_folder_are_flushed_before_it_returns(tmp_path, monkeypatch):
+    flushed, fsync = [], os.fsync
+
+    def noted(handle):
+        flushed.append(stat.S_ISDIR(os.fstat(handle).st_mode))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    _write(tmp_path, b"one")
+    assert flushed == [False, True]
+
+
+@pytest.mark.parametrize(("code", "fails"), [("EIO", True), ("ENOSPC", True), ("EINVAL", False)])
+def test_a_folder_whose_flush_fails_is_an_error(tmp_path, monkeypatch, code: str, fails: bool):
+    """But not where folders cannot be flushed at all."""
+    fsync = os.fsync
+
+    def refused(handle):
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(getattr(errno, code), os.strerror(getattr(errno, code)))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", refused)
+    with pytest.raises(OSError) if fails else nullcontext():
+        _write(tmp_path, b"one")
+    with pytest.raises(OSError) if fails else nullcontext():
+        replace_file(tmp_path / "stars", lambda file: file.write(b"one"))

@@ -1,0 +1,100 @@
+"""One check a range: what lies in it passes, and what is no number is refused alike everywhere."""
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rashomon_explorer._utils import validation
+from tests.each import each
+
+INF = math.inf
+# For each check: the words of its refusal, and where it may be passed by a finite number.
+CHECKS = {
+    "check_positive": ("finite and > 0", lambda x: x > 0),
+    "check_nonnegative": ("finite and >= 0", lambda x: x >= 0),
+    "check_nonnegative_or_infinite": (">= 0", lambda x: x >= 0),
+    "check_epsilon": ("epsilon must be ", lambda x: 1e-12 <= x <= 1e9),
+    "check_count": ("a whole number, at least 1", lambda x: isinstance(x, int) and x >= 1),
+    "check_delta": ("[0, 1)", lambda x: 0 <= x < 1),
+    "check_share": ("[0, 1]", lambda x: 0 <= x <= 1),
+    "check_inner_share": ("(0, 1)", lambda x: 0 < x < 1),
+    "check_strong_convexity": ("finite and > 0", lambda x: x > 0),
+}
+EVERY = pytest.mark.parametrize("name", CHECKS)
+
+
+def refusal(name, value):
+    """What a check says of a value, or None where it lets it pass."""
+    check = getattr(validation, name)
+    try:
+        if name in ("check_delta", "check_epsilon"):
+            check(value)
+        elif name == "check_strong_convexity":
+            check(value, "Theorem 1")
+        else:
+            check(it=value)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def test_every_check_is_tried():
+    named = {name for name in vars(validation) if name.startswith("check_")}
+    assert named == set(CHECKS)
+
+
+STRANGE = [
+    *(True, False, np.True_, math.nan, np.float32("nan"), -INF, 10**400, -(10**400)),
+    *(None, "1", [1.0], 1j, np.array([0.5]), Fraction(-1, 2)),
+]
+
+
+def test_what_is_no_number_of_any_range_is_refused():
+    each(product(CHECKS, STRANGE), _check_refusal)
+
+
+def _check_refusal(name, strange):
+    said = refusal(name, strange)
+    assert said is not None and CHECKS[name][0] in said
+    assert len(said) < 200  # and not four hundred digits
+
+
+@EVERY
+def test_infinity_passes_only_where_the_name_says_so(name):
+    assert (refusal(name, INF) is None) == name.endswith("or_infinite")
+
+
+@EVERY
+@given(x=st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**70), 2**70))
+def test_numbers_pass_exactly_in_the_range(name, x):
+    words, inside = CHECKS[name]
+    for value in (x, np.float64(x)) if isinstance(x, float) else (x,):
+        said = refusal(name, value)
+        assert (said is None) == inside(x)
+        assert said is None or (words in said and repr(value) in said)
+
+
+@pytest.mark.parametrize("count", [3.0, np.float64(3.0), Fraction(3)])
+def test_a_count_is_whole_by_type(count):
+    assert "whole number" in refusal("check_count", count)
+
+
+@pytest.mark.parametrize("count", [1, 3, np.int32(3), np.uint8(3), 2**200])
+def test_numpy_counts_pass(count):
+    assert refusal("check_count", count) is None
+
+
+@EVERY
+def test_numbers_of_other_types_pass(name):
+    for value in (np.float32(0.5), Fraction(1, 2), 0.5):
+        assert (refusal(name, value) is None) == (name != "check_count")
+
+
+def test_the_value_that_fails_is_named():
+    with pytest.raises(ValueError, match=r"beta must be finite and > 0, got 0\.0"):
+        validation.check_positive(alpha=1.0, beta=0.0)

@@ -1,0 +1,90 @@
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rashomon_explorer.data.cells import (
+    MISSING,
+    as_text,
+    level_codes,
+    refuse_missing_text,
+    to_numbers,
+)
+from rashomon_explorer.data.messages import row_place
+from rashomon_explorer.exceptions import DataError
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.lists(finite, min_size=1))
+def test_numbers_survive_being_spelt(numbers):
+    text = pd.Series([f" {number!r} " for number in numbers], name="x")
+    np.testing.assert_allclose(to_numbers(text, row_place), numbers, rtol=1e-15)
+    np.testing.assert_array_equal(to_numbers(pd.Series(numbers, name="x"), row_place), numbers)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.Series([True, False]),
+        pd.Series([1, 0], dtype="Int64"),
+        pd.Series(["1", "0"], dtype="category"),
+        pd.Series([1, 0], dtype="category"),
+    ],
+)
+def test_any_kind_of_column_gives_floats(values):
+    assert to_numbers(values, row_place).tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["1", "old", "x"], "column 'age' is not numeric: row 2 is not a number (2 such values"),
+        (["1", "2", ""], "column 'age' has no value at row 3 (1 missing in all)"),
+        ([1.0, np.nan, np.nan], "column 'age' has no value at row 2 (2 missing in all)"),
+        (["1", "-inf", "2"], "column 'age' is infinite at row 2 (1 such values in all)"),
+        ([np.inf, 0.0, 1.0], "column 'age' is infinite at row 1"),
+        (["1", "2", "1e999"], "column 'age' is infinite at row 3"),
+        (pd.array([1, None, 2], dtype="Int64"), "column 'age' has no value at row 2"),
+    ],
+)
+def test_what_is_not_a_finite_number_is_refused_with_its_place(values, message):
+    with pytest.raises(DataError, match=re.escape(message)):
+        to_numbers(pd.Series(values, name="age"), row_place)
+
+
+def test_no_value_of_a_number_column_is_repeated_in_the_message():
+    with pytest.raises(DataError) as caught:
+        to_numbers(pd.Series(["1", "secret"], name="age"), row_place)
+    assert "secret" not in str(caught.value)
+
+
+def test_levels_are_compared_by_text():
+    values = pd.Series([1.0, 2.0, 1.0], name="k")
+    assert level_codes(values, [1, 2], row_place).tolist() == [0, 1, 0]
+
+
+def test_an_undeclared_level_is_named():
+    with pytest.raises(DataError, match=r"column 'k' has level 'z' at row 2, .* levels 'a', 'b'"):
+        level_codes(pd.Series(["a", "z"], name="k"), ["a", "b"], row_place)
+
+
+def test_a_missing_category_is_refused_unless_declared():
+    values = pd.Series(["a", "?"], name="k")
+    with pytest.raises(DataError, match=r"column 'k' has a missing value \('\?'\) at row 2"):
+        level_codes(values, ["a", "b"], row_place)
+    assert level_codes(values, ["a", "?"], row_place).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("word", sorted(MISSING))
+def test_every_word_for_missing_is_refused(word):
+    with pytest.raises(DataError, match="column 'sex' has no value at row 2"):
+        refuse_missing_text(pd.Series(["f", word], name="sex"), row_place)
+
+
+def test_text_is_stripped_and_missing_is_empty():
+    assert as_text(pd.Series([" a ", None, "b"])).tolist() == ["a", "", "b"]
+    assert as_text(pd.Series([1.5, 2.0, np.nan])).tolist() == ["1.5", "2", ""]

@@ -1,0 +1,127 @@
+"""Each kind of column: what a cell becomes, and what cannot be declared."""
+
+import itertools
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rashomon_explorer.data import Anything, Categorical, Numeric, Ordered, YesNo
+from rashomon_explorer.exceptions import DataError
+
+
+def unit(column, cells):
+    return column.in_unit_size(column.read(pd.Series(cells, dtype=object)))
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
+def test_a_number_spread_evenly_over_its_typical_range_has_mean_square_one(low, width):
+    column = Numeric("x", (low - width, low + 2 * width), typical=(low, low + width))
+    cells = low + width * (np.arange(1000) + 0.5) / 1000
+    values = unit(column, cells)
+    np.testing.assert_allclose([values.mean(), (values**2).mean()], [0, 1], atol=1e-5)
+
+
+@given(st.integers(2, 12), st.booleans(), st.booleans())
+def test_levels_are_equally_far_apart_and_at_distance_one_from_the_middle(many, other, marked):
+    column = Categorical(
+        "k",
+        [f"l{i}" for i in range(many)],
+        unknown="other" if other else "zero",
+        missing="indicator" if marked else "unexpected",
+    )
+    cells = [*column.levels, *["?!"] * other, *[None] * marked]
+    corners = unit(column, cells)
+    assert corners.shape == (len(cells), len(column.encoded_names)) == (len(cells), len(cells))
+    np.testing.assert_allclose((corners**2).sum(axis=1), 1)
+    np.testing.assert_allclose(corners.sum(axis=0), 0, atol=1e-12)
+    apart = [np.linalg.norm(a - b) for a, b in itertools.combinations(corners, 2)]
+    np.testing.assert_allclose(apart, apart[0])
+
+
+@given(st.integers(2, 12))
+def test_scores_of_ordered_levels_are_even_and_have_mean_square_one(many):
+    scores = unit(Ordered("k", range(many)), range(many)).ravel()
+    np.testing.assert_allclose(np.diff(scores), np.diff(scores)[0])
+    np.testing.assert_allclose([scores.mean(), (scores**2).mean()], [0, 1], atol=1e-12)
+    for level, score in enumerate(scores):  # whichever levels occur
+        assert unit(Ordered("k", range(many)), [level]).item() == score
+
+
+def test_yes_and_no_are_one_and_minus_one():
+    assert unit(YesNo("k", (False, True)), [True, False, None]).ravel().tolist() == [1, -1, 0]
+    with pytest.raises(DataError, match="must be two, no and yes, got"):
+        YesNo("k", ("a", "b", "c"))
+
+
+def test_numbers_are_clipped_filled_and_marked():
+    column = Numeric("x", (0, 10), typical=(0, 4), missing="indicator", missing_values=[-9])
+    reading = column.read(pd.Series([2.0, -1.0, 99.0, np.inf, -np.inf, np.nan, -9.0]))
+    assert reading.values.tolist() == [2, 0, 10, 10, 0, 2, 2]
+    assert column.in_units(reading)[:, 1].tolist() == [0, 0, 0, 0, 0, 1, 1]
+    assert reading.outside.tolist() == [False, True, True, True, True, False, False]
+    assert not reading.undeclared.any()
+    filled = Numeric("x", (0, 10), missing="fill", fill=7)
+    assert filled.read(pd.Series([None, "?", "3"])).values.tolist() == [7, 7, 3]
+
+
+@pytest.mark.parametrize(
+    ("missing", "undeclared"),
+    [("unexpected", [True, True, False]), ("fill", [False, True, False])],
+)
+def test_text_in_place_of_a_number_is_read_as_none(missing, undeclared):
+    reading = Numeric("x", (0, 4), missing=missing).read(pd.Series([None, "old", "1"]))
+    assert reading.values.tolist() == [2, 2, 1]
+    assert reading.undeclared.tolist() == undeclared
+
+
+def test_every_rule_of_unknown_and_missing_levels():
+    cells = pd.Series(["own", "tent", None])
+    by_rule = {}
+    for unknown, missing in itertools.product(
+        ["zero", "other"], ["unexpected", "fill", "indicator"]
+    ):
+        column = Categorical("home", ["own", "rent"], unknown=unknown, missing=missing)
+        by_rule[unknown, missing] = column.in_units(column.read(cells)).tolist()
+    assert by_rule["zero", "unexpected"] == by_rule["zero", "fill"] == [[1, 0], [0, 0], [0, 0]]
+    assert by_rule["other", "fill"] == [[1, 0, 0], [0, 0, 1], [0, 0, 0]]
+    assert by_rule["zero", "indicator"] == [[1, 0, 0], [0, 0, 0], [0, 0, 1]]
+    assert by_rule["other", "indicator"] == [[1, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
+    filled = Categorical("home", ["own", "rent"], missing="fill", fill="rent")
+    assert filled.read(cells).values.tolist()[::2] == [0, 1]
+
+
+def test_a_word_for_missing_can_be_a_level():
+    column = Categorical("k", ["a", "None"])
+    reading = column.read(pd.Series(["None", "NA"]))
+    assert reading.missing.tolist() == [False, True] and reading.values[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Numeric("x", (1, 0)), "bounds of column 'x' must have low < high"),
+        (lambda: Numeric("x", (0, 1), typical=(0, 2)), "typical range of column 'x' must lie wit"),
+        (lambda: Numeric("x", (0, 1e300), typical=(0, 1e-9)), "reach more than 1e+100 times as"),
+        (lambda: Numeric("x", (0, 1), fill=3), "fill of column 'x' must be a number within its"),
+        (lambda: Numeric("", (0, 1)), "a column must have a name, got ''"),
+        (lambda: Numeric("x", (0, 1), role="featur"), "(did you mean 'feature'?)"),
+        (lambda: Numeric("x", (0, 1), missing="drop"), "missing of column 'x' must be one of"),
+        (lambda: Numeric("x", (0, 1), learnt=["levels"]), "learnt of column 'x' must be one of"),
+        (lambda: Numeric("x", (0, 1), missing_values="NA"), "missing_values of column 'x' must be"),
+        (lambda: Categorical("k", ["a"]), "levels of column 'k' must be a list of at least 2"),
+        (lambda: Categorical("k", "ab"), "levels of column 'k' must be a list, got 'ab'"),
+        (lambda: Categorical("k", [1, "1"]), "levels of column 'k' name '1' twice"),
+        (lambda: Categorical("k", [1, None]), "must be text, numbers or true and false, got None"),
+        (lambda: Categorical("k", ["a", "b"], unknown="drop"), "unknown of column 'k' must be one"),
+        (lambda: Categorical("k", ["a", "b"], fill="c"), "fill of column 'k' must be one of its"),
+        (lambda: Ordered("k", ["a", "b"], unknown="other"), "must be one of 'zero', 'refuse'"),
+        (lambda: Anything("id", role="feature"), "column 'id' is a feature of which nothing is"),
+    ],
+)
+def test_what_cannot_be_declared_is_refused_by_name(make, message):
+    with pytest.raises(DataError, match=re.escape(message)):
+        make()

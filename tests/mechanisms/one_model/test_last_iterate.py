@@ -1,0 +1,132 @@
+"""The last state of noisy descent: its law in one dimension, its price, and its promise."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from rashomon_explorer.mechanisms.langevin.accounting import (
+    last_iterate_guarantee,
+    last_of_batches_guarantee,
+)
+from rashomon_explorer.mechanisms.langevin.plan import last_state_excess
+from rashomon_explorer.mechanisms.one_model import METHODS
+from rashomon_explorer.mechanisms.planning import Request
+from rashomon_explorer.mechanisms.samplers import LangevinSampler
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.privacy.conversions import gdp_delta
+from rashomon_explorer.problem.problem import Problem
+
+
+def planned(n, radius, ridge, epsilon):
+    request = Request(n, 1, 0.0, "logistic", radius, 1.0, ridge, epsilon, 1e-3, 1)
+    return METHODS["last_iterate"].offer(request)
+
+
+def neighbours(n, radius, ridge):
+    """Two tables that differ in the first record, which pulls the one way or the other."""
+    tables = []
+    for first in (1.0, -1.0):
+        y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+        y[0] = first
+        kept = {"radius": radius, "ridge": ridge, "intercept": False}
+        tables.append(Problem(np.ones((n, 1)), y, **kept))
+    return tables
+
+
+def last_law(problem, last, cells=400):
+    """Masses of the last state on cells of the interval, whose ends hold what was projected."""
+    edges = np.linspace(-problem.domain.radius, problem.domain.radius, cells + 1)
+    models = (edges[1:] + edges[:-1]) / 2
+    models[0], models[-1] = edges[0], edges[-1]
+    means = models - last.pace * problem.value_and_gradient(models[None])[1][0]
+    below = ndtr((edges[None, 1:-1] - means[:, None]) / (last.pace * last.noise))
+    step = np.diff(below, axis=1, prepend=0, append=1)
+    mass = np.zeros(cells)
+    mass[cells // 2 - 1 : cells // 2 + 1] = 0.5
+    for _ in range(last.n_steps):
+        mass = mass @ step
+    return mass
+
+
+def told(laws, epsilon):
+    one, other = laws
+    return max(
+        np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in [(one, other), (other, one)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("n", "radius", "ridge", "epsilon"),
+    [(10, 1.0, 0.0, 2.0), (30, 0.5, 1.0, 4.0), (30, 1.0, 0.1, 4.0)],
+)
+def test_the_law_of_the_last_state_keeps_its_price(n, radius, ridge, epsilon):
+    offer = planned(n, radius, ridge, epsilon)
+    last, mu = offer.settings, offer.guarantee.mu
+    laws = [last_law(one, last) for one in neighbours(n, radius, offer.ridge)]
+    for level in np.linspace(0.0, epsilon, 9):
+        assert told(laws, level) <= gdp_delta(mu, level) + 1e-9
+    if (n, ridge) != (30, 0.1):  # the control: at half of the price it is caught
+        assert told(laws, 0.5) > gdp_delta(mu / 2, 0.5)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_what_is_charged_is_the_certificate_of_the_chain_that_runs(ridge):
+    offer = planned(50, 1.0, ridge, 2.0)
+    last = offer.settings
+    sampler = LangevinSampler(last.step_size, last.n_steps, n_chains=1, shown="last")
+    target = GibbsTarget(neighbours(50, 1.0, offer.ridge)[0], last.beta, psi=0.0)
+    assert sampler.certificate(target).mu == pytest.approx(offer.guarantee.mu, rel=1e-9)
+    assert math.sqrt(2 * last.step_size) == pytest.approx(last.pace * last.noise)
+    assert last.step_size * last.beta == pytest.approx(last.pace)
+
+
+def test_a_plan_draws_from_that_law():
+    offer = planned(10, 1.0, 0.0, 2.0)
+    problem, rng = neighbours(10, 1.0, offer.ridge)[0], np.random.default_rng(0)
+    draws = [METHODS["last_iterate"].draw(problem, offer, rng)[0] for _ in range(600)]
+    law = last_law(problem, offer.settings)
+    centres = np.linspace(-1, 1, 401)[1:] - 1 / 400
+    mean = float(law @ centres)
+    spread = math.sqrt(float(law @ (centres - mean) ** 2))
+    assert abs(np.mean(draws) - mean) < 4 * spread / math.sqrt(600)
+    assert np.std(draws) == pytest.approx(spread, rel=0.1)
+
+
+def test_the_promise_by_hand():
+    pace, m, square, start = 0.5, 0.4, 0.02, 3.0
+    shrink = (1 - 0.2) / (1 + 0.2)
+    by_hand = []
+    for n_last in (1, 2, 3):
+        far = start**2
+        for _ in range(3 - n_last):
+            far = shrink * far + 2 * pace**2 * square / 1.2
+        sums = sum(1 / k for k in range(1, n_last + 1))
+        by_hand.append(min(far, 25.0) / (2 * pace * n_last) + pace * square * sums)
+    found = last_state_excess(pace, m, square, 3, start=start, diameter=5.0)
+    assert found == pytest.approx(min(by_hand), rel=1e-12)
+
+
+def test_quadratic_losses_keep_the_promise():
+    """½λθ² from a start D away, without an edge: mean and variance of every state are known."""
+    pace, m, square, start = 0.5, 0.1, 0.02, 3.0
+    for bend in (0.1, 0.5, 2.0):
+        mean, spread = start, 0.0
+        for n_steps in range(1, 30):
+            mean, spread = (
+                (1 - pace * bend) * mean,
+                (1 - pace * bend) ** 2 * spread + pace**2 * square,
+            )
+            bound = last_state_excess(pace, m, square, n_steps, start=start, diameter=100.0)
+            assert bend / 2 * (mean**2 + spread) <= bound
+
+
+def test_batches_in_turn_are_never_cheaper_for_as_many_steps():
+    for c in (0.3, 0.9, 0.99, 1.0):
+        for batches in (2, 5, 30):
+            for steps in (batches, 4 * batches, 300 * batches):
+                kept = {"beta": 1.0, "step_size": 0.5, "n_steps": steps, "contraction": c}
+                whole = last_iterate_guarantee(**kept, sensitivity=1.0)
+                cut = last_of_batches_guarantee(**kept, sensitivity=batches, n_batches=batches)
+                assert cut.mu >= whole.mu

@@ -1,0 +1,142 @@
+"""Objective perturbation of several scores a row at δ > 0: exact laws in the plane."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from rashomon_explorer.mechanisms.objective_perturbation import accounting as scores_delta
+from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
+    _by_length,
+    _by_order,
+    perturbed_delta,
+    plan_perturbed_objective,
+    several_scores_delta,
+)
+from rashomon_explorer.mechanisms.one_model import METHODS
+from rashomon_explorer.mechanisms.planning import Request
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses import SoftmaxLoss
+from rashomon_explorer.problem.problem import Problem
+
+LOSS, N, RIDGE, EPSILON, DELTA = SoftmaxLoss(3), 12, 0.5, 2.0, 1e-2
+AXIS = np.linspace(-3.5, 3.5, 161)
+MODELS = np.stack([part.ravel() for part in np.meshgrid(AXIS, AXIS)])  # of one column, two scores
+CELL = (AXIS[1] - AXIS[0]) ** 2
+
+
+def planned(**changed):
+    known = Constants.of(LOSS, n=N, p=2, domain=Ball(9.0), row_bound=1.0, ridge=RIDGE)
+    asked = {"row_slope": 2**0.5, "own": RIDGE, "monotone": True, "outputs": 2}
+    return plan_perturbed_objective(
+        known, 9.0, **{**asked, "epsilon": EPSILON, "delta": DELTA, **changed}
+    )
+
+
+def density(last, beside, scale):
+    """Density of the exact minimiser, at all models, for a table that ends with one record."""
+    rows, labels = (np.array(part) for part in zip(*[beside] * (N - 1), last, strict=True))
+    problem = Problem(rows[:, None], labels, loss=LOSS, radius=9.0, ridge=RIDGE, intercept=False)
+    tilt = problem.value_and_gradient(MODELS)[1]
+    return np.exp(norm.logpdf(tilt, scale=scale).sum(axis=0)) * bends(rows)
+
+
+def bends(rows):
+    """Determinant of the Hessian, mean x²(diag π − ππᵀ) + ridge, at all models."""
+    entries = np.zeros((3, MODELS.shape[1]))
+    for row, count in zip(*np.unique(rows, return_counts=True), strict=True):
+        scores = np.exp(row * MODELS)
+        first, second = scores / (1 + scores.sum(axis=0))
+        bent = first * (1 - first), second * (1 - second), first * second
+        entries += count / N * row**2 * np.array(bent)
+    return (entries[0] + RIDGE) * (entries[1] + RIDGE) - entries[2] ** 2
+
+
+def told(first, second, beside, scale):
+    """δ at what the tilt may cost, the greater of both orders."""
+    one, other = (density(last, beside, scale) for last in (first, second))
+    assert one.sum() * CELL == pytest.approx(1.0, abs=5e-3)
+    grown = math.exp(0.98 * EPSILON)
+    return max(np.maximum(a - grown * b, 0).sum() * CELL for a, b in ((one, other), (other, one)))
+
+
+CASES = [
+    ((1.0, 1.0), (1.0, 2.0), (0.0, 0.0)),
+    ((1.0, 0.0), (-1.0, 2.0), (0.3, 1.0)),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "beside"), CASES)
+def test_the_law_of_neighbours_keeps_its_delta(first, second, beside):
+    assert told(first, second, beside, planned().scale) <= 0.98 * DELTA
+
+
+def test_too_little_noise_is_seen_by_the_same_laws():
+    """Half the slope is what two labels of one row pull apart; the rest is lost on the bound."""
+    assert told(*CASES[0], planned(row_slope=2**0.5 / 4).scale) > DELTA
+
+
+def test_the_determinant_is_that_of_the_hessian():
+    problem = Problem(
+        np.array([[1.0], [0.3]] + [[0.0]] * (N - 2)), np.zeros(N), loss=LOSS, radius=9.0,
+        ridge=RIDGE, intercept=False,
+    )  # fmt: skip
+    found = bends(problem.rows[:, 0])
+    for place in (0, 5_000, 13_000):
+        bend = np.linalg.det(problem.hessian(MODELS[:, place]))
+        assert found[place] == pytest.approx(bend)
+
+
+def test_bounds_are_those_of_chi_laws():
+    rng = np.random.default_rng(0)
+    ratio, kept, jump = 0.7, 0.9, 0.1
+    for q in (1, 2, 5):
+        near = np.sqrt(rng.chisquare(q, 400_000))
+        far = np.sqrt(rng.chisquare(2 * q, 400_000))
+        order = np.maximum(np.exp(jump + ratio * near) - np.exp(jump + kept), 0).mean()
+        length = np.maximum(-np.expm1(kept - ratio**2 / 2 - ratio * far), 0).mean()
+        assert _by_order(ratio, kept, jump, q) == pytest.approx(order, rel=0.02)
+        assert _by_length(ratio, kept, q) == pytest.approx(length, rel=0.02)
+
+
+def test_of_one_score_it_is_the_bound_of_one_score_from_above():
+    for ratio, kept in ((0.2, 0.8), (0.5, 4.0), (1.5, 3.0)):
+        one = perturbed_delta(ratio, kept, 0.05, tails=2)
+        assert one <= several_scores_delta(ratio, kept, 0.05, 1) <= 1.05 * one
+
+
+@pytest.mark.parametrize("fall", [40.0, 3.0])
+def test_cells_that_are_left_out_would_change_no_digit(fall, monkeypatch):
+    """All cells give the same sum; the control leaves out some that count."""
+    asked = [
+        (u, k, 0.3, q) for u in (1e-4, 0.1, 1.5, 9.0) for k in (1e-3, 1.0, 30.0) for q in (2, 40)
+    ]
+    near = [several_scores_delta(*one) for one in asked]
+    monkeypatch.setattr(scores_delta, "_FALL", fall)
+    alike = np.isclose([several_scores_delta(*one) for one in asked], near, rtol=1e-14, atol=0)
+    assert alike.all() == (fall == 40.0)
+
+
+def test_more_scores_tell_more_and_too_many_say_nothing():
+    found = [several_scores_delta(0.3, 1.0, 0.0, q) for q in (1, 2, 8, 64)]
+    assert found == sorted(found)
+    assert several_scores_delta(0.3, 1.0, 0.0, 65) == 1.0
+    assert several_scores_delta(30.0, 1.0, 0.0, 2) == 1.0
+
+
+def test_many_classes_are_promised_more_than_by_pure_noise():
+    asked = Request(
+        n=5_000, p=90, psi=0.0, loss=SoftmaxLoss(10), radius=4.0, row_norm=1.0, ridge=0.0,
+        epsilon=1.0, delta=1e-5, n_draws=1,
+    )  # fmt: skip
+    way = METHODS["objective_perturbation"]
+    offer = way.offer(asked)
+    assert offer.settings.gaussian and offer.guarantee.epsilon(1e-5) == 1.0
+    assert offer.excess < 0.7 * way.offer(replace(asked, delta=0.0)).excess
+    assert not way.offer(replace(asked, ledger="zcdp")).settings.gaussian
+    counted = way.offer(replace(asked, ledger=True))
+    assert counted.settings.gaussian and counted.guarantee.epsilon(1e-5) <= 1.0
+    assert counted.excess < 0.75 * way.offer(replace(asked, delta=0.0)).excess

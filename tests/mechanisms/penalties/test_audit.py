@@ -1,0 +1,133 @@
+"""The law of penalties on a grid, computed exactly for neighbours: nothing is sampled."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.mechanisms.penalties import (
+    MARGINS,
+    GeneralisedTarget,
+    PenaltyTarget,
+    pair_sensitivity,
+)
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
+from rashomon_explorer.privacy.audit import discrete
+from tests.mechanisms.penalties.made import Made, corners, flipping, grid, made
+
+EPSILON = 1.5
+
+
+def log_law(one: Made, beta: float, psi: float, slips: np.ndarray | float = 0.0) -> np.ndarray:
+    """Log weights of the grid's points, at values that may be wrong by ``slips``."""
+    landscape = one.landscape
+    values = landscape.value(grid(landscape)) + slips
+    return -PenaltyTarget(landscape, beta, psi).energy(values - values.min())
+
+
+@pytest.mark.parametrize("kind", MARGINS)
+@pytest.mark.parametrize("psi", [0.0, 0.02])
+@pytest.mark.parametrize("clip", [None, 0.5])
+def test_no_neighbour_passes_epsilon_at_the_printed_price_doubled(
+    kind: str, psi: float, clip: float | None
+) -> None:
+    """k = ε/s, where ε/2s is printed: the range of Φ_Z − Φ_Z' is what counts."""
+    one = made(kind, (0, 0), sizes=(2, 2), margin_bound=clip)
+    beta = EPSILON / one.constants.range
+    first = log_law(one, beta, psi)
+    for other in one.neighbours(corners(2)[::3]):
+        audit = discrete(first, log_law(other, beta, psi))
+        assert audit.range <= EPSILON * (1 + 1e-9)
+        assert audit.epsilon(0.0) <= EPSILON * (1 + 1e-9)
+
+
+def test_all_of_the_price_is_used_by_the_worst_neighbours() -> None:
+    one, other = flipping(margin_bound=0.1, n_val=1)
+    beta = EPSILON / one.constants.range
+    audit = discrete(log_law(one, beta, 0.0), log_law(other, beta, 0.0))
+    assert audit.range == pytest.approx(EPSILON, rel=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [0.99, 0.5], ids=["a hundredth too cheap", "s of one loss alone"])
+def test_a_smaller_range_is_caught(wrong: float) -> None:
+    """Negative control: what charges less than s for the same draw fails its exact audit."""
+    one, other = flipping(margin_bound=0.1, n_val=1)
+    beta = EPSILON / (one.constants.range * wrong)
+    audit = discrete(log_law(one, beta, 0.0), log_law(other, beta, 0.0))
+    assert audit.range > EPSILON * 1.005
+
+
+@pytest.mark.parametrize(("priced", "holds"), [(True, True), (False, False)])
+def test_errors_of_fits_are_paid_for(priced: bool, holds: bool) -> None:
+    """The worst errors ±τ at the worst places: s + 4τ covers them, s alone does not."""
+    one, other = flipping(margin_bound=0.1, n_val=1)
+    tau = one.constants.range / 20
+    beta = EPSILON / (one.constants.range + 4 * tau * priced)
+    gap = log_law(one, 1.0, 0.0) - log_law(other, 1.0, 0.0)
+    slips = np.where(gap > np.median(gap), -tau, tau)
+    laws = log_law(one, beta, 0.0, slips), log_law(other, beta, 0.0, -slips)
+    assert (discrete(*laws).range <= EPSILON) is holds
+
+
+def pairs_of(one: Made) -> np.ndarray:
+    landscape = one.landscape
+    return pair_sensitivity(one.constants, landscape.box.penalties(grid(landscape)).min(axis=0))
+
+
+def test_errors_of_fits_are_in_every_comparison() -> None:
+    known = replace(made("ridge").constants, n_train=10**7)
+    (pair,) = pair_sensitivity(known, np.array([known.low])).ravel()
+    assert pair == pytest.approx(known.priced_range, rel=1e-12) and pair > known.range
+
+
+def generalised_law(one: Made, pairs: np.ndarray, psi: float = 0.0) -> np.ndarray:
+    landscape = one.landscape
+    values = landscape.value(grid(landscape))
+    return -GeneralisedTarget(landscape, EPSILON, pairs, psi).energy(values - values.min())
+
+
+@pytest.mark.parametrize("kind", MARGINS)
+@pytest.mark.parametrize("psi", [0.0, 0.02])
+def test_no_record_moves_a_comparison_by_more_than_its_pair_allows(kind: str, psi: float) -> None:
+    one = made(kind, (0, 1), sizes=(2, 2), margin_bound=0.5)
+    pairs = pairs_of(one)
+    assert np.all(pairs <= one.constants.priced_range * (1 + 1e-12))
+    assert np.array_equal(pairs, pairs.T)
+    values = one.landscape.value(grid(one.landscape))
+    first = generalised_law(one, pairs, psi)
+    for other in one.neighbours(corners(2)[::5]):
+        gap = values - other.landscape.value(grid(other.landscape))
+        assert np.all(np.abs(gap[:, None] - gap) <= pairs)
+        audit = discrete(first, generalised_law(other, pairs, psi))
+        assert audit.range <= EPSILON and audit.epsilon(0.0) <= EPSILON
+
+
+def test_scores_move_by_all_that_is_charged_and_half_the_pairs_are_caught() -> None:
+    """No score moves by more than 1, one does, and with half of every pair it moves by 2."""
+    one, other = flipping(margin_bound=0.1, n_val=2)
+    known = replace(one.constants, n_train=10**9)  # a validation record is the dearer one
+    landscape = one.landscape
+    pairs = pair_sensitivity(known, landscape.box.penalties(grid(landscape)).min(axis=0))
+    for share, moved in [(1.0, 1.0), (0.5, 2.0)]:
+        laws = [generalised_law(each, pairs * share) for each in (one, other)]
+        assert np.abs(laws[0] - laws[1]).max() / (EPSILON / 2) == pytest.approx(moved, rel=0.02)
+
+
+def test_the_grid_sampler_draws_from_this_law() -> None:
+    one = made("ridge", (0, 1), sizes=(8, 8))
+    landscape = one.landscape
+    sampler = FiniteGridSampler(spacing=landscape.domain.radius / 3)
+    points = sampler.points(landscape.p, landscape.domain)
+    target = PenaltyTarget(landscape, beta=80.0, psi=0.001)
+    values = landscape.value(points)
+    law = np.exp(-target.energy(values - values.min()))
+    counts = np.zeros(points.shape[1])
+    drawn = 0
+    for batch in sampler.batches(target, np.random.default_rng(0)):
+        for theta in batch.theta.T:
+            counts[np.flatnonzero((points.T == theta).all(axis=1))[0]] += 1
+        drawn += batch.theta.shape[1]
+        if drawn >= 20_000:
+            break
+    expected = law / law.sum() * drawn
+    assert ((counts - expected) ** 2 / expected).sum() < 48 + 5 * np.sqrt(2 * 48)

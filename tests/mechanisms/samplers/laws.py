@@ -1,0 +1,63 @@
+"""Laws by quadrature, and problems small enough to integrate."""
+
+import numpy as np
+from scipy.stats import kstest
+
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.problem import Problem
+
+
+def small_problem(p, loss="logistic", radius=2.0, n=60, seed=0, scale=1.0, ridge=0.0):
+    """Rows in p dimensions without an intercept; a large ``scale`` pushes θ* to the sphere."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
+    truth = scale * np.ones(p) / np.sqrt(p)
+    if loss == "logistic":
+        y = np.where(rng.random(n) < 1 / (1 + np.exp(-X @ truth)), 1.0, -1.0)
+    else:
+        y = np.clip(X @ truth + 0.2 * rng.standard_normal(n), -1, 1)
+    return Problem(X, y, loss=loss, radius=radius, intercept=False, ridge=ridge)
+
+
+def polar_grid(target, points=(60, 150)):
+    """A point of each cell of the disc that matters, and its probability (p = 2).
+
+    Points are anywhere in their cells: middles would lie in rows, with jumps between them. A first
+    look, with fewer cells, finds the radii and angles at which there is any mass.
+    """
+    rng, radius = np.random.default_rng(0), target.problem.domain.radius
+    facing = np.arctan2(*target.problem.minimum.theta[::-1])
+    low, high = np.array([0.0, facing - np.pi]), np.array([radius, facing + np.pi])
+    for count in points:
+        width = (high - low)[:, None] / count
+        cells = np.indices((count, count)).reshape(2, -1)
+        r, turn = low[:, None] + (cells + rng.random(cells.shape)) * width
+        theta = np.vstack([r * np.cos(turn), r * np.sin(turn)])
+        density = np.exp(target.log_density(theta * (1 - 1e-12))) * r
+        matters = cells[:, density > 1e-6 * density.max()]
+        low, high = (
+            np.maximum(low + (matters.min(axis=1) - 1) * width[:, 0], low),
+            np.minimum(low + (matters.max(axis=1) + 2) * width[:, 0], high),
+        )
+    return theta, density / density.sum()
+
+
+def ks_against_quadrature(draws, places, probabilities):
+    """p-value of one-dimensional draws against weighted places."""
+    order = np.argsort(places)
+    cumulative = np.cumsum(probabilities[order])
+    return kstest(draws, lambda x: np.interp(x, places[order], cumulative)).pvalue
+
+
+def line_law(target):
+    """Places and probabilities of a one-dimensional target."""
+    radius = target.problem.domain.radius
+    places = np.linspace(-radius, radius, 40_001)
+    density = np.exp(target.log_density(places[None, :]))
+    return places, density / density.sum()
+
+
+def uniform_target(problem, psi):
+    """A target so cold that it is uniform on the Rashomon set, for all practical purposes."""
+    return GibbsTarget(problem, beta=1e9, psi=psi)

@@ -1,0 +1,165 @@
+"""Private centres and spreads: the exact sensitivity, the noise's law, and the map."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.stats import kstest, laplace, norm
+
+from rashomon_explorer._utils.randomness import generator
+from rashomon_explorer.data.clipping import ColumnMap
+from rashomon_explorer.mechanisms.planning.scaling import SHARE, ColumnsPlan
+from rashomon_explorer.mechanisms.samplers.scaling import (
+    exact_moments,
+    map_of,
+    noisy_moments,
+    released_map,
+)
+from rashomon_explorer.privacy import compose, gdp, pure
+from rashomon_explorer.privacy.conversions import gdp_delta, gdp_mu
+from rashomon_explorer.privacy.notions import approximate
+from rashomon_explorer.problem.problem import Problem
+
+BUDGETS = [(1.0, 1e-6), (1.0, 0.0)]
+
+
+def _moved(paid: ColumnsPlan, one: np.ndarray, other: np.ndarray) -> float:
+    """How far the computed moments of two tables are apart, in the norm of their noise."""
+    apart = (exact_moments(one, paid) - exact_moments(other, paid)).ravel()
+    return float(np.linalg.norm(apart) if paid.gaussian else np.abs(apart).sum())
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_no_record_moves_the_moments_further_than_is_paid_for(
+    epsilon: float, delta: float, d: int
+) -> None:
+    """Searched over both records, longer ones than allowed included; attained from d = 2 on."""
+    n, rng = 3, np.random.default_rng(d)
+    paid = ColumnsPlan(n, d, 2.0, epsilon, delta)
+    rest = rng.standard_normal((n - 1, d))
+
+    def away(both: np.ndarray) -> float:
+        one, other = both.reshape(2, 1, d)
+        return -_moved(paid, np.vstack([rest, one]), np.vstack([rest, other]))
+
+    starts = 3 * rng.standard_normal((6, 2 * d))
+    most = max(-minimize(away, start, method="Powell").fun for start in starts)
+    assert most <= paid.sensitivity
+    if d == 2:
+        assert most > 0.999 * paid.sensitivity
+
+
+def test_the_control_is_caught() -> None:
+    """Means and mean squares as if one record moved them by the length of a row alone."""
+    paid = ColumnsPlan(1, 2, 1.0, 1.0, 1e-6)
+    u, w = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
+    assert _moved(paid, u, w) > 2 * paid.weight / paid.n
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
+def test_what_is_paid_is_the_worst_neighbours_tradeoff(epsilon: float, delta: float) -> None:
+    """Exact densities: the log ratio at every output, or the shift in deviations."""
+    paid = ColumnsPlan(50, 4, 1.0, epsilon, delta)
+    if paid.gaussian:
+        assert paid.sensitivity / paid.noise == pytest.approx(paid.guarantee.mu)
+        assert paid.guarantee.mu**2 == pytest.approx(SHARE * gdp_mu(epsilon, delta) ** 2)
+        whole = compose([paid.guarantee, gdp(gdp_mu(paid.left, delta))])
+        assert whole.epsilon(delta) == pytest.approx(epsilon, rel=1e-6)
+        return
+    # At most Δ/scale, attained wherever every entry lies beyond both centres.
+    assert paid.sensitivity / paid.noise == pytest.approx(paid.guarantee.epsilon(0.0))
+    assert compose([paid.guarantee, pure(paid.left)]).epsilon(0.0) <= epsilon * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (4.0, 1e-4)])
+def test_with_half_of_delta_a_fifth_of_epsilon_pays(epsilon: float, delta: float) -> None:
+    """The Gaussian's curve at half of δ; with draws beside it ε and δ add up to what was asked."""
+    paid = ColumnsPlan(50, 4, 1.0, epsilon, delta, halved=True)
+    assert gdp_delta(paid.sensitivity / paid.noise, epsilon / 5) == pytest.approx(delta / 2)
+    assert gdp_delta(paid.sensitivity / paid.noise, epsilon / 5) <= delta / 2
+    for drawn in (approximate(paid.left, paid.left_delta), pure(paid.left)):
+        whole = compose([paid.guarantee, drawn]).epsilon(delta)
+        assert epsilon * (1 - 1e-6) < whole <= epsilon
+    assert compose([paid.guarantee, approximate(paid.left, delta)]).epsilon(delta) == np.inf
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-4])
+def test_beside_what_takes_all_of_delta_columns_are_pure(delta: float) -> None:
+    """They leave δ whole, and their price adds to that of draws that spend all of it."""
+    paid = ColumnsPlan(50, 4, 1.0, 1.0, delta, pure=True)
+    alone = ColumnsPlan(50, 4, 1.0, 1.0, 0.0)
+    assert (paid.noise, paid.guarantee) == (alone.noise, alone.guarantee)
+    assert paid.guarantee.pure_epsilon == pytest.approx(paid.sensitivity / paid.noise)
+    assert paid.left_delta == delta
+    whole = compose([paid.guarantee, approximate(paid.left, delta)])
+    assert 1 - 1e-6 < whole.epsilon(delta) <= 1.0
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
+def test_noise_has_the_law_that_is_planned(epsilon: float, delta: float) -> None:
+    d = 400
+    paid = ColumnsPlan(100, d, 1.0, epsilon, delta)
+    rows = np.zeros((100, d))
+    noisy = noisy_moments(rows, paid, generator(3))
+    law = norm(scale=paid.noise) if paid.gaussian else laplace(scale=paid.noise)
+    both = np.concatenate([noisy[0] * paid.weight, noisy[1]])
+    assert kstest(both, law.cdf).pvalue > 1e-3
+    assert kstest(both, lambda x: law.cdf(2 * x)).pvalue < 1e-6  # half the noise is seen
+
+
+def test_released_moments_lie_on_the_grid() -> None:
+    paid = ColumnsPlan(100, 3, 1.0, 1.0, 1e-6)
+    noisy = noisy_moments(np.zeros((100, 3)), paid, generator(3)) * 2**20
+    np.testing.assert_array_equal(noisy, np.round(noisy))
+
+
+def test_with_much_budget_columns_are_standardised() -> None:
+    rng = np.random.default_rng(0)
+    rows = np.array([0.2, -0.1, 0.0]) + np.array([0.1, 0.05, 0.2]) * rng.standard_normal((4000, 3))
+    paid = ColumnsPlan(4000, 3, 2.0, 1e4, 0.0)
+    found = released_map(rows, paid, generator(1))
+    np.testing.assert_allclose(found.centre, rows.mean(axis=0), atol=0.01)
+    np.testing.assert_allclose(found.spread * 2 / np.sqrt(3), rows.std(axis=0), rtol=0.1)
+
+
+def test_where_nothing_is_known_columns_are_scaled_alike() -> None:
+    """Noise alone: the map keeps the columns' proportions and all centres near 0."""
+    paid = ColumnsPlan(300, 30, 1.0, 0.1, 1e-6)
+    noisy = noisy_moments(np.zeros((300, 30)), paid, generator(5))
+    found = map_of(noisy, paid)
+    assert np.ptp(found.spread) < 0.5 * found.spread.mean()
+    assert np.abs(found.centre).max() < 0.5
+
+
+def test_models_in_both_units_score_alike() -> None:
+    rng = np.random.default_rng(0)
+    rows = 0.1 * rng.standard_normal((200, 3))
+    scale = released_map(rows, ColumnsPlan(200, 3, 5.0, 100.0, 1e-6), generator(1))
+    theta = rng.standard_normal((2, 4))
+    mapped = scale.rows(rows) @ theta[:, :-1].T + theta[:, -1]
+    whole = scale.original(theta)
+    short = np.linalg.norm((rows - scale.centre) / scale.spread, axis=1) <= 5.0
+    assert short.mean() > 0.4
+    np.testing.assert_allclose(mapped[short], (rows @ whole[:, :-1].T + whole[:, -1])[short])
+    np.testing.assert_allclose(scale.scaled(whole), theta)
+
+
+def test_mapped_rows_are_mapped_one_by_one_and_never_longer_than_declared() -> None:
+    rows = np.random.default_rng(0).standard_normal((60, 3))
+    scale = released_map(0.01 * rows, ColumnsPlan(60, 3, 1.0, 100.0, 1e-6), generator(1))
+    mapped = scale.rows(rows)
+    norms = np.linalg.norm(mapped, axis=1)
+    assert norms.max() <= 1 + 1e-12 and (norms > 0.99).any()
+    np.testing.assert_array_equal(mapped[7:8], scale.rows(rows[7:8]))
+
+
+def test_rows_are_mapped_block_by_block_as_one_by_one() -> None:
+    """Also where a table is longer than a block, and what was longer before is what is counted."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((9_000, 3)) * 0.7
+    scale = ColumnMap(np.array([0.1, 0.0, -0.2]), np.array([0.5, 1.0, 2.0]), row_norm=1.0)
+    problem = Problem(X, np.sign(X[:, 0]), scale=scale)
+    singly = np.vstack([scale.rows(row[None]) for row in X[::450]])
+    np.testing.assert_allclose(problem.rows[::450, :-1], singly, atol=1e-15)
+    assert (problem.rows[:, -1] == 1).all()
+    assert problem.clipped_share == (np.linalg.norm(X, axis=1) > 1).mean()

@@ -1,0 +1,242 @@
+"""The finite grid: exact laws, exact prices, and functions with many minima."""
+
+import itertools
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.planning import plan
+from rashomon_explorer.mechanisms.samplers import finite_grid as integer_law
+from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler, IntegerLaw
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.privacy import bounded_range
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.problem import Problem
+from tests.crossing import crossed
+from tests.mechanisms.samplers.laws import (
+    ks_against_quadrature,
+    line_law,
+    polar_grid,
+    small_problem,
+)
+
+LEVEL = 1e-3  # seeds are fixed: a test that passes keeps passing, whatever the level
+
+
+@dataclass
+class Landscape:
+    """Two wells of different depth: no convex solver finds the deeper one from everywhere."""
+
+    p: int = 1
+    tilt: float = 0.05
+    domain: Ball = field(default_factory=lambda: Ball(2.0))
+
+    def value(self, theta):
+        return ((theta**2 - 1) ** 2 - self.tilt * theta).sum(axis=0)
+
+
+def draw(target, n_draws, seed=0, **settings):
+    sampler = FiniteGridSampler(**settings)
+    return collect(sampler, target, n_draws, np.random.default_rng(seed))
+
+
+def log_law(target, spacing):
+    """Logarithms of the integer weights that the code draws with, in units of their own."""
+    points = FiniteGridSampler(spacing=spacing).points(target.problem.p, target.problem.domain)
+    losses = target.problem.value(points)
+    return log_weights(IntegerLaw(target.energy(losses - losses.min())))
+
+
+def log_weights(law):
+    return np.log(law.mantissas) - np.log(2) * law.depths
+
+
+def spread(first, second):
+    """Width of the range of the log ratio; the unit of the weights cancels."""
+    ratio = first - second
+    return ratio.max() - ratio.min()
+
+
+def test_every_place_belongs_to_a_point_in_proportion_to_its_weight(monkeypatch):
+    monkeypatch.setattr(integer_law, "_BITS", 3)
+    monkeypatch.setattr(integer_law, "_DEEPEST", 4)
+    law = IntegerLaw(np.array([0.7, 0.0, 3.0, 0.1, 9.0, 1.4, 0.0]))
+    owned = np.bincount([law.at(place) for place in range(law.total)])
+    assert owned.tolist() == (law.mantissas << (law.depths.max() - law.depths)).tolist()
+    assert law.at(law.total - 1) == 4  # the capped point is still there
+
+
+def test_weights_are_right_to_forty_bits_down_to_the_cap():
+    energies = np.linspace(0.0, 400.0, 100_001)
+    law = IntegerLaw(energies)
+    logs = log_weights(law)
+    capped = np.minimum(energies, 255 * np.log(2))
+    assert np.abs(logs - logs[0] + capped).max() < 2.0**-38
+    assert (law.mantissas < 2**40).all()
+    assert (law.mantissas >= 1).all()
+
+
+@pytest.mark.parametrize(("psi", "threshold"), [(0.0, "hard"), (0.05, "hard"), (0.05, "smooth")])
+def test_draws_follow_the_grid_law(psi, threshold):
+    target = GibbsTarget(small_problem(2), beta=15.0, psi=psi, threshold=threshold)
+    points = FiniteGridSampler(spacing=0.5).points(2, target.problem.domain)
+    losses = target.problem.value(points)
+    expected = np.exp(-target.energy(losses - losses.min()))
+    draws = draw(target, 20_000, spacing=0.5)
+    places = {tuple(point): i for i, point in enumerate(points.T)}
+    counts = np.bincount([places[tuple(theta)] for theta in draws.coef], minlength=len(losses))
+    common = expected * 20_000 / expected.sum() > 5
+    observed = np.append(counts[common], counts[~common].sum())
+    wanted = np.append(expected[common], expected[~common].sum()) / expected.sum()
+    assert chisquare(observed, wanted * 20_000).pvalue > LEVEL
+    assert chisquare(observed, np.roll(wanted, 1) * 20_000).pvalue < LEVEL
+    assert draws.losses == pytest.approx(target.problem.value(draws.coef.T))
+
+
+@crossed(
+    {
+        "loss, radius, scale": [("logistic", 4.0, 1.0), ("squared", 0.3, 1)],
+        "psi": [0.0, 0.02],
+    }
+)
+def test_a_fine_grid_is_the_continuous_law(loss, radius, scale, psi):
+    line = GibbsTarget(small_problem(1, loss, radius, scale=scale), 60.0, psi)
+    draws = draw(line, 3000).coef[:, 0]
+    assert ks_against_quadrature(draws, *line_law(line)) > LEVEL
+    disc = GibbsTarget(small_problem(2, loss, radius, scale=scale), 60.0, psi)
+    draws = draw(disc, 3000, spacing=radius / 200).coef
+    places, probabilities = polar_grid(disc)
+    for direction in ([1.0, 0.0], [0.6, -0.8]):
+        along = ks_against_quadrature(draws @ direction, direction @ places, probabilities)
+        assert along > LEVEL
+
+
+def test_a_function_with_two_minima_is_drawn_from_both_wells():
+    target = GibbsTarget(Landscape(), beta=40.0, psi=0.01)
+    points = FiniteGridSampler().points(1, Ball(2.0))
+    energy = 40.0 * np.maximum(
+        Landscape().value(points) - Landscape().value(points).min() - 0.01, 0
+    )
+    right = np.exp(-energy)[points[0] > 0].sum() / np.exp(-energy).sum()
+    drawn = (draw(target, 5000).coef[:, 0] > 0).mean()
+    assert 0.7 < right < 0.999
+    assert drawn == pytest.approx(right, abs=4 * np.sqrt(0.25 / 5000))
+
+
+class Ring(Ball):
+    """A region with a hole."""
+
+    def contains(self, theta):
+        return super().contains(theta) & (np.einsum("ij,ij->j", theta, theta) >= 1.0)
+
+
+def test_a_region_with_a_hole_is_a_region():
+    target = GibbsTarget(Landscape(p=2, domain=Ring(2.0)), beta=1.0, psi=0.0)
+    lengths = np.linalg.norm(draw(target, 500).coef, axis=1)
+    assert 1.0 <= lengths.min() < 1.1 < lengths.max() <= 2.0
+    with pytest.raises(SamplerError, match=r"no multiple of spacing 5 lies in the domain"):
+        draw(target, 1, spacing=5.0)
+
+
+def test_no_minimum_is_asked_of_the_problem(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("the grid has its own minimum")
+
+    monkeypatch.setattr("rashomon_explorer.problem.problem.minimise", refuse)
+    assert len(draw(GibbsTarget(small_problem(3), 10.0, 0.02), 5).coef) == 5
+
+
+@pytest.mark.parametrize("psi", [0.0, 0.05, 0.4])
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_the_log_ratio_of_neighbours_ranges_over_no_more_than_eta(psi, loss):
+    eta, radius = 1.5, 2.0
+    corners = [(x, y) for x in (-1.0, 0.3, 1.0) for y in (-1.0, 1.0)]
+    shared = [(0.5, 1.0), (-1.0, 1.0), (0.2, -1.0)]
+
+    def law(record, share=1.0):
+        X, y = zip(*shared, record, strict=True)
+        rows = np.array(X)[:, None]
+        problem = Problem(rows, y, loss=loss, radius=radius, intercept=False)
+        beta = share * eta / problem.constants.priced_osc
+        return log_law(GibbsTarget(problem, beta, psi), spacing=0.125)
+
+    pairs = list(itertools.combinations(corners, 2))
+    widths = [spread(law(a), law(b)) for a, b in pairs]
+    assert max(widths) <= eta
+    if psi == 0.0 and loss == "logistic":
+        assert max(widths) > 0.95 * eta
+        # Half the oscillation is twice the temperature: the audit must see it.
+        assert max(spread(law(a, 2.0), law(b, 2.0)) for a, b in pairs) > eta
+
+
+def test_functions_without_shape_keep_the_price_too():
+    rng = np.random.default_rng(0)
+    for psi in (0.0, 0.3, 2.0):
+        for _ in range(50):
+            first = rng.normal(size=200) * 3
+            second = first + rng.uniform(0.0, 0.1, size=200) + rng.normal()
+            laws = []
+            for losses in (first, second):
+                energy = 20.0 * np.maximum(losses - losses.min() - psi, 0.0)
+                laws.append(log_weights(IntegerLaw(energy)))  # many lie beyond the cap of 177
+            assert spread(*laws) <= 20.0 * 0.1 + 2.0**-37
+
+
+def test_each_draw_is_charged_as_planned():
+    bought = plan(100, 2, 0.02, radius=4.0, row_norm=1.0, epsilon=1.0, n_draws=4)
+    guarantee = FiniteGridSampler().guarantee(bought)
+    stated = (*bought.guarantee.assumptions, "draws on a grid never give up")
+    assert guarantee == replace(bought.guarantee, assumptions=stated)
+    assert guarantee.epsilon(0.0) == pytest.approx(4 * bounded_range(bought.eta).epsilon(0.0))
+
+
+def test_the_grid_is_public_symmetric_and_inside():
+    points = FiniteGridSampler(spacing=0.1).points(2, Ball(0.3))
+    assert (np.abs(points).max(axis=1) > 0.29).all()  # 0.3/0.1 is an ulp below 3
+    assert {tuple(point) for point in points.T} == {tuple(-point) for point in points.T}
+    assert [FiniteGridSampler().points(p, Ball(4.0)).shape[1] for p in (1, 2, 3)] == [
+        2049,
+        12853,
+        17077,
+    ]
+
+
+def test_a_grid_that_cannot_be_made_says_why():
+    with pytest.raises(SamplerError, match="at most 3 parameters, got 4"):
+        draw(GibbsTarget(small_problem(4), 10.0, 0.0), 1)
+    with pytest.raises(SamplerError, match=r"more than most_points=1,000: use a spacing of 0\.\d+"):
+        draw(GibbsTarget(small_problem(2), 10.0, 0.0), 1, spacing=0.01, most_points=1000)
+    with pytest.raises(ValueError, match=r"spacing must be finite and > 0, got -1\.0"):
+        FiniteGridSampler(spacing=-1.0)
+    with pytest.raises(ValueError, match="most_points must be in"):
+        FiniteGridSampler(most_points=2**23)
+
+
+def test_the_spacing_an_error_names_is_accepted():
+    named = 2 * 2.0 / (1000**0.5 - 1)
+    sampler = FiniteGridSampler(spacing=float(f"{named * 1.01:.3g}"), most_points=1000)
+    assert sampler.points(2, Ball(2.0)).shape[1] <= 1000
+
+
+def test_a_loss_that_is_not_finite_is_refused():
+    class Broken(Landscape):
+        def value(self, theta):
+            return np.where(theta[0] > 1.0, np.nan, 0.0)
+
+    with pytest.raises(SamplerError, match="is nan: it must be finite"):
+        draw(GibbsTarget(Broken(), 1.0, 0.0), 1)
+
+
+def test_evaluation_comes_in_short_empty_batches_and_counts_its_looks():
+    target = GibbsTarget(small_problem(2, n=50_000), 10.0, 0.0)
+    batches = FiniteGridSampler(spacing=0.2).batches(target, np.random.default_rng(0))
+    seen, points = 0, FiniteGridSampler(spacing=0.2).points(2, target.problem.domain).shape[1]
+    while (batch := next(batches)).theta.shape[1] == 0:
+        assert batch.evaluated <= 2**22 // 50_000
+        seen += batch.evaluated
+    assert seen == points
+    assert batch.evaluated == 0

@@ -1,0 +1,298 @@
+"""A shown trace costs the path, a hidden one the last state, and a refused one nothing."""
+
+import math
+import os
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rashomon_explorer._utils.randomness import generator
+from rashomon_explorer.exceptions import FitError
+from rashomon_explorer.mechanisms.samplers import LangevinSampler, MeteredLangevin
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.privacy import (
+    BudgetExceededError,
+    Ledger,
+    LedgerError,
+    adaptive_epsilon,
+    approximate,
+    bounded_range,
+    compose,
+    gdp,
+    pure,
+    zcdp,
+)
+from rashomon_explorer.privacy.ledger.charge import Charge, LedgerEntry, rest_of
+from rashomon_explorer.problem.problem import Problem
+
+DELTA = 1e-6
+LAST = LangevinSampler(step_size=0.02, n_steps=400, n_chains=3, shown="last")
+PATH = LangevinSampler(step_size=0.02, n_steps=400, n_chains=3)
+
+
+@pytest.fixture(scope="module")
+def target():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.7, 0.7, (500, 2))
+    problem = Problem(X, np.sign(X[:, 0]), ridge=1.0, radius=2.0, row_norm=1.0)
+    return GibbsTarget(problem, beta=20.0, psi=0.0)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger.create(tmp_path / "chains.ledger", epsilon=5.0, delta=DELTA)
+
+
+def price(*guarantees):
+    return adaptive_epsilon(guarantees, DELTA)
+
+
+def rng():
+    return np.random.default_rng(1)
+
+
+def test_a_trace_that_is_never_shown_stays_at_the_price_of_the_last_state(target, ledger):
+    chains = MeteredLangevin(LAST, target, rng(), ledger)
+    assert [entry.state for entry in ledger.entries()] == ["started"]
+    chains.advance(100)
+    states = chains.last()
+    np.testing.assert_array_equal(states, list(PATH.states(target, rng()))[-1])
+    assert ledger.spent() == price(LAST.certificate(target)) < 0.5 * price(PATH.certificate(target))
+    assert [entry.state for entry in ledger.entries()] == ["committed"]
+    assert chains.guarantee == LAST.certificate(target).with_seed()
+
+
+@pytest.mark.parametrize("steps", [0, 100, 400])
+def test_a_shown_trace_costs_the_path_whenever_it_is_asked_for(target, ledger, steps):
+    chains = MeteredLangevin(LAST, target, rng(), ledger, note="look")
+    chains.advance(steps)
+    trace = chains.trace()
+    assert ledger.spent() == pytest.approx(price(PATH.certificate(target)), rel=1e-12)
+    assert ledger.spent() >= price(PATH.certificate(target))
+    np.testing.assert_array_equal(trace, list(PATH.states(target, rng()))[: len(trace)])
+    assert len(trace) == chains.n_steps_run == (steps or 400)
+    assert chains.guarantee == PATH.certificate(target).with_seed()
+    chains.last(), chains.trace()
+    assert len(chains.trace()) == 400
+    first, rest = ledger.entries()
+    assert (first.state, rest.state) == ("committed", "committed")
+    assert rest.note == "look: the trace too"
+    assert "rest of charge 1" in str(rest.guarantee)
+    assert "counts only together with charge 1" in str(rest.guarantee)
+    ledger.check()
+
+
+def test_a_refused_trace_shows_and_costs_nothing(target, tmp_path):
+    between = (price(LAST.certificate(target)) + price(PATH.certificate(target))) / 2
+    ledger = Ledger.create(tmp_path / "small.ledger", epsilon=between, delta=DELTA)
+    chains = MeteredLangevin(LAST, target, rng(), ledger)
+    for _ in range(2):
+        with pytest.raises(BudgetExceededError):
+            chains.trace()
+    assert (len(ledger.entries()), chains.guarantee) == (1, LAST.certificate(target).with_seed())
+    assert chains.last().shape == (3, 3)
+    assert ledger.spent() == price(LAST.certificate(target))
+
+
+def test_after_the_last_states_were_shown_the_trace_stays_hidden(target, ledger):
+    chains = MeteredLangevin(LAST, target, rng(), ledger)
+    chains.last()
+    with pytest.raises(LedgerError, match=r"may have been seen.*charge everything that is to be"):
+        chains.trace()
+    assert len(ledger.entries()) == 1
+
+
+def test_what_cannot_be_paid_is_not_begun(target, tmp_path):
+    ledger = Ledger.create(tmp_path / "small.ledger", epsilon=1e-3, delta=DELTA)
+    with pytest.raises(BudgetExceededError):
+        MeteredLangevin(LAST, target, rng(), ledger)
+    with pytest.raises(ValueError, match='shown must be "last"'):
+        MeteredLangevin(PATH, target, rng(), ledger)
+    assert ledger.entries() == []
+
+
+def test_the_price_of_the_last_state_does_not_cover_the_trace():
+    """Negative control: two chains θ ← cθ ± s/2 + ξ, whose log ratio over the path is exact."""
+    contraction, shift, steps = 0.9, 0.1, 400
+    path = shift * math.sqrt(steps)  # μ of all increments, which the states determine
+    gain = sum(contraction**k for k in range(steps))
+    noise = math.sqrt(sum(contraction ** (2 * k) for k in range(steps)))
+    last = shift * gain / noise
+    rest = rest_of(gdp(path), entry(gdp(last)))
+    assert last < 0.3 * path
+    assert compose([gdp(last), rest]).mu == pytest.approx(path, rel=1e-12)
+    assert price(gdp(last), rest) >= price(gdp(path)) > price(gdp(last))
+    # The difference of the μ themselves would be too little.
+    assert compose([gdp(last), gdp(path - last)]).mu < 0.9 * path
+
+
+def entry(guarantee, state="started"):
+    return LedgerEntry(7, "", "", "", {}, guarantee, state)
+
+
+NUMBERS = st.floats(1e-6, 1e3)
+
+
+@given(NUMBERS, NUMBERS)
+def test_a_charge_and_its_rest_never_fall_short(one, other):
+    for make in (gdp, pure, bounded_range):
+        part, whole = make(min(one, other)), make(max(one, other))
+        rest = rest_of(whole, entry(part))
+        for name in ("pure_epsilon", "rho"):
+            if math.isfinite(getattr(whole, name)):
+                total = Fraction(getattr(part, name)) + Fraction(getattr(rest, name))
+                assert total >= Fraction(getattr(whole, name))
+        if math.isfinite(whole.mu):
+            assert Fraction(part.mu) ** 2 + Fraction(rest.mu) ** 2 >= Fraction(whole.mu) ** 2
+        assert rest_of(part, entry(whole)).epsilon(DELTA) == 0.0
+
+
+def test_what_has_no_price_in_a_notion_gets_none_by_extension():
+    part, whole = bounded_range(0.5), gdp(1.0)
+    rest = rest_of(whole, entry(part))
+    assert rest.pure_epsilon == math.inf
+    assert part.rho + rest.rho == whole.rho
+    assert compose([part, rest]).epsilon(0.0) == math.inf
+
+
+def test_only_a_charge_that_is_under_way_can_be_extended(ledger):
+    charge = ledger.reserve(bounded_range(0.1))
+    with pytest.raises(LedgerError, match="void it and reserve the whole price"):
+        ledger.reserve(bounded_range(0.3), extends=charge)
+    charge.start()
+    rest = ledger.reserve(bounded_range(0.3), extends=charge)
+    assert ledger.spent() == pytest.approx(0.3)
+    rest.void("never shown")
+    assert ledger.spent() == 0.1
+    with pytest.raises(ValueError, match="a δ of its own"):
+        ledger.reserve(approximate(1.0, 1e-8), extends=charge)
+    charge.commit()
+    with pytest.raises(LedgerError, match="charge 1 was committed"):
+        ledger.reserve(bounded_range(0.3), extends=charge)
+    other = ledger.reserve(bounded_range(0.1))
+    other.void()
+    with pytest.raises(LedgerError, match="was voided"):
+        ledger.reserve(bounded_range(0.3), extends=other)
+    ledger.check()
+
+
+def test_what_was_paid_once_is_taken_off_once(ledger):
+    """Two wholes of ρ = 3 after one charge of 1 cost 6, and 1 + 2 + 2 would be 5."""
+    charge = ledger.reserve(zcdp(0.01))
+    charge.start()
+    rest = ledger.reserve(zcdp(0.03), extends=charge)
+    with pytest.raises(LedgerError, match="charge 1 was extended by charge 2"):
+        ledger.reserve(zcdp(0.03), extends=charge)
+    rest.start()
+    with pytest.raises(LedgerError, match="charge 2 is itself the rest of charge 1"):
+        ledger.reserve(zcdp(0.05), extends=rest)
+    assert [entry.extends for entry in ledger.entries()] == [None, 1]
+    assert float(ledger.totals.sums["rho"]) == pytest.approx(0.03)
+
+
+def test_a_voided_extension_leaves_the_charge_to_another(ledger):
+    charge = ledger.reserve(zcdp(0.01))
+    charge.start()
+    ledger.reserve(zcdp(0.03), extends=charge).void("never shown")
+    ledger.reserve(zcdp(0.02), extends=charge)
+    assert float(ledger.totals.sums["rho"]) == pytest.approx(0.02)
+
+
+def test_an_extension_cannot_be_voided_after_looking(ledger):
+    charge = ledger.reserve(zcdp(0.01))
+    charge.start()
+    rest = ledger.reserve(zcdp(0.03), extends=charge)
+    charge.commit()
+    with pytest.raises(LedgerError, match="charge 2 cannot be voided, because charge 1"):
+        rest.void("on second thoughts")
+    assert float(ledger.totals.sums["rho"]) == pytest.approx(0.03)
+    rest.start()  # it was settled before
+
+
+def test_a_charge_of_another_ledger_takes_nothing_off(ledger, tmp_path):
+    other = Ledger.create(tmp_path / "other.ledger", epsilon=9.0, delta=1e-6)
+    charge, foreign = ledger.reserve(zcdp(0.01)), other.reserve(zcdp(0.03))
+    charge.start()
+    foreign.start()
+    assert charge.id == foreign.id
+    with pytest.raises(LedgerError, match="is of the ledger"):
+        ledger.reserve(zcdp(0.03), extends=foreign)
+    with pytest.raises(ValueError, match="the ledger's own"):
+        ledger.reserve(zcdp(0.03), parameters={"extends": 1})
+    assert len(ledger.entries()) == 1
+
+
+def test_a_start_that_fails_shows_nothing_and_is_made_up_for(target, ledger, monkeypatch):
+    chains = MeteredLangevin(LAST, target, rng(), ledger)
+    with monkeypatch.context() as patch:
+        patch.setattr(Charge, "start", refuse_to_write)
+        for _ in range(2):
+            with pytest.raises(LedgerError, match="disk"):
+                chains.trace()
+    assert chains.n_steps_run == 0
+    assert ledger.entries()[-1].state == "reserved"
+    chains.trace()
+    assert ledger.entries()[-1].state == "started"
+    assert chains.guarantee == PATH.certificate(target).with_seed()
+
+
+def refuse_to_write(charge):
+    raise LedgerError("the disk is full")
+
+
+def test_a_known_generator_is_marked_and_a_fresh_one_is_not(target, ledger):
+    """Whoever holds the seed can make the hidden states again, for nothing."""
+    known = MeteredLangevin(LAST, target, rng(), ledger)
+    fresh = MeteredLangevin(LAST, target, generator(), ledger)
+    assert known.guarantee.seeded and not fresh.guarantee.seeded
+    known.trace()
+    assert [entry.guarantee.seeded for entry in ledger.entries()] == [True, False, True]
+
+
+@pytest.mark.parametrize("show", ["advance", "trace", "last"])
+def test_a_forked_copy_shows_no_second_draw_for_one_charge(target, ledger, monkeypatch, show):
+    chains = MeteredLangevin(LAST, target, generator(), ledger)
+    with monkeypatch.context() as patch:
+        patch.setattr("os.getpid", lambda: -1)
+        with pytest.raises(LedgerError, match="a second draw for one charge"):
+            getattr(chains, show)()
+    assert [entry.state for entry in ledger.entries()] == ["started"]
+    assert chains.n_steps_run == 0
+    getattr(chains, show)()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_two_processes_that_share_a_generator_do_not_share_noise(ledger):
+    """The difference of two tables' states would be free of noise."""
+    shared, step = generator(), LangevinSampler(step_size=0.5, n_steps=1, n_chains=1, shown="last")
+
+    def state(labels, rng):
+        target = GibbsTarget(Problem([[0.5], [-0.5]] * 50, labels, ridge=1.0), 1.0, 0.0)
+        return MeteredLangevin(step, target, rng, ledger).last().ravel()
+
+    receiving, sending = os.pipe()
+    if os.fork() == 0:
+        os.write(sending, state([1, -1] * 50, shared).tobytes())
+        os._exit(0)
+    os.wait()
+    theirs, mine = np.frombuffer(os.read(receiving, 16)), state([-1, 1] * 50, shared)
+    same = [state([s, -s] * 50, np.random.default_rng(0)) for s in (1, -1)]
+    assert same[0] - same[1] == pytest.approx([0.25, 0])  # the same noise, as a control
+    assert not np.allclose(theirs - mine, [0.25, 0], atol=1e-4)
+    assert [entry.guarantee.seeded for entry in ledger.entries()] == [False, False, True, True]
+
+
+def test_a_step_that_fails_says_no_more_than_that(target, ledger, monkeypatch):
+    chains = MeteredLangevin(LAST, target, generator(), ledger)
+
+    def broken(*args):
+        raise FloatingPointError("row 7 holds HIV")
+
+    monkeypatch.setattr(chains, "_steps", map(broken, range(3)))
+    with pytest.raises(FitError) as caught:
+        chains.last()
+    assert "HIV" not in repr(caught.value) and "HIV" in caught.value.detail
+    assert [entry.state for entry in ledger.entries()] == ["started"]

@@ -1,0 +1,322 @@
+"""The grid walk against its own matrix, its lemmas on tiny cubes, and the smaller claim."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.planning import plan
+from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers.grid_walk import (
+    CubeWalk,
+    GridWalkSampler,
+    Mixing,
+    cell_centres,
+    cube_walk,
+    lipschitz_on_cube,
+    penalty_weight,
+)
+from rashomon_explorer.problem.problem import Problem
+from tests.mechanisms.samplers.laws import small_problem
+
+LEVEL = 1e-3  # seeds are fixed: a test that passes keeps passing, whatever the level
+
+
+def convex(mixing, seed=0):
+    """log F at the cells: minus a maximum of planes, the steepest of the full slope."""
+    rng = np.random.default_rng(seed)
+    slopes = rng.standard_normal((4, mixing.p))
+    slopes /= np.linalg.norm(slopes, axis=1, keepdims=True)
+    slopes *= mixing.lipschitz * np.array([1.0, 0.9, 0.5, 0.2])[:, None]
+    m = mixing.cells_per_edge
+    planes = slopes @ cell_centres(mixing.p, m, mixing.edge) + rng.standard_normal((4, 1)) * 0.3
+    return -planes.max(axis=0).reshape((m,) * mixing.p)
+
+
+def walk_of(mixing, seed=0):
+    return CubeWalk(convex(mixing, seed), mixing.edge)
+
+
+def distance(law, other):
+    return np.abs(np.log(law) - np.log(other)).max()
+
+
+def conductance(walk):
+    """Least flow out of a set of at most half the mass, over all sets of cells."""
+    stationary = walk.stationary
+    flow = stationary[:, None] * walk.transition_matrix
+    sets = np.array(list(itertools.product([0.0, 1.0], repeat=len(stationary))))[1:-1]
+    mass = sets @ stationary
+    sets, mass = sets[mass <= 0.5], mass[mass <= 0.5]
+    return (((sets @ flow) * (1 - sets)).sum(axis=1) / mass).min()
+
+
+TINY = [
+    Mixing(lipschitz=1.5, edge=2.0, p=1, accuracy=0.5),
+    Mixing(lipschitz=0.5, edge=2.0, p=2, accuracy=1.0),
+    Mixing(lipschitz=3.0, edge=2.0, p=1, accuracy=1.0, error=0.1),
+]
+
+
+@pytest.mark.parametrize("mixing", TINY)
+def test_the_walk_is_lazy_reversible_and_has_the_right_law(mixing):
+    walk = walk_of(mixing)
+    matrix, law = walk.transition_matrix, np.exp(walk.log_weight).ravel()
+    law /= law.sum()
+    assert matrix.min() >= 0
+    assert matrix.sum(axis=1) == pytest.approx(1.0)
+    assert (np.diag(matrix) >= 0.5 - 1e-12).all()
+    flow = law[:, None] * matrix
+    assert flow == pytest.approx(flow.T, abs=1e-15)
+    assert law @ matrix == pytest.approx(law)
+    assert walk.stationary == pytest.approx(law)
+    assert ((matrix > 0).sum(axis=1) <= 2 * mixing.p + 1).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("lipschitz", "p", "accuracy"), [(1.5, 1, 0.5), (4.0, 1, 1.5), (0.5, 2, 1.0), (1.0, 2, 2.0)]
+)
+def test_brute_force_conductance_is_above_the_bound(lipschitz, p, accuracy, seed):
+    mixing = Mixing(lipschitz, 2.0, p, accuracy)
+    assert mixing.cells_per_edge**p <= 12
+    assert conductance(walk_of(mixing, seed)) >= mixing.conductance
+
+
+@pytest.mark.parametrize("mixing", TINY)
+def test_the_proved_steps_bring_every_start_within_half_the_accuracy(mixing):
+    walk = walk_of(mixing)
+    after = np.linalg.matrix_power(walk.transition_matrix, mixing.steps)
+    assert distance(after, walk.stationary) <= mixing.accuracy / 2
+    few = np.linalg.matrix_power(walk.transition_matrix, 2 * mixing.cells_per_edge)
+    assert distance(few, walk.stationary) > mixing.accuracy / 2
+
+
+@pytest.mark.parametrize("mixing", TINY)
+def test_the_steps_are_the_integral_of_morris_and_peres(mixing):
+    # Far more steps than needed are proved: only the integral itself can tell a wrong count.
+    low = 4 * np.exp(mixing.log_least_probability)
+    high = 4 / (1 - np.exp(-mixing.accuracy / 2))
+    x = np.geomspace(low, high, 100_001)
+    integral = np.trapezoid(4 / (x * mixing.conductance**2), x)
+    assert mixing.steps == pytest.approx(1 + integral, rel=1e-4)
+
+
+@pytest.mark.parametrize("mixing", TINY)
+def test_the_least_probability_is_above_its_bound(mixing):
+    for seed in range(20):
+        least = walk_of(mixing, seed).stationary.min()
+        assert np.log(least) >= mixing.log_least_probability
+
+
+def test_the_printed_least_probability_forgets_the_diagonal():
+    mixing = Mixing(lipschitz=15.0, edge=2.0, p=2, accuracy=1.0)
+    m = mixing.cells_per_edge
+    slope = 15.0 / np.sqrt(2)
+    log_weight = slope * cell_centres(2, m, 2.0).sum(axis=0).reshape(m, m)
+    least = np.log(CubeWalk(log_weight, 2.0).stationary.min())
+    assert least >= mixing.log_least_probability
+    assert least < -15.0 * 2.0 - 2 * np.log(m)  # e^{−ητ}/(τ/γ)^p, as printed
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_a_draw_is_within_the_accuracy_of_the_density(p):
+    mixing = Mixing(lipschitz=1.0, edge=2.0, p=p, accuracy=0.6)
+    # One plane: the density's integral over a cell is a product of elementary ones.
+    slope = np.full(p, mixing.lipschitz / np.sqrt(p))
+    m = mixing.cells_per_edge
+    log_weight = (slope @ cell_centres(p, m, 2.0)).reshape((m,) * p)
+    walk = CubeWalk(log_weight, 2.0)
+    law = np.linalg.matrix_power(walk.transition_matrix, mixing.steps)[walk.start]
+    log_output = np.log(law) + p * np.log(m / 2.0)
+    log_total = np.log(2 * np.sinh(slope) / slope).sum()
+    half = slope.sum() / m  # log F at a cell's corner less log F at its centre
+    for corner in (-half, half):
+        log_density = log_weight.ravel() + corner - log_total
+        assert np.abs(log_output - log_density).max() <= mixing.accuracy
+
+
+@pytest.mark.parametrize("mixing", TINY)
+def test_errors_of_evaluation_move_the_law_by_twice_their_size(mixing):
+    error, walk = 0.2, walk_of(mixing)
+    for seed in range(20):
+        signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=walk.log_weight.shape)
+        wrong = CubeWalk(walk.log_weight + error * signs, mixing.edge)
+        assert distance(wrong.stationary, walk.stationary) <= 2 * error
+        if walk.log_weight.size <= 12:
+            assert conductance(wrong) >= np.exp(-6 * error) * conductance(walk)
+    worst = np.where(np.arange(walk.log_weight.size) == 0, error, -error)
+    wrong = CubeWalk(walk.log_weight + worst.reshape(walk.log_weight.shape), mixing.edge)
+    assert distance(wrong.stationary, walk.stationary) > 1.2 * error
+
+
+def test_steps_that_allow_for_errors_suffice_with_them():
+    mixing = Mixing(lipschitz=1.0, edge=2.0, p=1, accuracy=0.5, error=0.1)
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=mixing.cells_per_edge)
+    exact = walk_of(mixing)
+    wrong = CubeWalk(exact.log_weight + 0.1 * signs, 2.0)
+    after = np.linalg.matrix_power(wrong.transition_matrix, mixing.steps)
+    assert distance(after, wrong.stationary) <= mixing.accuracy / 2
+    assert distance(after, exact.stationary) <= mixing.accuracy / 2 + 2 * mixing.error
+    assert mixing.distance == pytest.approx(0.7)
+
+
+def test_errors_that_depend_on_the_path_break_the_bound():
+    error, m = 0.1, 20
+    matrix = np.zeros((m, m))
+    for cell in range(m - 1):  # a flat F, evaluated too high on the way up and too low down
+        matrix[cell, cell + 1] = 0.25
+        matrix[cell + 1, cell] = 0.25 * np.exp(-2 * error)
+    matrix += np.diag(1 - matrix.sum(axis=1))
+    law = np.linalg.matrix_power(matrix, 2**30)[0]
+    assert distance(law, np.full(m, 1 / m)) > 2 * error
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_walking_follows_the_matrix(p):
+    rng = np.random.default_rng(p)
+    walk = CubeWalk(rng.standard_normal((4,) * p), edge=1.0)
+    cells = walk.run(np.full(20_000, walk.start), 12, rng)
+    expected = np.linalg.matrix_power(walk.transition_matrix, 12)[walk.start] * 20_000
+    common = expected > 5
+    observed = np.bincount(cells, minlength=4**p)
+    observed = np.append(observed[common], observed[~common].sum() + 1e-9)
+    expected = np.append(expected[common], expected[~common].sum() + 1e-9)
+    assert chisquare(observed, expected).pvalue > LEVEL
+    assert chisquare(observed, np.roll(expected, 1)).pvalue < LEVEL
+
+
+def test_points_are_uniform_in_their_cell():
+    walk = CubeWalk(np.zeros((2, 4)), edge=2.0)
+    points = walk.uniform_in(np.full(2000, 5), np.random.default_rng(0))
+    assert points.min(axis=1) == pytest.approx([0.0, -0.5], abs=0.01)
+    assert points.max(axis=1) == pytest.approx([1.0, 0.0], abs=0.01)
+    assert cell_centres(1, 2, 2.0).tolist() == [[-0.5, 0.5]]
+
+
+@pytest.mark.parametrize("beta", [0.5, 5.0, 50.0])
+def test_at_least_half_the_mass_lies_in_the_ball_and_follows_the_target(beta):
+    problem = small_problem(2, radius=0.7, scale=4.0)  # the minimiser is on the sphere
+    target = GibbsTarget(problem, beta, 0.01)
+    penalty = penalty_weight(beta * 0.7 * lipschitz_on_cube(problem), 2, accuracy=0.1)
+    walk = cube_walk(target, 120, penalty)
+    centres = cell_centres(2, 120, 2.0)
+    inside = np.linalg.norm(centres, axis=0) <= 1
+    assert walk.stationary[inside].sum() >= 0.5
+    law = np.exp(target.log_density(centres[:, inside] * 0.7 * (1 - 1e-12)))
+    assert walk.stationary[inside] / walk.stationary[inside].sum() == pytest.approx(law / law.sum())
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_the_weights_are_lipschitz_and_concave_on_the_whole_cube(loss):
+    problem = small_problem(2, loss, radius=2.0, ridge=0.05)
+    target = GibbsTarget(problem, 8.0, 0.05)
+    lipschitz = 8.0 * 2.0 * lipschitz_on_cube(problem)
+    penalty = penalty_weight(lipschitz, 2, 0.1)
+    values = cube_walk(target, 60, penalty).log_weight
+    step = 2.0 / 60
+    assert np.hypot(*np.gradient(values, step)).max() <= lipschitz + penalty
+    assert (values[2:] + values[:-2] <= 2 * values[1:-1] + 1e-9).all()
+    assert (values[:, 2:] + values[:, :-2] <= 2 * values[:, 1:-1] + 1e-9).all()
+    flat = cube_walk(target, 60, 0.0).log_weight
+    assert np.hypot(*np.gradient(flat, step)).max() <= lipschitz
+
+
+def test_the_slope_on_the_cube_is_met_at_the_length_of_its_diagonal():
+    problem = Problem([[0.6, 0.8]], [-1.0], loss="squared", radius=2.0, intercept=False)
+    corner = np.array([[0.6, 0.8]]).T * 2.0 * np.sqrt(2.0)
+    slope = np.linalg.norm(problem.value_and_gradient(corner)[1])
+    assert slope == pytest.approx(lipschitz_on_cube(problem))
+    assert slope > problem.L * 1.2
+
+
+def one_parameter(beta, records, psi=0.0):
+    X, y = zip(*records, strict=True)
+    problem = Problem(np.array(X)[:, None], y, radius=1.0, intercept=False)
+    return GibbsTarget(problem, beta, psi)
+
+
+def law_of_the_walk(target, accuracy):
+    mixing, tries = GridWalkSampler(accuracy=accuracy).mixing(target)
+    assert tries == 1
+    walk = cube_walk(target, mixing.cells_per_edge, 0.0)
+    return np.linalg.matrix_power(walk.transition_matrix, mixing.steps)[walk.start]
+
+
+@pytest.mark.parametrize("psi", [0.0, 0.1])
+def test_the_laws_of_neighbours_are_as_close_as_certified(psi):
+    eta, accuracy = 0.8, 0.4
+    shared = [(0.5, 1.0), (-1.0, 1.0), (0.2, -1.0)]
+    first, second = [*shared, (1.0, 1.0)], [*shared, (1.0, -1.0)]
+    beta = eta / one_parameter(1.0, first).problem.constants.priced_osc
+
+    def log_ratio(beta):
+        one, other = one_parameter(beta, first, psi), one_parameter(beta, second, psi)
+        return np.log(law_of_the_walk(one, accuracy)) - np.log(law_of_the_walk(other, accuracy))
+
+    honest = log_ratio(beta)
+    assert np.abs(honest).max() <= eta + 2 * accuracy
+    assert np.ptp(honest) <= eta + 4 * accuracy
+    if psi == 0.0:
+        assert np.ptp(honest) > 0.8 * eta
+        assert np.ptp(log_ratio(4 * beta)) > eta + 4 * accuracy
+
+
+@pytest.mark.law
+def test_draws_of_one_parameter_follow_the_walk():
+    target = one_parameter(2.0, [(0.5, 1.0), (-1.0, 1.0), (1.0, 1.0)])
+    sampler = GridWalkSampler(accuracy=2.0, n_chains=2000)
+    mixing, _ = sampler.mixing(target)
+    draws = collect(sampler, target, 2000, np.random.default_rng(0))
+    walk = cube_walk(target, mixing.cells_per_edge, 0.0)
+    cells = ((draws.coef[:, 0] + 1) / 2 * mixing.cells_per_edge).astype(int)
+    counts = np.bincount(cells, minlength=mixing.cells_per_edge)
+    assert chisquare(counts, walk.stationary * 2000).pvalue > LEVEL
+    assert draws.losses == pytest.approx(target.problem.value(draws.coef.T), abs=1e-5)
+
+
+def test_two_parameters_are_walked_without_a_claim_and_end_in_the_ball():
+    target = GibbsTarget(small_problem(2, radius=0.5, n=5), beta=0.5, psi=0.0)
+    sampler = GridWalkSampler(accuracy=2.0, n_steps=300, n_chains=50)
+    draws = collect(sampler, target, 100, np.random.default_rng(0))
+    assert np.linalg.norm(draws.coef, axis=1).max() <= 0.5
+
+
+def test_a_walk_that_never_ends_in_the_ball_gives_way_to_a_uniform_draw(monkeypatch):
+    corner = np.full((2, 1), 0.9)
+    monkeypatch.setattr(CubeWalk, "uniform_in", lambda self, cells, rng: corner + 0 * cells)
+    target = GibbsTarget(small_problem(2, radius=0.5, n=5), beta=0.5, psi=0.0)
+    sampler = GridWalkSampler(accuracy=2.0, n_steps=1, n_chains=2000)
+    draws = collect(sampler, target, 2000, np.random.default_rng(0)).coef
+    share = (np.linalg.norm(draws, axis=1) / 0.5) ** 2
+    assert share.mean() == pytest.approx(0.5, abs=0.05)
+    assert abs(draws.mean(axis=0)).max() < 0.05
+
+
+def test_the_smaller_claim_is_made():
+    bought = plan(10, 1, 0.0, radius=1.0, row_norm=1.0, epsilon=1.0, n_draws=2)
+    guarantee = GridWalkSampler(accuracy=0.25).guarantee(bought)
+    assert guarantee.epsilon(0.0) == pytest.approx(2 * (0.5 + 0.5))
+    assert guarantee.rho == pytest.approx(2 * 1.5**2 / 8)
+    assert guarantee.epsilon(0.0) > bought.guarantee.epsilon(0.0)
+    assert not GridWalkSampler(n_steps=10**6).guarantee(bought).holds
+
+
+def test_a_walk_out_of_reach_says_so():
+    target = GibbsTarget(small_problem(2), 10.0, 0.02)
+    with pytest.raises(SamplerError, match="a reference for one parameter"):
+        next(GridWalkSampler().batches(target, np.random.default_rng(0)))
+    with pytest.raises(ValueError, match=r"accuracy must be finite and > 0, got 0\.0"):
+        GridWalkSampler(accuracy=0.0)
+    with pytest.raises(ValueError, match="n_steps must be a whole number, at least 1, got 0"):
+        GridWalkSampler(n_steps=0)
+    with pytest.raises(ValueError, match="lipschitz must be finite and > 0"):
+        Mixing(lipschitz=0.0, edge=1.0, p=1, accuracy=0.1)
+    with pytest.raises(ValueError, match="error must be finite and >= 0"):
+        Mixing(lipschitz=1.0, edge=1.0, p=1, accuracy=0.1, error=-1.0)
+    target.problem.domain = "a box"
+    with pytest.raises(SamplerError, match="written for a ball"):
+        next(GridWalkSampler().batches(target, np.random.default_rng(0)))

@@ -1,0 +1,99 @@
+"""Last states of steps that expand or jump: exact laws in one dimension, and what is too little."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.papers.instances import rough_last_state_mu
+from rashomon_explorer.privacy.conversions import gdp_delta
+
+EPSILONS = (0.0, 0.5, 1.0, 2.0)
+
+
+def last_law(step: Callable[[np.ndarray], np.ndarray], n_steps: int, noise: float) -> np.ndarray:
+    """Law on a fine grid of [−½, ½], ends included, of noisy projected steps from 0."""
+    from scipy.special import ndtr
+
+    places = np.linspace(-0.5, 0.5, 401)
+    edges = np.concatenate([[-np.inf], (places[1:] + places[:-1]) / 2, [np.inf]])
+    kernel = np.diff(ndtr((edges[None, :] - step(places)[:, None]) / noise), axis=1)
+    law = (places == 0).astype(float)
+    for _ in range(n_steps):
+        law = law @ kernel
+    return law
+
+
+def delta(first: np.ndarray, second: np.ndarray, epsilon: float) -> float:
+    return float(np.maximum(first - math.exp(epsilon) * second, 0).sum())
+
+
+CASES = {
+    "expands": (lambda x: 1.05 * x, {"expansion": 1.05}),
+    "jumps": (lambda x: x + 0.02 * np.sign(x), {"expansion": 1.0, "jump": 0.04}),
+    "waves": (lambda x: x + 0.02 * np.sin(5 * x), {"expansion": 1.1}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("n_steps", [1, 10, 200])
+def test_exact_laws_of_neighbours_are_within_the_price(case: str, n_steps: int) -> None:
+    step, how = CASES[case]
+    shift, noise = 0.04, 0.2
+    first = last_law(lambda x: step(x) - shift / 2, n_steps, noise)
+    second = last_law(lambda x: step(x) + shift / 2, n_steps, noise)
+    mu = rough_last_state_mu(**how, shift=shift, noise=noise, diameter=1.0, n_steps=n_steps)
+    for epsilon in EPSILONS:
+        most = gdp_delta(mu, epsilon) if mu else 0.0
+        assert delta(second, first, epsilon) <= most + 1e-6
+        assert delta(first, second, epsilon) <= most + 1e-6
+
+
+def test_less_is_caught() -> None:
+    """Negative control: one step as if its shift were a tenth less."""
+    shift, noise = 0.04, 0.05
+    first = last_law(lambda x: x - shift / 2, 1, noise)
+    second = last_law(lambda x: x + shift / 2, 1, noise)
+    mu = rough_last_state_mu(expansion=1.0, shift=shift, noise=noise, diameter=1.0, n_steps=1)
+    assert delta(second, first, 0.5) <= gdp_delta(mu, 0.5) + 1e-4
+    assert delta(second, first, 0.5) > gdp_delta(0.9 * mu, 0.5)
+
+
+@pytest.mark.parametrize("expansion", [1.0, 1.1])
+def test_the_shifts_are_the_best_there_are(expansion: float) -> None:
+    """Of three steps from D apart: the least Σa² with z = 0 at the end, by least squares."""
+    shift, diameter, steps = 0.01, 1.0, 3
+    weights = expansion ** np.arange(steps)[::-1]
+    needed = expansion**steps * diameter + shift * weights.sum()
+    least = needed / np.linalg.norm(weights)  # Σ w_t·a_t = needed
+    spent = needed * weights / (weights**2).sum()
+    z = diameter
+    for a in spent:
+        z = expansion * z + shift - a
+    assert z == pytest.approx(0, abs=1e-12) and np.linalg.norm(spent) == pytest.approx(least)
+    found = rough_last_state_mu(
+        expansion=expansion, shift=shift, noise=1.0, diameter=diameter, n_steps=steps
+    )
+    assert found <= least and found == pytest.approx(math.sqrt(3) * shift)
+
+
+def test_it_stops_growing_and_a_network_or_a_hinge_never_gets_there() -> None:
+    """Why no method is offered by it: the path is cheaper for as many steps as one takes."""
+    slope, smooth, pace, n, diameter = 1.0, 10.0, 0.1, 1000, 10.0
+    shift = 2 * pace * slope / n
+
+    def mu(steps: int, **how: float) -> float:
+        return rough_last_state_mu(**how, shift=shift, noise=1.0, diameter=diameter, n_steps=steps)
+
+    smooth_steps = {"expansion": 1 + pace * smooth}
+    limit = mu(10**12, **smooth_steps)
+    assert limit == mu(10**14, **smooth_steps)
+    assert (limit / shift) ** 2 > 10**8  # steps after which hiding the path wins
+    hinge = {"expansion": 1.0, "jump": pace * slope}
+    assert (mu(10**14, **hinge) / shift) ** 2 > 10**5
+
+
+def test_contracting_steps_are_sent_elsewhere() -> None:
+    with pytest.raises(ValueError, match="expansion must be >= 1"):
+        rough_last_state_mu(expansion=0.9, shift=1.0, noise=1.0, diameter=1.0, n_steps=1)

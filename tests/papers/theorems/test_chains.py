@@ -1,0 +1,175 @@
+"""Certificates of last iterates against chains whose laws are known exactly."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from rashomon_explorer.papers import (
+    cyclic_convex,
+    cyclic_strongly_convex,
+    exponential_mechanism_convex,
+    gd_convex,
+    gd_strongly_convex,
+    sgd_composition,
+    sgd_convex,
+    sgd_strongly_convex,
+)
+from tests.each import each
+
+EPSILONS = (0.0, 0.1, 0.3, 1.0, 2.0)
+
+
+@given(
+    c=st.floats(0.01, 0.999),
+    steps=st.integers(1, 500),
+    ratio=st.floats(1e-3, 3.0),
+)
+def test_linear_chains_attain_theorem_4_2(c, steps, ratio):
+    """X ← cX ∓ ηL/(2n) + ησξ: both last states are normal, their means ηL/n Σcʲ apart."""
+    powers = c ** np.arange(steps)
+    exact = ratio * powers.sum() / math.sqrt((powers**2).sum())
+    claimed = gd_strongly_convex(
+        sensitivity=ratio * 10 * 0.3, n=10, sigma=0.3, n_steps=steps, contraction=c
+    )
+    assert claimed.mu == pytest.approx(exact, rel=1e-9)
+
+
+def test_linear_chains_come_within_one_step_of_theorem_4_5():
+    each(product([0.3, 0.9, 0.99, 0.9999], [1, 2, 7, 60], range(4)), _check_theorem_4_5)
+
+
+def _check_theorem_4_5(c, epochs, offset):
+    """The record's batch comes ``offset`` steps before the end of each of E epochs of 4 steps.
+
+    Means end ηL/b Σ c^(4k + offset) apart, with variance η²σ² Σ c^(2j). The theorem, which the
+    paper does not call tight, adds at most the square of one step to the worst of them.
+    """
+    batches, ratio = 4, 0.5
+    apart = ratio * (c ** (np.arange(epochs) * batches + offset)).sum()
+    exact = apart / math.sqrt((c ** (2 * np.arange(epochs * batches))).sum())
+    claimed, halved = (
+        cyclic_strongly_convex(
+            sensitivity=scale * ratio,
+            batch_size=1,
+            sigma=1.0,
+            contraction=c,
+            batches_per_epoch=batches,
+            epochs=epochs,
+        ).mu
+        for scale in (1.0, 0.5)
+    )
+    assert exact <= claimed * (1 + 1e-12)
+    if offset == 0:
+        assert claimed**2 <= exact**2 + ratio**2
+        assert epochs == 1 or exact > halved
+
+
+def laws(step, deviation, radius, steps, *, cells=401, rates=(1.0,)):
+    """Exact law of X ← clip(Σ rates_j N(step_j(X), deviation²)) from 0, with atoms at the ends."""
+    edges = np.linspace(-radius, radius, cells + 1)
+    places = np.concatenate([[-radius], (edges[1:] + edges[:-1]) / 2, [radius]])
+    cuts = np.concatenate([[-np.inf], edges, [np.inf]])
+    law = np.zeros(len(places))
+    law[len(places) // 2] = 1.0
+    moves: dict[int, np.ndarray] = {}
+    for turn in range(steps):
+        kinds = step(turn)
+        key = hash(tuple(kinds))
+        if key not in moves:
+            moves[key] = sum(
+                rate
+                * np.diff(norm.cdf((cuts[None, :] - (c * places + m)[:, None]) / deviation), axis=1)
+                for rate, (c, m) in zip(rates, kinds, strict=True)
+            )
+        law = law @ moves[key]
+    return law
+
+
+def worst(one, other, claimed):
+    """Largest excess of the exact δ over the claimed one, both ways."""
+    return max(
+        np.maximum(a - math.exp(epsilon) * b, 0).sum() - claimed.delta(epsilon)
+        for epsilon in EPSILONS
+        for a, b in ((one, other), (other, one))
+    )
+
+
+@pytest.mark.parametrize("steps", [12, 40, 300])
+def test_projected_chains_keep_theorem_4_3(steps):
+    """Linear losses of slope ±L/2 on an interval: nothing contracts but the ends."""
+    radius, eta, sensitivity, sigma = 0.5, 0.1, 1.0, 1.5
+    pair = [
+        laws(lambda _, s=s: [(1.0, s * eta * sensitivity / 2)], eta * sigma, radius, steps)
+        for s in (1, -1)
+    ]
+    settings = {"n": 1, "sigma": sigma, "n_steps": steps, "step_size": eta, "smoothness": 1.0}
+    claimed = gd_convex(**settings, sensitivity=sensitivity, diameter=2 * radius)
+    assert worst(*pair, claimed) <= 1e-9
+    half = gd_convex(**settings, sensitivity=sensitivity / 2, diameter=radius / 4)
+    assert worst(*pair, half) > 0
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_projected_chains_on_batches_in_turn_keep_theorem_4_6(place):
+    """The record is in one of three batches; the other two have slope 0."""
+    radius, eta, sensitivity, sigma, batches, epochs = 0.3, 0.1, 1.0, 0.7, 3, 30
+
+    def step(turn, sign):
+        return [(1.0, sign * eta * sensitivity / 2 if turn % batches == place else 0.0)]
+
+    pair = [
+        laws(lambda turn, s=s: step(turn, s), eta * sigma, radius, batches * epochs)
+        for s in (1, -1)
+    ]
+    settings = {"batch_size": 1, "batches_per_epoch": batches, "epochs": epochs, "sigma": sigma}
+    domain = {"step_size": eta, "smoothness": 1.0}
+    claimed = cyclic_convex(**settings, **domain, sensitivity=sensitivity, diameter=2 * radius)
+    assert worst(*pair, claimed) <= 1e-9
+    if place == 2:
+        half = cyclic_convex(**settings, **domain, sensitivity=0.5, diameter=radius / 4)
+        assert worst(*pair, half) > 0
+
+
+@pytest.mark.parametrize("steps", [2, pytest.param(8, marks=pytest.mark.law), 60])
+@pytest.mark.law
+def test_sampled_chains_keep_theorems_4_8_to_4_10(steps):
+    """Batches of one row out of four, drawn anew: the record's slope is ±L/2, the others' 0."""
+    radius, eta, sensitivity, sigma, c = 1.0, 0.2, 1.0, 0.7, 0.8
+    rates = (0.25, 0.75)
+    settings = {"n": 4, "batch_size": 1, "n_steps": steps, "sensitivity": sensitivity}
+    for factor in (c, 1.0):
+        pair = [
+            laws(
+                lambda _, s=s, f=factor: [(f, s * eta * sensitivity / 2), (f, 0.0)],
+                eta * sigma,
+                radius,
+                steps,
+                rates=rates,
+            )
+            for s in (1, -1)
+        ]
+        claims = [sgd_composition(**settings, sigma=sigma)]
+        if factor < 1:
+            claims.append(sgd_strongly_convex(**settings, sigma=sigma, contraction=c))
+        domain = {"diameter": 2 * radius, "step_size": eta, "smoothness": 1.0}
+        claims.append(sgd_convex(**settings, **domain, sigma=sigma))
+        for claimed in claims:
+            assert worst(*pair, claimed) <= 1e-9
+        if steps == 2 and factor == 1.0:
+            assert worst(*pair, sgd_composition(**settings, sigma=2 * sigma)) > 0
+
+
+@pytest.mark.parametrize("slope", [0.3, 1.0, 4.0])
+def test_exponential_mechanisms_on_an_interval_keep_corollary_5_4(slope):
+    """e^(∓Lx) on [−1, 1]: F is L-Lipschitz and convex, and D = 2."""
+    grid = np.linspace(-1, 1, 4001)
+    pair = [np.exp(s * slope * grid) for s in (1, -1)]
+    pair = [law / law.sum() for law in pair]
+    claimed = exponential_mechanism_convex(lipschitz=slope, diameter=2.0)
+    assert worst(*pair, claimed) <= 1e-9
+    assert worst(*pair, exponential_mechanism_convex(lipschitz=slope / 20, diameter=2.0)) > 0

@@ -1,0 +1,219 @@
+"""Theorems of shifted interpolation: published figures, formulas as printed, preconditions."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rashomon_explorer import papers as theory
+from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee
+from rashomon_explorer.privacy import Guarantee
+
+MNIST = {"sensitivity": 2 / 3, "batch_size": 1, "sigma": 1.0}
+STEP = {"sensitivity": 2.0, "sigma": 0.5}
+DOMAIN = {"diameter": 1.0, "step_size": 0.5, "smoothness": 4.0}
+SMOOTH = {"ridge": 0.5, "smoothness": 4.0, "step_size": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("epochs", "ours", "composed", "renyi"),
+    [(50, 4.34, 30.51, 5.82), (100, 5.60, 49.88, 7.61), (200, 7.58, 83.83, 9.88)],
+)
+def test_table_1(epochs, ours, composed, renyi):
+    last = theory.cyclic_strongly_convex(
+        **MNIST, contraction=0.9999, batches_per_epoch=40, epochs=epochs
+    )
+    assert round(last.epsilon(1e-5), 2) == ours
+    # "GDP Composition" is Theorem 4.4, μ = (L/(bσ))√E, converted exactly.
+    assert round(theory.cyclic_composition(**MNIST, epochs=epochs).epsilon(1e-5), 2) == composed
+    older = theory.cyclic_strongly_convex_renyi(
+        **MNIST, contraction=0.9999, batches_per_epoch=40, epochs=epochs
+    )
+    assert round(older.epsilon(1e-5), 2) == renyi
+
+
+def test_a_convex_body_tells_less_than_its_range_from_ld_677_on():
+    """§5: (2LD, 0)-DP is the weaker by total variation where LD > .677."""
+
+    def apart(product: float) -> float:
+        known = theory.exponential_mechanism_convex(lipschitz=product, diameter=1.0)
+        return known.delta(0.0) - math.tanh(product)
+
+    assert apart(0.676) > 0 > apart(0.677)
+
+
+@given(st.floats(0.0, 0.9999), st.integers(1, 50), st.integers(1, 300))
+def test_the_renyi_bound_is_never_below_the_sharper_one(contraction, batches, epochs):
+    settings = {"contraction": contraction, "batches_per_epoch": batches, "epochs": epochs}
+    older = theory.cyclic_strongly_convex_renyi(**MNIST, **settings)
+    sharper = theory.cyclic_strongly_convex(**MNIST, **settings)
+    assert older.rho >= sharper.rho * (1 - 1e-12)
+    assert older.mu == math.inf and older.epsilon(1e-5) >= sharper.epsilon(1e-5)
+
+
+CALLS = {
+    "gd_composition": ({**STEP, "n": 50, "n_steps": 30}, "4.1"),
+    "gd_strongly_convex": ({**STEP, "n": 50, "n_steps": 30, "contraction": 0.9}, "4.2"),
+    "gd_convex": ({**STEP, **DOMAIN, "n": 50, "n_steps": 300}, "4.3"),
+    "cyclic_composition": ({**STEP, "batch_size": 5, "epochs": 30}, "4.4"),
+    "cyclic_strongly_convex": (
+        {**STEP, "batch_size": 5, "batches_per_epoch": 10, "epochs": 30, "contraction": 0.9},
+        "4.5",
+    ),
+    "cyclic_convex": (
+        {**STEP, **DOMAIN, "batch_size": 5, "batches_per_epoch": 10, "epochs": 30},
+        "4.6",
+    ),
+    "sgd_composition": ({**STEP, "n": 200, "batch_size": 5, "n_steps": 30}, "4.8"),
+    "sgd_strongly_convex": (
+        {**STEP, "n": 200, "batch_size": 5, "n_steps": 30, "contraction": 0.5},
+        "4.9",
+    ),
+    "sgd_convex": ({**STEP, **DOMAIN, "n": 200, "batch_size": 5, "n_steps": 300}, "4.10"),
+    "lmc": ({"sensitivity": 0.5, "ridge": 1.0, "smoothness": 3.0, "step_size": 0.5}, "5.1"),
+    "exponential_mechanism_strongly_convex": ({"sensitivity": 0.5, "ridge": 4.0}, "5.2"),
+    "exponential_mechanism_convex": ({"lipschitz": 0.5, "diameter": 2.0}, "5.4"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_theorem_gives_a_whole_guarantee(name):
+    settings, number = CALLS[name]
+    paid = getattr(theory, name)(**settings)
+    assert number in paid.theorem and "Bok, Su and Altschuler" in paid.theorem
+    assert len(paid.assumptions) > 1
+    assert math.isfinite(paid.mu) and paid.holds
+    epsilon = paid.epsilon(1e-5)
+    assert paid.delta(epsilon) <= 1e-5 * (1 + 1e-9)
+    assert 0 < paid.tradeoff(0.1) <= 0.9
+    assert Guarantee.from_dict(paid.to_dict()) == paid
+    smaller = {
+        key: value / 2 if key in ("sensitivity", "lipschitz") else value
+        for key, value in settings.items()
+    }
+    if name not in ("gd_convex", "cyclic_convex"):
+        assert getattr(theory, name)(**smaller).epsilon(1e-5) < epsilon
+
+
+@given(
+    c=st.floats(0.01, 0.999),
+    epochs=st.integers(1, 300),
+    batches=st.integers(1, 50),
+    sensitivity=st.floats(0.01, 10),
+)
+def test_formulas_as_printed(c, epochs, batches, sensitivity):
+    ratio = sensitivity / (5 * 0.5)
+    strong = theory.cyclic_strongly_convex(
+        sensitivity=sensitivity,
+        batch_size=5,
+        sigma=0.5,
+        contraction=c,
+        epochs=epochs,
+        batches_per_epoch=batches,
+    )
+    power = c ** (batches * (epochs - 1))
+    weight = c ** (2 * batches - 2) * (1 - c * c) / (1 - c**batches) ** 2
+    printed = ratio * math.sqrt(1 + weight * (1 - power) / (1 + power))
+    assert strong.mu == pytest.approx(printed, rel=1e-9)
+    full = theory.gd_strongly_convex(
+        sensitivity=sensitivity, n=5, sigma=0.5, contraction=c, n_steps=epochs
+    )
+    bound = math.sqrt((1 - c**epochs) / (1 + c**epochs) * (1 + c) / (1 - c))
+    assert full.mu == pytest.approx(ratio * bound, rel=1e-9)
+
+
+@given(st.floats(0.05, 5.0), st.integers(1, 200), st.floats(0.05, 5.0))
+def test_theorem_4_3_is_what_the_path_certificate_proves_but_rounded(sensitivity, n, diameter):
+    steps = 10 * math.ceil(diameter * n / (0.5 * sensitivity)) + 10  # so that 4.1 is no match
+    domain = {"diameter": diameter, "step_size": 0.5, "smoothness": 4.0}
+    printed = theory.gd_convex(sensitivity=sensitivity, n=n, sigma=0.5, n_steps=steps, **domain)
+    shift = sensitivity / (n * 0.5)
+    sharp = last_iterate_guarantee(
+        beta=1.0,
+        sensitivity=2 * shift,
+        step_size=0.5,
+        n_steps=steps,
+        contraction=1.0,
+        diameter=diameter / (0.5 * 0.5),
+    )
+    assert sharp.mu <= printed.mu * (1 + 1e-9)
+    assert printed.mu**2 <= sharp.mu**2 + shift**2 * (1 + 1e-9) + 1e-12
+
+
+def test_langevin_is_gradient_descent_with_one_row():
+    energy = {"ridge": 1.0, "smoothness": 3.0, "step_size": 0.5}
+    limit = theory.lmc(sensitivity=0.5, **energy)
+    sigma = math.sqrt(2 / 0.5)
+    for steps in (1, 10, 10_000):
+        finite = theory.gd_strongly_convex(
+            sensitivity=0.5, n=1, sigma=sigma, n_steps=steps, **energy
+        )
+        assert finite.mu <= limit.mu * (1 + 1e-12)
+    assert finite.mu == pytest.approx(limit.mu)
+
+
+def test_small_steps_give_the_exponential_mechanism():
+    tiny = theory.lmc(sensitivity=0.5, ridge=4.0, smoothness=9.0, step_size=1e-9)
+    exact = theory.exponential_mechanism_strongly_convex(sensitivity=0.5, ridge=4.0)
+    assert tiny.mu == pytest.approx(exact.mu) == 0.25
+    convex = theory.exponential_mechanism_convex(lipschitz=0.5, diameter=2.0)
+    chain = theory.exponential_mechanism_convex(
+        lipschitz=0.5, diameter=2.0, step_size=0.5, smoothness=4.0
+    )
+    assert (convex.mu, chain.mu) == (2.0, math.sqrt(4 + 2 * 0.5 * 0.25))
+
+
+@pytest.mark.parametrize("name", ["sgd_strongly_convex", "sgd_convex"])
+@pytest.mark.law
+def test_the_searched_tau_is_about_the_best(name):
+    settings, _ = CALLS[name]
+    settings = {**settings, "n_steps": 24}
+    best = getattr(theory, name)(**settings).epsilon(1e-5)
+    others = [getattr(theory, name)(**settings, tau=t).epsilon(1e-5) for t in range(1, 24, 7)]
+    assert best <= min(others) * 1.15
+
+
+def test_a_batch_of_all_rows_is_no_sampling():
+    whole = theory.sgd_composition(**STEP, n=50, batch_size=50, n_steps=30)
+    assert whole.curve is None
+    assert whole.mu == pytest.approx(theory.gd_composition(**STEP, n=50, n_steps=30).mu)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("gd_composition", {"n": 0}, "n must be a whole number"),
+        ("gd_composition", {"sigma": 0.0}, "sigma must be finite and > 0"),
+        ("gd_composition", {"sensitivity": math.nan}, "sensitivity must be finite"),
+        ("gd_composition", {"n_steps": 1.5}, "n_steps must be a whole number"),
+        ("gd_strongly_convex", {"contraction": 1.0}, r"contraction must be in \[0, 1\)"),
+        ("gd_strongly_convex", {"contraction": None}, "give contraction, or all of"),
+        ("gd_strongly_convex", {"ridge": 1.0}, "not both"),
+        (
+            "gd_strongly_convex",
+            {**SMOOTH, "contraction": None, "step_size": 0.5},
+            r"step_size must be below 2/smoothness = 0\.5",
+        ),
+        (
+            "gd_strongly_convex",
+            {**SMOOTH, "contraction": None, "ridge": 5.0},
+            "ridge must be at most smoothness",
+        ),
+        ("gd_convex", {"step_size": 0.6}, r"step_size must be at most 2/smoothness = 0\.5"),
+        ("gd_convex", {"n_steps": 49}, r"diameter·n/\(step_size·sensitivity\) = 50, got 49"),
+        ("gd_convex", {"diameter": math.inf}, "diameter must be finite"),
+        ("cyclic_convex", {"epochs": 4}, "epochs must be at least"),
+        ("cyclic_strongly_convex", {"batches_per_epoch": 0}, "batches_per_epoch must be"),
+        ("sgd_composition", {"batch_size": 201}, "batch_size must be at most n = 200"),
+        ("sgd_strongly_convex", {"n_steps": 1}, "n_steps must be at least 2"),
+        ("sgd_strongly_convex", {"tau": 0}, "tau must be from 1 to n_steps - 1"),
+        ("sgd_convex", {"tau": 300}, "tau must be from 0 to n_steps - 1"),
+        ("lmc", {"step_size": 0.6}, r"2/\(smoothness \+ ridge\) = 0\.5"),
+        ("exponential_mechanism_convex", {"step_size": 0.1}, "smoothness must be given"),
+        ("exponential_mechanism_convex", {"lipschitz": -1.0}, "lipschitz must be finite"),
+    ],
+)
+def test_the_precondition_that_fails_is_named(name, change, message):
+    with pytest.raises(ValueError, match=message):
+        getattr(theory, name)(**{**CALLS[name][0], **change})

@@ -1,0 +1,20 @@
+"""Random rows and targets that a loss allows."""
+
+import numpy as np
+
+from rashomon_explorer.problem.losses import get_loss
+
+
+def random_rows(name, rng, n=40, p=3, row_bound=1.0):
+    """Rows (n, p) no longer than their bound, and targets (n,) of the loss of that name."""
+    rows = rng.standard_normal((n, p))
+    rows *= row_bound / np.maximum(row_bound, np.linalg.norm(rows, axis=1, keepdims=True))
+    targets = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    return rows, targets if get_loss(name).labels else rng.uniform(-1, 1, n)
+
+
+def labelled_rows(classes, rng, n=40, d=3, row_bound=1.0):
+    """Rows (n, d) no longer than their bound, and labels (n,) of several classes."""
+    rows = rng.standard_normal((n, d))
+    rows *= row_bound / np.maximum(row_bound, np.linalg.norm(rows, axis=1, keepdims=True))
+    return rows, rng.integers(0, classes, n).astype(float)

@@ -1,0 +1,154 @@
+"""Public constants against brute force over rows and models."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rashomon_explorer.problem.constants import Constants, row_bound
+from rashomon_explorer.problem.domains import Ball, Box
+from rashomon_explorer.problem.losses import get_loss
+from rashomon_explorer.problem.problem import Problem
+
+RADII = st.floats(0.1, 4)
+NORMS = st.floats(0.1, 2)
+RIDGES = st.sampled_from([0.0, 0.7])
+LOSS = st.sampled_from(["logistic", "squared", "hinge", "smoothed_hinge", "absolute"])
+SMOOTH = st.sampled_from(["logistic", "squared", "smoothed_hinge"])
+
+
+def unit_circle(points: int) -> np.ndarray:
+    angle = np.linspace(0, 2 * np.pi, points, endpoint=False)
+    return np.array([np.cos(angle), np.sin(angle)])
+
+
+def disc(radius: float) -> np.ndarray:
+    return np.hstack([radius * share * unit_circle(36) for share in (0.0, 0.3, 0.7, 1.0)])
+
+
+@given(LOSS, RADII, NORMS, RIDGES, st.integers(1, 4))
+def test_no_replacement_of_a_record_moves_the_loss_by_more(
+    loss: str, radius: float, norm: float, ridge: float, n: int
+) -> None:
+    constants = Constants.of(loss, n=n, p=2, domain=Ball(radius), row_bound=norm, ridge=ridge)
+    theta = disc(radius)
+    rows = np.hstack([norm * unit_circle(12), 0.5 * norm * unit_circle(4)]).T
+    labelled = get_loss(loss).task == "classification"
+    targets = (-1.0, 1.0) if labelled else (-1.0, 0.2, 1.0)
+    filler = [(rows[0], 1.0)] * (n - 1)
+    values = []
+    for row, target in itertools.product(rows, targets):
+        members = [*filler, (row, target)]
+        problem = Problem(
+            [r for r, _ in members],
+            [t for _, t in members],
+            loss=loss,
+            radius=radius,
+            row_norm=norm,
+            ridge=ridge,
+            intercept=False,
+        )
+        values.append(problem.value(theta))
+    spans = [float(np.ptp(a - b)) for a, b in itertools.combinations(values, 2)]
+    assert max(spans) <= constants.osc * (1 + 1e-9)
+    if labelled or radius * norm <= 1:
+        assert max(spans) >= constants.osc * (1 - 1e-9)  # opposite rows attain it
+    else:
+        assert max(spans) >= constants.osc * 0.8
+
+
+@given(SMOOTH, RADII, NORMS, RIDGES)
+def test_lipschitz_and_smooth(loss: str, radius: float, norm: float, ridge: float) -> None:
+    constants = Constants.of(loss, n=1, p=2, domain=Ball(radius), row_bound=norm, ridge=ridge)
+    theta = disc(radius)
+    steepest, most_curved, least_curved = 0.0, 0.0, np.inf
+    for row, target in itertools.product(norm * unit_circle(12).T, (-1.0, 1.0)):
+        problem = Problem(
+            [row], [target], loss=loss, radius=radius, row_norm=norm, ridge=ridge, intercept=False
+        )
+        gradient = problem.value_and_gradient(theta)[1]
+        steepest = max(steepest, float(np.linalg.norm(gradient, axis=0).max()))
+        for model in theta.T[::12]:
+            curvature = np.linalg.eigvalsh(problem.hessian(model))
+            most_curved = max(most_curved, curvature[-1])
+            least_curved = min(least_curved, curvature[0])
+    assert 0.9 * constants.L <= steepest <= constants.L * (1 + 1e-9)
+    assert 0.99 * constants.M <= most_curved <= constants.M * (1 + 1e-9)
+    assert least_curved >= constants.m - 1e-12
+
+
+@given(SMOOTH, RADII, NORMS)
+def test_the_price_exceeds_the_oscillation_by_the_gap_it_allows(
+    loss: str, radius: float, norm: float
+) -> None:
+    constants = Constants.of(loss, n=50, p=3, domain=Ball(radius), row_bound=norm)
+    assert constants.priced_osc == constants.osc + 2 * constants.gap_tolerance
+    assert 0 < constants.gap_tolerance <= 1e-5 * constants.osc
+
+
+def test_ridge_reads_no_row() -> None:
+    bare, held = (
+        Constants.of("squared", n=9, p=2, domain=Ball(2.0), row_bound=1.0, ridge=r)
+        for r in (0.0, 5.0)
+    )
+    assert bare.osc == held.osc
+    assert (bare.m, held.m) == (0.0, 5.0)
+    assert held.M == bare.M + 5.0
+    assert held.L == bare.L + 10.0
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"n": 0}, "must be a whole number, at least 1"),
+        ({"n": True}, "n must be a whole number, at least 1, got True"),
+        ({"row_bound": 1e110, "domain": Ball(1e-60)}, "could be as long as 1e.110"),
+        ({"row_bound": 1e-60, "domain": Ball(1e110)}, "could be as long as 1e.110"),
+        ({"p": 0}, "must be a whole number, at least 1"),
+        ({"row_bound": 0.0}, "row_bound must be"),
+        ({"row_bound": math.inf}, "row_bound must be"),
+        ({"row_bound": math.nan}, "row_bound must be"),
+        ({"ridge": -1.0}, "ridge must be"),
+        ({"ridge": math.nan}, "ridge must be"),
+        ({"loss": "zero_one"}, "loss must be one of"),
+    ],
+)
+def test_errors_name_the_parameter(bad: dict[str, Any], message: str) -> None:
+    good = {"loss": "logistic", "n": 10, "p": 2, "domain": Ball(1.0), "row_bound": 1.0}
+    with pytest.raises(ValueError, match=message):
+        Constants.of(**{**good, **bad})
+
+
+def test_a_loss_with_kinks_pays_for_a_coarser_minimum() -> None:
+    for loss, share in (("hinge", 1e-3), ("absolute", 1e-3), ("smoothed_hinge", 1e-6)):
+        constants = Constants.of(loss, n=50, p=3, domain=Ball(2.0), row_bound=1.0)
+        assert constants.gap_tolerance == share * constants.osc
+        assert math.isinf(constants.M) == (share == 1e-3)
+
+
+def test_parameters_are_those_of_every_score() -> None:
+    with pytest.raises(ValueError, match="multiple of the loss's 2 scores a row, got p=5"):
+        Constants.of("softmax", n=9, p=5, domain=Ball(1.0), row_bound=1.0)
+
+
+def test_another_domain_has_the_constants_of_the_ball_around_it() -> None:
+    box = Box((-3.0, 0.0), (1.0, 4.0))
+    around = Ball(box.radius_bound)
+    inside, outside = (
+        Constants.of("logistic", n=9, p=2, domain=domain, row_bound=1.0, ridge=0.2)
+        for domain in (box, around)
+    )
+    assert inside == outside
+    with pytest.raises(ValueError, match="made for 2 parameters, got p=3"):
+        Constants.of("logistic", n=9, p=3, domain=box, row_bound=1.0)
+
+
+def test_the_whole_row_has_the_intercepts_one() -> None:
+    assert row_bound(0.75, intercept=True) == 1.25
+    assert row_bound(0.75, intercept=False) == 0.75
+    with pytest.raises(ValueError, match="row_norm"):
+        row_bound(-1.0, intercept=True)

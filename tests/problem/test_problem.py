@@ -1,0 +1,217 @@
+"""The problem: certified minima, clipping, constants and bad rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from rashomon_explorer.data.clipping import clip_rows
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.problem.domains import Ball, Box, L1Ball
+from rashomon_explorer.problem.losses import SoftmaxLoss
+from rashomon_explorer.problem.problem import Problem
+
+
+def simulated(n=300, p=4, scale=2.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p)) / np.sqrt(p)
+    y = np.where(rng.random(n) < 1 / (1 + np.exp(-X @ (scale * rng.standard_normal(p)))), 1, -1)
+    return X, y
+
+
+def by_slsqp(problem):
+    """Independent minimum on the ball."""
+
+    def value(theta):
+        losses, gradients = problem.value_and_gradient(theta[:, None])
+        return losses[0], gradients[:, 0]
+
+    radius = problem.domain.radius
+    found = minimize(
+        value,
+        np.zeros(problem.p),
+        jac=True,
+        method="SLSQP",
+        constraints={"type": "ineq", "fun": lambda theta: radius**2 - theta @ theta},
+        options={"maxiter": 500, "ftol": 1e-14},
+    )
+    return found.fun
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+@pytest.mark.parametrize("radius", [0.2, 1.0, 50.0])
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+def test_the_minimum_is_the_minimum_and_its_gap_covers_its_error(loss, radius, ridge):
+    X, y = simulated()
+    problem = Problem(X, y, loss=loss, radius=radius, ridge=ridge, row_norm=10.0)
+    minimum = problem.minimum
+    assert np.linalg.norm(minimum.theta) <= radius * (1 + 1e-12)
+    assert minimum.value == pytest.approx(by_slsqp(problem), abs=1e-8)
+    assert 0 <= minimum.gap <= problem.constants.gap_tolerance
+    assert minimum.on_boundary == (np.linalg.norm(minimum.theta) > radius - 1e-6)
+    assert minimum.on_boundary or radius > 0.2
+
+
+@given(seed=st.integers(0, 2**32 - 1), radius=st.floats(0.1, 20.0), n=st.integers(2, 40))
+def test_no_model_of_the_ball_lies_below_the_minimum_by_more_than_the_gap(seed, radius, n):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3))
+    y = np.where(rng.random(n) < 0.5, 1, -1)
+    problem = Problem(X, y, radius=radius)
+    near = problem.minimum.theta[:, None] + rng.standard_normal((4, 200)) * 10.0 ** rng.uniform(
+        -6, 1, 200
+    )
+    values = problem.value(problem.domain.project(near))
+    assert values.min() >= problem.minimum.value - problem.minimum.gap - 1e-14
+
+
+def test_parity_with_scikit_learn_when_the_ball_does_not_bind():
+    X, y = simulated(n=500)
+    ridge = 0.02
+    problem = Problem(X, y, radius=100.0, ridge=ridge, row_norm=100.0, intercept=False)
+    peer = LogisticRegression(C=1 / (ridge * len(X)), fit_intercept=False, tol=1e-10)
+    np.testing.assert_allclose(problem.minimum.theta, peer.fit(X, y).coef_[0], atol=1e-5)
+    problem = Problem(
+        X, y, loss="squared", radius=100.0, ridge=ridge, row_norm=100.0, intercept=False
+    )
+    peer = Ridge(alpha=ridge * len(X), fit_intercept=False)
+    np.testing.assert_allclose(problem.minimum.theta, peer.fit(X, y).coef_, atol=1e-8)
+
+
+def test_the_intercept_is_the_last_parameter():
+    X, y = simulated()
+    with_column = Problem(np.column_stack([X, np.ones(len(X))]), y, row_norm=9.0, intercept=False)
+    with_intercept = Problem(X, y, row_norm=9.0)
+    np.testing.assert_allclose(with_column.minimum.theta, with_intercept.minimum.theta, atol=1e-8)
+
+
+def test_collinear_and_constant_columns_have_a_certified_minimum():
+    X, y = simulated()
+    X = np.column_stack([X, X[:, 0], np.zeros(len(X))])
+    problem = Problem(X, y, radius=30.0, row_norm=9.0)
+    assert problem.minimum.gap <= problem.constants.gap_tolerance
+
+
+def test_rows_are_shortened_to_the_norm_and_keep_their_direction():
+    rng = np.random.default_rng(5)
+    rows = rng.standard_normal((200, 3)) * rng.exponential(1.0, (200, 1))
+    clipped, share = clip_rows(rows, 1.0)
+    norm = np.linalg.norm(rows, axis=1)
+    np.testing.assert_allclose(np.linalg.norm(clipped, axis=1), np.minimum(norm, 1.0))
+    np.testing.assert_allclose(clipped * norm[:, None], rows * np.minimum(norm, 1.0)[:, None])
+    assert share == np.mean(norm > 1)
+    huge, _ = clip_rows(np.array([[1e300, 0.0], [1e200, 1e200]]), 1.0)
+    np.testing.assert_allclose(np.linalg.norm(huge, axis=1), 1.0)
+    # A norm beyond the doubles, and entries that are subnormal.
+    ends, share = clip_rows(np.array([[1.7e308] * 4, [5e-324] * 4, [-1e160, 1e160, 0, 0]]), 1.0)
+    half = 0.5**0.5
+    np.testing.assert_allclose(ends, [[0.5] * 4, [5e-324] * 4, [-half, half, 0, 0]])
+    assert share == 2 / 3
+
+
+@pytest.mark.parametrize("n", [4_095, 4_096, 4_097, 12_289])
+def test_no_row_is_longer_than_the_norm_however_many_there_are(n):
+    """Rows are clipped some thousand at a time; the last of them are clipped, too."""
+    rows = np.full((n, 3), 2.0)
+    clipped, share = clip_rows(rows, 1.0)
+    assert np.linalg.norm(clipped, axis=1).max() <= 1 + 4e-16
+    assert share == 1.0
+    assert (rows == 2.0).all()
+
+
+@pytest.mark.parametrize("row_norm", [1e-3, 1.0, 7.0])
+@pytest.mark.parametrize("above", [1e-3, 1e-6, 1e-8, 1e-11, 1e-14])
+def test_rows_that_are_longer_by_next_to_nothing_are_clipped(above, row_norm):
+    rows = np.array([[0.6, 0.8], [1.0, 0.0], [0.0, -1.0]]) * row_norm * (1 + above)
+    clipped, _ = clip_rows(rows, row_norm)
+    assert np.linalg.norm(clipped, axis=1).max() <= row_norm * (1 + 4e-16)
+
+
+def test_constants_are_public_functions_of_the_settings():
+    X, y = simulated(n=100)
+    other = Problem(-X, -y, radius=3.0, row_norm=0.5, ridge=0.1)
+    problem = Problem(X, y, radius=3.0, row_norm=0.5, ridge=0.1)
+    assert problem.constants == other.constants
+    bound = np.sqrt(0.5**2 + 1)
+    assert problem.osc == pytest.approx(2 * 3.0 * bound / 100)
+    assert problem.M == pytest.approx(bound**2 / 4 + 0.1)
+    assert problem.m == 0.1
+    assert problem.L == pytest.approx(bound / (1 + np.exp(-3.0 * bound)) + 0.3)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.empty((0, 2)), [], "rows and columns"),
+        (np.empty((2, 0)), [1, -1], "rows and columns"),
+        ([1.0, 2.0], [1, -1], "rows and columns"),
+        ([[1.0], [2.0]], [1], "one target a row"),
+        ([[1.0], [np.nan]], [1, -1], r"X holds NaN or infinity at \(1, 0\)"),
+        ([[1.0], [2.0]], [1, np.inf], r"y holds NaN or infinity at \(1,\)"),
+        ([[1.0], [2.0]], [0, 1], "−1 or \\+1"),
+    ],
+)
+def test_bad_rows_are_refused_by_place(X, y, message):
+    with pytest.raises(DataError, match=message):
+        Problem(X, y)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"radius": 0.0}, "radius must be finite and > 0, got 0.0"),
+        ({"row_norm": -1.0}, "row_norm must be finite and > 0"),
+        ({"ridge": -0.1}, "ridge must be finite and >= 0, got -0.1"),
+        ({"loss": "none"}, "loss must be one of"),
+    ],
+)
+def test_bad_settings_are_refused_by_name(setting, message):
+    with pytest.raises(ValueError, match=message):
+        Problem([[1.0], [2.0]], [1, -1], **setting)
+
+
+def test_a_domain_takes_the_place_of_the_ball():
+    X, y = simulated(n=50)
+    assert Problem(X, y).domain == Ball(4.0)
+    assert Problem(X, y, radius=2.0).domain == Ball(2.0)
+    problem = Problem(X, y, domain=L1Ball(2.0), ridge=0.1)
+    assert problem.domain == L1Ball(2.0)
+    assert problem.constants == Problem(X, y, radius=2.0, ridge=0.1).constants
+    with pytest.raises(ValueError, match="domain is made for 3 parameters, got p=5"):
+        Problem(X, y, domain=Box.cube(1.0, 3))
+
+
+def test_several_classes_have_parameters_each():
+    X, _ = simulated(n=60)
+    y = np.arange(60) % 4
+    problem = Problem(X, y, loss=SoftmaxLoss(4))
+    assert problem.p == 3 * 5
+    assert problem.value(np.zeros((15, 2))) == pytest.approx(np.log(4))
+    peer = LogisticRegression(C=1 / (0.05 * 60), tol=1e-10, fit_intercept=False)
+    held = Problem(X, y, loss=SoftmaxLoss(4), intercept=False, row_norm=9.0, ridge=0.05, radius=50)
+    # The reference class is not penalised, so that only the loss can be compared.
+    expected = peer.fit(X, y).coef_
+    apart = (expected - expected[0])[1:].reshape(-1, 1)
+    assert held.minimum.value <= held.value(apart)[0] + 1e-12
+
+
+@pytest.mark.parametrize("strange", [3.0, -1.0, 0.5])
+def test_a_class_that_does_not_exist_is_named(strange):
+    message = f"whole numbers from 0 to 2 for softmax loss with 3 classes, got {strange:g}"
+    with pytest.raises(DataError, match=message):
+        Problem([[1.0], [2.0]], [0, strange], loss="softmax")
+
+
+@pytest.mark.parametrize("loss", ["hinge", "smoothed_hinge"])
+def test_every_loss_of_two_classes_wants_signs(loss):
+    with pytest.raises(DataError, match="−1 or \\+1"):
+        Problem([[1.0], [2.0]], [0, 1], loss=loss)
+
+
+@pytest.mark.parametrize("shape", [(2,), (3, 1), (1, 2, 2)])
+def test_models_of_the_wrong_shape_are_refused(shape):
+    problem = Problem([[1.0], [2.0]], [1, -1])
+    with pytest.raises(ValueError, match=r"one model a column, shape \(2, K\)"):
+        problem.value(np.zeros(shape))

@@ -1,0 +1,365 @@
+"""On a real cluster of two processes: workers die, and nothing is drawn or charged twice."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Iterator
+from functools import partial
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
+from threading import Event, Thread, Timer
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rashomon_explorer import Ledger, RashomonClassifier
+from rashomon_explorer.exceptions import ClusterError, FitError
+from rashomon_explorer.measures import exact_score_ranges
+from rashomon_explorer.privacy import pure
+from rashomon_explorer.problem.chunked_problem import BlockProblem
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.rows import RowBlocks, row_blocks
+from rashomon_explorer.rows.workers import ClusterWatch, OnDask
+from tests.sums import counted, moments
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),  # of the cluster's own, when workers die
+    pytest.mark.timeout(1800),
+]
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(70_000, 2)) * 0.3
+Y = np.where(X[:, 0] > 0.1 * RNG.normal(size=len(X)), 1.0, -1.0)
+KILLS = 100
+THETA = np.array([[1.0], [-0.5], [0.2]])
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Any]:
+    asked: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
+    quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
+    # A cluster looks for a worker this long after a death of it, and gives it up if it is just then
+    # dead of a later one.
+    patient = {"distributed.deploy.lost-worker-timeout": "1 day"}
+    with (
+        dask.config.set(patient, scheduler="threads"),  # put back: a dead client does not do it
+        distributed.LocalCluster(**asked, **quiet, local_directory=str(tmp_path)) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client
+
+
+def _kill_one(client: Any, pick: int = 0) -> bool:
+    """Kill a worker that is up; whether there was one.
+
+    A process that is still starting is left alone: its nanny gives it up if it dies then.
+    """
+    local = client.cluster
+    for nanny in [*local.workers.values()][pick:] + [*local.workers.values()][:pick]:
+        process = nanny.process
+        if (
+            process is not None
+            and process.status == distributed.core.Status.running
+            and process.worker_address in local.scheduler.workers
+        ):
+            os.kill(process.pid, signal.SIGKILL)
+            return True
+    return False
+
+
+def test_three_dead_workers_change_no_digit_and_a_dead_cluster_says_so(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cluster.run(os.chdir, "/")  # workers stand elsewhere than where the folder is named
+    assert _digest(_in_files(Path("rows"), cluster)) == _digest(row_blocks(X, Y))
+    here = BlockProblem(row_blocks(X, Y)).value_and_gradient(THETA)
+    problem = BlockProblem(row_blocks(X, Y, executor=cluster))
+    late = Timer(0.02, _kill_one, (cluster, 1))
+    for kill in (
+        lambda: _kill_one(cluster),  # its part of earlier sums was made, and with it go the rows
+        late.start,  # in the middle
+        lambda: _kill_one(cluster),  # after that
+    ):
+        kill()
+        there = problem.value_and_gradient(THETA)
+        assert [part.tobytes() for part in there] == [part.tobytes() for part in here]
+    late.join()
+    held, people = Problem(X[:60], Y[:60], ridge=0.01), X[:600]
+    ranges = exact_score_ranges(held, 0.01, people, executor=cluster)
+    assert ranges.equals(exact_score_ranges(held, 0.01, people))
+    cluster.close()
+    with pytest.raises(ClusterError, match="no noise was made there"):
+        problem.value_and_gradient(THETA)
+
+
+@pytest.fixture
+def threads() -> Iterator[Any]:
+    """Two workers that are threads of this process: its scheduler can be made to fail."""
+    asked: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
+    asked["memory_limit"] = None  # nobody is paused, or set free, but by a test
+    quiet: dict[str, Any] = {"dashboard_address": None, "silence_logs": 50}
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}, scheduler="threads"),
+        distributed.LocalCluster(**asked, **quiet) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("losses", [1, 10])
+def test_a_worker_that_is_lost_while_rows_are_sent_is_no_error_of_the_rows(
+    threads: Any, losses: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scheduler answers with a bare KeyError: the worker's address."""
+    monkeypatch.setattr("rashomon_explorer.rows.workers._REST_SECONDS", 0.0)
+    send, left = distributed.scheduler.scatter_to_workers, [losses]
+
+    async def lose(*given: Any, **named: Any) -> Any:
+        if left[0]:
+            left[0] -= 1
+            raise KeyError(f"inproc://gone/{left[0]}")
+        return await send(*given, **named)
+
+    monkeypatch.setattr(distributed.scheduler, "scatter_to_workers", lose)
+    table = row_blocks(X[:20_000], Y[:20_000], executor=threads)
+    if losses == 1:
+        assert table.reduce(counted) == (20_000,)
+    else:
+        with pytest.raises(ClusterError, match=r"KeyError.*gone/0"):
+            table.reduce(counted)
+    assert left == [0]
+
+
+def test_rows_take_no_way_on_which_dask_waits_for_the_dead(threads: Any) -> None:
+    """Copies to all workers: Dask asks one that is gone again and again, and never ends."""
+
+    async def replicate(*given: Any, **named: Any) -> None:
+        await asyncio.sleep(3600)
+
+    threads.cluster.scheduler.replicate = replicate
+    assert row_blocks(X, Y, executor=threads).reduce(counted) == (len(X),)
+
+
+@pytest.mark.parametrize("sent", [True, False])
+def test_work_for_which_nobody_comes_ends_in_words(
+    sent: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dask waits for ever: for somebody to send rows to, and for somebody to work on files."""
+    monkeypatch.setattr("rashomon_explorer.rows.workers._PATIENCE_SECONDS", 0.2)
+    asked: dict[str, Any] = {"n_workers": 0, "processes": False, "dashboard_address": None}
+    with (
+        dask.config.set(scheduler="threads"),
+        distributed.LocalCluster(**asked, silence_logs=50) as local,
+        distributed.Client(local) as client,
+    ):
+        table = row_blocks(X, Y, executor=client) if sent else _in_files(tmp_path / "r", client)
+        with pytest.raises(ClusterError, match="has no worker"):
+            table.reduce(counted)
+
+
+def test_work_waits_for_paused_workers_and_not_for_ever(
+    threads: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory and disk of both are full: Dask gives them no work, and says nothing."""
+    monkeypatch.setattr("rashomon_explorer.rows.workers._LOOK_SECONDS", 0.05)
+    local = threads.cluster
+
+    def all_are(status: str) -> None:
+        async def change() -> None:
+            for worker in local.workers.values():
+                worker.status = distributed.core.Status[status]
+
+        local.sync(change)
+        while {worker.status.name for worker in local.scheduler.workers.values()} != {status}:
+            time.sleep(0.01)
+
+    table = row_blocks(X, Y, executor=threads)
+    all_are("paused")
+    Timer(0.2, all_are, ("running",)).start()
+    assert table.reduce(counted) == (len(X),)
+    all_are("paused")
+    monkeypatch.setattr("rashomon_explorer.rows.workers._PATIENCE_SECONDS", 0.2)
+    with pytest.raises(ClusterError, match=r"are paused, .* give them more"):
+        table.reduce(counted)
+
+
+@pytest.mark.parametrize("lives", [1.0, 20.0, 55.0])
+def test_workers_that_start_again_and_again_are_given_up_within_two_minutes(
+    lives: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each start has another address: that is all by which they are told from one at work."""
+    clock = [0.0]
+    monkeypatch.setattr("rashomon_explorer.rows.workers.time.monotonic", lambda: clock[0])
+    watch = ClusterWatch(180.0, proven=False)
+    while watch.left >= 0:
+        watch.look([f"tcp://{int(clock[0] // lives)}"])
+        clock[0] += 1.0
+    assert 100 <= clock[0] <= 120
+
+
+def test_workers_at_work_are_waited_for_and_nobody_for_three_minutes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("rashomon_explorer.rows.workers.time.monotonic", lambda: clock[0])
+    steady, busy, nobody, proven = (
+        ClusterWatch(180.0, proven=known) for known in (False, False, False, True)
+    )
+    for second in range(1, 1_000):
+        clock[0] = float(second)
+        steady.look(["tcp://same"])  # one task may take hours
+        busy.look([f"tcp://{second}"], finished=second // 50)
+        nobody.look([])
+        proven.look([f"tcp://{second}"])
+        assert steady.left > 0 and busy.left > 0
+        assert (nobody.left >= 0) == (proven.left >= 0) == (second <= 180)
+
+
+def test_a_pass_ends_in_words_where_workers_start_again_and_again(
+    threads: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As they do where imports take more than their memory: nobody finishes a task."""
+    monkeypatch.setattr("rashomon_explorer.rows.workers._UNPROVEN_SECONDS", 0.3)
+    monkeypatch.setattr("rashomon_explorer.rows.workers._LOOK_SECONDS", 0.05)
+    starts = count()
+    monkeypatch.setattr(OnDask, "_at_work", lambda self: {f"tcp://{next(starts)}": 1})
+
+    async def never(*given: Any, **named: Any) -> None:
+        await asyncio.sleep(3600)
+
+    monkeypatch.setattr(threads, "gather", lambda futures, **options: never())
+    with pytest.raises(ClusterError, match=r"started again before they finished .* memory_limit"):
+        row_blocks(X, Y, executor=threads).reduce(counted)
+
+
+def test_a_full_disk_on_spill_changes_no_digit_and_no_charge(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
+    asked: dict[str, Any] = {"n_workers": 2, "processes": False, "dashboard_address": None}
+    asked |= {"memory_limit": 2**34, "local_directory": str(tmp_path), "silence_logs": 50}
+    want, allowed = _digest(row_blocks(X, Y)), resource.getrlimit(resource.RLIMIT_FSIZE)
+    for full in (False, True):
+        with (
+            dask.config.set(scheduler="threads"),
+            distributed.LocalCluster(**asked) as local,
+            distributed.Client(local) as client,
+        ):
+            table = row_blocks(X, Y, executor=client)
+            table.reduce(counted)  # rows are there
+            if full:  # to a worker this is an OSError as of a disk without room
+                resource.setrlimit(resource.RLIMIT_FSIZE, (2**19, allowed[1]))
+            try:
+                held = [worker.data for worker in local.workers.values() if worker.data.fast]
+                assert held and all((data.evict() == -1) == full for data in held)
+                charge = ledger.reserve(pure(0.1), note="sums", parameters={"n": len(X)})
+                assert charge.run(partial(_digest, table)) == want
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, allowed)
+    assert [entry.state for entry in ledger.entries()] == ["committed"] * 2
+
+
+@pytest.mark.law
+def test_a_hundred_kills_at_random_instants_leave_a_charge_each_and_the_same_digest(
+    cluster: Any, tmp_path: Path
+) -> None:
+    """Before a task, in it, after its part was made, and after the commit."""
+    ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
+    rng, want, late, states = np.random.default_rng(0), _digest(row_blocks(X, Y)), 0, []
+    # Rows that are sent, and rows that workers read for themselves.
+    tables = [row_blocks(X, Y, executor=cluster), _in_files(tmp_path / "rows", cluster)]
+    for number in range(KILLS):
+        cluster.wait_for_workers(2, timeout=120)
+        charge = ledger.reserve(pure(0.01), note=f"sums {number}", parameters={"n": len(X)})
+        # From far sooner to far later than a task takes, on a quick machine and on a busy one.
+        instant, whom = 10 ** rng.uniform(-2.5, 0.3), int(rng.integers(2))
+        killer = Timer(instant, _kill_one, (cluster, whom))
+        killer.start()
+        try:
+            found = charge.run(partial(_digest, tables[number % 2]))
+        except FitError as error:  # a charge that is spent, and says why
+            assert "ClusterError: workers were lost" in error.detail
+            states.append("started")
+        else:
+            assert found == want
+            states.append("committed")
+        late += killer.is_alive()
+        killer.join()
+        assert [entry.state for entry in ledger.entries()] == states
+    print(f"{states.count('committed')} of {KILLS} committed, {late} before the kill")
+    assert states.count("committed") >= 0.9 * KILLS
+    assert 0 < late < KILLS
+
+
+def _in_files(folder: Path, client: Any) -> RowBlocks:
+    """Return the same rows, in three row groups of a Parquet file."""
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    folder.mkdir()
+    table = pa.table({"one": X[:, 0], "two": X[:, 1], "y": Y})
+    parquet.write_table(table, folder / "part.parquet", row_group_size=30_000)
+    return row_blocks(folder, target="y", executor=client)
+
+
+def _digest(table: RowBlocks) -> str:
+    return sha256(b"".join(part.tobytes() for part in table.reduce(moments))).hexdigest()
+
+
+@pytest.mark.law
+def test_kills_during_fits_leave_one_charge_each_and_the_same_draws(
+    cluster: Any, tmp_path: Path
+) -> None:
+    ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
+    asked: dict[str, Any] = {"sampler": "exact", "epsilon": 1.0, "n_draws": 2, "radius": 2.0}
+    asked |= {"classes": [-1, 1], "random_state": 0, "ledger": ledger}
+    want = RashomonClassifier(**asked).fit(row_blocks(X, Y)).rashomon_set_.coef
+    cluster.run(os.chdir, "/")  # a worker stands in another folder
+    done = Event()
+
+    def kill() -> None:
+        rng = np.random.default_rng(0)
+        while not done.wait(rng.uniform(1.0, 8.0)):
+            _kill_one(cluster)
+
+    killer = Thread(target=kill)
+    killer.start()
+    try:
+        for fits in (2, 3):
+            found = RashomonClassifier(**asked).fit(row_blocks(X, Y, executor=cluster))
+            np.testing.assert_array_equal(found.rashomon_set_.coef, want)
+            states = [entry.state for entry in ledger.entries()]
+            assert states == ["committed"] * fits
+    finally:
+        done.set()
+        killer.join()
+    assert any("scheduler" in said for said in found.guarantee_.assumptions)
+
+
+@pytest.mark.parametrize("passes", [0, 3])
+def test_a_lost_scheduler_leaves_a_charge_that_is_started_and_says_why(
+    threads: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, passes: int
+) -> None:
+    """Before the first pass over the rows, and in the midst of them."""
+    ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
+    asked: dict[str, Any] = {"sampler": "exact", "epsilon": 1.0, "n_draws": 2, "radius": 2.0}
+    gather, left = threads.gather, [passes]
+
+    def lose(*given: Any, **named: Any) -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            threads.cluster.loop.add_callback(threads.cluster.scheduler.close)
+        return gather(*given, **named)
+
+    monkeypatch.setattr(threads, "gather", lose)
+    with pytest.raises(FitError) as caught:
+        RashomonClassifier(**asked, classes=[-1, 1], ledger=ledger).fit(
+            row_blocks(X, Y, executor=threads)
+        )
+    assert "ClusterError: the connection to the Dask scheduler at inproc://" in caught.value.detail
+    assert "workers were lost" not in caught.value.detail
+    assert [entry.state for entry in ledger.entries()] == ["started"]

@@ -1,0 +1,62 @@
+"""The command names what a cluster's settings would break, and nothing where nothing would."""
+
+from pathlib import Path
+from shutil import disk_usage
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rashomon_explorer.cli import main
+from rashomon_explorer.rows import dask as doctor
+
+GOOD = {"distributed.comm.require-encryption": True, "distributed.worker.memory.spill": False}
+
+
+def test_settings_that_encrypt_and_never_spill_are_left_alone() -> None:
+    assert list(doctor._of_settings(GOOD.get)) == []
+    clear, spilled = doctor._of_settings({}.get)
+    assert "require-encryption" in clear and "encrypted folder" in spilled
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        ({"numpy": "1.0"}, "numpy differs"),
+        ({"package": "0.0"}, "package differs"),
+        ({"kernels": ["Nehalem"]}, "one kind"),
+        ({"blas": [8]}, "OMP_NUM_THREADS=1"),
+        ({"disk": "1 MiB for 9 MiB of memory"}, "leave 1 MiB for 9 MiB of memory"),
+    ],
+)
+def test_a_worker_that_adds_up_otherwise_is_named(changed: dict[str, Any], word: str) -> None:
+    same = {**doctor._told(), "blas": [1]}
+    assert list(doctor._of_cluster({"tls://one": same}, "tls://cluster")) == []
+    (said,) = doctor._of_cluster({"tls://one": {**same, **changed}}, "tls://cluster")
+    assert word in said
+
+
+def test_a_channel_in_the_clear_and_a_cluster_without_workers_are_named() -> None:
+    said = list(doctor._of_cluster({}, "tcp://cluster"))
+    assert "no worker" in said[0] and "use tls://" in said[1]
+
+
+def test_a_disk_smaller_than_a_worker_memory_is_named_where_it_spills(tmp_path: Path) -> None:
+    free = disk_usage(tmp_path).free
+
+    def worker(limit: int, **data: Any) -> Any:
+        manager = SimpleNamespace(memory_limit=limit)
+        return SimpleNamespace(
+            data=SimpleNamespace(**data), local_directory=str(tmp_path), memory_manager=manager
+        )
+
+    assert "of memory" in doctor._told(worker(100 * free, slow={}))["disk"]
+    assert not doctor._told(worker(free // 100, slow={}))["disk"]
+    assert not doctor._told(worker(100 * free))["disk"]
+    assert not doctor._told()["disk"]
+
+
+def test_the_command_lists_what_was_found(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("distributed")
+    assert main(["doctor"]) == 1
+    assert "- rows may travel in the clear" in capsys.readouterr().out

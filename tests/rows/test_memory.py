@@ -1,0 +1,269 @@
+"""Parquet files larger than what a process may take: fitted, or refused in words."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rashomon_explorer import Ledger, RashomonClassifier
+from rashomon_explorer._utils import memory_limits
+from rashomon_explorer._utils.memory_limits import MemoryLimit
+from rashomon_explorer.exceptions import MemoryLimitError
+from rashomon_explorer.rows import RowBlocks, row_blocks
+from rashomon_explorer.rows.cache import kept
+from rashomon_explorer.rows.memory_budget import check_room, ran_out, threads_within
+from rashomon_explorer.rows.workers import Threads
+
+COLUMNS = 20
+MIB = 2**20
+
+
+def test_what_others_take_in_a_container_is_no_limit_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = (str(tmp_path), "memory.max", "memory.current", ("inactive_file", "active_file"))
+    monkeypatch.setattr(memory_limits, "_GROUPS", (group,))
+    for name, said in (
+        ("memory.max", "1000"),
+        ("memory.current", "900"),
+        ("memory.stat", "anon 500\ninactive_file 300\nactive_file 50"),
+    ):
+        (tmp_path / name).write_text(said)
+    (found,) = (limit for limit in memory_limits.memory_limits() if not limit.own)
+    assert (found.most, found.left) == (1000, 450)
+    for nobody_says in ("max", str(2**63 - 4096)):
+        (tmp_path / "memory.max").write_text(nobody_says)
+        assert all(limit.own for limit in memory_limits.memory_limits())
+
+
+@pytest.mark.parametrize(
+    ("member", "most", "current", "file"),
+    [
+        ("0::/user.slice/run-7.scope\n", "memory.max", "memory.current", "inactive_file"),
+        (
+            "9:cpu:/other\n4:memory:/user.slice/run-7.scope\n",
+            "memory.limit_in_bytes",
+            "memory.usage_in_bytes",
+            "total_inactive_file",
+        ),
+    ],
+)
+def test_limits_of_a_group_and_of_the_group_around_it_hold(
+    member: str,
+    most: str,
+    current: str,
+    file: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As ``systemd-run -p MemoryMax=`` sets them: not at the root of what is seen."""
+    inner = tmp_path / "user.slice" / "run-7.scope"
+    inner.mkdir(parents=True)
+    for folder, limit, used in ((inner, 700 * MIB, 650 * MIB), (inner.parent, 800 * MIB, 100)):
+        (folder / most).write_text(f"{limit}\n")
+        (folder / current).write_text(f"{used}\n")
+        (folder / "memory.stat").write_text(f"anon 5\n{file} {50 * (folder == inner)}\n")
+    monkeypatch.setattr(memory_limits, "_GROUPS", ((str(tmp_path), most, current, (file,)),))
+    monkeypatch.setattr(memory_limits, "_MEMBER", tmp_path / "cgroup")
+    (tmp_path / "cgroup").write_text(member)
+    found = [limit for limit in memory_limits.memory_limits() if not limit.own]
+    assert [limit.most for limit in found] == [700 * MIB, 800 * MIB]
+    assert found[0].left == 50 * MIB + 50
+    assert threads_within(4, MIB) == 1  # and the same digits
+    made = [
+        RowBlocks(row_blocks(np.eye(64), np.ones(64)).source, rows=4, workers=Threads(count))
+        for count in (1, 4)
+    ]
+    np.testing.assert_array_equal(*(table.reduce(_sums)[0] for table in made))
+
+
+def _only(monkeypatch: pytest.MonkeyPatch, *limits: MemoryLimit) -> None:
+    monkeypatch.setattr("rashomon_explorer.rows.memory_budget.memory_limits", lambda: [*limits])
+
+
+def test_threads_are_begun_only_where_each_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    for left, most in ((0, 1), (200 * MIB, 1), (400 * MIB, 2), (900 * MIB, 4), (2**40, 4)):
+        _only(monkeypatch, MemoryLimit("ulimit -v", left + 5, 5, own=True))
+        assert threads_within(4, MIB) == most
+    _only(monkeypatch)
+    assert threads_within(4, MIB) == 4
+
+
+def test_words_name_the_limit_and_what_suffices(monkeypatch: pytest.MonkeyPatch) -> None:
+    _only(monkeypatch, MemoryLimit("ulimit -v", 700 * MIB, 690 * MIB, own=True))
+    with pytest.raises(MemoryLimitError, match=r"ulimit -v leaves .* 700 MiB .*: allow \d{3} MiB"):
+        check_room(20 * MIB, "work")
+    _only(monkeypatch, MemoryLimit("the container", 700 * MIB, 690 * MIB, own=False))
+    check_room(20 * MIB, "work")  # which others may give back
+    assert "the container leaves less" in str(ran_out(20 * MIB, "work"))
+    _only(monkeypatch)
+    assert "this machine" in str(ran_out(20 * MIB, "work"))
+
+
+def _table() -> RowBlocks:
+    rows = np.random.default_rng(0).normal(size=(64, 3))
+    return RowBlocks(row_blocks(rows, rows[:, 0]).source, rows=8, workers=Threads(2))
+
+
+def test_what_is_kept_gives_way_before_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = kept(_table())
+    short = {"left": 1}
+
+    def hungry(rows: Any, targets: Any) -> Any:
+        if table.source.first or short["left"]:  # type: ignore[attr-defined]
+            short["left"] = 0
+            raise MemoryError("Unable to allocate what a row says")
+        return (rows.sum(axis=0),)
+
+    np.testing.assert_array_equal(table.reduce(hungry)[0], _table().reduce(_sums)[0])
+    assert not table.source.first  # type: ignore[attr-defined]
+    short["left"] = 2
+
+    def starved(rows: Any, targets: Any) -> Any:
+        raise MemoryError("Unable to allocate what a row says")
+
+    with pytest.raises(MemoryLimitError) as caught:
+        table.reduce(starved)
+    assert "what a row says" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+def _sums(rows: Any, targets: Any) -> Any:
+    return (rows.sum(axis=0),)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_nothing_is_charged_for_rows_that_have_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=9.0, delta=1e-6)
+    rows = np.random.default_rng(0).normal(size=(500, 2)) * 0.2
+    table = row_blocks(rows, np.sign(rows[:, 0]))
+    model = RashomonClassifier(sampler="objective_perturbation", classes=[-1, 1], ledger=ledger)
+    with monkeypatch.context() as patched:
+        _only(patched, MemoryLimit("ulimit -v", 700 * MIB, 699 * MIB, own=True))
+        with pytest.raises(MemoryLimitError, match="blocks of 500 rows"):
+            model.fit(table)
+    assert not ledger.entries()
+
+    def starved(*given: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(sys.modules[RowBlocks.__module__], "branch_sum", starved)
+    with pytest.raises(MemoryLimitError):  # and not FitError: it is no word about the rows
+        model.fit(table)
+    assert [entry.state for entry in ledger.entries()] == ["started"]
+
+
+_PROCESS = """
+import json, resource, sys, warnings
+from functools import partial
+
+KIND = getattr(resource, sys.argv[1])
+allowed = resource.getrlimit(KIND)[1]
+resource.setrlimit(KIND, (2**33, allowed))  # before Arrow is imported
+warnings.simplefilter("ignore")
+import numpy as np
+from rashomon_explorer import Ledger, RashomonClassifier
+from rashomon_explorer.problem.chunked_problem import BlockProblem
+from rashomon_explorer.rows import parquet, row_blocks
+from rashomon_explorer.exceptions import MemoryLimitError
+from rashomon_explorer._utils.memory_limits import memory_limits
+
+folder, ledger, more = sys.argv[2], sys.argv[3], int(sys.argv[4])
+rows = row_blocks(folder, target="label")
+taken = next(limit for limit in memory_limits() if limit.own).taken
+allow = lambda more: resource.setrlimit(KIND, (taken + more * 2**20, allowed))
+asked = {"sampler": "objective_perturbation", "n_draws": 1, "radius": 2.0, "random_state": 0}
+asked |= {"classes": [-1, 1], "ledger": ledger}
+told = {}
+allow(60)
+try:
+    RashomonClassifier(**asked).fit(rows)
+except MemoryLimitError as error:
+    told["refused"] = str(error), len(Ledger(ledger).entries())
+allow(more)
+told["coef"] = RashomonClassifier(**asked).fit(rows).rashomon_set_.coef.tolist()
+told["states"] = [entry.state for entry in Ledger(ledger).entries()]
+if len(sys.argv) > 5:
+    from pyarrow.parquet import ParquetFile
+
+    parquet._opened = partial(ParquetFile, pre_buffer=True)
+    try:
+        told["control"] = float(BlockProblem(rows).value(np.zeros((21, 1)))[0])
+    except MemoryLimitError as error:
+        told["control"] = str(error)
+print(json.dumps(told))
+"""
+
+
+def _simulated(file: Path, n: int, seed: int) -> None:
+    import pyarrow as pa
+    from pyarrow.parquet import write_table
+
+    rows = np.random.default_rng(seed).normal(size=(n, COLUMNS)) * 0.15
+    columns = {f"x{j}": rows[:, j] for j in range(COLUMNS)}
+    table = pa.table({**columns, "label": np.where(rows[:, 0] > rows[:, 1], 1, -1)})
+    write_table(table, file, row_group_size=n, compression="none", use_dictionary=False)
+
+
+def _in_a_process(kind: str, folder: Path, more: int, *control: str) -> dict[str, Any]:
+    ledger = Ledger.create(folder.parent / "clinic.ledger", epsilon=99.0, delta=1e-6)
+    asked = [
+        sys.executable,
+        "-c",
+        _PROCESS,
+        kind,
+        str(folder),
+        str(ledger.path),
+        str(more),
+        *control,
+    ]
+    alone = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(asked, capture_output=True, text=True, check=False, env=alone)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+_needs_limits = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="no other system tells how much was taken"
+)
+
+
+@_needs_limits
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["RLIMIT_AS", "RLIMIT_DATA"])
+def test_a_row_group_larger_than_what_is_left_is_fitted(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    _simulated(folder / "part.parquet", 200_000, 0)  # 34 MB, in one row group
+    own = kind == "RLIMIT_AS"
+    told = _in_a_process(kind, folder, 130, *["control"] * own)  # 72 of it for two BLAS
+    words, entries = told["refused"]
+    assert f"ulimit -{'v' if own else 'd'} leaves less" in words and entries == 0
+    assert told["states"] == ["committed"]
+    whole = row_blocks(folder, target="label")
+    asked: dict[str, Any] = {"sampler": "objective_perturbation", "n_draws": 1, "radius": 2.0}
+    asked |= {"classes": [-1, 1], "ledger": tmp_path / "clinic.ledger", "random_state": 0}
+    here = RashomonClassifier(**asked).fit(whole)
+    np.testing.assert_array_equal(here.rashomon_set_.coef, told["coef"])
+    if own:  # a row group read ahead, whole
+        assert "or more, or take fewer columns" in told["control"]
+
+
+@_needs_limits
+@pytest.mark.law
+def test_a_folder_larger_than_the_limit_of_a_process_is_fitted(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for part in range(5):
+        _simulated(folder / f"part-{part}.parquet", 1_000_000, part)  # 840 MB
+    assert _in_a_process("RLIMIT_AS", folder, 250)["states"] == ["committed"]

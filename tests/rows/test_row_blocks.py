@@ -1,0 +1,495 @@
+"""Sums over blocks have the same digits whatever the rows are in and whoever adds them."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from threading import Barrier, Lock
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rashomon_explorer import DPClassifier
+from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
+from rashomon_explorer.rows import RowBlocks, row_blocks
+from rashomon_explorer.rows import dask as dask_rows
+from rashomon_explorer.rows.cache import kept
+from rashomon_explorer.rows.columns import column_of
+from rashomon_explorer.rows.dask import DaskRows, known_lengths
+from rashomon_explorer.rows.reduction import Seen, Tree, branches
+from rashomon_explorer.rows.source import read_mapped
+from rashomon_explorer.rows.steps import AsNumbers
+from rashomon_explorer.rows.workers import Jobs, Threads
+
+N, D, BLOCK = 1_037, 3, 64
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=(N, D)) * 10.0 ** RNG.integers(-6, 7, size=(N, 1))
+Y = RNG.normal(size=N)
+
+
+def _sums(rows: Any, targets: Any) -> tuple[Any, ...]:
+    return rows.T @ rows, rows.T @ targets
+
+
+def small(table: RowBlocks, **changes: Any) -> RowBlocks:
+    return replace(table, rows=BLOCK, **changes)
+
+
+def _bits(table: RowBlocks) -> list[bytes]:
+    return [total.tobytes() for total in table.reduce(_sums)]
+
+
+def in_parquet(folder: Path, group: int = 100) -> Path:
+    pq = pytest.importorskip("pyarrow.parquet")
+    pa = pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(X, columns=list("abc")).assign(label=Y)
+    for number, low in enumerate(range(0, N, 400)):
+        part = pa.Table.from_pandas(frame.iloc[low : low + 400], preserve_index=False)
+        pq.write_table(part, folder / f"part-{number}.parquet", row_group_size=group)
+    return folder
+
+
+def mapped(folder: Path) -> RowBlocks:
+    held = np.lib.format.open_memmap(folder / "x.npy", mode="w+", dtype=float, shape=X.shape)
+    held[:] = X
+    held.flush()
+    return row_blocks(np.load(folder / "x.npy", mmap_mode="r"), Y)
+
+
+def of_dask_array(folder: Path) -> RowBlocks:
+    da = pytest.importorskip("dask.array")
+    return row_blocks(da.from_array(X, chunks=(101, 2)), da.from_array(Y, chunks=101))
+
+
+def of_dask_frame(folder: Path) -> RowBlocks:
+    dd = pytest.importorskip("dask.dataframe")
+    frame = dd.from_pandas(pd.DataFrame(X, columns=list("abc")).assign(label=Y), npartitions=7)
+    return row_blocks(frame, target="label")
+
+
+SOURCES: dict[str, Callable[[Path], RowBlocks]] = {
+    "a column-major array": lambda folder: row_blocks(np.asfortranarray(X), Y),
+    "a DataFrame": lambda folder: row_blocks(pd.DataFrame(X), pd.Series(Y)),
+    "a mapped file": mapped,
+    "Parquet": lambda folder: row_blocks(in_parquet(folder), target="label"),
+    "a Dask array": of_dask_array,
+    "a Dask DataFrame": of_dask_frame,
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_source_gives_the_digits_of_an_array(name: str, tmp_path: Path) -> None:
+    table = small(SOURCES[name](tmp_path))
+    assert table.source.shape == (N, D)
+    assert _bits(table) == _bits(small(row_blocks(X, Y)))
+
+
+@pytest.mark.parametrize("workers", [Threads(1), Threads(2), Threads(8)])
+def test_one_worker_and_eight_give_the_same_digits(workers: Any) -> None:
+    assert _bits(small(row_blocks(X, Y), workers=workers)) == _bits(small(row_blocks(X, Y)))
+
+
+@pytest.mark.law
+def test_other_processes_give_the_same_digits(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(2) as pool:
+        table = row_blocks(in_parquet(tmp_path), target="label", executor=pool)
+        assert _bits(small(table)) == _bits(small(row_blocks(X, Y)))
+    assert _bits(small(row_blocks(X, Y, n_jobs=2))) == _bits(small(row_blocks(X, Y)))
+
+
+def test_adding_blocks_up_by_worker_gives_other_digits() -> None:
+    """Negative control: without the fixed tree the number of workers shows."""
+    blocks = [_sums(rows, targets)[0] for rows, targets in small(row_blocks(X, Y)).blocks()]
+    sums = {
+        np.sum([np.sum(blocks[low::count], axis=0) for low in range(count)], axis=0).tobytes()
+        for count in (1, 2, 8)
+    }
+    assert len(sums) > 1
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_branches_make_the_tree_that_parts_make(workers: int) -> None:
+    join = partial("({}{})".format)
+    for count in range(1, 70):
+        plain, cut = Tree(join), Tree(join)
+        for part in range(count):
+            plain.push(0, f"{part} ")
+        for low, high in branches(count, workers):
+            branch = Tree(join)
+            for part in range(low, high):
+                branch.push(0, f"{part} ")
+            for level, value in branch.nodes():
+                cut.push(level, value)
+        assert cut.total() == plain.total()
+    with pytest.raises(ValueError, match="no part"):
+        Tree(join).total()
+
+
+def test_kept_blocks_are_those_that_were_made() -> None:
+    table = small(row_blocks(X, Y)).then(AsNumbers())
+    for room in (0, 5_000, 10**9):
+        held = kept(table, room)
+        assert _bits(held) == _bits(table)
+    assert len(kept(table, 5_000).source.first) == 2  # type: ignore[attr-defined]
+    assert kept(replace(table, workers=Jobs(2))).source is table.source
+
+
+def test_a_bad_row_of_a_late_block_is_named_by_file_row_group_and_row(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    folder = in_parquet(tmp_path)
+    frame = pd.DataFrame(X[800:], columns=list("abc")).assign(label=Y[800:])
+    frame.loc[150, "b"] = np.nan
+    whole = pa.Table.from_pandas(frame, preserve_index=False)
+    pq.write_table(whole, folder / "part-2.parquet", row_group_size=100)
+    table = small(row_blocks(folder, target="label")).then(AsNumbers())
+    with pytest.raises(DataError, match=r"part-2.parquet, row group 1, row 50 of it \(row 950"):
+        table.reduce(_sums)
+
+
+def test_a_source_that_changes_between_passes_is_noticed(tmp_path: Path) -> None:
+    table = small(mapped(tmp_path)).looked_at()
+    before = _bits(table)
+    held = np.load(tmp_path / "x.npy", mmap_mode="r+")
+    was = held[700, 1]
+    held[700, 1] = np.nextafter(was, 0)  # the last digit of one cell
+    held.flush()
+    with pytest.raises(RowsChangedError, match="row 640 on"):
+        _bits(table)
+    held[700, 1] = was
+    held.flush()
+    assert _bits(table) == before
+
+
+def test_a_version_tells_tables_and_orders_apart() -> None:
+    def version(table: RowBlocks) -> bytes:
+        seen = small(table).looked_at().seen
+        assert isinstance(seen, Seen)
+        return seen.version
+
+    swapped = X.copy()
+    swapped[[3, 4]] = X[[4, 3]]
+    found = {
+        version(row_blocks(rows, Y)) for rows in (X, swapped, X[:-1].repeat(1, axis=0)[:N])[:2]
+    }
+    assert len(found) == 2
+    assert version(row_blocks(X, Y)) == version(row_blocks(np.asfortranarray(X), Y)) in found
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"X": X}, "targets must be given once"),
+        ({"X": X, "y": Y, "target": "label"}, "targets must be given once"),
+        ({"X": X, "y": Y[:-1]}, "one target a row"),
+        ({"X": X[0], "y": Y}, "a table with rows and columns"),
+        ({"X": "nowhere.parquet", "target": "label"}, "no Parquet file and no folder"),
+        ({"X": X, "y": Y, "n_jobs": 2, "executor": object()}, "not both"),
+        ({"X": X, "y": Y, "executor": object()}, "got object"),
+    ],
+)
+def test_what_is_no_table_is_refused_in_words(asked: dict[str, Any], message: str) -> None:
+    with pytest.raises((DataError, TypeError), match=message):
+        row_blocks(**asked)
+
+
+def test_parquet_files_must_agree_and_have_the_columns(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    folder = in_parquet(tmp_path)
+    with pytest.raises(DataError, match="no column 'income'"):
+        row_blocks(folder, target="label", columns=["income"])
+    pd.DataFrame({"a": ["text"], "label": [1.0]}).to_parquet(folder / "part-9.parquet")
+    with pytest.raises(DataError, match=r"part-9\.parquet has other columns"):
+        row_blocks(folder, target="label")
+
+
+def test_pages_of_a_mapped_file_are_let_go_and_nothing_is_lost(tmp_path: Path) -> None:
+    rows = 400_000
+    held = np.lib.format.open_memmap(tmp_path / "x.npy", mode="w+", dtype=float, shape=(rows, 4))
+    held[:] = np.arange(rows)[:, None]
+    shifted = np.load(tmp_path / "x.npy", mmap_mode="r")[1:]
+    for array in (held, shifted, np.load(tmp_path / "x.npy", mmap_mode="c")):
+        table = row_blocks(array, labelled=False)
+        sums = [table.reduce(_column_sums)[0].tolist() for _ in range(2)]
+        assert sums[0] == sums[1] == [rows * (rows - 1) / 2] * 4
+    private = np.load(tmp_path / "x.npy", mmap_mode="c")
+    private[0] = 7.0  # a copy on write is nobody's to let go
+    row_blocks(private, labelled=False).reduce(_column_sums)
+    assert private[0].tolist() == [7.0] * 4
+
+
+def _column_sums(rows: Any, targets: Any) -> tuple[Any, ...]:
+    return (rows.sum(axis=0),)
+
+
+def test_no_more_is_kept_ready_than_a_quarter_of_what_is_left(monkeypatch: Any) -> None:
+    monkeypatch.setattr("rashomon_explorer.rows.cache.room", lambda: 4.0 * 4_000)
+    ready = kept(small(row_blocks(X, Y)))
+    held = sum(rows.nbytes + targets.nbytes for rows, targets in ready.source.first)
+    assert 2_000 < held <= 4_000
+    assert _bits(ready) == _bits(small(row_blocks(X, Y)))
+
+
+@pytest.mark.law
+def test_a_bad_cell_in_the_nine_thousandth_block_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"a": np.ones(160_000), "label": 1.0})
+    frame.loc[9_000 * 16 + 5, "a"] = np.nan
+    for number, low in enumerate(range(0, len(frame), 50_000)):
+        part = frame.iloc[low : low + 50_000]
+        part.to_parquet(tmp_path / f"part-{number}.parquet", row_group_size=10_000)
+    table = replace(row_blocks(tmp_path, target="label").then(AsNumbers()), rows=16)
+    with pytest.raises(DataError, match=r"part-2.parquet, row group 4, row 4005 of it"):
+        table.reduce(_sums)
+
+
+def _write(folder: Path, *names: str) -> None:
+    """Files of one row each, whose only value is their number."""
+    for number, name in enumerate(names):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        frame = pd.DataFrame({"a": [float(number)], "label": [1.0]})
+        frame.to_parquet(folder / name, index=False)
+
+
+def test_files_that_a_failed_job_has_left_are_no_rows(tmp_path: Path) -> None:
+    dataset = pytest.importorskip("pyarrow.dataset")
+    _write(
+        tmp_path,
+        "part-0.parquet",
+        "_temporary/0/part-1.parquet",
+        ".staging/part-2.parquet",
+        "_part-3.parquet",
+        ".part-4.parquet",
+        "more/part-5.parquet",
+        "more/_temporary/part-6.parquet",
+    )
+    found = row_blocks(tmp_path, target="label").held()[0]["a"].tolist()
+    read = dataset.dataset(tmp_path, format="parquet").to_table()["a"].to_pylist()
+    assert sorted(found) == sorted(read) == [0.0, 5.0]
+    _write(tmp_path / "failed", "_part-0.parquet")
+    with pytest.raises(DataError, match=r"1 begin with _ or . and are skipped"):
+        row_blocks(tmp_path / "failed", target="label")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("r=EU/p.parquet", "r=US/p.parquet"),
+        ("m=01/p.parquet", "m=12/p.parquet", "m=-3/p.parquet"),
+        ("m=+1/p.parquet", "m=3000000000/p.parquet"),
+        ("m=1/p.parquet", "m=-3000000000/p.parquet"),
+        ("m=1/r=a%20b/p.parquet", "m=2/r=__HIVE_DEFAULT_PARTITION__/p.parquet"),
+        ("m=__HIVE_DEFAULT_PARTITION__/p.parquet", "m=2/p.parquet", "m=2/_old/p.parquet"),
+    ],
+)
+def test_folders_give_the_columns_that_pyarrow_gives(
+    names: tuple[str, ...], tmp_path: Path
+) -> None:
+    dataset = pytest.importorskip("pyarrow.dataset")
+    _write(tmp_path, *names)
+    read = dataset.dataset(tmp_path, format="parquet", partitioning="hive").to_table().to_pandas()
+    want = read.drop(columns="label").sort_values("a", ignore_index=True)
+    table = row_blocks(tmp_path, target="label")
+    assert list(table.source.names or ()) == list(want)
+    rows = table.held()[0].sort_values("a", ignore_index=True)
+    pd.testing.assert_frame_equal(rows, want, check_dtype=False)
+    for name in want:
+        assert set(column_of(table, name).dropna()) == set(want[name].dropna())
+
+
+def test_folders_that_say_two_things_are_refused_in_words(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    for number, (names, message) in enumerate(
+        (
+            (("m=1/p.parquet", "q=1/p.parquet"), "the same key=value folders"),
+            (("m=1/p.parquet", "p.parquet"), "the same key=value folders"),
+            (("m=1/m=2/p.parquet",), "two folders of column 'm'"),
+            (("a=5/p.parquet",), "has a column 'a', which its folder names too"),
+        )
+    ):
+        _write(tmp_path / str(number), *names)
+        with pytest.raises(DataError, match=message):
+            row_blocks(tmp_path / str(number), target="label")
+    _write(tmp_path / "text", "r=EU/p.parquet", "r=US/p.parquet")
+    rows = row_blocks(tmp_path / "text", target="label")
+    with pytest.raises(DataError, match="r holds text, from the names of folders: declare it"):
+        DPClassifier(classes=[0, 1]).fit(rows)
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # in Dask's own calls of pandas
+def test_a_dask_frame_of_parquet_gives_x_and_y_in_the_same_partitions(tmp_path: Path) -> None:
+    """Dask's optimiser joins other files for one column than for many."""
+    dd = pytest.importorskip("dask.dataframe")
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(X, columns=list("abc")).assign(label=Y)
+    for number, low in enumerate(range(0, N, 130)):
+        frame.iloc[low : low + 130].to_parquet(tmp_path / f"part-{number}.parquet", index=False)
+    lazy = dd.read_parquet(tmp_path)
+    want = _bits(small(row_blocks(X, Y)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "rashomon_explorer.rows.dask.count_partitions",
+            lambda data: pytest.fail("counted"),
+        )
+        for table in (
+            row_blocks(lazy, target="label"),
+            row_blocks(lazy[["a", "b", "c"]], lazy["label"]),
+        ):
+            assert table.is_counted and _bits(small(table)) == want
+    filtered = lazy[lazy.a < np.inf]
+    for table in (
+        row_blocks(filtered, target="label"),
+        row_blocks(filtered[["a", "b", "c"]], filtered["label"]),
+        row_blocks(filtered, target="label", lengths=True),
+    ):
+        assert _bits(small(table)) == want
+
+
+def test_lengths_that_work_on_partitions_can_change_are_not_known() -> None:
+    """Dask states lengths of a choice of partitions in its own order, and of the first of a sum."""
+    dd = pytest.importorskip("dask.dataframe")
+    frame = dd.from_pandas(pd.DataFrame({"a": np.arange(10.0)}), npartitions=3)
+    # First, for Dask remembers the lengths of all partitions.
+    assert known_lengths(frame.partitions[[2, 0]].optimize(fuse=False)) is None
+    assert known_lengths(frame) == known_lengths(frame + 1) == (4, 3, 3)
+    longer = frame.a + frame.a.map_partitions(lambda part: pd.concat([part, part + 100]))
+    assert len(longer.partitions[0].compute()) == 8 and known_lengths(longer) is None
+
+
+def _of_length(number: int, lengths: list[int]) -> pd.DataFrame:
+    return pd.DataFrame({"a": np.ones(lengths[number]), "label": np.ones(lengths[number])})
+
+
+def test_a_dask_partition_that_changes_its_length_between_passes_is_noticed() -> None:
+    """Also where another partition makes up for it, and no checksum was taken."""
+    dd = pytest.importorskip("dask.dataframe")
+    made = partial(_of_length, lengths=[5, 5])
+    frame = dd.from_map(made, [0, 1], meta=pd.DataFrame({"a": [0.0], "label": [0.0]})[:0])
+    table = row_blocks(frame, target="label", lengths=[5, 5])
+    assert isinstance(table.source, DaskRows)
+    assert [len(rows) for rows, _ in table.source.pieces(0, 10)] == [5, 5]
+    changed = row_blocks(
+        dd.from_map(partial(_of_length, lengths=[6, 4]), [0, 1], meta=frame._meta),
+        target="label",
+        lengths=[5, 5],
+    )
+    for low, high, number in ((0, 10, 0), (0, 5, 0), (5, 10, 1)):
+        with pytest.raises(RowsChangedError, match=f"partition {number} has"):
+            list(changed.source.pieces(low, high))
+    more = DaskRows(frame[["a"]], frame["label"], (5,))
+    with pytest.raises(DataError, match="there are 2 partitions, expected 1"):
+        list(more.pieces(0, 5))
+    with pytest.raises(DataError, match="same number of partitions"):
+        row_blocks(frame, target="label", lengths=[10])
+
+
+_TRUNCATED = """
+import os, sys
+import numpy as np
+from rashomon_explorer import DPClassifier
+from rashomon_explorer.rows import row_blocks
+from rashomon_explorer.exceptions import RowsGoneError
+path, kind, n = sys.argv[1], sys.argv[2], 100_000
+held = np.lib.format.open_memmap(
+    path, mode="w+", dtype=float, shape=(n, 4), fortran_order=kind == "columns")
+held[:] = np.arange(4 * n).reshape(n, 4)
+held.flush()
+want = np.array(held)
+del held
+X = np.load(path, mmap_mode="c" if kind == "copy" else "r")
+if kind == "view":
+    X, want = np.asarray(X)[::-1, 1:3], want[::-1, 1:3]
+def total(rows, targets):
+    return (rows.sum(axis=0),)
+def truncating(rows, targets):
+    os.truncate(path, 5_000)
+    return total(rows, targets)
+if kind == "unlinked":
+    os.unlink(path)
+table = row_blocks(X, labelled=False)
+assert np.array_equal(table.reduce(total)[0], want.sum(axis=0))
+try:
+    if kind == "whole":
+        os.truncate(path, 5_000)
+        DPClassifier(classes=[0, 1]).fit(X, np.zeros(n))
+    elif kind == "touched":
+        os.truncate(path, 5_000)
+        X.sum()
+    elif kind != "unlinked":
+        table.reduce(truncating)
+except RowsGoneError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "pread"), reason="nobody can truncate a mapped file there")
+@pytest.mark.parametrize(
+    "kind", ["rows", "columns", "view", "copy", "whole", "unlinked", "touched"]
+)
+def test_a_mapped_file_that_is_truncated_is_an_error_and_not_the_end_of_the_process(
+    kind: str, tmp_path: Path
+) -> None:
+    program = [sys.executable, "-c", _TRUNCATED, str(tmp_path / "x.npy"), kind]
+    done = subprocess.run(program, capture_output=True, text=True)
+    if kind == "touched":  # negative control: who touches the pages is ended by the system
+        assert done.returncode < 0
+        return
+    assert done.returncode == 0, done.stderr
+    assert ("is shorter than when it was mapped" in done.stdout) == (kind != "unlinked")
+
+
+def test_a_short_mapped_file_is_named(tmp_path: Path) -> None:
+    table = mapped(tmp_path)
+    before = _bits(table)
+    assert before == _bits(row_blocks(X, Y))
+    os.truncate(tmp_path / "x.npy", 300)
+    with pytest.raises(RowsGoneError, match=r"x\.npy is shorter"):
+        _bits(table)
+
+
+def test_a_mapped_array_is_what_was_mapped(tmp_path: Path) -> None:
+    """Cells of its own are read, and no other file that took the name of the mapped one."""
+    path, X = tmp_path / "x.npy", np.arange(4_000.0).reshape(1_000, 4)
+    np.save(path, X)
+    own = np.load(path, mmap_mode="c")
+    own[0] = -1.0
+    assert np.array_equal(read_mapped(own), own) and read_mapped(own)[0, 0] == -1.0
+    held = np.load(path, mmap_mode="r")
+    np.save(tmp_path / "other.npy", np.zeros((10, 4)))
+    os.replace(tmp_path / "other.npy", path)
+    assert np.array_equal(read_mapped(held), X)
+
+
+_BOTH = Barrier(2)
+
+
+def _meeting(part: Any) -> Any:
+    if len(part):
+        _BOTH.wait(timeout=60)
+    return part
+
+
+def test_dask_plans_in_one_thread_at_a_time_and_computes_in_several(monkeypatch: Any) -> None:
+    """With Python 3.11 two threads that optimise DataFrames may wait for each other for ever."""
+    dd = pytest.importorskip("dask.dataframe")
+    frame = dd.from_pandas(pd.DataFrame({"a": np.ones(8), "label": np.ones(8)}), npartitions=2)
+    frame = frame.map_partitions(_meeting, meta=frame._meta)
+    table = replace(row_blocks(frame, target="label", lengths=[4, 4]), rows=2, workers=Threads(2))
+    partition, planning = dask_rows._partition, Lock()
+
+    def alone(data: Any, place: int) -> Any:
+        assert planning.acquire(blocking=False)
+        try:
+            time.sleep(0.01)
+            return partition(data, place)
+        finally:
+            planning.release()
+
+    monkeypatch.setattr(dask_rows, "_partition", alone)
+    assert table.reduce(_column_sums)[0].tolist() == [8.0]

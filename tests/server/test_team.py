@@ -1,0 +1,145 @@
+"""The container and the proxies of docs/team.md, as far as they can be tried without either."""
+
+import json
+import shlex
+import signal
+import sys
+import time
+import tomllib
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rashomon_explorer.cli import _parser, main
+from rashomon_explorer.server.pages import packed_files, packed_plotly
+from rashomon_explorer.server.proxied import proxied_dashboard
+from rashomon_explorer.server.serving import TOKEN_VARIABLE, take_token
+from tests.patience import until
+
+ROOT = Path(__file__).resolve().parents[2]
+LINES = [
+    line.split(maxsplit=1)
+    for line in (ROOT / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+]
+
+
+def _said(word: str) -> list[str]:
+    return [rest for name, rest in LINES if name == word]
+
+
+def test_the_container_is_given_what_the_wheel_is_made_of() -> None:
+    copied = {name for words in _said("COPY") for name in shlex.split(words)[:-1]}
+    allowed = {line[1:] for line in _lines(".dockerignore") if line.startswith("!")}
+    assert copied == allowed
+    wheel = _project()["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {"pyproject.toml", "constraints.txt", *wheel["packages"], *wheel["force-include"]}
+    assert needed | {"README.md", "LICENSE"} == copied
+    assert all((ROOT / name).exists() for name in copied)
+
+
+def _project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def _lines(name: str) -> list[str]:
+    return (ROOT / name).read_text(encoding="utf-8").splitlines()
+
+
+def test_the_container_starts_what_the_command_understands_and_not_as_root() -> None:
+    program, *words = json.loads(_said("ENTRYPOINT")[0])
+    options = _parser().parse_args(words)
+    assert program == "rashomon-explorer"
+    assert (options.ip, str(options.port)) == ("0.0.0.0", _said("EXPOSE")[0])
+    assert not options.no_token and not options.any_host
+    assert _said("USER") == ["explorer"]
+    assert _said("VOLUME") == [_said("WORKDIR")[-1]]
+    names = [name for name, _ in LINES]
+    assert names.index("USER") < names.index("ENTRYPOINT")
+
+
+@pytest.mark.parametrize("more", [["--ip", "0.0.0.0"], ["--any-host"], ["--ip", "::"]])
+def test_no_token_is_refused_where_others_could_come(
+    more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--no-browser", "--no-token", *more]) == 1
+    assert "would show the rows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--ip", "example"], "must be an address such as 127.0.0.1"),
+        (["--base-url", "x"], "must begin with /"),
+        (["--base-url", "/x?y"], "must begin with /"),
+        (["--most-pages", "0"], "whole number >= 1"),
+    ],
+)
+def test_a_setting_that_is_none_is_refused(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(words)
+    assert told in capsys.readouterr().err
+
+
+def test_a_token_of_ones_own_is_taken_out_of_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, "mine")
+    assert take_token() == ("mine", False)
+    token, new = take_token()
+    assert new and len(token) == 32 and token != take_token()[0]
+
+
+def test_a_jupyter_server_finds_the_dashboard_and_shares_a_secret_with_it() -> None:
+    points = _project()["project"]["entry-points"]["jupyter_serverproxy_servers"]
+    place = EntryPoint("rashomon-explorer", points["rashomon-explorer"], "")
+    assert place.load() is proxied_dashboard
+    first, second = proxied_dashboard(), proxied_dashboard()
+    token = first["environment"][TOKEN_VARIABLE]
+    assert first["request_headers_override"] == {"Authorization": f"token {token}"}
+    assert token != second["environment"][TOKEN_VARIABLE] and len(token) == 32
+    filled = [word.format(port=1234, base_url="/user/ann/") for word in first["command"]]
+    assert filled[0] == sys.executable
+    options = _parser().parse_args(filled[3:])
+    assert options.any_host and options.base_url == "/user/ann/rashomon-explorer/"
+    assert token not in " ".join(first["command"])
+
+
+def test_behind_a_proxy_the_secret_opens_and_the_folder_is_kept(
+    start_dashboard: Any, tmp_path: Path
+) -> None:
+    """No home folder is needed there, and two interrupts are no worse than one."""
+    from tests.server.test_cli import _get
+
+    (tmp_path / "file").touch()
+    words = ["--no-browser", "--any-host", "--base-url", "/user/ann/x/", "--most-pages", "1"]
+    environment = {TOKEN_VARIABLE: "secret", "HOME": str(tmp_path / "file" / "home")}
+    running = start_dashboard(tmp_path / "home", *words, environment=environment)
+    assert running.url.endswith("/user/ann/x/")
+    asked = {"Host": "hub.example", "Authorization": "token secret"}
+    for refused in ({**asked, "Authorization": "token other"}, {"Host": "hub.example"}):
+        status, headers, _ = _get(running, refused, "/user/ann/x/")
+        assert status == 302 and headers["Location"].startswith("/user/ann/x/login")
+        for name in packed_files(()):
+            assert _get(running, refused, f"/user/ann/x/{name}")[0] == 302
+    known = {**asked, "If-None-Match": packed_plotly()[1]}
+    assert _get(running, known, "/user/ann/x/plotly.mjs")[0] == 304
+    status, _, page = _get(running, asked, "/user/ann/x/")
+    assert status == 200 and "/user/ann/x/voila" in page and "secret" not in page
+    assert 'href="/user/ann/x/plotly.mjs"' in page
+    assert page.index('src="/user/ann/x/voila-parts.js"') < page.index("voila/static/voila.js")
+    status, headers, _ = _get(running, asked, "/user/ann/x/?token=theirs")
+    assert (status, headers["Location"]) == (302, "/user/ann/x/")
+    status, headers, page = _get(running, asked, "/user/ann/x/")
+    assert status == 503 and "at most 1 open at once" in page
+    assert headers["Retry-After"] == "120"
+    # The server writes of a request after it has answered.
+    until(lambda: "503 GET" in running.log(), "the refusal to be in the log", running.log)
+    kernels, told = running.kernels(), running.log()
+    running.process.send_signal(signal.SIGTERM)
+    time.sleep(0.05)
+    assert running.stop() == 0
+    assert running.log() == told
+    assert not [kernel for kernel in kernels if kernel.is_running()]

@@ -1,0 +1,28 @@
+"""A small set that the tests know by heart."""
+
+from typing import Any
+
+import numpy as np
+
+from rashomon_explorer.mechanisms.planning import plan
+from rashomon_explorer.problem.minimisation import Minimum
+from rashomon_explorer.sets import RashomonSet
+
+PLANNED = plan(50, 3, 0.1, radius=2.0, row_norm=1.5, epsilon=1.0, n_draws=4)
+
+
+def make(**changes: Any) -> RashomonSet:
+    values: dict[str, Any] = {
+        "coef": np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 0.0], [3.0, 0.0, -1.0], [0.0, 0.0, 0.0]]),
+        "feature_names": ("age", "income", "intercept"),
+        "link": "logistic",
+        "row_norm": 1.0,
+        "plan": PLANNED,
+        "guarantee": PLANNED.guarantee,
+        "losses": np.array([0.45, 0.5, 0.5 + 1e-9, 0.8]),
+        "minimum": Minimum(np.array([1.0, 1.0, 0.0]), 0.4, 1e-9, 0.0, 0.0),
+        "clipped_share": 0.25,
+        "acceptance": 0.1,
+        "sampler": "exact",
+    }
+    return RashomonSet(**{**values, **changes})

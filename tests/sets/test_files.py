@@ -1,0 +1,297 @@
+"""A set comes back from its file to the last bit, and a release's file holds no secret."""
+
+import json
+import math
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from rashomon_explorer import RashomonClassifier
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.mechanisms.planning import plan_path
+from rashomon_explorer.privacy import bounded_range
+from rashomon_explorer.sets import (
+    PredictorSet,
+    RashomonSet,
+    ReleasedSet,
+    files,
+    from_estimators,
+    from_predictions,
+    from_treefarms,
+)
+from tests.sets.made import make
+
+STUMP = {"feature": 0, "true": {"prediction": 1}, "false": {"prediction": 0}}
+PATH_PLAN = plan_path(
+    50, 3, 0.1, radius=2.0, row_norm=1.5, epsilon=1.0, delta=1e-6, n_draws=4, max_steps=10
+)
+SETS = {
+    "plain": make(),
+    "words": make(feature_names=("Größe", "年齢", "intercept"), classes=("non", "oui ✓")),
+    "no draws": make(coef=np.empty((0, 3)), losses=np.empty(0)),
+    "path": make(plan=PATH_PLAN, guarantee=PATH_PLAN.guarantee, acceptance=math.nan),
+    "odd numbers": make(
+        coef=np.array([[1 / 3, -0.0, 5e-324]] * 4), losses=np.array([0.1 + 0.2, 1e308, 2.0, 3.0])
+    ),
+    "chosen": make().inside(0.07),
+    "softmax": make(coef=np.ones((4, 6)), link="softmax", classes=(0, 1, 5)),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_linear_draws_come_back_exactly(name: str, tmp_path: Path) -> None:
+    models, path = SETS[name], tmp_path / "ein Satz ψ.npz"
+    models.save(path)
+    twin = RashomonSet.load(path)
+    assert type(twin) is RashomonSet
+    for field in models.__dataclass_fields__:
+        one, other = getattr(models, field), getattr(twin, field)
+        if field == "minimum":
+            assert np.array_equal(one.theta, other.theta)
+            one, other = replace(one, theta=None), replace(other, theta=None)
+        if isinstance(one, np.ndarray):
+            assert one.tobytes() == other.tobytes()
+            assert not other.flags.writeable
+        else:
+            assert one == other or (one != one and other != other), field
+
+
+def test_a_real_fit_comes_back_with_its_curve_and_predicts_the_same(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).uniform(-0.5, 0.5, (60, 3))
+    fitted = RashomonClassifier(n_draws=5, epsilon=20.0).fit(rows, (rows[:, 0] > 0).astype(int))
+    models = fitted.rashomon_set_
+    models.save(tmp_path / "set.npz")
+    models.release().save(tmp_path / "release.npz")
+    twin, public = (
+        RashomonSet.load(tmp_path / "set.npz"),
+        ReleasedSet.load(tmp_path / "release.npz"),
+    )
+    assert np.array_equal(twin.scores(rows), models.scores(rows))
+    assert np.array_equal(public.scores(rows), models.scores(rows))
+    assert twin.guarantee == public.guarantee == models.guarantee
+    assert twin.plan == public.plan == models.plan
+    assert public.guarantee.epsilon(1e-6) == models.guarantee.epsilon(1e-6)
+
+
+def test_a_releases_file_holds_nothing_that_only_the_curator_knows(tmp_path: Path) -> None:
+    losses = np.array([0.4512345678, 0.5, 0.512345, 0.8])
+    models = make(losses=losses, clipped_share=0.123456789, acceptance=0.987654321)
+    models.save(tmp_path / "set.npz")
+    models.release().save(tmp_path / "release.npz")
+    known = contents(tmp_path / "release.npz")
+    assert set(known) == {"coef.npy", "header.npy"}
+    assert set(header(tmp_path / "release.npz")) == {
+        *("format", "version", "kind", "feature_names", "link", "row_norm", "target_bounds"),
+        *("classes", "plan", "guarantee", "steps", "feature_groups"),
+    }
+    secrets = [losses.tobytes(), losses[:1].tobytes(), models.best.tobytes()]
+    secrets += [str(value).encode() for value in (0.4512345678, 0.123456789, 0.987654321)]
+    raw = (tmp_path / "release.npz").read_bytes()
+    assert not [secret for secret in secrets if secret in raw]
+    curators = (tmp_path / "set.npz").read_bytes()  # the search finds what is there
+    assert [secret in curators for secret in secrets] == [True, True, True, False, True, True]
+
+
+def test_only_its_owner_reads_a_curators_file(tmp_path: Path) -> None:
+    make().save(tmp_path / "set.npz")
+    make().release().save(tmp_path / "release.npz")
+    assert (tmp_path / "set.npz").stat().st_mode & 0o077 == 0
+    assert (tmp_path / "release.npz").stat().st_mode & 0o044 == 0o044
+
+
+def test_curator_and_release_are_not_read_for_each_other(tmp_path: Path) -> None:
+    make().save(tmp_path / "set.npz")
+    make().release().save(tmp_path / "release.npz")
+    with pytest.raises(DataError, match=r"holds a ReleasedSet: read it with ReleasedSet.load"):
+        RashomonSet.load(tmp_path / "release.npz")
+    with pytest.raises(DataError, match=r"holds a RashomonSet: read it with RashomonSet.load"):
+        ReleasedSet.load(tmp_path / "set.npz")
+
+
+def test_predictions_and_trees_come_back(tmp_path: Path) -> None:
+    chances = np.random.default_rng(0).dirichlet([1.0, 1.0, 1.0], size=(4, 6))
+    rows = np.arange(12.0).reshape(6, 2)
+    stored = from_predictions(chances, list("abcabc"), X=rows, names=["α", "β", "γ", "δ"], psi=0.7)
+    trees = from_treefarms([STUMP, {"prediction": 1}], losses=[0.1, 0.3])
+    unknown = from_predictions([[0.1, 0.9]])
+    for models, given in ((stored, rows), (trees, [[0], [1]]), (unknown, None)):
+        models.save(tmp_path / "set.npz", overwrite=True)
+        twin = RashomonSet.load(tmp_path / "set.npz")
+        assert isinstance(twin, PredictorSet)
+        assert np.array_equal(twin.scores(given), models.scores(given))
+        assert np.array_equal(twin.best_scores(given), models.best_scores(given))
+        assert np.array_equal(twin.losses, models.losses, equal_nan=True)
+        for field in ("psi", "task", "classes", "names", "loss", "guarantee", "steps"):
+            assert getattr(twin, field) == getattr(models, field)
+
+
+def test_fitted_models_are_not_written_but_what_they_predict_is(tmp_path: Path) -> None:
+    rows, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
+    models = from_estimators([LogisticRegression().fit(rows, y)], rows, y)
+    with pytest.raises(TypeError, match=r"pickle alone, which runs code .* stored\(X\).save"):
+        models.save(tmp_path / "set.npz")
+    assert not list(tmp_path.iterdir())
+    models.stored(rows).save(tmp_path / "set.npz")
+    assert np.array_equal(RashomonSet.load(tmp_path / "set.npz").scores(rows), models.scores(rows))
+
+
+def test_a_file_is_not_replaced_unasked_and_a_failure_leaves_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "set.npz"
+    make().save(path)
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        make().save(path)
+    make(sampler="mala").save(path, overwrite=True)
+    before = path.read_bytes()
+    with pytest.raises(TypeError, match="cannot be written to JSON"):
+        make(classes=((0, 1), (1, 0))).save(path, overwrite=True)
+    assert path.read_bytes() == before
+
+
+def test_a_crash_while_writing_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "set.npz"
+    make().save(path)
+    before = path.read_bytes()
+
+    def fail(file: Any, **arrays: Any) -> None:
+        file.write(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "savez", fail)
+    with pytest.raises(OSError, match="disk full"):
+        make().save(path, overwrite=True)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_newer_file_is_refused_in_words(tmp_path: Path) -> None:
+    rewrite(tmp_path, version=2)
+    with pytest.raises(
+        DataError, match=r"newer version .*\(file version 2, this one reads up to 1"
+    ):
+        RashomonSet.load(tmp_path / "set.npz")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "something"}, "is a 'something', expected a 'rashomon-explorer set'"),
+        ({"kind": "forest"}, "holds 'forest', expected one of"),
+        ({"version": "two"}, "no readable header"),
+        ({"link": "probit"}, "is damaged: ValueError"),
+        ({"feature_names": ["one"]}, "is damaged"),
+        ({"plan": {}}, "is damaged: KeyError"),
+    ],
+)
+def test_a_damaged_file_is_refused(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    rewrite(tmp_path, **change)
+    with pytest.raises(DataError, match=message):
+        RashomonSet.load(tmp_path / "set.npz")
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.npz"
+    path.write_bytes(b"coef,losses\n1,2\n")
+    with pytest.raises(DataError, match="not an npz archive"):
+        RashomonSet.load(path)
+    np.savez(path, coef=np.ones(3))
+    with pytest.raises(DataError, match="no readable header"):
+        RashomonSet.load(path)
+    np.savez(path, header=np.array([{"code": "runs"}], dtype=object))  # a pickle
+    with pytest.raises(DataError, match="damaged"):
+        RashomonSet.load(path)
+    with pytest.raises(FileNotFoundError):
+        RashomonSet.load(tmp_path / "none.npz")
+
+
+def test_a_small_file_that_would_fill_the_memory_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "release.npz"
+    make().release().save(path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    np.savez_compressed(path, **{**arrays, "coef": np.zeros((400_000, 3))})
+    assert path.stat().st_size < 40_000
+    monkeypatch.setattr(np, "load", lambda *_, **__: pytest.fail("it was read"))
+    with pytest.raises(DataError, match="expands beyond its own size"):
+        ReleasedSet.load(path)
+
+
+def test_without_the_check_it_would_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "release.npz"
+    make().release().save(path)
+    with np.load(path) as archive:
+        np.savez_compressed(path, **dict(archive))
+    with pytest.raises(DataError, match="compressed"):
+        ReleasedSet.load(path)
+    monkeypatch.setattr(files, "_expands", lambda _: False)
+    assert ReleasedSet.load(path).n_draws == make().n_draws
+
+
+def test_entries_that_share_their_bytes_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "release.npz"
+    make().release().save(path)
+    raw = path.read_bytes()
+    start = raw.index(b"PK\x01\x02")  # the table of contents, whose lines are said five times
+    end = raw.rindex(b"PK\x05\x06")
+    table, many = raw[start:end], 200
+    tail = bytearray(raw[end:])
+    count = int.from_bytes(tail[8:10], "little") * many
+    tail[8:10] = tail[10:12] = count.to_bytes(2, "little")
+    tail[12:16] = (len(table) * many).to_bytes(4, "little")
+    path.write_bytes(raw[:start] + table * many + bytes(tail))
+    with zipfile.ZipFile(path) as archive:
+        assert sum(one.file_size for one in archive.infolist()) > path.stat().st_size
+    with pytest.raises(DataError, match="expands beyond its own size"):
+        ReleasedSet.load(path)
+
+
+def test_an_array_that_claims_to_be_larger_than_its_entry_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "release.npz"
+    make().release().save(path)
+    raw = path.read_bytes()
+    shape = b"'shape': (4, 3), }" + b" " * 20
+    assert raw.count(shape) == 1
+    for claimed in (
+        b"'shape': (5, 3), }",
+        b"'shape': (4000, 3), }",
+        b"'shape': (99999999999999, 3), }",
+    ):
+        path.write_bytes(raw.replace(shape, claimed.ljust(len(shape))))
+        with pytest.raises(DataError, match="damaged"):
+            ReleasedSet.load(path)
+
+
+def test_a_bounded_range_of_one_draw_is_kept(tmp_path: Path) -> None:
+    models = make(guarantee=bounded_range(0.1).with_seed())
+    models.release().save(tmp_path / "release.npz")
+    assert ReleasedSet.load(tmp_path / "release.npz").guarantee.reproducible
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def header(path: Path) -> dict[str, Any]:
+    with np.load(path) as archive:
+        return json.loads(archive["header"].tobytes())
+
+
+def rewrite(folder: Path, **changes: Any) -> None:
+    """Save a set and change its header."""
+    path = folder / "set.npz"
+    make().save(path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    written = json.dumps({**header(path), **changes}).encode()
+    np.savez(path, **{**arrays, "header": np.frombuffer(written, dtype=np.uint8)})

@@ -1,0 +1,209 @@
+"""Sets of trees go wherever sets go: TimberTrek and back, reliance, releases, reports, stopping."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rashomon_explorer import RashomonTreeClassifier
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.measures import enough_draws, fairness_audit, model_reliance
+from rashomon_explorer.measures.reliance import reliance_over_draws, switching_loss
+from rashomon_explorer.release import QUERIES, ClippedShare, release
+from rashomon_explorer.release.run import _public
+from rashomon_explorer.report import report
+from rashomon_explorer.sets import from_timbertrek
+from rashomon_explorer.sets.models import DecisionTrees, Leaf, Split
+from rashomon_explorer.trees import CountedTrees
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(400, 5))
+    y = np.where(rng.random(400) < 0.85, X[:, 0] & X[:, 1], rng.integers(0, 2, size=400))
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def counted(table):
+    return CountedTrees(*table, max_leaves=4, leaf_penalty=0.01)
+
+
+@pytest.fixture(scope="module")
+def drawn(counted):
+    return counted.draw(30, psi=0.05, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def private(table):
+    settings = {"epsilon": 1.0, "n_draws": 8, "max_leaves": 3, "hit_rate": 0.0, "random_state": 0}
+    return RashomonTreeClassifier(**settings).fit(*table).rashomon_set_
+
+
+class TestTimberTrek:
+    def test_there_and_back(self, drawn, table):
+        written = json.loads(json.dumps(drawn.to_timbertrek(*table)))
+        again = from_timbertrek(written)
+        assert again.models.trees == drawn.models.trees
+        assert (again.losses == drawn.losses).all() and again.names == drawn.names
+        accuracy = from_timbertrek(written, criterion="zero_one").losses
+        wrong = (drawn.labels(table[0]) != table[1]).mean(axis=1)
+        assert accuracy == pytest.approx(wrong, abs=1e-5)
+
+    def test_its_own_demonstration(self):
+        from tests.sets.test_trees import CAR, car_table
+
+        models = from_timbertrek(CAR)
+        labels = models.labels(car_table())[0]
+        again = models.to_timbertrek(car_table(), labels)["treeMap"]["210"]
+
+        def reached(written):
+            below = [reached(one) for one in written.get("c", [])]
+            return [written["f"][:2], *below]
+
+        assert reached(again[0]) == reached(CAR["treeMap"]["210"][0]) and again[2] == 1.0
+
+    def test_rules_of_the_trie_lead_to_their_trees(self):
+        stump = Split(1, Leaf(1), Leaf(0))
+        trees = DecisionTrees((stump, Split(0, stump, Leaf(0))), 2, ("a:x", "b"))
+        written = _set(trees).to_timbertrek()
+        assert written["featureMap"] == {"0": ["a", "x", "a"], "1": ["b", "", "b"]}
+        (b, a) = written["trie"]["c"]
+        assert b == {"f": "1", "c": [{"f": "_", "t": 0}]}
+        assert a["c"] == [{"f": "1", "c": [{"f": "_", "t": 1}]}, {"f": "_", "t": 1}]
+
+    def test_comparisons_are_columns_of_their_own(self):
+        tree = Split(0, Leaf(1), Split(0, Leaf(1), Leaf(0), ">", 9.0), ">", 30.0)
+        models = _set(DecisionTrees((tree,), 2, ("age",)))
+        written = models.to_timbertrek([[40.0], [20.0], [3.0]], [1, 1, 1])
+        assert [one[0] for one in written["featureMap"].values()] == ["age > 9", "age > 30"]
+        assert written["treeMap"]["0"][0]["f"] == ["1", 3, -1]
+        assert written["treeMap"]["0"][2] == round(2 / 3, 5)
+
+    def test_what_it_has_no_words_for_is_refused(self, private, table):
+        with pytest.raises(TypeError, match=r"\+ or -"):
+            _set(DecisionTrees((Leaf(2),), 3)).to_timbertrek()
+        with pytest.raises(ValueError, match="no losses are known"):
+            private.release().to_timbertrek()
+        assert private.release().to_timbertrek(*table)["treeMap"]["1"][1] <= 0.5
+
+
+def _set(trees):
+    from rashomon_explorer.sets.sources.trees import tree_set
+
+    kind = {"loss": "zero_one", "psi": None, "classes": range(trees.n_classes), "complete": False}
+    names = [f"tree {k}" for k in range(len(trees))]
+    losses = np.zeros(len(trees))
+    return tree_set(trees.trees, losses, feature_names=trees.feature_names, names=names, **kind)
+
+
+class TestReliance:
+    def test_as_all_pairs_one_by_one(self, drawn, table):
+        X, y = table[0][:40], table[1][:40]
+        groups = {"first": [0], "two": [1, 3], "all": [0, 1, 2, 3, 4]}
+        found = model_reliance(drawn, X, y, features=groups)
+        for draw in (0, 7, 20):
+            tree = drawn.models.take(np.array([draw]))
+            for name, columns in groups.items():
+                one = switching_loss(
+                    lambda rows, tree=tree: tree.labels(rows)[0],
+                    X,
+                    y,
+                    columns,
+                    loss=lambda says, target: says != target,
+                )
+                own = (tree.labels(X)[0] != y).mean()
+                assert found.loc[draw, name] == pytest.approx(one - own, abs=1e-12)
+
+    def test_extremes_are_attained_and_the_mean_lies_between(self, drawn, table):
+        every = model_reliance(drawn, *table)
+        found = reliance_over_draws(drawn, *table)
+        for name, row in found.iterrows():
+            assert every[name].iloc[int(row["draw_least"])] == row["least"] == every[name].min()
+            assert every[name].iloc[int(row["draw_most"])] == row["most"] == every[name].max()
+            assert row["low"] <= row["mean"] <= row["high"]
+
+    def test_intervals_need_draws(self, drawn, table):
+        enumerated = from_timbertrek(drawn.to_timbertrek())
+        with pytest.raises(TypeError, match="independent draws of trees"):
+            reliance_over_draws(enumerated, *table)
+        with pytest.raises(ValueError, match="zero_one"):
+            model_reliance(drawn, *table, loss="logistic")
+
+
+class TestRelease:
+    def test_every_query_answers_or_is_refused_before_a_row_is_read(self, private, table):
+        X, y = table
+        columns = np.where(X[:, 2] == 1, "a", "b")
+        for name in QUERIES:
+            asked = {"queries": [name], "epsilon": 1e9, "ledger": None, "random_state": 0}
+            if name in ("clipped_share", "rashomon_capacity"):
+                with pytest.raises(ValueError, match=r"leave it out|needs probabilities"):
+                    release(private, X, y, columns, categories=("a", "b"), **asked)
+                continue
+            answer = release(private, X, y, columns, categories=("a", "b"), **asked).table()
+            assert np.isfinite(answer["estimate"]).all(), name
+
+    def test_exact_values_are_those_of_the_measures(self, private, table):
+        X, y = table
+        asked = {"epsilon": 1e9, "ledger": None, "random_state": 0}
+        found = release(private, X, y, queries=["losses", "reliance"], **asked).table()["estimate"]
+        wrong = (private.labels(X) != y).mean(axis=1)
+        assert found.iloc[:8].to_numpy() == pytest.approx(wrong, abs=1e-6)
+        mean = model_reliance(private, X, y).mean().to_numpy()
+        assert found.iloc[8:].to_numpy() == pytest.approx(mean, abs=1e-6)
+
+    @pytest.mark.parametrize("name", ["reliance", "losses", "ambiguity", "accuracies"])
+    def test_no_neighbour_moves_an_answer_further_than_its_price(self, private, name):
+        """Every replaced record of a small table; and half the sensitivity is too little."""
+        from itertools import product
+
+        from rashomon_explorer.release import get_query
+        from rashomon_explorer.release.query import Rows
+
+        rng = np.random.default_rng(1)
+        X, y = rng.integers(0, 2, size=(4, 5)), np.array([0, 1, 1, 0])
+        stumps = tuple(Split(column, Leaf(1), Leaf(0)) for column in (0, 1))
+        models = DecisionTrees(stumps, 2, private.models.feature_names)
+        public = _public(replace(private.release(), models=models), X, y, None, (), charged=False)
+        query = get_query(name)
+        bound = query.sensitivity(public)
+        before = query.compute(Rows.read(public, X, y, None))
+        widest = 0.0
+        for *row, label in product((0, 1), repeat=6):
+            other, labels = X.copy(), y.copy()
+            other[0], labels[0] = row, label
+            after = query.compute(Rows.read(public, other, labels, None))
+            widest = max(widest, float(np.linalg.norm(after - before)))
+        assert 0 < widest <= bound.l2 + 1e-12
+        if name != "reliance":
+            assert widest > bound.l2 / 2
+
+    def test_what_was_not_drawn_privately_stays(self, drawn, private, table):
+        with pytest.raises(CuratorOnlyError, match="cannot be released"):
+            release(drawn, *table, queries=["ambiguity"], epsilon=1.0, ledger=None)
+        with pytest.raises(ValueError, match="needs linear models"):
+            ClippedShare().check(_public(private, *table, None, (), charged=False))
+
+
+def test_report_audit_and_stopping(drawn, private, table, tmp_path):
+    X, y = table
+    for place, models in enumerate((drawn, private)):
+        report(models, tmp_path / f"{place}.html", X=X, y=y, groups=X[:, 2])
+        assert "independent draws" in (tmp_path / f"{place}.html").read_text()
+        assert enough_draws("disagreement", models.labels(X), sampler=models.sampler).n_draws
+        assert fairness_audit(models, X, y, groups=X[:, 2]) is not None
+    models = drawn.to_timbertrek(*table)
+    with pytest.raises(ValueError, match="depend on each other is not known"):
+        again = from_timbertrek(models)
+        enough_draws("disagreement", again.labels(X), sampler=again.sampler)
+
+
+def test_files_keep_that_draws_are_independent(drawn, private, tmp_path):
+    from rashomon_explorer.sets import RashomonSet
+
+    drawn.save(tmp_path / "a.npz")
+    assert RashomonSet.load(tmp_path / "a.npz").independent
+    assert private.independent and private.release().sampler == "exact"

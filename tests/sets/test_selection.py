@@ -1,0 +1,231 @@
+"""Choosing models gives new sets that say how they were chosen, and promise no more than holds."""
+
+import math
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.privacy import no_guarantee
+from rashomon_explorer.sets import RashomonSet, ReleasedSet
+from tests.sets.made import PLANNED, make
+
+ROWS = [[0.6, 0.8], [-0.6, 0.2], [0.1, -0.2]]
+
+
+def test_a_set_is_a_sequence_of_sets() -> None:
+    models = make()
+    assert len(models) == 4
+    assert [float(one.coef[0, 0]) for one in models] == [1.0, 0.0, 3.0, 0.0]
+    for key in (-1, slice(3, None), [3], np.array([False, False, False, True])):
+        chosen = models[key]
+        assert type(chosen) is RashomonSet
+        assert np.array_equal(chosen.coef, models.coef[[3]])
+        assert np.array_equal(chosen.losses, [0.8])
+    assert len(models[[]]) == 0
+    assert math.isnan(models[[]].hit_rate)
+    assert models[[]].scores(ROWS).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("key", "error"),
+    [
+        (4, IndexError),
+        ([-5], IndexError),
+        (1.5, TypeError),
+        ("best", TypeError),
+        ([[0, 1]], TypeError),
+        ([True, False], ValueError),
+    ],
+)
+def test_places_that_are_none_are_refused(key: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        make()[key]
+
+
+def test_inside_keeps_the_hits_and_a_smaller_threshold_keeps_fewer() -> None:
+    models = make()
+    assert models.inside().losses.tolist() == [0.45, 0.5]
+    assert models.inside().psi == models.psi == 0.1
+    narrow = models.inside(0.06)
+    assert (narrow.losses.tolist(), narrow.psi, narrow.plan.psi) == ([0.45], 0.06, 0.1)
+    assert narrow.hit_rate == 1.0
+    assert make(losses=np.full(4, 0.9)).inside().n_draws == 0
+    with pytest.raises(ValueError, match=r"from 0 to 0\.1, the set's own, got 0\.2: the set is"):
+        models.inside(0.2)
+    with pytest.raises(ValueError, match=r"from 0 to 0\.06"):
+        narrow.inside(0.1)
+    with pytest.raises(ValueError, match="from 0 to"):
+        models.inside(-0.1)
+
+
+def test_two_criteria() -> None:
+    models = make()
+    second = [0.3, 0.1, 0.0, 0.0]
+    assert models.intersect(second, 0.2).losses.tolist() == [0.5]
+    assert models.intersect(second, 0.3).losses.tolist() == [0.45, 0.5]
+    assert models.intersect(second, 0.2, least=0.1, name="recall").losses.tolist() == [0.45, 0.5]
+    assert "recall within 0.2" in models.intersect(second, 0.2, name="recall").steps[0]
+    for wrong in ([0.1], [0.1, 0.2, math.nan, 0.3]):
+        with pytest.raises(ValueError, match="finite, one for each of 4 models"):
+            models.intersect(wrong, 0.1)
+    with pytest.raises(ValueError, match="psi must be >= 0, got -1"):
+        models.intersect(second, -1)
+
+
+def test_nearest_by_distance_and_by_direction() -> None:
+    models = make()
+    goal = [0.1, -0.1, 0.0]
+    distances = np.linalg.norm(models.coef - goal, axis=1)
+    assert np.array_equal(models.nearest(goal, 4).coef, models.coef[np.argsort(distances)])
+    turned = models.nearest([10.0, 20.0, 5.0], 4, metric="cosine").coef
+    assert np.array_equal(turned[0], models.coef[0])
+    assert turned[-2:].tolist() == [[0.0, -1.0, 0.0], [0.0, 0.0, 0.0]]  # 0 has no direction
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: m.nearest([1.0, 2.0]), "coef must hold 3 finite values"),
+        (lambda m: m.nearest([1.0, 2.0, math.nan]), "coef must hold 3 finite values"),
+        (lambda m: m.nearest([0.0] * 3, metric="cosine"), "it has no direction"),
+        (lambda m: m.nearest([1.0] * 3, metric="manhattan"), "metric must be one of"),
+        (lambda m: m.nearest([1.0] * 3, 5), "n must be a whole number from 1 to the 4 models"),
+        (lambda m: m.simplest(0), "n must be a whole number from 1"),
+        (lambda m: m.simplest(tol=-1.0), "tol must be >= 0"),
+        (lambda m: m.sample(True), "n must be a whole number"),
+        (lambda m: m.sample(5), "n must be a whole number"),
+        (lambda m: m[[]].sample(1), "from 1 to the 0 models"),
+        (lambda m: m.dedupe(ROWS, by="names"), "by must be one of"),
+        (lambda m: m.filter([True, False]), r"for each of 4 models, got shape \(2,\) of bool"),
+        (lambda m: m.filter([0, 1, 1, 0]), r"choose models by their places write models\[\[0, 2\]"),
+        (lambda m: m.filter(lambda _: True), "a mask must hold True or False"),
+    ],
+)
+def test_bad_choices_are_refused_in_words(call: Callable[[RashomonSet], Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(make())
+
+
+def test_the_simplest_has_the_fewest_coefficients_and_ties_keep_their_order() -> None:
+    models = make()
+    assert models.complexity().tolist() == [2, 1, 1, 0]
+    assert models.simplest(3).losses.tolist() == [0.8, 0.5, 0.5 + 1e-9]
+    assert models.complexity(tol=1.0).tolist() == [1, 0, 1, 0]
+    # The intercept is no feature: a model of an intercept alone is the simplest there is.
+    assert make(coef=np.array([[0.0, 0.0, 5.0]] * 4)).complexity().tolist() == [0] * 4
+    softmax = make(coef=np.array([[1.0, 0.0, 9.0, 0.0, 2.0, 9.0]]), losses=[0.4], link="softmax")
+    assert softmax.complexity().tolist() == [2]
+
+
+def test_one_model_of_each_pattern() -> None:
+    coef = np.array([[1.0, 0.0, 0.0], [2.0, 0.0, 0.0], [-1.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
+    models = make(coef=coef)
+    assert np.array_equal(models.dedupe(ROWS).coef, coef[[0, 2]])
+    assert np.array_equal(models.dedupe(ROWS, by="scores").coef, coef[[0, 1, 2]])
+    assert np.array_equal(models.dedupe(by="coef").coef, coef[[0, 1, 2]])
+    targets = make(coef=coef, link="identity")
+    assert np.array_equal(targets.dedupe(ROWS).coef, coef[[0, 1, 2]])
+
+
+def test_a_sample_is_without_replacement_and_repeats_with_its_seed() -> None:
+    models = make()
+    assert sorted(models.sample(4, 0).losses) == sorted(models.losses)
+    assert np.array_equal(models.sample(2, 1).coef, models.sample(2, 1).coef)
+
+
+def test_a_step_is_written_down_and_travels_with_copies() -> None:
+    models = make().inside().simplest()
+    assert models.steps == ("inside ψ = 0.1, 2 of 4", "the simplest (tol=0), 1 of 2")
+    assert pickle.loads(pickle.dumps(models)).steps == models.steps
+    assert make().as_drawn
+    assert not models.as_drawn
+
+
+def test_a_pickle_from_before_there_were_steps_can_be_read() -> None:
+    models = make()
+    state = {k: v for k, v in models.__dict__.items() if k not in ("steps", "narrowed")}
+    old = RashomonSet.__new__(RashomonSet)
+    old.__setstate__(state)
+    assert (old.steps, old.psi) == ((), 0.1)
+
+
+PRIVATE: list[Callable[[RashomonSet], RashomonSet]] = [
+    lambda m: m.inside(),
+    lambda m: m.intersect([0.0] * 4, 1.0),
+    lambda m: m.filter(lambda s: s.losses < 1.0),
+    lambda m: m.filter([True] * 4),
+    lambda m: m[[int(np.argmin(m.losses))]],
+    lambda m: m.nearest(m.best),
+    lambda m: m.dedupe(ROWS),
+    lambda m: m.simplest(tol=0.5, reads_rows=True),
+]
+
+PUBLIC: list[Callable[[Any], Any]] = [
+    lambda m: m.sample(2),
+    lambda m: m.simplest(2),
+    lambda m: m.dedupe(by="coef"),
+    lambda m: m.dedupe(ROWS, reads_rows=False),
+    lambda m: m.nearest([1.0, 0.0, 0.0], 2, reads_rows=False),
+    lambda m: m.filter(lambda s: s.coef[:, 0] > 0, reads_rows=False),
+    lambda m: m.release()[:2],
+    lambda m: m.release().filter(lambda s: s.coef[:, 0] > 0),
+]
+
+
+@pytest.mark.parametrize("choose", PRIVATE)
+def test_what_may_have_read_rows_has_no_guarantee(choose: Any) -> None:
+    chosen = choose(make())
+    assert not chosen.guarantee.holds
+    assert "may have read private rows" in str(chosen.guarantee)
+    with pytest.raises(CuratorOnlyError, match="cannot be released"):
+        chosen.release()
+    # No later choice gives it back.
+    with pytest.raises(CuratorOnlyError):
+        chosen.sample(1).release()
+
+
+@pytest.mark.parametrize("choose", PUBLIC)
+def test_what_looks_at_models_alone_keeps_the_guarantee_and_states_it(choose: Any) -> None:
+    chosen = choose(make())
+    assert chosen.guarantee.epsilon(0.0) == PLANNED.guarantee.epsilon(0.0)
+    assert "without regard to private rows" in chosen.guarantee.assumptions[-1]
+    public = chosen if isinstance(chosen, ReleasedSet) else chosen.release()
+    assert public.steps == chosen.steps
+    assert public.steps
+
+
+def test_a_set_without_a_guarantee_does_not_get_one() -> None:
+    models = make(guarantee=no_guarantee("bounds were learnt"))
+    assert str(models.sample(2).guarantee) == "no guarantee: bounds were learnt"
+
+
+def test_a_rule_that_is_said_to_read_no_rows_is_not_shown_any_loss() -> None:
+    with pytest.raises(CuratorOnlyError, match="losses is computed from private rows"):
+        make().filter(lambda m: m.losses < 0.6, reads_rows=False)
+
+
+def test_a_release_is_not_chosen_by_private_rows() -> None:
+    public = make().release()
+    for choose in (
+        lambda: public.filter([True] * 4, reads_rows=True),
+        lambda: public.nearest([0.0] * 3, reads_rows=True),
+    ):
+        with pytest.raises(CuratorOnlyError, match="choose from the curator's set"):
+            choose()
+
+
+def test_promises_are_shown_of_all_draws_alone() -> None:
+    from rashomon_explorer import plots
+
+    models = make()
+    assert "guaranteed" in plots.plot_losses(models).layout.title.text
+    assert "guaranteed" not in plots.plot_losses(models.inside()).layout.title.text
+    for show in (plots.plot_bounds, plots.promises):
+        with pytest.raises(ValueError, match=r"some were chosen \(inside ψ = 0.1, 2 of 4\)"):
+            show(models.inside())
+        show(replace(models.inside(), steps=()))  # the refusal looks at the steps and no more

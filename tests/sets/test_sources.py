@@ -1,0 +1,398 @@
+"""Sets of anybody's models say what linear draws say, and nothing that they cannot know."""
+
+import copy
+import math
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score, log_loss, mean_squared_error
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from rashomon_explorer import RashomonClassifier, plots
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.measures import ambiguity, discrepancy
+from rashomon_explorer.mechanisms.samplers import HitAndRunSampler
+from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.privacy import bounded_range
+from rashomon_explorer.problem.problem import Problem
+from rashomon_explorer.sets import (
+    CuratorSet,
+    PredictorSet,
+    RashomonSet,
+    from_draws,
+    from_estimators,
+    from_predictions,
+)
+
+RNG = np.random.default_rng(7)
+X = RNG.normal(size=(60, 3))
+TWO = np.where(X[:, 0] + 0.5 * RNG.normal(size=60) > 0, "yes", "no")
+THREE = np.array(["a", "b", "c"])[np.digitize(X[:, 0] + 0.3 * RNG.normal(size=60), [-0.5, 0.5])]
+TARGETS = X @ [1.0, -2.0, 0.5] + 0.1 * RNG.normal(size=60)
+
+
+def classifiers(y: Any = TWO) -> list[Any]:
+    return [
+        LogisticRegression().fit(X, y),
+        LogisticRegression(C=0.01).fit(X, y),
+        make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y),
+        DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y),
+        RandomForestClassifier(5, random_state=0).fit(X, y),
+    ]
+
+
+@pytest.mark.parametrize("y", [TWO, THREE])
+def test_fitted_classifiers_are_scored_as_scikit_learn_scores_them(y: Any) -> None:
+    each = classifiers(y)
+    models = from_estimators(each, X, y, psi=0.2)
+    assert isinstance(models, PredictorSet)
+    assert isinstance(models, CuratorSet)
+    wanted = [log_loss(y, model.predict_proba(X)) for model in each]
+    assert np.allclose(models.losses, wanted, rtol=1e-12)
+    assert models.least == models.losses.min()
+    assert models.hit_rate == np.mean(models.excess <= 0.2)
+    for model, scores, labels in zip(each, models.scores(X), models.labels(X), strict=True):
+        chances = model.predict_proba(X)
+        assert np.allclose(scores, chances if y is THREE else chances[:, 1])
+        assert np.array_equal(np.array(models.classes)[labels], model.predict(X))
+    best = int(models.losses.argmin())
+    assert np.array_equal(models.best_scores(X), models.scores(X)[best])
+    assert models.class_names == (("no", "yes") if y is TWO else ("a", "b", "c"))
+
+
+def test_models_that_know_labels_alone_are_counted_by_their_errors() -> None:
+    each = {"svm": LinearSVC().fit(X, TWO), "logistic": LogisticRegression().fit(X, TWO)}
+    models = from_estimators(each, X, TWO)
+    wanted = [1 - accuracy_score(TWO, model.predict(X)) for model in each.values()]
+    assert np.allclose(models.losses, wanted)
+    assert (models.names, models.loss) == (("svm", "logistic"), "zero_one")
+    assert set(models.scores(X)[0]) == {0.0, 1.0}
+    with pytest.raises(ValueError, match="these are labels: use 'zero_one'"):
+        from_estimators(each, X, TWO, loss="log_loss")
+
+
+def test_regressors_and_the_default_threshold_that_holds_them_all() -> None:
+    each = [LinearRegression().fit(X, TARGETS), Ridge(50.0).fit(X, TARGETS)]
+    each.append(DecisionTreeRegressor(max_depth=2, random_state=0).fit(X, TARGETS))
+    models = from_estimators(each, X, TARGETS)
+    wanted = [mean_squared_error(TARGETS, model.predict(X)) / 2 for model in each]
+    assert np.allclose(models.losses, wanted)
+    assert (models.task, models.hit_rate) == ("regression", 1.0)
+    assert models.psi == pytest.approx(max(wanted) - min(wanted))
+    with pytest.raises(TypeError, match="use scores for regression"):
+        models.labels(X)
+
+
+def test_an_own_loss_is_given_codes_and_scores() -> None:
+    def brier(codes: Any, scores: Any) -> float:
+        return float(np.mean((scores - codes) ** 2))
+
+    models = from_estimators(classifiers(), X, TWO, loss=brier)
+    assert models.loss == "brier"
+    chances = classifiers()[0].predict_proba(X)[:, 1]
+    assert models.losses[0] == pytest.approx(np.mean((chances - (TWO == "yes")) ** 2))
+    with pytest.raises(ValueError, match="<lambda> of model 0 is not finite"):
+        from_estimators(classifiers(), X, TWO, loss=lambda y, s: math.nan)
+
+
+def test_models_fitted_to_a_frame_are_given_one() -> None:
+    table = pd.DataFrame(X, columns=["age", "debt", "income"])
+    models = from_estimators([LogisticRegression().fit(table, TWO)], table, TWO)
+    assert models.scores(table).shape == (1, 60)
+
+
+def test_a_class_that_one_model_never_saw_has_probability_0() -> None:
+    partly = LogisticRegression().fit(X[THREE != "c"], THREE[THREE != "c"])
+    models = from_estimators([*classifiers(THREE), partly], X, THREE)
+    assert not models.scores(X)[-1][:, 2].any()
+    with pytest.raises(ValueError, match="y holds the class 'c', which is not in"):
+        from_estimators([partly], X, THREE)
+
+
+def test_coefficients_of_models_that_are_linear_and_only_of_those() -> None:
+    each = classifiers()
+    models = from_estimators(each[:2], X, TWO)
+    assert models.coef.shape == (2, 4)
+    assert np.allclose(models.coef[0], [*each[0].coef_[0], each[0].intercept_[0]])
+    assert models.nearest(models.coef[1]).names == ("model 1",)
+    for others in (each[:3], each[3:]):
+        with pytest.raises(AttributeError, match="coef: only linear models of one shape"):
+            from_estimators(others, X, TWO).coef  # noqa: B018
+    trees = from_estimators(each[2:4], X, TWO)
+    assert trees.complexity().tolist() == [3, each[3].get_n_leaves()]
+    with pytest.raises(TypeError, match="size of a RandomForestClassifier"):
+        from_estimators(each[4:], X, TWO).simplest()
+
+
+class Strange:
+    """A model that is not scikit-learn's, with a flaw."""
+
+    classes_ = np.array(["no", "yes"])
+
+    def __init__(self, value: float, rows: int = 60) -> None:
+        self.value, self.rows = value, rows
+
+    def predict(self, X: Any) -> Any:
+        return np.array(["no"] * len(X))
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.tile([1 - self.value, self.value], (self.rows, 1))
+
+
+@pytest.mark.parametrize(
+    ("models", "error", "message"),
+    [
+        ([], ValueError, "at least one fitted model, got none"),
+        ([LogisticRegression], TypeError, "model 0 cannot predict: expected a fitted model"),
+        ([object()], TypeError, "model 0 cannot predict"),
+        ([Strange(math.nan)], ValueError, "NaN or infinity for model 0, row 0"),
+        ([Strange(0.5, rows=3)], ValueError, r"model 0 predicts shape \(3,\) for 60 rows"),
+        ([Strange(0.5), Ridge().fit(X, TARGETS)], TypeError, "all classifiers or all regressors"),
+    ],
+)
+def test_models_that_cannot_be_used_are_refused(
+    models: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        from_estimators(models, X, TWO)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"y": TWO[:5]}, r"one value for each of 60 rows, got shape \(5,\)"),
+        ({"y": ["perhaps"] * 60}, "y holds the class 'perhaps'"),
+        ({"loss": "squared"}, r"loss must be one of \['log_loss', 'zero_one'\]"),
+        ({"loss": "hinge"}, "loss must be one of"),
+        ({"psi": -0.1}, "psi must be >= 0, got -0.1"),
+        ({"psi": math.nan}, "psi must be >= 0, got nan"),
+        ({"names": ["one"]}, "names must hold one for each of 5 models"),
+    ],
+)
+def test_bad_settings_are_refused(changes: dict[str, Any], message: str) -> None:
+    settings = {"X": X, "y": TWO, **changes}
+    with pytest.raises(ValueError, match=message):
+        from_estimators(classifiers(), **settings)
+
+
+def test_nothing_is_claimed_that_others_models_do_not_have() -> None:
+    models = from_estimators(classifiers(), X, TWO)
+    assert str(models.guarantee) == "no guarantee: these models were not drawn privately"
+    with pytest.raises(CuratorOnlyError, match="cannot be released: no guarantee"):
+        models.release()
+    with pytest.raises(AttributeError, match="plan: only models that were drawn here"):
+        models.plan  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'coeff'"):
+        models.coeff  # noqa: B018
+    assert not hasattr(models, "margins")
+
+
+@pytest.mark.parametrize("copied", [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy])
+def test_copies_say_the_same_and_stay_frozen(copied: Callable[[Any], Any]) -> None:
+    models = from_estimators(classifiers(), X, TWO, psi=0.1)
+    twin = copied(models.inside())
+    assert np.array_equal(twin.scores(X), models.inside().scores(X))
+    with pytest.raises(ValueError, match="read-only"):
+        twin.losses[0] = 0.0
+
+
+def test_the_operations_are_those_of_drawn_sets() -> None:
+    models = from_estimators(classifiers(), X, TWO, psi=0.2)
+    kept = models.inside()
+    assert np.array_equal(kept.losses, models.losses[models.excess <= 0.2])
+    assert (kept.least, kept.psi) == (models.least, 0.2)
+    assert models.inside(0.0).names == (f"model {models.losses.argmin()}",)
+    second = np.arange(5.0)
+    both = (models.excess <= 0.2) & (second <= 2)
+    assert np.array_equal(models.intersect(second, 2.0).losses, models.losses[both])
+    twice = from_estimators([*classifiers()[:2], classifiers()[0]], X, TWO)
+    assert twice.dedupe(X, by="scores").names == ("model 0", "model 1")
+    assert models[1].names == ("model 1",)
+    assert len(models.filter(models.losses < 1)) <= 5
+    assert models[[]].scores(X).shape == (0, 60)
+    # What is left is still compared with the best of the source.
+    assert np.array_equal(models[1].best_scores(X), models.best_scores(X))
+
+
+def test_figures_and_measures_take_them() -> None:
+    models = from_estimators(classifiers(), X, TWO, psi=0.2)
+    labels = models.labels(X)
+    assert discrepancy(labels) <= ambiguity(labels)
+    assert "guaranteed" not in plots.plot_losses(models).layout.title.text
+    plots.plot_people(models, X)
+    plots.plot_people(models.stored(X), X)
+    for show in (plots.plot_bounds, plots.promises):
+        with pytest.raises(ValueError, match="nothing was promised of these"):
+            show(models)
+
+
+PREDICTED = np.array([[0.9, 0.2, 0.6], [0.8, 0.1, 0.4]])
+
+
+def test_predictions_by_hand() -> None:
+    models = from_predictions(PREDICTED, ["b", "a", "b"])
+    assert np.allclose(models.losses, -np.log([[0.9, 0.8, 0.6], [0.8, 0.9, 0.4]]).mean(axis=1))
+    assert models.labels().tolist() == [[1, 0, 1], [1, 0, 0]]
+    assert models.classes == ("a", "b")
+    two = from_predictions(np.stack([1 - PREDICTED, PREDICTED], axis=2), [1, 0, 1])
+    assert np.allclose(two.scores(), PREDICTED)
+    three = from_predictions([["x", "y"], ["z", "z"]], ["x", "z"], kind="labels")
+    assert three.scores().tolist() == [[[1, 0, 0], [0, 1, 0]], [[0, 0, 1], [0, 0, 1]]]
+    assert three.losses.tolist() == [0.5, 0.5]
+    targets = from_predictions([[1.0, 3.0], [2.0, 2.0]], [1.0, 2.0], kind="targets")
+    assert targets.losses.tolist() == [0.25, 0.25]
+
+
+def test_a_sure_mistake_costs_much_and_not_infinity() -> None:
+    assert from_predictions([[0.0], [0.5]], [1], classes=(0, 1)).losses[0] > 30
+
+
+def test_rows_are_known_again_or_refused() -> None:
+    rows = np.arange(6.0).reshape(3, 2)
+    known = from_predictions(PREDICTED, X=rows)
+    assert np.array_equal(known.scores(rows), known.scores())
+    assert np.array_equal(known.scores(pd.DataFrame(rows)), known.scores())
+    with pytest.raises(ValueError, match="stored for 3 rows, and X holds other rows than those"):
+        known.scores(rows[::-1])
+    with pytest.raises(ValueError, match="rows, which were not stored with the set"):
+        from_predictions(PREDICTED).scores(rows)
+    with pytest.raises(TypeError, match="do not tell how simple"):
+        known.simplest()
+
+
+def test_without_losses_what_needs_them_says_so() -> None:
+    models = from_predictions(PREDICTED)
+    assert math.isinf(models.psi)
+    assert len(models.dedupe()) == 2
+    for ask in (lambda: models.excess, lambda: models.hit_rate, models.inside):
+        with pytest.raises(ValueError, match="losses of these models are not known"):
+            ask()
+    given = from_predictions(PREDICTED, losses=[0.3, 0.1], psi=0.1)
+    assert given.hit_rate == 0.5
+    assert np.array_equal(given.best_scores(), PREDICTED[1])
+
+
+@pytest.mark.parametrize("losses", [[0.1, 0.3], [1 / 3, 0.1 + 0.2], [1e-17, 1e17], [0.7, 0.1]])
+def test_by_default_all_models_are_inside(losses: list[float]) -> None:
+    assert from_predictions(PREDICTED, losses=losses).hit_rate == 1.0
+
+
+@pytest.mark.parametrize(
+    ("given", "settings", "message"),
+    [
+        (np.empty((0, 3)), {}, "none of them 0"),
+        ([0.1, 0.2], {}, r"shape \(n_models, n_rows\)"),
+        ([["a", "b"]], {}, "probabilities must be numbers"),
+        ([[0.1, 1.2]], {}, "from 0 to 1; for labels or targets write kind='labels'"),
+        ([[0.1, math.nan]], {}, "NaN or infinity for model 0, row 1"),
+        ([[[0.5, 0.4]]], {}, "must add up to 1"),
+        ([[[0.5, 0.5]]], {"classes": "abc"}, "3 classes are given|1 classes are given"),
+        (PREDICTED, {"classes": ("a",)}, "1 classes are given for probabilities of 2"),
+        (PREDICTED, {"y": [0, 1]}, "one value for each of 3 rows"),
+        (PREDICTED, {"y": [0, 1, 7]}, "y holds the class 7, which is not in"),
+        (PREDICTED, {"y": [0, 1, 0], "losses": [0.1, 0.2]}, "not both"),
+        (PREDICTED, {"losses": [0.1]}, "losses must be finite, one for each of 2 models"),
+        (PREDICTED, {"losses": [0.1, math.nan]}, "losses must be finite"),
+        (PREDICTED, {"kind": "logits"}, "kind must be one of"),
+        (PREDICTED, {"X": [[1.0]]}, "X has 1 rows, and 3 were predicted"),
+        ([["a", "a"]], {"kind": "labels"}, "at least two classes are needed"),
+        ([["a", "b"]], {"kind": "labels", "classes": ("a", "c")}, "holds the class 'b'"),
+        ([[1.0]], {"kind": "targets", "classes": (0, 1)}, "a regression has no classes"),
+        ([[math.inf]], {"kind": "targets"}, "NaN or infinity for model 0, row 0"),
+        ([[1.0]], {"kind": "targets", "y": [math.nan]}, "y holds NaN or infinity"),
+    ],
+)
+def test_predictions_that_do_not_fit_are_refused(
+    given: Any, settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_predictions(given, **settings)
+
+
+ROWS, SIGNS = X / 5, np.where(TWO == "yes", 1, -1)
+
+
+def test_draws_of_a_sampler_are_the_set_that_an_estimator_makes() -> None:
+    fitted = RashomonClassifier(psi=0.05, epsilon=50.0, n_draws=4, radius=3.0, random_state=0).fit(
+        ROWS, TWO
+    )
+    wanted = fitted.rashomon_set_
+    made = from_draws(Problem(ROWS, SIGNS, radius=3.0), wanted.coef, 0.05, classes=("no", "yes"))
+    assert np.allclose(made.losses, wanted.losses, atol=1e-5)  # theirs are of unrounded draws
+    assert np.array_equal(made.scores(X), wanted.scores(X))
+    assert made.minimum.value == wanted.minimum.value
+    assert made.class_names == wanted.class_names
+    assert str(made.guarantee) == "no guarantee: it is not known how these models were drawn"
+    assert type(made) is RashomonSet
+
+
+def test_uniform_draws_and_a_certificate_of_the_samplers_own() -> None:
+    problem = Problem(ROWS, SIGNS, radius=3.0)
+    target = GibbsTarget(problem, beta=50.0, psi=0.05)
+    drawn = collect(HitAndRunSampler(), target, 5, np.random.default_rng(0))
+    models = from_draws(problem, drawn, 0.05, sampler="hit_and_run")
+    assert (models.hit_rate, models.sampler) == (1.0, "hit_and_run")
+    assert models.acceptance == drawn.acceptance
+    assert models.inside(0.02).hit_rate in (1.0, pytest.approx(math.nan, nan_ok=True))
+    with pytest.raises(ValueError, match="nothing was promised of these"):
+        plots.plot_bounds(models)
+    paid = from_draws(problem, drawn, 0.05, guarantee=bounded_range(0.5))
+    assert paid.release().guarantee.epsilon(0.0) == 0.5
+
+
+def test_a_problem_without_an_intercept_gets_one_of_0() -> None:
+    problem = Problem(ROWS, SIGNS, radius=3.0, intercept=False)
+    models = from_draws(problem, [[1.0, 2.0, 3.0]], 0.05)
+    assert models.coef.tolist() == [[1.0, 2.0, 3.0, 0.0]]
+    assert models.best.shape == (4,)
+    assert models.losses[0] == problem.value(np.array([[1.0], [2.0], [3.0]]))[0]
+
+
+@pytest.mark.parametrize(
+    ("draws", "settings", "message"),
+    [
+        ([[1.0, 2.0]], {}, r"draws must be finite, of shape \(n_draws, 4\)"),
+        ([[1.0, 2.0, 3.0, math.nan]], {}, "draws must be finite"),
+        ([[1.0] * 4], {"psi": -1.0}, "psi must be >= 0"),
+        ([[1.0] * 4], {"feature_names": ["one"]}, "feature_names must hold 3 names"),
+        ([[1.0] * 4], {"classes": (1, 2, 3)}, "3 labels are given for 2 classes"),
+    ],
+)
+def test_draws_that_do_not_fit_are_refused(
+    draws: Any, settings: dict[str, Any], message: str
+) -> None:
+    settings = {"psi": 0.1, **settings}
+    with pytest.raises(ValueError, match=message):
+        from_draws(Problem(ROWS, SIGNS), draws, **settings)
+
+
+def test_a_set_is_said_in_a_few_lines():
+    models = from_predictions([[0.9, 0.2], [0.4, 0.3]], [1, 0], psi=0.5)
+    title, *facts = repr(models).splitlines()
+    assert title == "PredictorSet: 2 models, ψ = 0.5" and "no guarantee" in facts[0]
+    assert facts[-1].startswith("  curator") and "not private" in facts[-1]
+    assert "<table>" in models._repr_html_()
+    drawn = RashomonClassifier(n_draws=4, delta=0.0, random_state=0).fit(X / 9, TWO).rashomon_set_
+    assert repr(drawn).startswith("RashomonSet: 4 models, ψ = 0.02")
+    assert "ε = 1" in repr(drawn) and "curator" in repr(drawn)
+    assert "curator" not in repr(drawn.release())
+    assert "chosen by place, 2 of 4" in repr(drawn.release()[:2])
+
+
+def test_one_model_or_labels_of_two_kinds_are_refused_with_advice():
+    forest = RandomForestClassifier(3, random_state=0).fit(X, TWO)
+    with pytest.raises(TypeError, match=r"got one RandomForestClassifier: \[model\]"):
+        from_estimators(forest, X, TWO)
+    numbers = LogisticRegression().fit(X, TWO == "yes")
+    with pytest.raises(ValueError, match="must all be text or all be numbers"):
+        from_estimators([numbers, forest], X, TWO)

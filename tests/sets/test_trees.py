@@ -1,0 +1,276 @@
+"""Trees that TimberTrek and TreeFARMS wrote predict what those programs printed of them.
+
+The oracle is their own public demonstration on the Car Evaluation data (UCI), whose 1,728 rows
+are all combinations of six attributes, so that the table can be made here: with one column left
+out of each attribute's levels it has columns 0 to 14. Their files print how many rows reach each
+node, and how many leaves a tree has (its complexity over the price of a leaf, 0.015).
+"""
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rashomon_explorer.exceptions import DataError
+from rashomon_explorer.sets import from_timbertrek, from_treefarms
+from rashomon_explorer.sets.models import DecisionTrees, Leaf, Split
+
+LEVELS = (4, 4, 4, 3, 3, 3)
+
+
+def car_table() -> np.ndarray[Any, Any]:
+    rows = np.array(list(product(*(range(count) for count in LEVELS))))
+    return np.column_stack(
+        [rows[:, place] == level for place, n in enumerate(LEVELS) for level in range(n - 1)]
+    ).astype(float)
+
+
+def ends(sign: str, rows: int, right: int) -> dict[str, Any]:
+    return {"f": [sign, rows, right]}
+
+
+def asks(column: int, rows: int, if_true: Any, if_false: Any) -> dict[str, Any]:
+    return {"f": [str(column), rows, -1], "c": [if_true, if_false]}
+
+
+# Tree 210 of TimberTrek's car demonstration, with its objective and accuracy.
+PUBLISHED = asks(
+    14,
+    1728,
+    ends("-", 576, 576),
+    asks(
+        9,
+        1152,
+        ends("-", 384, 384),
+        asks(
+            2,
+            768,
+            ends("+", 192, 164),
+            asks(
+                1,
+                576,
+                ends("+", 192, 174),
+                asks(
+                    5,
+                    384,
+                    ends("+", 96, 72),
+                    asks(
+                        3,
+                        288,
+                        asks(0, 96, ends("+", 48, 36), ends("-", 48, 48)),
+                        asks(4, 192, ends("+", 96, 72), ends("-", 96, 96)),
+                    ),
+                ),
+            ),
+        ),
+    ),
+)
+CAR = {"trie": {}, "featureMap": {}, "treeMap": {"210": [PUBLISHED, 0.19634, 0.93866]}}
+
+# The same kind of tree as TreeFARMS writes it into its trie, and what it prints there.
+PRINTED = {
+    "complexity": 0.13499999046325684,
+    "loss": 0.061342593282461166,
+    "objective": 0.1963425874710083,
+}
+LAYERS = ["14", "-1 9", "-1 2", "-2 1", "-2 5", "-2 3", "0 4", "-2 -1 -2 -1"]
+
+
+def nested(layers: list[str], end: dict[str, float]) -> dict[str, Any]:
+    trie: Any = end
+    for layer in reversed(layers):
+        trie = {layer: trie}
+    return trie
+
+
+def leaf_rows(tree: Any, rows: np.ndarray[Any, Any]) -> None:
+    """Every node of the published tree is reached by as many rows as it prints."""
+    assert len(rows) == tree["f"][1]
+    if "c" in tree:
+        answer = rows[:, int(tree["f"][0])] == 1
+        leaf_rows(tree["c"][0], rows[answer])
+        leaf_rows(tree["c"][1], rows[~answer])
+
+
+def test_the_published_tree_sends_rows_where_timbertrek_printed() -> None:
+    rows = car_table()
+    assert rows.shape == (1728, 15)
+    leaf_rows(PUBLISHED, rows)  # the table is theirs
+    models = from_timbertrek(CAR)
+    assert models.complexity().tolist() == [9]
+    # Rows in leaves that say "+": 192 + 192 + 96 + 48 + 96.
+    assert models.labels(rows).sum() == 624
+    assert models.losses.tolist() == [0.19634]
+    accuracy = from_timbertrek(CAR, criterion="zero_one")
+    assert accuracy.losses[0] == pytest.approx(1 - 0.93866)
+    assert round(0.19634 - accuracy.losses[0], 5) == 9 * 0.015
+
+
+def test_the_same_tree_from_treefarms_trie_predicts_the_same() -> None:
+    rows = car_table()
+    models = from_treefarms(nested(LAYERS, PRINTED))
+    assert models.complexity()[0] == round(PRINTED["complexity"] / 0.015)
+    assert np.array_equal(models.labels(rows), from_timbertrek(CAR).labels(rows))
+    assert models.losses[0] == PRINTED["objective"]
+    errors = from_treefarms(nested(LAYERS, PRINTED), criterion="loss")
+    # 106 errors of 1,728, as the leaves of the published tree add up.
+    assert errors.losses[0] == pytest.approx(106 / 1728, abs=1e-8)
+
+
+def test_branches_swapped_would_be_noticed() -> None:
+    swapped = json.loads(json.dumps(CAR))
+    swapped["treeMap"]["210"][0]["c"].reverse()
+    assert from_timbertrek(swapped).labels(car_table()).sum() != 624
+
+
+def test_three_forms_of_one_model_set() -> None:
+    """All pairs of what two stored branches stand for, against the trees written out."""
+    leaf = {"count": 1, "terminal": True, "mapping": {}}
+    storage = [
+        {"count": 5, "terminal": True, "prediction": 1, "mapping": {"0": [[1, 2]], "1": [[3, 4]]}},
+        {"count": 2, "terminal": True, "prediction": 0, "mapping": {"1": [[3, 4]]}},
+        {"count": 1, **leaf, "prediction": 1},
+        {**leaf, "prediction": 1},
+        {**leaf, "prediction": 0},
+    ]
+    stored = {
+        "metadata": {"regularization": 0.01, "dataset_size": 50},
+        "storage": storage,
+        "available_metric_values": {"metric_pointers": [0], "metric_values": [[0.12, 5, 2]]},
+    }
+    zero, one = {"prediction": 0}, {"prediction": 1}
+    split = {"feature": 1, "relation": "==", "reference": "true", "true": one, "false": zero}
+    root = {"feature": 0, "relation": "==", "reference": "true", "false": one}
+    written = [one, {**root, "true": zero}, {**root, "true": split}, split]
+    rows = list(product((0, 1), repeat=2))
+    models = from_treefarms(stored)
+    from_list = from_treefarms(written)
+    assert np.array_equal(models.labels(rows), from_list.labels(rows))
+    assert models.labels(rows).tolist() == [[1] * 4, [1, 1, 0, 0], [1, 1, 0, 1], [0, 1, 0, 1]]
+    assert models.losses.tolist() == [0.12] * 4
+    assert from_treefarms(stored, criterion="loss").losses.tolist() == [0.1] * 4
+    with pytest.raises(ValueError, match="losses of these models are not known"):
+        from_list.inside()
+
+
+def test_thresholds_names_words_and_files(tmp_path: Path) -> None:
+    age = {
+        "feature": "age",
+        "relation": "<=",
+        "reference": 30.5,
+        "true": {"prediction": "young"},
+        "false": {"prediction": "old"},
+    }
+    path = tmp_path / "trees.json"
+    path.write_text(json.dumps([age]), encoding="utf-8")
+    models = from_treefarms(path, feature_names=["debt", "age"], losses=[0.1])
+    assert models.classes == ("old", "young")
+    assert models.labels([[1.0, 30.0], [1.0, 31.0]]).tolist() == [[1, 0]]
+    turned = pd.DataFrame({"age": [30.0, 31.0], "debt": [1.0, 1.0]})
+    assert models.labels(turned).tolist() == [[1, 0]]
+    with pytest.raises(ValueError, match="X lacks the column 'debt'"):
+        models.labels(turned[["age"]])
+
+
+def test_several_classes_and_a_lone_leaf() -> None:
+    trie = {"-3": {"objective": 0.5}, "0": {"-1 -2": {"objective": 0.4}}}
+    models = from_treefarms(trie, psi=0.05)
+    assert models.classes == (0, 1, 2)
+    assert models.labels([[1], [0]]).tolist() == [[2, 2], [0, 1]]
+    assert models.hit_rate == 0.5
+    assert models.simplest().names == ("tree 0",)
+    assert models.inside().simplest().names == ("tree 1",)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ({"a": 1}, "ends at a without objective"),
+        ({"0": {"-1": {"objective": 0.1}}}, "layer for 1 splits holds 1 nodes"),
+        ({"0": {"objective": 0.1}}, "layer for 1 splits holds 0 nodes"),
+        ({"0": {"x y": {"objective": 0.1}}}, "must hold numbers"),
+        ({"storage": []}, "stored model set cannot be read"),
+        ({"prediction": 1}, "put it into a list"),
+        (3, "expected a list of trees"),
+        ([{"feature": 0}], "cannot be read"),
+        ([{"feature": "age", "true": {"prediction": 0}, "false": {"prediction": 1}}], "'age'"),
+        ([{"prediction": "yes"}], "at least two classes are needed"),
+        ([3], "cannot be read"),
+    ],
+)
+def test_sources_that_are_no_trees_are_refused(source: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        from_treefarms(source)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ({"trie": {}}, "has no treeMap; a trie or a list of trees is read by from_treefarms"),
+        ([], "has no treeMap"),
+        (
+            {"treeMap": {"3": [{"f": ["0"]}, 0.1, 0.9]}},
+            "tree 3 of the TimberTrek file cannot be read",
+        ),
+        ({"treeMap": {"3": [{"f": ["x"], "c": [0, 0]}, 0.1]}}, "tree 3"),
+    ],
+)
+def test_timbertrek_files_that_are_none_are_refused(source: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        from_timbertrek(source)
+
+
+def test_bad_settings_and_rows_are_refused(tmp_path: Path) -> None:
+    stump = [{"feature": 2, "true": {"prediction": 1}, "false": {"prediction": 0}}]
+    for settings, message in (
+        ({"criterion": "gini"}, "criterion must be one of"),
+        ({"losses": [0.1, 0.2]}, "losses must be finite, one for each of 1 trees"),
+        ({"psi": -1.0, "losses": [0.1]}, "psi must be >= 0"),
+        ({"classes": ("a",)}, "tree 0 predicts class 1 of 1"),
+        ({"feature_names": ["one"]}, "tree 0 asks for column 2 of 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            from_treefarms(stump, **settings)
+    with pytest.raises(ValueError, match="there are no trees"):
+        from_treefarms([])
+    with pytest.raises(ValueError, match="classes must hold the labels of"):
+        from_timbertrek(CAR, classes=(1, 2, 3))
+    models = from_treefarms(stump)
+    with pytest.raises(ValueError, match=r"X must have shape \(n_rows, 3 or more\), got \(1, 2\)"):
+        models.scores([[1, 0]])
+    with pytest.raises(ValueError, match="column 2 of X must hold 0 and 1 alone"):
+        models.scores([[1, 0, 0.5]])
+    with pytest.raises(ValueError, match="trees need rows"):
+        models.scores()
+    path = tmp_path / "broken.json"
+    path.write_text("{", encoding="utf-8")
+    with pytest.raises(DataError, match="is not a JSON file"):
+        from_timbertrek(path)
+
+
+def test_a_relation_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="tree 0 compares by '=~'"):
+        DecisionTrees((Split(0, Leaf(0), Leaf(1), "=~"),), 2)
+
+
+def test_rows_and_labels_check_the_errors_of_a_source_and_give_those_it_lacks() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 2, (50, 2))
+    y = np.where(rng.random(50) < 0.8, rows[:, 0], 1 - rows[:, 0])
+    stump = {"feature": 0, "true": {"prediction": 1}, "false": {"prediction": 0}}
+    trees = [stump, {"prediction": 1}]
+    models = from_treefarms(trees, X=rows, y=y)
+    assert models.losses.tolist() == [(rows[:, 0] != y).mean(), (y == 0).mean()]
+    assert models.loss == "zero_one"
+    errors = float((rows[:, 0] != y).mean())
+    trie = {"0": {"-2 -1": {"objective": errors + 0.02, "loss": errors, "complexity": 0.02}}}
+    kept = from_treefarms(trie, X=rows, y=y)
+    assert kept.losses.tolist() == [errors + 0.02] and kept.loss == "objective"
+    with pytest.raises(ValueError, match=r"tree 0 errs on .* of these rows"):
+        from_treefarms(trie, X=rows, y=1 - y)
+    with pytest.raises(ValueError, match="X and y go together"):
+        from_treefarms(trees, y=y)
