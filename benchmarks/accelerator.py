@@ -18,7 +18,7 @@ from benchmarks.problems import logistic_problem
 from benchmarks.timing import median_seconds
 from rashomon_explorer._utils.arrays import ArrayBackend, FloatArray, array_backend, to_host
 from rashomon_explorer._utils.randomness import generator
-from rashomon_explorer.mechanisms.samplers import LangevinSampler
+from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses.placed import PlacedRows
 

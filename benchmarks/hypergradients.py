@@ -15,19 +15,16 @@ from benchmarks.machine import machine
 from benchmarks.rates import DELTA, slope_of
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.mechanisms.penalties import (
-    MARGINS,
-    InnerProblem,
-    OuterLoss,
-    PenaltyBox,
     PenaltyConstants,
     PenaltyLandscape,
-    StationaryPlan,
     drawn_where_level,
-    gradient_mapping,
     plan_stationary,
 )
-from rashomon_explorer.mechanisms.penalties.walk import GradientLandscape
-from rashomon_explorer.mechanisms.samplers import FiniteGridSampler
+from rashomon_explorer.mechanisms.penalties.landscape import PenaltyBox
+from rashomon_explorer.mechanisms.penalties.langevin_walk import GradientLandscape, gradient_mapping
+from rashomon_explorer.mechanisms.penalties.losses import MARGINS, InnerProblem, OuterLoss
+from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 
 RESULTS = Path(__file__).parent / "results" / "hypergradients.json"
 BOUNDS, EPSILON = (0.5, 10.0), 1.0

@@ -23,7 +23,7 @@ from benchmarks.peers import PYTHON, ROOT
 from rashomon_explorer import DPClassifier, load_dataset
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.one_model import METHODS
+from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.problem.problem import Problem
 
 RESULTS = Path(__file__).parent / "results" / "one_model.json"

@@ -19,8 +19,8 @@ from benchmarks.machine import machine
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.one_model import METHODS
-from rashomon_explorer.mechanisms.planning import Request
+from rashomon_explorer.mechanisms.one_model.registry import METHODS
+from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
 from rashomon_explorer.papers.instances import (
     least_excess,
@@ -29,7 +29,7 @@ from rashomon_explorer.papers.instances import (
     nonconvex_excess,
 )
 from rashomon_explorer.papers.rates import RATES, bilevel_instance_excess
-from rashomon_explorer.problem.losses import SmoothedHingeLoss
+from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.problem import Problem
 
 RESULTS = Path(__file__).parent / "results" / "rates.json"

@@ -19,9 +19,10 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.simulated import SIZES, Table, tables
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.mechanisms.planning import plan, plan_path
+from rashomon_explorer.mechanisms.langevin.plan import plan_path
+from rashomon_explorer.mechanisms.langevin.planned import PlannedPath
 from rashomon_explorer.mechanisms.planning.options import RADII, completed
-from rashomon_explorer.mechanisms.samplers import PlannedPath
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem

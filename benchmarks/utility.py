@@ -22,7 +22,7 @@ from benchmarks.machine import machine
 from benchmarks.peers import PYTHON, ROOT
 from benchmarks.ways import WAYS, Made, Task, Way, run
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.problem.losses import SoftmaxLoss
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 
 RESULTS = Path(__file__).parent / "results" / "utility.json"

@@ -16,10 +16,10 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.estimators.feasibility import is_tried
 from rashomon_explorer.estimators.rashomon import ENCODED_NORM
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
-from rashomon_explorer.mechanisms.samplers import traits_of
 from rashomon_explorer.mechanisms.samplers.feasibility import preflight
+from rashomon_explorer.mechanisms.samplers.registry import traits_of
 
 _MOST_PARAMETERS = 150  # of exact draws: beyond, a trial by itself takes longer than all else
 _PATIENCE = 100_000

@@ -31,7 +31,7 @@ _HOMES = {
     "list_datasets": "data",
     "load_csv": "data",
     "load_dataset": "data",
-    "plan": "mechanisms.planning",
+    "plan": "mechanisms",
     "privacy_leaks": "estimators",
     "propose_schema": "data",
 }

@@ -13,22 +13,23 @@ from numpy.typing import NDArray
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError, LargeDeltaWarning, SamplerError
+from rashomon_explorer.mechanisms.certificates.catalogue import largest_beta
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_tilted
-from rashomon_explorer.mechanisms.penalties import PenaltyConstants, plan_stationary, plan_tuning
-from rashomon_explorer.mechanisms.planning import largest_beta, pareto_table, plan, plan_options
+from rashomon_explorer.mechanisms.penalties import PenaltyConstants, plan_stationary
+from rashomon_explorer.mechanisms.penalties.plan import plan_tuning
+from rashomon_explorer.mechanisms.planning.options import pareto_table, plan_options
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.trees import plan_trees
-from rashomon_explorer.mechanisms.samplers import (
-    ExactSampler,
-    HitAndRunSampler,
-    MalaSampler,
-    Sampler,
-)
-from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.base import Sampler, collect
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
+from rashomon_explorer.mechanisms.samplers.mala import MalaSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss, SoftmaxLoss
+from rashomon_explorer.problem.losses import Loss
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import plan_release, release
 from tests.crossing import crossed

@@ -190,9 +190,9 @@ def test_a_folders_own_file_closes_a_circle_too() -> None:
         ("from rashomon_explorer import sets", "mechanisms", "", ["sets"]),
         ("from ..problem import Problem", "rows", "rashomon_explorer.rows", ["problem"]),
         ("from .. import problem", "rows", "rashomon_explorer.rows", ["problem"]),
-        ("from .base import Loss", "problem", "rashomon_explorer.problem.problem.losses", []),
+        ("from .base import Loss", "problem", "rashomon_explorer.problem.losses", []),
         (
-            "from rashomon_explorer.problem.problem.losses import Loss\nimport numpy",
+            "from rashomon_explorer.problem.losses import Loss\nimport numpy",
             "mechanisms",
             "",
             [],
@@ -202,6 +202,33 @@ def test_a_folders_own_file_closes_a_circle_too() -> None:
 )
 def test_an_arrow_back_is_caught(source: str, room: str, package: str, expected: list[str]) -> None:
     assert _arrows_back(source, room, package) == expected
+
+
+FOLDERS = sorted(
+    ".".join(path.parent.relative_to(ROOT).parts)
+    for path in (ROOT / "rashomon_explorer").rglob("__init__.py")
+)
+# Each in a process of its own, forked from one that holds other libraries only.
+_EACH_ALONE = """
+import importlib, os, sys
+import numpy, pandas, plotly.graph_objects, scipy.optimize, scipy.stats, sklearn.linear_model
+failed = []
+for folder in sys.argv[1:]:
+    if (child := os.fork()) == 0:
+        room = importlib.import_module(folder)
+        [getattr(room, name) for name in getattr(room, "__all__", [])]
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        failed.append(folder)
+print(*failed)
+"""
+
+
+def test_every_folder_imports_alone() -> None:
+    """With every name that it exports."""
+    command = [sys.executable, "-c", _EACH_ALONE, *FOLDERS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
 
 
 def test_importing_the_package_is_cheap() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import rashomon_explorer.problem.network as network_module
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.mechanisms.langevin.gradients import NetworkDrift
+from rashomon_explorer.mechanisms.langevin.gradients.network import NetworkDrift
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.problem.network import NetworkTarget
 

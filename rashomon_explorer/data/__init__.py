@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rashomon_explorer.data.column import Anything, Column
+from rashomon_explorer.data.column import Anything
 from rashomon_explorer.data.columns import KINDS, Categorical, Numeric, Ordered, YesNo
 from rashomon_explorer.data.schema import TableSchema
 
@@ -35,7 +35,6 @@ __all__ = [
     "LOADERS",
     "Anything",
     "Categorical",
-    "Column",
     "Numeric",
     "Ordered",
     "TableEncoder",

@@ -37,8 +37,9 @@ from rashomon_explorer.exceptions import (
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
-from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger
 from rashomon_explorer.privacy.guarantee import asked_for, numbers_of
+from rashomon_explorer.privacy.ledger.charge import may_fail
 from rashomon_explorer.privacy.notions import computed_on
 from rashomon_explorer.problem.chunked_problem import BlockProblem
 from rashomon_explorer.problem.losses import Loss

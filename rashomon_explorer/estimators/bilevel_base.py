@@ -26,15 +26,9 @@ from rashomon_explorer.estimators.feasibility import DELTA, EPSILON, N_DRAWS, ch
 from rashomon_explorer.estimators.regressor import RashomonRegressor
 from rashomon_explorer.estimators.selection import chosen
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.penalties import (
-    MARGINS,
-    PenaltyBox,
-    PenaltyConstants,
-    StationaryPlan,
-    TuningPlan,
-    column_groups,
-    validation_rows,
-)
+from rashomon_explorer.mechanisms.penalties import PenaltyConstants
+from rashomon_explorer.mechanisms.penalties.landscape import PenaltyBox, column_groups
+from rashomon_explorer.mechanisms.penalties.losses import MARGINS
 from rashomon_explorer.mechanisms.penalties.mechanisms import (
     NAMES,
     Offered,
@@ -42,11 +36,14 @@ from rashomon_explorer.mechanisms.penalties.mechanisms import (
     plan_mechanism,
     warn_if_nearly_uniform,
 )
-from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
+from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
+from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
 from rashomon_explorer.mechanisms.planning.offers import ZCDP
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import warn_of_large_delta
-from rashomon_explorer.mechanisms.samplers import SAMPLERS
 from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.constants import row_bound

@@ -27,28 +27,26 @@ from rashomon_explorer.estimators.bilevel_base import RefittedModel, refitted
 from rashomon_explorer.estimators.classes import LABELS_ARE_PUBLIC, classes_found
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.tables import DeclaredTable, UnreadTable
-from rashomon_explorer.mechanisms.penalties import (
+from rashomon_explorer.mechanisms.penalties import PenaltyLandscape, drawn_where_level
+from rashomon_explorer.mechanisms.penalties.landscape import (
     LOWEST,
-    MARGINS,
     MEAN,
     GeneralisedTarget,
-    InnerProblem,
-    OuterLoss,
     PenaltyBox,
-    PenaltyLandscape,
-    PenaltySet,
     PenaltyTarget,
-    StationaryPlan,
-    TuningPlan,
-    drawn_where_level,
     first_draws,
     pair_sensitivity,
-    validation_rows,
 )
+from rashomon_explorer.mechanisms.penalties.losses import MARGINS, InnerProblem, OuterLoss
 from rashomon_explorer.mechanisms.penalties.mechanisms import as_parameters, warn_if_nearly_uniform
+from rashomon_explorer.mechanisms.penalties.penalty_set import PenaltySet, validation_rows
+from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
+from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
-from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail, no_guarantee
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger
+from rashomon_explorer.privacy.ledger.charge import may_fail
 from rashomon_explorer.privacy.ledger.tables import recognise
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.problem import add_intercept
 
 

@@ -19,7 +19,7 @@ from rashomon_explorer.estimators.chunked_prediction import a_label, chances, de
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.rashomon import BaseRashomon
 from rashomon_explorer.estimators.targets import ClassTargets
-from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.rows import RowBlocks

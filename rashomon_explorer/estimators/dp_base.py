@@ -26,13 +26,15 @@ from rashomon_explorer.estimators.feasibility import DELTA, EPSILON, check_budge
 from rashomon_explorer.estimators.selection import GOALS, PRIVATE, beside_columns, planned_model
 from rashomon_explorer.estimators.tables import BlockTable, UnreadTable
 from rashomon_explorer.exceptions import WeakGuaranteeWarning, users_line
-from rashomon_explorer.mechanisms.one_model import METHODS, ModelPlan
+from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
+from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.planning.suggestions import is_said_elsewhere, warn_of_large_delta
 from rashomon_explorer.mechanisms.samplers.base import to_public_grid
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
-from rashomon_explorer.privacy import Guarantee, Ledger, no_guarantee
+from rashomon_explorer.privacy import Guarantee, Ledger
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.constants import row_bound
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.problem import Problem

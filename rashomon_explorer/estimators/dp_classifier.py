@@ -21,7 +21,7 @@ from rashomon_explorer.estimators.chunked_prediction import a_label, chances, de
 from rashomon_explorer.estimators.dp_base import OneModel
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.targets import ClassTargets
-from rashomon_explorer.mechanisms.one_model import ModelPlan
+from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.losses import Loss, get_loss
@@ -47,7 +47,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         classes the cross-entropy, which is asked for by ``"logistic"``. The other two are for two
         classes and have no probabilities.
     method : str, default="auto"
-        A key of :data:`rashomon_explorer.mechanisms.one_model.METHODS`, whatever it promises, or
+        A key of :data:`rashomon_explorer.mechanisms.METHODS`, whatever it promises, or
         ``"auto"``.
     epsilon : float, default=1.0
         Price of one fit.

@@ -20,7 +20,7 @@ from rashomon_explorer.estimators.dp_base import OneModel
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.tables import BlockTable, UnreadTable
 from rashomon_explorer.estimators.targets import UNSAID, BoundedTargets
-from rashomon_explorer.mechanisms.one_model import ModelPlan
+from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.losses import Loss, get_loss

@@ -16,14 +16,14 @@ from rashomon_explorer.exceptions import (
     SlowDrawWarning,
     users_line,
 )
-from rashomon_explorer.mechanisms.planning import Plan
 from rashomon_explorer.mechanisms.planning.offers import ZCDP
 from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import is_said_elsewhere
-from rashomon_explorer.mechanisms.samplers import traits_of
 from rashomon_explorer.mechanisms.samplers.feasibility import comes_nowhere, preflight, remedies
+from rashomon_explorer.mechanisms.samplers.registry import traits_of
 from rashomon_explorer.privacy import Ledger
-from rashomon_explorer.privacy.ledger import LedgerToBe
+from rashomon_explorer.privacy.ledger.charge import LedgerToBe
 
 ALWAYS_CAME = 16
 """Parameters up to which exact draws have come on every table tried, real or simulated."""
@@ -41,7 +41,7 @@ def hear_before(planned: Plan, sampler: str, patience: int | str | None) -> None
 
     Silent where a caller says it elsewhere, and of samplers that always answer.
 
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> asked = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0}
     >>> hear_before(plan(50_000, 31, 0.02, **asked), "exact", "auto")
     """
@@ -64,7 +64,7 @@ def refuse_if_hopeless(planned: Plan, sampler: str, patience: int | str | None) 
 
     Who says how patient to be has decided otherwise.
 
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> cold = plan(48_842, 92, 0.0, radius=8.0, row_norm=1.5, epsilon=4.0)
     >>> refuse_if_hopeless(cold, "exact", 5_000_000)
     >>> refuse_if_hopeless(cold, "exact", "auto")
@@ -87,7 +87,7 @@ did not come: ...
 def is_tried(planned: Plan) -> bool:
     """Whether `foretold` tries the sampler on simulated rows, which may take a while.
 
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "epsilon": 4.0}
     >>> is_tried(plan(**rows)), is_tried(plan(**rows, loss="hinge"))
     (False, True)
@@ -99,7 +99,7 @@ def is_tried(planned: Plan) -> bool:
 def is_likely(planned: Plan) -> bool:
     """Whether draws that were named are to be expected: tried where that is not certain.
 
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> asked = {"psi": 0.0, "row_norm": 1.5, "epsilon": 4.0}
     >>> [is_likely(plan(48_842, 92, radius=radius, **asked)) for radius in (2.0, 16.0)]
     [True, False]
@@ -114,7 +114,7 @@ def is_hopeless(planned: Plan) -> bool:
     A user who names them is warned where they are unlikely; who leaves the way open pays only for
     what came a hundred times sooner than the sampler gives up, however few the parameters.
 
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> is_hopeless(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
     False
     """
@@ -128,7 +128,7 @@ def foretold(planned: Plan) -> str:
     Empty where draws are likely, or no more parameters than draws have always come for, of a loss
     without kinks.
 
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> foretold(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
     ''
     """
@@ -138,7 +138,7 @@ def foretold(planned: Plan) -> str:
 def tried_on_simulated_rows(planned: Plan) -> str:
     """Say the same of any number of parameters; empty where draws are likely, or cannot be tried.
 
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> tried_on_simulated_rows(plan(5_000, 3, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
     ''
     """

@@ -9,9 +9,10 @@ import numpy as np
 from rashomon_explorer._utils.sklearn_compat import search_base
 from rashomon_explorer.data import TableEncoder, TableSchema
 from rashomon_explorer.estimators.scaler import PublicBoundsScaler
-from rashomon_explorer.mechanisms.planning import MECHANISMS, Request
+from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.samplers import SAMPLERS
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 
 Rule = Callable[[Any], str]  # why a step is not public, or ""
 Kind = TypeVar("Kind", bound=type)

@@ -55,8 +55,10 @@ from rashomon_explorer.exceptions import WeakGuaranteeWarning, users_line
 from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere, warn_of_large_delta
 from rashomon_explorer.mechanisms.selection import WAYS, SearchPlan
-from rashomon_explorer.privacy import Guarantee, Ledger, may_fail, no_guarantee
+from rashomon_explorer.privacy import Guarantee, Ledger
+from rashomon_explorer.privacy.ledger.charge import may_fail
 from rashomon_explorer.privacy.ledger.tables import recognise
+from rashomon_explorer.privacy.notions import no_guarantee
 
 
 class Sides:

@@ -49,17 +49,18 @@ from rashomon_explorer.estimators.selection import (
 )
 from rashomon_explorer.estimators.tables import BlockTable, UnreadTable
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.planning import Plan
 from rashomon_explorer.mechanisms.planning.options import AUTO, MOST_DRAWS
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_of_large_delta
-from rashomon_explorer.mechanisms.samplers import SAMPLERS, Sampler, traits_of
-from rashomon_explorer.mechanisms.samplers.base import Draws, collect
+from rashomon_explorer.mechanisms.samplers.base import Draws, Sampler, collect
 from rashomon_explorer.mechanisms.samplers.exponential import USUAL_PATIENCE
 from rashomon_explorer.mechanisms.samplers.hit_and_run import reaches_sphere
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, traits_of
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import Charge, Guarantee, Ledger, no_guarantee
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss, get_loss

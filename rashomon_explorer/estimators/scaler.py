@@ -15,7 +15,8 @@ from rashomon_explorer._utils.sklearn_compat import StrOptions, fit_context
 from rashomon_explorer._utils.taint import CarriesLeaks
 from rashomon_explorer.data.clipping import warn_if_clipped
 from rashomon_explorer.exceptions import PrivacyLeakWarning
-from rashomon_explorer.privacy import compose, no_guarantee
+from rashomon_explorer.privacy import compose
+from rashomon_explorer.privacy.notions import no_guarantee
 
 LEARN = "learn"
 _MOST_NAMED = 3

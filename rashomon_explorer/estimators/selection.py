@@ -21,17 +21,18 @@ from rashomon_explorer.estimators.feasibility import (
 )
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.localisation.plan import LocalisationPlan
-from rashomon_explorer.mechanisms.one_model import METHODS, ModelOffer, ModelPlan
-from rashomon_explorer.mechanisms.one_model.plan import settled_radius
-from rashomon_explorer.mechanisms.planning import MECHANISMS, Plan, Request
-from rashomon_explorer.mechanisms.planning.offers import Offer
+from rashomon_explorer.mechanisms.one_model.base import ModelOffer
+from rashomon_explorer.mechanisms.one_model.plan import ModelPlan, settled_radius
+from rashomon_explorer.mechanisms.one_model.registry import METHODS
+from rashomon_explorer.mechanisms.planning.offers import Offer, Request
 from rashomon_explorer.mechanisms.planning.options import AUTO, completed, cost
-from rashomon_explorer.mechanisms.planning.plan import PublicLaw
+from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, both_together
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
-from rashomon_explorer.mechanisms.samplers import SAMPLERS
 from rashomon_explorer.mechanisms.samplers.feasibility import comes_nowhere, stays_away
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 from rashomon_explorer.privacy import adaptive_epsilon
 from rashomon_explorer.problem.losses import get_loss
 
@@ -57,8 +58,8 @@ def planned_model(*, method: str, goal: str, radius: float | str, **asked: Any) 
     radius : float or "auto"
         ``"auto"`` is settled by :func:`rashomon_explorer.mechanisms.one_model.plan.settled_radius`.
     **asked
-        As :class:`~rashomon_explorer.mechanisms.planning.Request` takes them; ψ is 0, and there is
-        one draw.
+        As :class:`~rashomon_explorer.mechanisms.planning.offers.Request` takes them; ψ is 0, and
+        there is one draw.
 
     Raises
     ------
@@ -333,7 +334,7 @@ def is_about_one(planned: Plan) -> bool:
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> is_about_one(plan(50_000, 11, 0.02, radius=4, row_norm=1.5, epsilon=1))
     True
     """
@@ -440,7 +441,7 @@ def beside_columns(paid: ColumnsPlan, make: Callable[[float, float], Planned]) -
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> paid = ColumnsPlan(50_000, 10, 1.0, epsilon=1.0, delta=1e-6)
     >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
     >>> both = beside_columns(paid, lambda epsilon, delta: plan(**rows, epsilon=epsilon))
@@ -495,7 +496,7 @@ def columns_wanted(
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> planned = plan(50_000, 11, 0.0, radius=4.0, row_norm=1.5, epsilon=1.0)
     >>> paid = ColumnsPlan(50_000, 10, 1.0, epsilon=1.0, delta=1e-6)
     >>> [columns_wanted("auto", sampler, planned, paid) for sampler in ("auto", "exact")]

@@ -21,7 +21,9 @@ from rashomon_explorer.estimators.classes import (
 )
 from rashomon_explorer.estimators.tables import BlockTable, ClassCodes, OnUnit, UnreadTable
 from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.problem.losses import LogisticLoss, Loss, SoftmaxLoss
+from rashomon_explorer.problem.losses import Loss
+from rashomon_explorer.problem.losses.smooth import LogisticLoss
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 
 
 class ClassTargets(PaysForRows):

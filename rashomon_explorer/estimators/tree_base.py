@@ -41,7 +41,8 @@ from rashomon_explorer.estimators.tables import BlockTable, DeclaredTable, Unrea
 from rashomon_explorer.mechanisms.planning.advice import warn_if_weak_trees
 from rashomon_explorer.mechanisms.planning.suggestions import warn_of_large_delta
 from rashomon_explorer.mechanisms.planning.trees import TreePlan, plan_trees
-from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger
+from rashomon_explorer.privacy.ledger.charge import may_fail
 from rashomon_explorer.rows import RowBlocks
 from rashomon_explorer.rows.steps import AsNumbers, Transformed
 from rashomon_explorer.trees import TreeClass

@@ -36,7 +36,8 @@ from rashomon_explorer.estimators.tables import UnreadTable
 from rashomon_explorer.estimators.tree_base import TreeBlocks, TreeTable, TreeVotes, answers_of
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.privacy import Guarantee, no_guarantee
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.rows import RowBlocks
 from rashomon_explorer.rows.coercion import blocks_with, is_in_blocks
 from rashomon_explorer.sets import PredictorSet

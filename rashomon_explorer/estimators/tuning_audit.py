@@ -13,7 +13,8 @@ from rashomon_explorer.data.clipping import clip_rows
 from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch, _target
 from rashomon_explorer.estimators.tables import UnreadTable
 from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError
-from rashomon_explorer.mechanisms.penalties import PenaltyLandscape, TuningPlan
+from rashomon_explorer.mechanisms.penalties import PenaltyLandscape
+from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.problem.problem import add_intercept
 

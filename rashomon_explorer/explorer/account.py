@@ -10,14 +10,14 @@ from pathlib import Path
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.pricing import price
 from rashomon_explorer.mechanisms.planning.weakness import weakness
 from rashomon_explorer.plots.text import number, what_is_left
 from rashomon_explorer.plots.text import price as text_price
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, pure, zcdp
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
-from rashomon_explorer.privacy.ledger import LedgerToBe
+from rashomon_explorer.privacy.ledger.charge import LedgerToBe
 from rashomon_explorer.privacy.ledger.totals import ROUNDING, Totals
 from rashomon_explorer.privacy.tradeoff import GaussianTilt
 

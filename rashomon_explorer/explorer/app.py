@@ -32,7 +32,7 @@ from rashomon_explorer.explorer.state import Alert, ExplorerState
 from rashomon_explorer.explorer.views import VIEWS, Part, View
 from rashomon_explorer.explorer.widgets.controls import Tabs
 from rashomon_explorer.explorer.widgets.status import KernelWatch
-from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.rows import RowBlocks

@@ -22,7 +22,7 @@ from rashomon_explorer.explorer.model_inputs import SeenRows
 from rashomon_explorer.explorer.selection import Picked
 from rashomon_explorer.explorer.state import BUDGET, LINEAR, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.streamed_table import encoded, scaled, shape_of, whole_of
-from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Ledger

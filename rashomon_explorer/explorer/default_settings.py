@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.planning import Plan
 from rashomon_explorer.mechanisms.planning.options import AUTO
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
 
 _MANY: Mapping[str, dict[str, Any]] = {
@@ -21,7 +21,7 @@ def opening(task: str, planned: Callable[[Mapping[str, Any]], Plan]) -> Mapping[
 
     ``planned`` plans with some settings changed and reads no row.
 
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> def on(n):
     ...     fixed = {"p": 11, "psi": 0.02, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6}
     ...     return lambda said: plan(n, radius=said["radius"], n_draws=said["n_draws"], **fixed)

@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator
 from rashomon_explorer.estimators.feasibility import foretold, is_tried
 from rashomon_explorer.exceptions import DataError, SamplerError
 from rashomon_explorer.explorer.state import FORETELLING, ExplorerState
-from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.samplers import traits_of
+from rashomon_explorer.mechanisms.samplers.registry import traits_of
 from rashomon_explorer.rows import RowBlocks, Step
 from rashomon_explorer.rows.workers import Threads
 from rashomon_explorer.sets import RashomonSet

@@ -18,8 +18,7 @@ from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
-from rashomon_explorer.sets.models import DecisionTrees
-from rashomon_explorer.sets.models.trees import Node
+from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 from rashomon_explorer.trees import TreeClass
 from rashomon_explorer.trees.questions import Questions, of_schema
 from rashomon_explorer.trees.tree_class import allowed_memory

@@ -7,7 +7,7 @@ from rashomon_explorer.exceptions import BudgetExceededError
 from rashomon_explorer.explorer.account import Account, NextDraw
 from rashomon_explorer.explorer.engine import DrawJob
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.plots.text import number, plural, price, what_is_left
 
 

@@ -17,8 +17,8 @@ from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.set_store import NumberedFiles, read_file
 from rashomon_explorer.explorer.state import BUDGET, SETTINGS
 from rashomon_explorer.explorer.streamed_table import whole_of
-from rashomon_explorer.mechanisms.one_model import ModelPlan
-from rashomon_explorer.mechanisms.penalties import TuningPlan
+from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
+from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
 from rashomon_explorer.plots.text import at_most, price, what_is_left
@@ -463,7 +463,8 @@ class Tuner(Seller[Tuned]):
 def promised(plan: TuningPlan) -> str:
     """Say what is promised of a draw's validation loss.
 
-    >>> from rashomon_explorer.mechanisms.penalties import PenaltyConstants, plan_tuning
+    >>> from rashomon_explorer.mechanisms.penalties import PenaltyConstants
+    >>> from rashomon_explorer.mechanisms.penalties.plan import plan_tuning
     >>> known = PenaltyConstants("logistic", 1.5, 0.1, 10.0, 20_000, 10_000, margin_bound=4.0)
     >>> promised(plan_tuning(known, 1, epsilon=1.0))
     '≤ 0.0172 above the least validation loss on average'

@@ -32,7 +32,8 @@ from rashomon_explorer.explorer.streamed_table import (
 from rashomon_explorer.mechanisms.planning.plan import PublicLaw
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
 from rashomon_explorer.plots.text import plural
-from rashomon_explorer.privacy import Guarantee, no_guarantee
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.rows import RowBlocks, Step
 from rashomon_explorer.sets import RashomonSet

@@ -12,7 +12,7 @@ from rashomon_explorer._utils.files import replace_file
 from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.data.schema import labels_unconfirmed
 from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.samplers import SAMPLERS, traits_of
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, traits_of
 
 
 @dataclass(frozen=True)

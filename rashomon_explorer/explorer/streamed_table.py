@@ -14,8 +14,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
-from rashomon_explorer.data import Anything, Column, TableEncoder, TableSchema
+from rashomon_explorer.data import Anything, TableEncoder, TableSchema
 from rashomon_explorer.data.cells import as_text
+from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.columns import Levelled
 from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.data.messages import quoted

@@ -35,9 +35,9 @@ from rashomon_explorer.measures.importance.profiles import (
     partial_dependence_band,
 )
 from rashomon_explorer.measures.importance.shap import linear_shap, shap_importance
-from rashomon_explorer.measures.importance.tree_shap import tree_shap
-from rashomon_explorer.measures.multiplicity.by_group import by_group, multiplicity_curve
+from rashomon_explorer.measures.importance.shap_trees import tree_shap
 from rashomon_explorer.measures.multiplicity.capacity import rashomon_capacity
+from rashomon_explorer.measures.multiplicity.group_tables import by_group, multiplicity_curve
 from rashomon_explorer.measures.multiplicity.labels import (
     ambiguity,
     disagreement,
@@ -59,7 +59,7 @@ from rashomon_explorer.measures.ranges.flips import exact_ambiguity, exact_flips
 from rashomon_explorer.measures.ranges.penalised import penalised_problem
 from rashomon_explorer.measures.ranges.people import draws_in_range
 from rashomon_explorer.measures.reliance.class_reliance import model_class_reliance
-from rashomon_explorer.measures.reliance.model_reliance import model_reliance
+from rashomon_explorer.measures.reliance.set_reliance import model_reliance
 from rashomon_explorer.measures.stopping import enough_draws
 
 _ROOMS = ("decomposition", "fairness", "importance", "multiplicity", "ranges", "reliance")

@@ -14,7 +14,7 @@ from rashomon_explorer._utils.validation import check_inner_share, check_positiv
 from rashomon_explorer.measures.confidence_sequence import ConfidenceSequence
 from rashomon_explorer.measures.inputs import Labels, as_models_by_rows
 from rashomon_explorer.measures.multiplicity.catalogue import LOWER_BOUND, MEASURES
-from rashomon_explorer.mechanisms.samplers import SAMPLERS, traits_of
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, traits_of
 from rashomon_explorer.sets.diagnostics import effective_size
 
 _FEWEST = 4  # states of a chain, below which ArviZ has no answer

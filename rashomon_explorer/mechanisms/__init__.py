@@ -1,1 +1,67 @@
-"""Mechanisms: differentially private algorithms, their plans and their samplers."""
+"""Mechanisms: differentially private algorithms, their registries, plans and samplers."""
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "ExactSampler": "samplers.exponential",
+    "FiniteGridSampler": "samplers.finite_grid",
+    "HitAndRunSampler": "samplers.hit_and_run",
+    "IteratedSampler": "localisation.sampler",
+    "LangevinAverage": "langevin.planned",
+    "LangevinSampler": "langevin.sampler",
+    "MECHANISMS": "planning.registry",
+    "METHODS": "one_model.registry",
+    "MeteredLangevin": "langevin.metered",
+    "OutputPerturbationSampler": "localisation.sampler",
+    "Plan": "planning.plan",
+    "RegularisedSampler": "localisation.sampler",
+    "SAMPLERS": "samplers.registry",
+    "best_certificate": "certificates.catalogue",
+    "explain": "planning.advice",
+    "gibbs_certificates": "certificates.catalogue",
+    "guaranteed_hit_rate": "bounds.hit_rate",
+    "largest_beta": "certificates.catalogue",
+    "pareto_table": "planning.options",
+    "path_certificates": "certificates.catalogue",
+    "plan": "planning.planner",
+    "plan_options": "planning.options",
+    "plan_path": "langevin.plan",
+}
+
+__all__ = [
+    "MECHANISMS",
+    "METHODS",
+    "SAMPLERS",
+    "ExactSampler",
+    "FiniteGridSampler",
+    "HitAndRunSampler",
+    "IteratedSampler",
+    "LangevinAverage",
+    "LangevinSampler",
+    "MeteredLangevin",
+    "OutputPerturbationSampler",
+    "Plan",
+    "RegularisedSampler",
+    "best_certificate",
+    "explain",
+    "gibbs_certificates",
+    "guaranteed_hit_rate",
+    "largest_beta",
+    "pareto_table",
+    "path_certificates",
+    "plan",
+    "plan_options",
+    "plan_path",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """Names that are meant to be used."""
+    return __all__

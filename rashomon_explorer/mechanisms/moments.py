@@ -13,7 +13,8 @@ from rashomon_explorer.mechanisms.langevin.one_model import affordable_mu
 from rashomon_explorer.mechanisms.one_model.base import ModelOffer, declined, generalisation_gap
 from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.privacy import gdp
-from rashomon_explorer.problem.losses import SquaredLoss, get_loss
+from rashomon_explorer.problem.losses import get_loss
+from rashomon_explorer.problem.losses.smooth import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
 
 _RATIOS = np.geomspace(2.0**-8, 2.0**8, 65)  # of both variances, in units that bounds settle

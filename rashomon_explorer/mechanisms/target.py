@@ -59,7 +59,7 @@ class GibbsTarget:
 
         Examples
         --------
-        >>> from rashomon_explorer.mechanisms.planning import plan
+        >>> from rashomon_explorer.mechanisms.planning.planner import plan
         >>> problem = Problem([[0.5], [-0.5]] * 5_000, [1, -1] * 5_000)
         >>> public = {"radius": 4.0, "row_norm": problem.row_bound, "epsilon": 1.0}
         >>> GibbsTarget.of(problem, plan(10_000, 2, 0.02, **public)).beta > 100

@@ -9,8 +9,7 @@ from rashomon_explorer.papers.batch_theorems import (
     sgd_convex,
     sgd_strongly_convex,
 )
-from rashomon_explorer.papers.grid_walk import GridWalkSampler
-from rashomon_explorer.papers.printed_constants import (
+from rashomon_explorer.papers.constants import (
     printed_bilevel_slope,
     printed_constants,
     printed_diffusion_beta,
@@ -22,6 +21,7 @@ from rashomon_explorer.papers.printed_constants import (
     printed_path_beta,
     printed_sensitivity,
 )
+from rashomon_explorer.papers.grid_walk import GridWalkSampler
 from rashomon_explorer.papers.theorems import (
     exponential_mechanism_convex,
     exponential_mechanism_strongly_convex,

@@ -4,22 +4,14 @@ Curator plots take a `RashomonSet` and carry an amber band; release plots take a
 carry a green band with the price. Neither takes the other's type.
 """
 
-from rashomon_explorer.plots.budget import (
-    attack_in_words,
-    budget_bar,
-    plot_budget,
-    plot_plan,
-    plot_tradeoff,
-    tradeoff_table,
-)
+from rashomon_explorer.plots.budget import attack_in_words, plot_budget, plot_plan, plot_tradeoff
 from rashomon_explorer.plots.coefficients import (
-    default_axes,
     plot_coefficient_spread,
     plot_coefficients,
     plot_released_coefficients,
     plot_released_spread,
 )
-from rashomon_explorer.plots.columns import column_table, plot_column
+from rashomon_explorer.plots.columns import plot_column
 from rashomon_explorer.plots.comparison import plot_pair, plot_two_sets
 from rashomon_explorer.plots.decomposition import plot_noise_against_price, plot_width_or_noise
 from rashomon_explorer.plots.fairness import plot_burden, plot_fairness_range, plot_frontier
@@ -40,34 +32,26 @@ from rashomon_explorer.plots.importance import (
 from rashomon_explorer.plots.importances import plot_importance
 from rashomon_explorer.plots.losses import plot_losses
 from rashomon_explorer.plots.penalties import plot_drawn_penalties, plot_penalties, tuning_in_words
-from rashomon_explorer.plots.people import Multiplicity, multiplicity, plot_people
+from rashomon_explorer.plots.people import multiplicity, plot_people
 from rashomon_explorer.plots.person import plot_people_ranges, plot_person
-from rashomon_explorer.plots.prices import draws_at, plot_prices, promise_at, promise_curves
+from rashomon_explorer.plots.prices import plot_prices
 from rashomon_explorer.plots.profile import plot_profile
 from rashomon_explorer.plots.ranges import plot_exact_ranges, plot_ranges
 from rashomon_explorer.plots.released import plot_released
 from rashomon_explorer.plots.rules import plot_rules, rules_table
-from rashomon_explorer.plots.theme import empty_figure
 from rashomon_explorer.plots.tree_answers import (
     plot_tree_flips,
     plot_tree_parity,
     plot_tree_promise,
     plot_tree_questions,
     plot_tree_sizes,
-    tree_promise_table,
 )
-from rashomon_explorer.plots.trees import plot_tree_use, plot_trees, tree_use_table
+from rashomon_explorer.plots.trees import plot_tree_use, plot_trees
 
 __all__ = [
     "GTU",
-    "Multiplicity",
     "Promise",
     "attack_in_words",
-    "budget_bar",
-    "column_table",
-    "default_axes",
-    "draws_at",
-    "empty_figure",
     "multiplicity",
     "plot_bounds",
     "plot_budget",
@@ -110,13 +94,8 @@ __all__ = [
     "plot_trees",
     "plot_two_sets",
     "plot_width_or_noise",
-    "promise_at",
-    "promise_curves",
     "promises",
     "promises_table",
     "rules_table",
-    "tradeoff_table",
-    "tree_promise_table",
-    "tree_use_table",
     "tuning_in_words",
 ]

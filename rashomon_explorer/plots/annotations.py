@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.formatting import hit_rate_text
-from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weakness
 from rashomon_explorer.plots.text import at_most, plural
@@ -113,7 +113,7 @@ def doubt_of(models: Any) -> str:
 
     Draws that were chosen are promised nothing, and models of other sources neither.
 
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
     >>> with said_elsewhere():
     ...     doubt_of(plan(500, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0))

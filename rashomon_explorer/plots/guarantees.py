@@ -10,16 +10,15 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms.bounds import (
-    ExcessLaw,
     convex_law,
     expected_excess,
     hit_probability_from_excess,
     population_risk,
-    quadratic_law,
     uniform_stability,
 )
-from rashomon_explorer.mechanisms.planning import Plan
-from rashomon_explorer.mechanisms.samplers import traits_of
+from rashomon_explorer.mechanisms.bounds.law import ExcessLaw, quadratic_law
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.samplers.registry import traits_of
 from rashomon_explorer.plots.annotations import (
     models_band,
     need_as_drawn,

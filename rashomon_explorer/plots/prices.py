@@ -11,14 +11,15 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer.mechanisms.planning import MECHANISMS, Plan, Request
 from rashomon_explorer.mechanisms.planning.advice import at_another_price
-from rashomon_explorer.mechanisms.planning.plan import PublicLaw
+from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
 from rashomon_explorer.mechanisms.planning.pricing import price as priced
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.mechanisms.samplers import traits_of
+from rashomon_explorer.mechanisms.samplers.registry import traits_of
 from rashomon_explorer.plots.text import at_least, at_most, plural, price
 from rashomon_explorer.plots.theme import BLUE, CATEGORIES, new_figure
 
@@ -48,7 +49,7 @@ def promise_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0, n_draws=20)
     >>> curves = promise_curves(bought, (1, 20))
     >>> cheap = curves[curves.epsilon < 4.01]
@@ -82,7 +83,7 @@ def promise_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> float:
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0, n_draws=20)
     >>> [round(promise_at(bought, 4.0, count), 2) for count in (1, 20)]
     [0.97, 0.41]
@@ -118,7 +119,7 @@ def draws_at(planned: Plan | TreePlan, epsilon: float, promise: float) -> int:
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0, n_draws=20)
     >>> draws_at(bought, 4.0, 0.5)
     16

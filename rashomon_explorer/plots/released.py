@@ -7,7 +7,8 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.plots.text import number, percent, plural, short_names
 from rashomon_explorer.plots.theme import BLUE, add_band, new_figure
-from rashomon_explorer.release import Answer, Released
+from rashomon_explorer.release import Released
+from rashomon_explorer.release.released import Answer
 from rashomon_explorer.release.statistic import Gap, Measured, Rate, Statistic
 
 MOST_NUMBERS = 12

@@ -12,7 +12,9 @@ from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer._utils.formatting import rounded_down, rounded_up
 from rashomon_explorer.measures import coefficient_spread
 from rashomon_explorer.measures.features import Features
-from rashomon_explorer.mechanisms.planning import Offer, Plan, options_of
+from rashomon_explorer.mechanisms.planning.offers import Offer
+from rashomon_explorer.mechanisms.planning.options import options_of
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.plots.annotations import need_as_drawn
@@ -23,7 +25,8 @@ from rashomon_explorer.plots.inside_filter import counted, need_inside
 from rashomon_explorer.plots.people import Multiplicity, members, multiplicity
 from rashomon_explorer.plots.prices import DRAWS, promise_curves
 from rashomon_explorer.plots.text import at_least, price
-from rashomon_explorer.privacy import LedgerEntry, running_epsilon
+from rashomon_explorer.privacy import LedgerEntry
+from rashomon_explorer.privacy.adaptive import running_epsilon
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 
 _ROUNDED: dict[str, Callable[[float], float]] = {
@@ -171,7 +174,7 @@ def prices_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.D
 def options_table(planned: Plan) -> pd.DataFrame:
     """List every way to spend a plan's budget, the best first; no row where that is not known.
 
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
     >>> options_table(bought)["within ψ"].head(3).to_dict()
     {'exact, this plan': '≥ 86%', 'unthresholded': '≥ 99.9%', 'objective perturbation': '≥ 67%'}

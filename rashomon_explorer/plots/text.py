@@ -63,7 +63,7 @@ def promised_hits(planned: Promise) -> str:
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> promised_hits(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0))
     '≥ 86%'
     """
@@ -74,7 +74,7 @@ def promised_hits(planned: Promise) -> str:
 def guaranteed(planned: Promise) -> str:
     """Write what is guaranteed of draws: a hit rate, or an excess where no hit rate is.
 
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> guaranteed(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0))
     'guaranteed ≥ 86%'
     """

@@ -10,13 +10,12 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.measures.decomposition.estimates import hit_interval
-from rashomon_explorer.mechanisms.samplers import traits_of
+from rashomon_explorer.mechanisms.samplers.registry import traits_of
 from rashomon_explorer.plots.annotations import doubt_of, models_band
 from rashomon_explorer.plots.text import number, percent, plural, price
 from rashomon_explorer.plots.theme import BLUE, CATEGORIES, GREY, SKY, add_band, new_figure
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
-from rashomon_explorer.sets.models import DecisionTrees, Leaf
-from rashomon_explorer.sets.models.trees import Node, Split
+from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, Split
 from rashomon_explorer.sets.models.written import as_question
 
 MOST_TREES = 9

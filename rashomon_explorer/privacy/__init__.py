@@ -7,7 +7,7 @@ from rashomon_explorer.exceptions import (
     PrivacyLeakWarning,
     SameTableWarning,
 )
-from rashomon_explorer.privacy.adaptive import adaptive_epsilon, running_epsilon
+from rashomon_explorer.privacy.adaptive import adaptive_epsilon
 from rashomon_explorer.privacy.attack import best_attack
 from rashomon_explorer.privacy.composition import (
     affordable_repeated_eta,
@@ -18,18 +18,11 @@ from rashomon_explorer.privacy.composition import (
     repeated_bounded_range,
 )
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.ledger.charge import Charge, LedgerEntry, may_fail, withheld
+from rashomon_explorer.privacy.ledger.charge import Charge, LedgerEntry
 from rashomon_explorer.privacy.ledger.ledger import Ledger
-from rashomon_explorer.privacy.notions import (
-    approximate,
-    bounded_range,
-    gdp,
-    no_guarantee,
-    pure,
-    zcdp,
-)
+from rashomon_explorer.privacy.notions import approximate, bounded_range, gdp, pure, zcdp
 
-_ROOMS = ("composition", "ledger", "tradeoff")
+_ROOMS = ("audit", "composition", "ledger", "tradeoff")
 
 __all__ = [
     "BudgetExceededError",
@@ -44,20 +37,15 @@ __all__ = [
     "adaptive_epsilon",
     "affordable_repeated_eta",
     "approximate",
-    "audit",
     "best_attack",
     "bounded_range",
     "compose",
     "composition_report",
     "gdp",
     "least_epsilon",
-    "may_fail",
-    "no_guarantee",
     "pure",
     "rdp",
     "repeated_bounded_range",
-    "running_epsilon",
-    "withheld",
     "zcdp",
 ]
 

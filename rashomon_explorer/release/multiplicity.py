@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.measures.multiplicity.by_group import measure_rows
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, refuse_options
+from rashomon_explorer.measures.multiplicity.group_tables import measure_rows
 from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.release.query import (
     Baseline,

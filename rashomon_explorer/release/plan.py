@@ -27,7 +27,7 @@ def sensitivities_of(queries: Sequence[Query], public: Public) -> tuple[Sensitiv
     the exact one, and noise in proportion to the latter would be too little.
 
     >>> from rashomon_explorer import RashomonClassifier
-    >>> from rashomon_explorer.release import get_query
+    >>> from rashomon_explorer.release.catalogue import get_query
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
     >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_.release()
     >>> sensitivities_of([get_query("ambiguity")], Public(models, 200))

@@ -7,8 +7,8 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.features import Columns, feature_groups
-from rashomon_explorer.measures.reliance.model_reliance import reliance_table
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
+from rashomon_explorer.measures.reliance.set_reliance import reliance_table
 from rashomon_explorer.measures.reliance.tree_reliance import tree_reliance
 from rashomon_explorer.release.losses import UNIT
 from rashomon_explorer.release.noise import Noise

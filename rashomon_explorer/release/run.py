@@ -17,14 +17,15 @@ from rashomon_explorer._utils.taint import ONE_BY_ONE, leak_of, recall
 from rashomon_explorer._utils.validation import public_shape
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.reliance.tree_reliance import trees_of
-from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import (
     said_elsewhere,
     warn_if_weak,
     warn_of_large_delta,
 )
 from rashomon_explorer.mechanisms.planning.weakness import weakness
-from rashomon_explorer.privacy import Charge, Guarantee, Ledger, may_fail
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger
+from rashomon_explorer.privacy.ledger.charge import may_fail
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.release.budget import Budget, Priced, price
 from rashomon_explorer.release.catalogue import get_queries

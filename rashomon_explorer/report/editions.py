@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.files import replace_file
-from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.privacy import Ledger

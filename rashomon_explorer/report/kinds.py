@@ -18,8 +18,8 @@ from rashomon_explorer.report.blocks import Block, Facts, Plot, Table
 from rashomon_explorer.report.material import Bounds, Curator, Public, Release
 from rashomon_explorer.rows import RowBlocks
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
-from rashomon_explorer.sets.models import DecisionTrees
 from rashomon_explorer.sets.models.fitted import class_codes
+from rashomon_explorer.sets.models.trees import DecisionTrees
 from rashomon_explorer.trees import CountedTrees
 from rashomon_explorer.trees.reconstruction import counted_like, planned_class
 

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
@@ -22,7 +22,7 @@ from rashomon_explorer.rows.coercion import as_blocks, is_in_blocks
 from rashomon_explorer.rows.columns import column_of, targets_of
 from rashomon_explorer.rows.wrappers import Picked
 from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet, ReleasedTrees
-from rashomon_explorer.sets.models import StoredPredictions
+from rashomon_explorer.sets.models.fitted import StoredPredictions
 
 PEOPLE = 5_000
 """Rows in blocks of which single people are shown, picked by their places alone."""

@@ -21,11 +21,12 @@ from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
 from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
 from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
 from rashomon_explorer.mechanisms.objective_perturbation.plan import TiltedPlan
-from rashomon_explorer.mechanisms.planning import Plan
 from rashomon_explorer.mechanisms.planning.centres import Centre
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.privacy import Guarantee, no_guarantee
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
 
 Arrays = dict[str, NDArray[Any]]

@@ -11,7 +11,8 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.privacy import Guarantee, no_guarantee
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets.curator import CuratorSet
 from rashomon_explorer.sets.files import (
     Arrays,

@@ -12,8 +12,9 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import Fact, Shown
 from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.privacy import Guarantee, no_guarantee
+from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.guarantee import asked_for, numbers_of
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets.files import Arrays, Values, save
 from rashomon_explorer.sets.scores import likeliest
 

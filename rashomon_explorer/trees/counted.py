@@ -15,9 +15,8 @@ from rashomon_explorer._utils.validation import check_count, check_nonnegative
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.sets.models import DecisionTrees
 from rashomon_explorer.sets.models.fitted import class_codes
-from rashomon_explorer.sets.models.trees import Node
+from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 from rashomon_explorer.sets.predictor import PredictorSet
 from rashomon_explorer.trees.law import losses_of, uniform
 from rashomon_explorer.trees.questions import Questions, of_array, of_schema

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_nonnegative
-from rashomon_explorer.sets.models import DecisionTrees
-from rashomon_explorer.sets.models.trees import Node
+from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 from rashomon_explorer.trees.counting import Counts, Histogram, count, stump_errors
 from rashomon_explorer.trees.lattice import (
     Least,

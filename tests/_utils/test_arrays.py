@@ -27,21 +27,18 @@ from rashomon_explorer._utils.arrays import (
     to_host,
 )
 from rashomon_explorer.exceptions import LedgerWarning
-from rashomon_explorer.mechanisms.planning import plan
-from rashomon_explorer.mechanisms.samplers import ExactSampler, LangevinSampler
+from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import gdp
 from rashomon_explorer.privacy.notions import computed_on
 from rashomon_explorer.problem.domains import Box, L1Ball
-from rashomon_explorer.problem.losses import (
-    AbsoluteLoss,
-    Loss,
-    SmoothedHingeLoss,
-    SoftmaxLoss,
-    get_loss,
-)
+from rashomon_explorer.problem.losses import Loss, get_loss
+from rashomon_explorer.problem.losses.kinked import AbsoluteLoss, SmoothedHingeLoss
 from rashomon_explorer.problem.losses.placed import PLACED, BoundedSoftplus, Softplus, placed
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import GaussianThreshold
 

@@ -12,8 +12,11 @@ from sklearn.pipeline import make_pipeline
 from rashomon_explorer import PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer._utils.formatting import as_html, as_text
 from rashomon_explorer.measures import fairness_audit
-from rashomon_explorer.mechanisms.planning import gibbs_certificates, plan, plan_path
-from rashomon_explorer.privacy import Guarantee, Ledger, bounded_range, compose, no_guarantee
+from rashomon_explorer.mechanisms.certificates.catalogue import gibbs_certificates
+from rashomon_explorer.mechanisms.langevin.plan import plan_path
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.privacy import Guarantee, Ledger, bounded_range, compose
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem

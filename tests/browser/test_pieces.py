@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from rashomon_explorer.explorer.widgets import PlotlyView
+from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 
 pytestmark = pytest.mark.browser
 

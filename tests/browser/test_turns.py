@@ -5,7 +5,7 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from rashomon_explorer.explorer.widgets import PlotlyView
+from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 
 pytestmark = pytest.mark.browser
 

@@ -12,7 +12,9 @@ from sklearn.base import BaseEstimator
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import FitError
-from rashomon_explorer.mechanisms.samplers import SAMPLERS, Batch, ExactSampler
+from rashomon_explorer.mechanisms.samplers.base import Batch
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 
 Estimator = RashomonClassifier | RashomonRegressor
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.mechanisms.planning import plan
-from rashomon_explorer.mechanisms.samplers import FiniteGridSampler
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.privacy import Ledger
 
 SETTINGS = {"ridge": 0.2, "delta": 1e-6, "epsilon": 2.0, "n_draws": 4, "random_state": 0}

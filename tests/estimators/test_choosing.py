@@ -14,14 +14,14 @@ from rashomon_explorer.estimators.feasibility import is_hopeless
 from rashomon_explorer.estimators.rashomon import chosen  # the one that estimators ask
 from rashomon_explorer.estimators.selection import named
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.planning import MECHANISMS, Request, plan
-from rashomon_explorer.mechanisms.planning.offers import declined
+from rashomon_explorer.mechanisms.planning.offers import Request, declined
 from rashomon_explorer.mechanisms.planning.options import completed, cost, promises_the_set
-from rashomon_explorer.mechanisms.planning.registry import Tilted
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, Tilted
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
-from rashomon_explorer.mechanisms.samplers import SAMPLERS, traits_of
-from rashomon_explorer.problem.losses import SoftmaxLoss
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, traits_of
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from tests.crossing import crossed
 
 LENDING = {"n": 50_000, "p": 11, "psi": 0.02, "loss": "logistic", "ridge": 0.0}

@@ -18,7 +18,9 @@ from rashomon_explorer.exceptions import (
     LedgerWarning,
     SamplerError,
 )
-from rashomon_explorer.mechanisms.samplers import SAMPLERS, Batch, ExactSampler
+from rashomon_explorer.mechanisms.samplers.base import Batch
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 
 Estimator = RashomonClassifier | RashomonRegressor
 

@@ -14,8 +14,8 @@ from sklearn.model_selection import cross_val_predict
 from rashomon_explorer import Ledger, PublicBoundsScaler, RashomonClassifier, RashomonRegressor
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import FitError
-from rashomon_explorer.mechanisms.planning import plan
-from rashomon_explorer.problem.losses import SoftmaxLoss
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 
 NAMES = np.array(["low", "mid", "top"])

@@ -27,7 +27,7 @@ from rashomon_explorer.exceptions import (
     SamplerError,
     WeakGuaranteeWarning,
 )
-from rashomon_explorer.mechanisms.one_model import METHODS
+from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 from tests.estimators.traps import LOOKS, TrapArray

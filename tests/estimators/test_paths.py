@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.mechanisms.planning import PathPlan
-from rashomon_explorer.mechanisms.samplers import PlannedPath
+from rashomon_explorer.mechanisms.langevin.plan import PathPlan
+from rashomon_explorer.mechanisms.langevin.planned import PlannedPath
 
 
 def rows(n=3000, seed=0):

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 PACKAGE = Path(__file__).resolve().parents[2] / "rashomon_explorer"
-COMPAT = PACKAGE / "sklearn_compat.py"
+COMPAT = PACKAGE / "_utils" / "sklearn_compat.py"
 
 # Third parties are to define the first; the others are IPython's.
 _OURS_TOO = {"_parameter_constraints", "_repr_html_", "_repr_mimebundle_"}
@@ -100,7 +100,7 @@ _FOUND = {
 _FIT = """
 import pickle, warnings
 from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonTreeClassifier
-from rashomon_explorer import sklearn_compat
+from rashomon_explorer._utils import sklearn_compat
 assert sklearn_compat.CallbackContext.__module__ == "rashomon_explorer._utils.sklearn_compat"
 
 class Watcher:

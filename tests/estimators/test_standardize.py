@@ -12,7 +12,7 @@ from rashomon_explorer import DPClassifier, RashomonClassifier, RashomonRegresso
 from rashomon_explorer.exceptions import RowsClippedWarning
 from rashomon_explorer.measures.ranges import declared_problem
 from rashomon_explorer.mechanisms.planning.scaling import STATED, ColumnsPlan, both_together
-from rashomon_explorer.mechanisms.samplers import SAMPLERS
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 from rashomon_explorer.privacy import Ledger, compose
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 

@@ -5,24 +5,20 @@ import math
 import numpy as np
 import pytest
 
+from rashomon_explorer.mechanisms.certificates.sensitivity import (
+    batch_sensitivity,
+    gradient_sensitivity,
+)
 from rashomon_explorer.mechanisms.langevin.accounting import (
     affordable_time,
     last_iterate_guarantee,
     path_guarantee,
 )
-from rashomon_explorer.mechanisms.langevin.gradients import (
-    BatchDrift,
-    FullDrift,
-    GaussianDrift,
-    NetworkDrift,
-)
-from rashomon_explorer.mechanisms.langevin.gradients.full import SinglePrecision
+from rashomon_explorer.mechanisms.langevin.gradients.full import FullDrift, SinglePrecision
+from rashomon_explorer.mechanisms.langevin.gradients.network import NetworkDrift
+from rashomon_explorer.mechanisms.langevin.gradients.variants import BatchDrift, GaussianDrift
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
-from rashomon_explorer.mechanisms.planning.sensitivity import (
-    batch_sensitivity,
-    gradient_sensitivity,
-)
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu
 from rashomon_explorer.problem.constants import Constants

@@ -7,6 +7,11 @@ from scipy.integrate import quad
 from scipy.stats import gamma
 
 from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
+from rashomon_explorer.mechanisms.certificates.sensitivity import (
+    data_lipschitz,
+    data_slope,
+    local_constants,
+)
 from rashomon_explorer.mechanisms.localisation.output_plan import plan_regularised, with_ridge
 from rashomon_explorer.mechanisms.localisation.plan import (
     plan_iterated,
@@ -15,11 +20,6 @@ from rashomon_explorer.mechanisms.localisation.plan import (
 )
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.pricing import affordable_draws, affordable_eta, price
-from rashomon_explorer.mechanisms.planning.sensitivity import (
-    data_lipschitz,
-    data_slope,
-    local_constants,
-)
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball

@@ -8,9 +8,9 @@ import pytest
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.localisation.plan import solver_distance
 from rashomon_explorer.mechanisms.localisation.sampler import OutputPerturbationSampler
-from rashomon_explorer.mechanisms.planning import plan
-from rashomon_explorer.mechanisms.samplers import ExactSampler, FiniteGridSampler
-from rashomon_explorer.mechanisms.samplers.finite_grid import IntegerLaw
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler, IntegerLaw
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.grid_walk import CubeWalk, GridWalkSampler, Mixing
 from rashomon_explorer.problem.problem import Problem

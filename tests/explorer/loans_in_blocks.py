@@ -10,7 +10,7 @@ import pytest
 
 from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.table import TableEditor
+from rashomon_explorer.explorer.table.editor import TableEditor
 from rashomon_explorer.rows import row_blocks
 
 N, PEOPLE, BLOCK = 3_000, 400, 256

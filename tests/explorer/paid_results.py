@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.explorer.export import Purchase
+from rashomon_explorer.explorer.export.purchases import Purchase
 from rashomon_explorer.release import release
 
 X, Y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50

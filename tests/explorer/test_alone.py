@@ -10,8 +10,9 @@ from ipywidgets.widgets.widget import _remove_buffers
 from jupyter_client.jsonutil import json_default
 
 from rashomon_explorer.explorer import Explorer, panels
-from rashomon_explorer.explorer.cards import CARDS, ExactCard
-from rashomon_explorer.explorer.export import Shop
+from rashomon_explorer.explorer.cards import CARDS
+from rashomon_explorer.explorer.cards.coefficients import ExactCard
+from rashomon_explorer.explorer.export.purchases import Shop
 from rashomon_explorer.explorer.paid_models import SingleModel, Tuner
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState

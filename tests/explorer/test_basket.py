@@ -13,8 +13,10 @@ import pytest
 
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.export import AGGREGATES, Purchases, bundle, score
-from rashomon_explorer.explorer.table import TableEditor
+from rashomon_explorer.explorer.export import bundle, score
+from rashomon_explorer.explorer.export.basket import AGGREGATES
+from rashomon_explorer.explorer.export.purchases import Purchases
+from rashomon_explorer.explorer.table.editor import TableEditor
 from rashomon_explorer.plots.text import price
 from rashomon_explorer.release.released import released_of, released_values
 from rashomon_explorer.sets import ReleasedSet

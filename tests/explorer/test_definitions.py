@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from rashomon_explorer.explorer.html import DEFINITIONS, FIGURES, defined, table_html
-from rashomon_explorer.explorer.widgets import Download, Made
+from rashomon_explorer.explorer.widgets.files import Download, Made
 
 
 def test_every_word_of_a_figure_is_defined():

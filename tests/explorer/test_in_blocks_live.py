@@ -20,7 +20,7 @@ from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer import inputs as asked_table
 from rashomon_explorer.explorer import streamed_table as whole
 from rashomon_explorer.explorer.streamed_table import encoded, shape_of
-from rashomon_explorer.explorer.table import TableEditor
+from rashomon_explorer.explorer.table.editor import TableEditor
 from rashomon_explorer.explorer.table.files import data_in_blocks
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.release import release

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import rashomon_explorer
-from rashomon_explorer.explorer.export import Purchases
+from rashomon_explorer.explorer.export.purchases import Purchases
 from rashomon_explorer.explorer.paid_models import _keep
 from rashomon_explorer.explorer.set_store import KeptSets, NumberedFiles, read_file
 from tests.explorer.paid_results import OneText, drawn, purchase

@@ -10,8 +10,8 @@ from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.panels import BudgetGauge, ModelPanel, PlanPanel
 from rashomon_explorer.explorer.panels.settings import losses_for
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.widgets import Dial
-from rashomon_explorer.mechanisms.planning import options_of
+from rashomon_explorer.explorer.widgets.controls import Dial
+from rashomon_explorer.mechanisms.planning.options import options_of
 from tests.explorer.pressing import press_draw
 
 

@@ -13,7 +13,7 @@ import pytest
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.export import bundle
-from rashomon_explorer.explorer.widgets import Download, Made, ToPicture
+from rashomon_explorer.explorer.widgets.files import Download, Made, ToPicture
 from rashomon_explorer.plots import plot_losses
 from rashomon_explorer.release.released import released_of, released_values
 from rashomon_explorer.sets import ReleasedSet

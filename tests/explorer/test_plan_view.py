@@ -4,7 +4,7 @@ import pytest
 
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.html import DEFINITIONS
-from rashomon_explorer.plots import draws_at, promise_at
+from rashomon_explorer.plots.prices import draws_at, promise_at
 from rashomon_explorer.plots.text import at_most, plural, promised_hits
 from rashomon_explorer.privacy import best_attack
 

@@ -18,7 +18,7 @@ from rashomon_explorer.explorer import Explorer, app
 from rashomon_explorer.explorer.error_boundary import report
 from rashomon_explorer.explorer.export.bundle import bundle
 from rashomon_explorer.explorer.panels.data import OWN_FILE
-from rashomon_explorer.explorer.table import TableEditor
+from rashomon_explorer.explorer.table.editor import TableEditor
 from rashomon_explorer.plots.text import number
 
 SENTINEL = 61.728394

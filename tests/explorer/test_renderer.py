@@ -5,7 +5,7 @@ import asyncio
 import plotly.graph_objects as go
 
 from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Renderer
-from rashomon_explorer.explorer.widgets import PlotlyView
+from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 
 
 class Card:

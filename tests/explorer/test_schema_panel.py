@@ -8,7 +8,9 @@ from rashomon_explorer.data import TableSchema, load_csv
 from rashomon_explorer.exceptions import DataError, LedgerError
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.panels.data import OWN_FILE
-from rashomon_explorer.explorer.table import TableEditor, read_table, remarks
+from rashomon_explorer.explorer.table.editor import TableEditor
+from rashomon_explorer.explorer.table.files import read_table
+from rashomon_explorer.explorer.table.remarks import remarks
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from rashomon_explorer import load_dataset
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.export import AGGREGATES, score_trees
+from rashomon_explorer.explorer.export import score_trees
+from rashomon_explorer.explorer.export.basket import AGGREGATES
 from rashomon_explorer.plots.text import price
 from rashomon_explorer.sets import ReleasedTrees
 

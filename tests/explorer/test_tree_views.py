@@ -11,7 +11,8 @@ from rashomon_explorer.data import TableSchema, YesNo
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.family import names_in_words, tree_rows
 from rashomon_explorer.explorer.html import of_figure
-from rashomon_explorer.plots import plot_tree_promise, tree_promise_table
+from rashomon_explorer.plots import plot_tree_promise
+from rashomon_explorer.plots.tree_answers import tree_promise_table
 
 
 @pytest.fixture(scope="module")

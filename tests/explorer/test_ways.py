@@ -9,7 +9,7 @@ from rashomon_explorer.explorer.account import read_account
 from rashomon_explorer.explorer.panels.settings import WAYS
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.samplers import SAMPLERS
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 from rashomon_explorer.privacy import Ledger, bounded_range
 
 RULE = {"radius": AUTO, "ridge": AUTO, "n_draws": AUTO}

@@ -5,8 +5,14 @@ import asyncio
 import numpy as np
 import plotly.graph_objects as go
 
-from rashomon_explorer.explorer.widgets import PlotlyView, plotly_view
-from rashomon_explorer.explorer.widgets.plotly_view import KEPT, NEW, shared_bundle, size
+from rashomon_explorer.explorer.widgets import plotly_view
+from rashomon_explorer.explorer.widgets.plotly_view import (
+    KEPT,
+    NEW,
+    PlotlyView,
+    shared_bundle,
+    size,
+)
 
 EVERYTHING_IS_SENT = True
 

@@ -7,9 +7,10 @@ import pytest
 from scipy.stats import kstest
 
 from rashomon_explorer import RashomonClassifier, load_dataset
-from rashomon_explorer.mechanisms.planning import guaranteed_hit_rate
-from rashomon_explorer.mechanisms.samplers import ExactSampler, HitAndRunSampler
+from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
 from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 from tests.mechanisms.samplers.laws import small_problem

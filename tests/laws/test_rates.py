@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.rates import DELTA, TABLES, request_of, slope_of
-from rashomon_explorer.mechanisms.one_model import METHODS
+from rashomon_explorer.mechanisms.one_model.registry import METHODS
 
 pytestmark = pytest.mark.law
 

@@ -12,19 +12,20 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import gamma
 
+from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.localisation.plan import plan_iterated, plan_perturbed
 from rashomon_explorer.mechanisms.localisation.sampler import (
     IteratedSampler,
     OutputPerturbationSampler,
     RegularisedSampler,
 )
-from rashomon_explorer.mechanisms.planning import plan
-from rashomon_explorer.mechanisms.samplers import ExactSampler, LangevinSampler
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import SmoothedHingeLoss
+from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.problem import Problem
 
 pytestmark = pytest.mark.law

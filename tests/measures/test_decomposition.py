@@ -23,9 +23,10 @@ from rashomon_explorer.measures.decomposition.estimates import Mixture, hit_inte
 from rashomon_explorer.measures.decomposition.inputs import check_same_set
 from rashomon_explorer.measures.decomposition.kernels import Layout, Units, get_pair_measure
 from rashomon_explorer.measures.multiplicity import score_variance
-from rashomon_explorer.mechanisms.planning import affordable_eta
-from rashomon_explorer.mechanisms.samplers import ExactSampler, HitAndRunSampler
+from rashomon_explorer.mechanisms.planning.pricing import affordable_eta
 from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import from_predictions

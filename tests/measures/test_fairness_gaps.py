@@ -16,7 +16,8 @@ from rashomon_explorer.measures import (
     group_rates,
     score_gaps,
 )
-from rashomon_explorer.measures.fairness import LABEL_GAPS, LABEL_RATES
+from rashomon_explorer.measures.fairness import LABEL_RATES
+from rashomon_explorer.measures.fairness.gaps import LABEL_GAPS
 from tests.crossing import crossed
 
 RNG = np.random.default_rng(0)

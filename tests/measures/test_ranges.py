@@ -21,16 +21,13 @@ from rashomon_explorer.measures import (
 )
 from rashomon_explorer.measures.ranges.level_set import least_tilted_norm
 from rashomon_explorer.measures.ranges.search import _axes, furthest_of_model
-from rashomon_explorer.mechanisms.samplers import HitAndRunSampler
+from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball, Box, Intersection, L1Ball, Simplex
-from rashomon_explorer.problem.losses import (
-    LOSSES,
-    SmoothedHingeLoss,
-    SoftmaxLoss,
-    SquaredLoss,
-    get_loss,
-)
+from rashomon_explorer.problem.losses import LOSSES, get_loss
+from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
+from rashomon_explorer.problem.losses.smooth import SquaredLoss
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 
 DOMAINS = {

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import rashomon_explorer.measures.importance.tree_shap as module
+import rashomon_explorer.measures.importance.shap_trees as module
 from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer.measures import (
     conditional_reliance,
@@ -22,7 +22,8 @@ from rashomon_explorer.measures import (
     tree_shap,
 )
 from rashomon_explorer.measures.reliance import switching_loss
-from rashomon_explorer.sets.models import DecisionTrees, Leaf, Split
+from rashomon_explorer.sets.models import Split
+from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf
 from rashomon_explorer.sets.sources.trees import tree_set
 from rashomon_explorer.trees import CountedTrees
 

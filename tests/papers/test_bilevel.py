@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import gammainc
 
-from rashomon_explorer.mechanisms.penalties import MARGINS, BilevelConstants
+from rashomon_explorer.mechanisms.penalties import BilevelConstants
+from rashomon_explorer.mechanisms.penalties.losses import MARGINS
 from rashomon_explorer.papers import printed_bilevel_slope
 from rashomon_explorer.papers.bilevel import (
     gradient_norm_temperature,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.mechanisms.certificates import diffusion_guarantee
+from rashomon_explorer.mechanisms.certificates.paths import diffusion_guarantee
+from rashomon_explorer.mechanisms.certificates.sensitivity import gradient_sensitivity
 from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
-from rashomon_explorer.mechanisms.planning.sensitivity import gradient_sensitivity
 from rashomon_explorer.papers import (
     printed_bilevel_slope,
     printed_constants,

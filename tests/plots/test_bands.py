@@ -3,7 +3,7 @@
 import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonSet, plots
-from rashomon_explorer.mechanisms.planning import plan
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
 from rashomon_explorer.plots.annotations import doubt_of
 from rashomon_explorer.plots.theme import empty_figure

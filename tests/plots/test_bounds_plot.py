@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rashomon_explorer.mechanisms.bounds import convex_law, quadratic_law
+from rashomon_explorer.mechanisms.bounds import convex_law
+from rashomon_explorer.mechanisms.bounds.law import quadratic_law
 from rashomon_explorer.plots.guarantees import plot_bounds
 from rashomon_explorer.plots.text import at_least, at_most
-from rashomon_explorer.privacy import no_guarantee
+from rashomon_explorer.privacy.notions import no_guarantee
 
 
 def _trace(figure, name):

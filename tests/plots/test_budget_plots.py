@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from rashomon_explorer.mechanisms.planning import plan
-from rashomon_explorer.plots import budget_bar, plot_budget, plot_plan
-from rashomon_explorer.plots.budget import price_curve
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.plots import plot_budget, plot_plan
+from rashomon_explorer.plots.budget import budget_bar, price_curve
 from rashomon_explorer.privacy import Ledger, bounded_range, compose
 
 

@@ -7,7 +7,10 @@ import pytest
 from scipy.stats import gamma
 
 from rashomon_explorer.measures.decomposition import noise_against_price
-from rashomon_explorer.mechanisms.planning import MECHANISMS, Plan, Request, plan
+from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.plots import plot_bounds, plot_plan, plot_promise, promises
 from rashomon_explorer.plots.tables import excess_table
 from rashomon_explorer.problem.constants import Constants

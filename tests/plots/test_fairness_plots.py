@@ -7,7 +7,7 @@ import pytest
 
 from rashomon_explorer import plots
 from rashomon_explorer.measures import fairness_audit
-from rashomon_explorer.privacy import no_guarantee
+from rashomon_explorer.privacy.notions import no_guarantee
 
 MAKERS = {"frontier": plots.plot_frontier, "range": plots.plot_fairness_range}
 

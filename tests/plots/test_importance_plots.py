@@ -13,7 +13,7 @@ from rashomon_explorer.measures import (
     model_reliance,
 )
 from rashomon_explorer.plots import importance
-from rashomon_explorer.privacy import no_guarantee
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.problem import Problem
 
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.mechanisms.planning import plan
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
-from rashomon_explorer.plots import draws_at, plot_prices, promise_at, promise_curves
+from rashomon_explorer.plots import plot_prices
+from rashomon_explorer.plots.prices import draws_at, promise_at, promise_curves
 
 TABLE = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
 

@@ -7,7 +7,7 @@ import pytest
 
 from rashomon_explorer import plots
 from rashomon_explorer.measures import draws_in_range, exact_coefficient_ranges, exact_score_ranges
-from rashomon_explorer.privacy import no_guarantee
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.problem import Problem
 
 

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from rashomon_explorer import plots
 from rashomon_explorer.explorer.html import table_html
-from rashomon_explorer.mechanisms.planning import MECHANISMS, options_of, plan, plan_path
+from rashomon_explorer.mechanisms.langevin.plan import plan_path
+from rashomon_explorer.mechanisms.planning.options import options_of
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.plots import tables
 from rashomon_explorer.privacy import Ledger, bounded_range
 

@@ -8,7 +8,7 @@ import pytest
 from rashomon_explorer import plots
 from rashomon_explorer.measures import noise_against_price, width_or_noise
 from rashomon_explorer.plots import decomposition as figures
-from rashomon_explorer.privacy import no_guarantee
+from rashomon_explorer.privacy.notions import no_guarantee
 
 LABELS = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
 MASK = [True] * 40 + [False] * 20

@@ -17,11 +17,11 @@ from rashomon_explorer.privacy import (
     approximate,
     bounded_range,
     compose,
-    no_guarantee,
     pure,
     zcdp,
 )
 from rashomon_explorer.privacy.conversions import gdp_epsilon, zcdp_rho
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.privacy.tradeoff import BoundedRange
 
 Rule = Callable[[list[Guarantee]], float]

@@ -6,15 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from rashomon_explorer.privacy import (
-    approximate,
-    best_attack,
-    bounded_range,
-    compose,
-    gdp,
-    no_guarantee,
-    pure,
-)
+from rashomon_explorer.privacy import approximate, best_attack, bounded_range, compose, gdp, pure
+from rashomon_explorer.privacy.notions import no_guarantee
 
 
 @pytest.mark.parametrize(

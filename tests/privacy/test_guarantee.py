@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rashomon_explorer.mechanisms.planning import plan
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.privacy import (
     Guarantee,
     approximate,
     bounded_range,
     compose,
     gdp,
-    no_guarantee,
     pure,
     zcdp,
 )
 from rashomon_explorer.privacy.conversions import gdp_mu
+from rashomon_explorer.privacy.notions import no_guarantee
 
 SMALL = st.floats(1e-6, 3.0)
 HAIR = 1e-11  # a double may lie a hair above the decimal it is printed as

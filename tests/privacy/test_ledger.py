@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.mechanisms.planning import affordable_eta
+from rashomon_explorer.mechanisms.planning.pricing import affordable_eta
 from rashomon_explorer.privacy import (
     BudgetExceededError,
     Guarantee,
@@ -30,11 +30,11 @@ from rashomon_explorer.privacy import (
     approximate,
     bounded_range,
     compose,
-    no_guarantee,
     pure,
     zcdp,
 )
 from rashomon_explorer.privacy.ledger import file as ledger_file
+from rashomon_explorer.privacy.notions import no_guarantee
 from tests.patience import LONG
 
 PRELUDE = """

@@ -15,10 +15,10 @@ from rashomon_explorer.privacy import (
     adaptive_epsilon,
     approximate,
     bounded_range,
-    no_guarantee,
     pure,
     zcdp,
 )
+from rashomon_explorer.privacy.notions import no_guarantee
 
 
 @pytest.fixture

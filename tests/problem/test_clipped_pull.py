@@ -7,12 +7,13 @@ import pytest
 
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import HingeLoss, LogisticLoss, SquaredLoss
 from rashomon_explorer.problem.losses.clipped_gradient import (
     ClippedLogisticLoss,
     HuberLoss,
     clipped,
 )
+from rashomon_explorer.problem.losses.kinked import HingeLoss
+from rashomon_explorer.problem.losses.smooth import LogisticLoss, SquaredLoss
 from rashomon_explorer.problem.problem import Problem
 
 LOSSES = [ClippedLogisticLoss(c) for c in (0.25, 0.5, 0.8, 1.0)]

@@ -8,15 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import mean_pinball_loss
 
-from rashomon_explorer.problem.losses import (
-    LOSSES,
-    AbsoluteLoss,
-    SmoothedHingeLoss,
-    SquaredLoss,
-    get_loss,
-)
+from rashomon_explorer.problem.losses import LOSSES, get_loss
 from rashomon_explorer.problem.losses.base import sum_row_blocks
-from rashomon_explorer.problem.losses.smooth import LogisticRisk
+from rashomon_explorer.problem.losses.kinked import AbsoluteLoss, SmoothedHingeLoss
+from rashomon_explorer.problem.losses.smooth import LogisticRisk, SquaredLoss
 from tests.crossing import crossed
 from tests.problem.rows import random_rows
 

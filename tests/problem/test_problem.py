@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from rashomon_explorer.data.clipping import clip_rows
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.problem.domains import Ball, Box, L1Ball
-from rashomon_explorer.problem.losses import SoftmaxLoss
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
-from rashomon_explorer.problem.losses import LogisticLoss, SoftmaxLoss
-from rashomon_explorer.problem.losses.softmax import largest_and_range
+from rashomon_explorer.problem.losses.smooth import LogisticLoss
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss, largest_and_range
 from tests.problem.rows import labelled_rows
 
 CLASSES = st.sampled_from([2, 3, 4, 7])

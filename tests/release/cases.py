@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rashomon_explorer.mechanisms.planning import plan
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.privacy import pure
 from rashomon_explorer.release.query import Public, Query, Rows
 from rashomon_explorer.sets import ReleasedSet

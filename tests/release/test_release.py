@@ -19,17 +19,10 @@ from rashomon_explorer.exceptions import (
 from rashomon_explorer.measures import ambiguity
 from rashomon_explorer.measures.multiplicity import score_std
 from rashomon_explorer.plots import plot_released
-from rashomon_explorer.release import (
-    REFUSED,
-    Excess,
-    GroupGaps,
-    LossDifferences,
-    Losses,
-    MultiplicityQuery,
-    SoftHits,
-    plan_release,
-    release,
-)
+from rashomon_explorer.release import Excess, GroupGaps, Losses, SoftHits, plan_release, release
+from rashomon_explorer.release.catalogue import REFUSED
+from rashomon_explorer.release.losses import LossDifferences
+from rashomon_explorer.release.multiplicity import MultiplicityQuery
 from rashomon_explorer.release.query import Public, Rows
 from rashomon_explorer.sets import from_predictions
 from tests.release.cases import models_of, records_of, table_of

@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 
 from rashomon_explorer.privacy import Ledger
-from rashomon_explorer.release import LossDifferences, Losses, Sensitivity, release
+from rashomon_explorer.release import Losses, Sensitivity, release
+from rashomon_explorer.release.losses import LossDifferences
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, noise_scale
 from rashomon_explorer.release.query import Public, Rows
 from rashomon_explorer.release.secure import add_exactly, exact_noise

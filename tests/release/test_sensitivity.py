@@ -3,18 +3,10 @@
 import numpy as np
 import pytest
 
-from rashomon_explorer.release import (
-    QUERIES,
-    Accuracies,
-    Excess,
-    GroupGaps,
-    Losses,
-    MultiplicityQuery,
-    Reliance,
-    SoftHits,
-    get_query,
-)
-from rashomon_explorer.release.multiplicity import score_width
+from rashomon_explorer.release import Excess, GroupGaps, Losses, Reliance, SoftHits
+from rashomon_explorer.release.catalogue import QUERIES, get_query
+from rashomon_explorer.release.losses import Accuracies
+from rashomon_explorer.release.multiplicity import MultiplicityQuery, score_width
 from rashomon_explorer.release.query import Public, Rows, Sensitivity
 from tests.release.cases import B, largest_changes, models_of
 

@@ -16,7 +16,7 @@ from rashomon_explorer.measures import exact_ambiguity, multiplicity_table
 from rashomon_explorer.measures.glossary import MEASURES as DEFINED
 from rashomon_explorer.measures.multiplicity import MEASURES
 from rashomon_explorer.plots.text import number
-from rashomon_explorer.privacy import no_guarantee
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.report import report
 from rashomon_explorer.report.sections import CURATOR
 from rashomon_explorer.report.sections.models import hit_rate_interval

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import rashomon_explorer
-from rashomon_explorer.plots import plot_tradeoff, tradeoff_table
+from rashomon_explorer.plots import plot_tradeoff
+from rashomon_explorer.plots.budget import tradeoff_table
 from rashomon_explorer.privacy import pure
 from rashomon_explorer.report import report
 from rashomon_explorer.report.blocks import MOST_ROWS, Items, Plot, Table, Words

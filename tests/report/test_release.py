@@ -13,9 +13,10 @@ import pytest
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.mechanisms.planning import options_of
+from rashomon_explorer.mechanisms.planning.options import options_of
 from rashomon_explorer.plots.text import number
-from rashomon_explorer.privacy import adaptive_epsilon, approximate, no_guarantee, pure, zcdp
+from rashomon_explorer.privacy import adaptive_epsilon, approximate, pure, zcdp
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.release import Released, release
 from rashomon_explorer.report import curator_report, release_report, report

@@ -13,15 +13,16 @@ from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer._utils.formatting import hit_rate_text, rounded_up
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.mechanisms.planning.advice import explain_trees
-from rashomon_explorer.plots import plot_tree_use, tree_use_table
+from rashomon_explorer.plots import plot_tree_use
 from rashomon_explorer.plots.text import number
+from rashomon_explorer.plots.trees import tree_use_table
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.release import release
 from rashomon_explorer.report import curator_report, release_report, report
 from rashomon_explorer.report.kinds import KINDS
 from rashomon_explorer.report.sections import CURATOR, RELEASE
 from rashomon_explorer.sets import CuratorSet, PredictorSet, ReleasedTrees
-from rashomon_explorer.sets.models import DecisionTrees, Leaf
+from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf
 from rashomon_explorer.trees import CountedTrees, TreeClass
 
 from .conftest import Reader, figures_of, numbers_of, read, words_of

@@ -19,7 +19,8 @@ from rashomon_explorer import (
 from rashomon_explorer.data import Categorical, Numeric, TableSchema
 from rashomon_explorer.exceptions import DataError, FitError, RowsClippedWarning, SameTableWarning
 from rashomon_explorer.problem.chunked_problem import BlockProblem
-from rashomon_explorer.problem.losses import Loss, SoftmaxLoss, get_loss
+from rashomon_explorer.problem.losses import Loss, get_loss
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.lower_bounds import excess_bound
 from rashomon_explorer.problem.lower_bounds.quadratic import Where, bowl_under
 from rashomon_explorer.problem.problem import Problem

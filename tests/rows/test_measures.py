@@ -20,7 +20,7 @@ from rashomon_explorer.measures import (
     multiplicity_table,
     permutation_importance,
 )
-from rashomon_explorer.measures.fairness import LABEL_GAPS
+from rashomon_explorer.measures.fairness.gaps import LABEL_GAPS
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES
 from rashomon_explorer.measures.ranges import people_ranges
 from rashomon_explorer.rows import RowBlocks, row_blocks

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import DPClassifier, DPRegressor
-from rashomon_explorer.mechanisms.one_model import METHODS
-from rashomon_explorer.mechanisms.planning import Request
+from rashomon_explorer.mechanisms.one_model.registry import METHODS
+from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.problem.chunked_problem import BlockProblem
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import RowBlocks, row_blocks

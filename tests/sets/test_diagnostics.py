@@ -16,8 +16,8 @@ from scipy.stats import rankdata
 
 from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.mechanisms.samplers import HitAndRunSampler
 from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.sets.diagnostics import chain_diagnostics, to_data_tree
 from tests.mechanisms.samplers.laws import small_problem, uniform_target
 

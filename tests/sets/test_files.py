@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.mechanisms.planning import plan_path
+from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.privacy import bounded_range
 from rashomon_explorer.sets import (
     PredictorSet,

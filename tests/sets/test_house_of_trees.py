@@ -10,11 +10,14 @@ from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import enough_draws, fairness_audit, model_reliance
 from rashomon_explorer.measures.reliance import reliance_over_draws, switching_loss
-from rashomon_explorer.release import QUERIES, ClippedShare, release
+from rashomon_explorer.release import release
+from rashomon_explorer.release.catalogue import QUERIES
+from rashomon_explorer.release.losses import ClippedShare
 from rashomon_explorer.release.run import _public
 from rashomon_explorer.report import report
 from rashomon_explorer.sets import from_timbertrek
-from rashomon_explorer.sets.models import DecisionTrees, Leaf, Split
+from rashomon_explorer.sets.models import Split
+from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf
 from rashomon_explorer.trees import CountedTrees
 
 
@@ -160,7 +163,7 @@ class TestRelease:
         """Every replaced record of a small table; and half the sensitivity is too little."""
         from itertools import product
 
-        from rashomon_explorer.release import get_query
+        from rashomon_explorer.release.catalogue import get_query
         from rashomon_explorer.release.query import Rows
 
         rng = np.random.default_rng(1)

@@ -15,8 +15,9 @@ from scipy.special import expit, softmax
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.mechanisms.planning import Plan
-from rashomon_explorer.privacy import Guarantee, bounded_range, no_guarantee
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.privacy import Guarantee, bounded_range
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.losses import LOSSES
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from tests.sets.made import PLANNED, make

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.privacy import no_guarantee
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from tests.sets.made import PLANNED, make
 

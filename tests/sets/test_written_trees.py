@@ -6,7 +6,8 @@ from sklearn.tree import export_text
 from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer.sets import from_predictions, from_treefarms
-from rashomon_explorer.sets.models import Leaf, Split
+from rashomon_explorer.sets.models import Split
+from rashomon_explorer.sets.models.trees import Leaf
 from rashomon_explorer.sets.models.written import as_dot, as_sklearn, as_text
 from rashomon_explorer.trees import CountedTrees
 
@@ -31,7 +32,7 @@ def test_scikit_learn_predicts_the_same():
 def test_every_comparison_keeps_its_side(relation):
     rows = np.array([[1.0], [2.0], [2.5], [3.0]])
     tree = Split(0, Leaf(1), Leaf(0), relation, 2.5)
-    from rashomon_explorer.sets.models import DecisionTrees
+    from rashomon_explorer.sets.models.trees import DecisionTrees
 
     said = DecisionTrees((tree,), 2).labels(rows)[0]
     assert np.array_equal(as_sklearn(tree, 1, [0, 1]).predict(rows), said)

@@ -4,7 +4,8 @@ from itertools import product
 
 import numpy as np
 
-from rashomon_explorer.sets.models import Leaf, Split
+from rashomon_explorer.sets.models import Split
+from rashomon_explorer.sets.models.trees import Leaf
 
 
 def listed(features, leaves, depth, n_labels=2):

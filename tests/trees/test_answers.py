@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.sets.models import Leaf
+from rashomon_explorer.sets.models.trees import Leaf
 from rashomon_explorer.trees import (
     CountedTrees,
     best_avoiding,

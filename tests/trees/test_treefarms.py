@@ -8,7 +8,7 @@ import pytest
 
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.mechanisms.planning.trees import plan_trees
-from rashomon_explorer.sets.models import Leaf
+from rashomon_explorer.sets.models.trees import Leaf
 from rashomon_explorer.trees import CountedTrees, best_avoiding, flip_psi
 from rashomon_explorer.trees.private import gibbs_draws
 from tests.trees.listed import errors_of, leaves_of, some_rows, whole_class

@@ -4,7 +4,6 @@ from rashomon_explorer.explorer.cards.base import FigureCard
 from rashomon_explorer.explorer.cards.budget import BoundsCard, BudgetCard, PlanCard, PromiseCard
 from rashomon_explorer.explorer.cards.coefficients import (
     CoefficientRangesCard,
-    ExactCard,
     SetRangesCard,
     SpreadCard,
 )
@@ -75,42 +74,4 @@ CARDS: tuple[type[FigureCard], ...] = (
 )
 """Every figure of the page."""
 
-__all__ = [
-    "CARDS",
-    "AggregatesCard",
-    "BoundsCard",
-    "BudgetCard",
-    "BurdenCard",
-    "ClassRelianceCard",
-    "CloudCard",
-    "CoefficientRangesCard",
-    "ColumnsCard",
-    "DistributionCard",
-    "ExactCard",
-    "FigureCard",
-    "FrontierCard",
-    "GapsCard",
-    "ImportancePairCard",
-    "LossesCard",
-    "PairCard",
-    "PenaltiesCard",
-    "PeopleCard",
-    "PeopleRangesCard",
-    "PersonCard",
-    "PlanCard",
-    "ProfileCard",
-    "PromiseCard",
-    "RulesCard",
-    "SetRangesCard",
-    "SetsCard",
-    "SpreadCard",
-    "TradeoffCard",
-    "TreeFlipsCard",
-    "TreeParityCard",
-    "TreeQuestionsCard",
-    "TreeSizesCard",
-    "TreeUseCard",
-    "TreesCard",
-    "WidthOrNoiseCard",
-    "WitnessCard",
-]
+__all__ = ["CARDS"]

@@ -30,10 +30,10 @@ from rashomon_explorer.explorer.panels.card import hide_when_empty
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
-from rashomon_explorer.plots import empty_figure
 from rashomon_explorer.plots.inside_filter import counted, nobody_inside
+from rashomon_explorer.plots.theme import empty_figure
 from rashomon_explorer.sets import PredictorSet, RashomonSet
-from rashomon_explorer.sets.models import DecisionTrees
+from rashomon_explorer.sets.models.trees import DecisionTrees
 
 
 def also_said(figure: go.Figure, words: str, finding: str = "") -> go.Figure:

@@ -17,25 +17,23 @@ from rashomon_explorer.explorer.cards.base import (
 )
 from rashomon_explorer.explorer.error_boundary import guarded
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.samplers import traits_of
+from rashomon_explorer.mechanisms.samplers.registry import traits_of
 from rashomon_explorer.plots import (
     GTU,
     Promise,
-    budget_bar,
-    draws_at,
     plot_bounds,
     plot_prices,
     plot_promise,
     plot_tree_promise,
     promises,
-    tree_promise_table,
 )
-from rashomon_explorer.plots.budget import HEIGHT
-from rashomon_explorer.plots.prices import LEAST_PRICE, MOST_PRICE
+from rashomon_explorer.plots.budget import HEIGHT, budget_bar
+from rashomon_explorer.plots.prices import LEAST_PRICE, MOST_PRICE, draws_at
 from rashomon_explorer.plots.tables import charges_table, excess_table, prices_table
 from rashomon_explorer.plots.text import number
+from rashomon_explorer.plots.tree_answers import tree_promise_table
 from rashomon_explorer.sets import RashomonSet
 
 _GTU = GTU.removeprefix("GTU: ")

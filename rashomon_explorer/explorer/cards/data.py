@@ -14,13 +14,9 @@ from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, NO_DATA, FigureCard, Recipe, empty
 from rashomon_explorer.explorer.html import PAID
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
-from rashomon_explorer.plots import (
-    column_table,
-    plot_column,
-    plot_released,
-    plot_tradeoff,
-    tradeoff_table,
-)
+from rashomon_explorer.plots import plot_column, plot_released, plot_tradeoff
+from rashomon_explorer.plots.budget import tradeoff_table
+from rashomon_explorer.plots.columns import column_table
 from rashomon_explorer.plots.penalties import (
     drawn_table,
     penalties_table,

@@ -11,13 +11,13 @@ from rashomon_explorer.explorer.html import PAID, SAMPLED
 from rashomon_explorer.explorer.panels.models import ThresholdControl, inside_only
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.plots import (
-    default_axes,
     plot_coefficients,
     plot_losses,
     plot_pair,
     plot_released_coefficients,
     plot_two_sets,
 )
+from rashomon_explorer.plots.coefficients import default_axes
 from rashomon_explorer.plots.comparison import pair_table, two_sets_table
 from rashomon_explorer.plots.tables import coefficients_table, losses_table
 

@@ -8,15 +8,9 @@ import ipywidgets
 from rashomon_explorer.explorer.cards.base import FigureCard, Recipe, empty
 from rashomon_explorer.explorer.family import in_words, reads_well
 from rashomon_explorer.explorer.html import PAID, SAMPLED
-from rashomon_explorer.plots import (
-    plot_rules,
-    plot_tree_use,
-    plot_trees,
-    rules_table,
-    tree_use_table,
-)
-from rashomon_explorer.plots.trees import MOST_TREES
-from rashomon_explorer.sets.models import DecisionTrees
+from rashomon_explorer.plots import plot_rules, plot_tree_use, plot_trees, rules_table
+from rashomon_explorer.plots.trees import MOST_TREES, tree_use_table
+from rashomon_explorer.sets.models.trees import DecisionTrees
 
 _NO_TREES = "These models are no trees.<br>Choose <b>sparse trees</b> under Model, and draw."
 _NO_STARS = "No tree has a star.<br>Give some in the table of models, or untick this."

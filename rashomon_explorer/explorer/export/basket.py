@@ -7,7 +7,9 @@ from typing import Any
 
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.plots.text import price
-from rashomon_explorer.release import Excess, Query, ReleasePlan, SoftHits, get_query, plan_release
+from rashomon_explorer.release import Excess, Query, SoftHits, plan_release
+from rashomon_explorer.release.catalogue import get_query
+from rashomon_explorer.release.plan import ReleasePlan
 from rashomon_explorer.sets import ReleasedSet, ReleasedTrees
 
 Paid = ReleasedSet | ReleasedTrees

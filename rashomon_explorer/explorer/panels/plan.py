@@ -11,7 +11,8 @@ from rashomon_explorer.explorer.account import NextDraw
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.mechanisms.planning import Plan, explain
+from rashomon_explorer.mechanisms.planning.advice import explain
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import wishes
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weakness

@@ -24,7 +24,7 @@ from rashomon_explorer.explorer.panels.card import CodeToggle, Paying, card
 from rashomon_explorer.explorer.state import LINEAR
 from rashomon_explorer.explorer.widgets.controls import Fold
 from rashomon_explorer.explorer.widgets.files import Download, Made, Making
-from rashomon_explorer.mechanisms.one_model import ModelPlan
+from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.plots.text import at_most, price, what_is_left
 from rashomon_explorer.privacy import pure, zcdp
 from rashomon_explorer.privacy.conversions import zcdp_rho

@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.decomposition.kernels import TREES, Law, PairMeasure, law_of
-from rashomon_explorer.mechanisms.samplers import SAMPLERS
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 from rashomon_explorer.rows import RowBlocks
 from rashomon_explorer.rows.coercion import as_blocks
 from rashomon_explorer.rows.columns import column_of
 from rashomon_explorer.sets import CuratorSet, PredictorSet, RashomonSet, ReleasedSet, ReleasedTrees
-from rashomon_explorer.sets.models import DecisionTrees
+from rashomon_explorer.sets.models.trees import DecisionTrees
 from rashomon_explorer.trees import CountedTrees, label_shares
 from rashomon_explorer.trees.reconstruction import planned_class
 

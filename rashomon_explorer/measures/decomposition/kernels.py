@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures.inputs import Labels, as_scores
-from rashomon_explorer.mechanisms.samplers import traits_of
+from rashomon_explorer.mechanisms.samplers.registry import traits_of
 from rashomon_explorer.sets import CuratorSet, PredictorSet, RashomonSet
-from rashomon_explorer.sets.models import DecisionTrees
+from rashomon_explorer.sets.models.trees import DecisionTrees
 
 _ROWS = 2**16  # of one product: sums of ±1 in single precision are exact up to 2²⁴
 

@@ -17,8 +17,9 @@ from rashomon_explorer.measures.decomposition.inputs import given
 from rashomon_explorer.measures.decomposition.kernels import Layout, get_pair_measure
 from rashomon_explorer.measures.decomposition.result import CURATOR
 from rashomon_explorer.measures.reliance.tree_reliance import trees_of
-from rashomon_explorer.mechanisms.planning import Plan, affordable_eta
-from rashomon_explorer.mechanisms.samplers import traits_of
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.pricing import affordable_eta
+from rashomon_explorer.mechanisms.samplers.registry import traits_of
 from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 
 _SAME = 1 - 1e-9  # of the price paid: the same number, found again by bisection

@@ -7,20 +7,15 @@ from rashomon_explorer.measures.fairness.audit import FairnessAudit, fairness_au
 from rashomon_explorer.measures.fairness.burden import who_bears
 from rashomon_explorer.measures.fairness.frames import fairness_frame
 from rashomon_explorer.measures.fairness.gaps import (
-    LABEL_GAPS,
-    SCORE_GAPS,
     fairness_gaps,
     frontier,
     group_rates,
     score_gaps,
 )
-from rashomon_explorer.measures.fairness.rates import LABEL_RATES, SCORE_RATES
+from rashomon_explorer.measures.fairness.rates import LABEL_RATES
 
 __all__ = [
-    "LABEL_GAPS",
     "LABEL_RATES",
-    "SCORE_GAPS",
-    "SCORE_RATES",
     "FairnessAudit",
     "fairness_audit",
     "fairness_frame",

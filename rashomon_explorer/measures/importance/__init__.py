@@ -4,7 +4,6 @@ Whatever is evaluated on private rows is the curator's: computed from private ro
 """
 
 from rashomon_explorer.measures.importance.conditional import (
-    IMPORTANCES,
     conditional_reliance,
     importance_cloud,
     importance_tradeoffs,
@@ -23,10 +22,9 @@ from rashomon_explorer.measures.importance.profiles import (
     partial_dependence_band,
 )
 from rashomon_explorer.measures.importance.shap import linear_shap, shap_importance
-from rashomon_explorer.measures.importance.tree_shap import tree_shap
+from rashomon_explorer.measures.importance.shap_trees import tree_shap
 
 __all__ = [
-    "IMPORTANCES",
     "ImportanceDistribution",
     "coefficient_spread",
     "conditional_reliance",

@@ -17,7 +17,7 @@ from rashomon_explorer.measures.features import Columns, Features, feature_group
 from rashomon_explorer.measures.importance.permutation import permutation_table
 from rashomon_explorer.measures.importance.shap import shap_importance
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
-from rashomon_explorer.measures.reliance.model_reliance import (
+from rashomon_explorer.measures.reliance.set_reliance import (
     Form,
     in_form,
     model_reliance,
@@ -32,7 +32,7 @@ from rashomon_explorer.measures.reliance.tree_reliance import (
 )
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
-from rashomon_explorer.sets.models import DecisionTrees
+from rashomon_explorer.sets.models.trees import DecisionTrees
 
 
 def conditional_reliance(

@@ -15,10 +15,10 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_count, check_positive
 from rashomon_explorer.measures.features import Features, feature_groups
 from rashomon_explorer.measures.inputs import as_models_by_rows
-from rashomon_explorer.measures.reliance.model_reliance import reliance_table, tree_table
+from rashomon_explorer.measures.reliance.set_reliance import reliance_table, tree_table
 from rashomon_explorer.measures.reliance.tree_reliance import problem_task
-from rashomon_explorer.mechanisms.samplers import HitAndRunSampler, Sampler
-from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.base import Sampler, collect
+from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.trees import CountedTrees

@@ -16,8 +16,7 @@ from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.measures.evaluation import checked_rows, need_linear
 from rashomon_explorer.measures.features import Columns, Features, feature_groups
 from rashomon_explorer.measures.reliance.tree_reliance import coded_rows, column_names, trees_of
-from rashomon_explorer.sets.models import DecisionTrees
-from rashomon_explorer.sets.models.trees import columns_of
+from rashomon_explorer.sets.models.trees import DecisionTrees, columns_of
 
 
 @dataclass(frozen=True, eq=False)

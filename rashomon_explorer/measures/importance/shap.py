@@ -10,13 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.evaluation import need_linear
 from rashomon_explorer.measures.features import Features, feature_groups
-from rashomon_explorer.measures.importance.tree_shap import players, values_of
+from rashomon_explorer.measures.importance.shap_trees import players, values_of
 from rashomon_explorer.measures.reliance.tree_reliance import column_names, trees_of
 from rashomon_explorer.rows import RowBlocks
 from rashomon_explorer.rows.coercion import as_blocks, is_in_blocks
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
-from rashomon_explorer.sets.models import DecisionTrees
-from rashomon_explorer.sets.models.trees import Node
+from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 
 _MOST_VALUES = 200_000_000
 

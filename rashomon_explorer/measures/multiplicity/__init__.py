@@ -1,8 +1,8 @@
 """Predictive multiplicity: by definition, as curves over ψ, in one table."""
 
-from rashomon_explorer.measures.multiplicity.by_group import by_group, multiplicity_curve
 from rashomon_explorer.measures.multiplicity.capacity import capacity_bounds, rashomon_capacity
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, Measure
+from rashomon_explorer.measures.multiplicity.group_tables import by_group, multiplicity_curve
 from rashomon_explorer.measures.multiplicity.labels import (
     ambiguity,
     delta_ambiguity,

@@ -19,7 +19,6 @@ from rashomon_explorer.measures.inputs import (
     need_set,
     only_labels,
 )
-from rashomon_explorer.measures.multiplicity.by_group import measure_rows, nest
 from rashomon_explorer.measures.multiplicity.catalogue import (
     EXACT,
     MEASURES,
@@ -27,6 +26,7 @@ from rashomon_explorer.measures.multiplicity.catalogue import (
     get_measure,
     refuse_options,
 )
+from rashomon_explorer.measures.multiplicity.group_tables import measure_rows, nest
 from rashomon_explorer.rows import RowBlocks
 from rashomon_explorer.rows.coercion import as_blocks, is_in_blocks
 from rashomon_explorer.rows.columns import column_of

@@ -11,7 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data.tables import declared_labels
 from rashomon_explorer.problem.chunked_problem import BlockProblem
-from rashomon_explorer.problem.losses import LogisticLoss, Loss, SoftmaxLoss, SquaredLoss
+from rashomon_explorer.problem.losses import Loss
+from rashomon_explorer.problem.losses.smooth import LogisticLoss, SquaredLoss
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import RowBlocks
 from rashomon_explorer.rows.coercion import blocks_with, is_in_blocks

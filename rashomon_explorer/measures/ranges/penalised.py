@@ -16,8 +16,10 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.measures.ranges.level_set import EllipsoidReach
-from rashomon_explorer.problem.losses import LogisticLoss, Loss, SquaredLoss
-from rashomon_explorer.problem.lower_bounds import ExcessBound, excess_bound
+from rashomon_explorer.problem.losses import Loss
+from rashomon_explorer.problem.losses.smooth import LogisticLoss, SquaredLoss
+from rashomon_explorer.problem.lower_bounds import excess_bound
+from rashomon_explorer.problem.lower_bounds.smooth import ExcessBound
 from rashomon_explorer.problem.minimisation import Minimum, Objective, Place, step_towards
 from rashomon_explorer.problem.problem import add_intercept
 

@@ -14,7 +14,7 @@ from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.measures.features import Columns, Features, feature_groups
 from rashomon_explorer.measures.reliance.level_set import Extreme
 from rashomon_explorer.measures.reliance.logistic import LogisticClass
-from rashomon_explorer.measures.reliance.model_reliance import (
+from rashomon_explorer.measures.reliance.set_reliance import (
     FORMS,
     Form,
     class_problem,

@@ -31,7 +31,7 @@ from rashomon_explorer.measures.reliance.tree_reliance import problem_task
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import EmpiricalLoss
+from rashomon_explorer.problem.losses.base import EmpiricalLoss
 from rashomon_explorer.problem.minimisation import Minimum, Objective, minimise, minimise_on_ball
 from rashomon_explorer.problem.problem import Problem
 

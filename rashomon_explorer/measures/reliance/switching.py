@@ -13,8 +13,8 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer.measures.confidence_sequence import ConfidenceSequence
 from rashomon_explorer.measures.features import Features, feature_groups
-from rashomon_explorer.measures.reliance.model_reliance import model_reliance
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
+from rashomon_explorer.measures.reliance.set_reliance import model_reliance
 from rashomon_explorer.measures.reliance.tree_reliance import trees_of
 
 Rows = FloatArray | pd.DataFrame

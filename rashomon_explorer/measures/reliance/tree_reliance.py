@@ -11,11 +11,12 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures.evaluation import LinearTask
 from rashomon_explorer.measures.features import Columns
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
-from rashomon_explorer.problem.losses import AbsoluteLoss, SquaredLoss
+from rashomon_explorer.problem.losses.kinked import AbsoluteLoss
+from rashomon_explorer.problem.losses.smooth import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.sets.models import DecisionTrees, Leaf, Split
+from rashomon_explorer.sets.models import Split
 from rashomon_explorer.sets.models.fitted import class_codes
-from rashomon_explorer.sets.models.trees import RELATIONS, Node
+from rashomon_explorer.sets.models.trees import RELATIONS, DecisionTrees, Leaf, Node
 
 Answers = dict[tuple[int, str, float], Mask]
 """What is answered to questions, for each row or for all alike."""

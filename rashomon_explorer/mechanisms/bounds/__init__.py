@@ -9,7 +9,6 @@ domain. All but the closed forms assume a convex loss on a convex domain.
 from rashomon_explorer.mechanisms.bounds.excess import (
     accelerated_path_excess,
     accelerated_share,
-    coupling_distance,
     expected_excess,
     path_average_excess,
     population_risk,
@@ -17,7 +16,6 @@ from rashomon_explorer.mechanisms.bounds.excess import (
 )
 from rashomon_explorer.mechanisms.bounds.failure import (
     enough_patience,
-    giving_up_probability,
     least_acceptance,
     log_sobolev_constant,
     mixing_time,
@@ -27,17 +25,14 @@ from rashomon_explorer.mechanisms.bounds.hit_rate import (
     hit_probability,
     hit_probability_from_excess,
 )
-from rashomon_explorer.mechanisms.bounds.law import ExcessLaw, convex_law, quadratic_law
+from rashomon_explorer.mechanisms.bounds.law import convex_law
 
 __all__ = [
-    "ExcessLaw",
     "accelerated_path_excess",
     "accelerated_share",
     "convex_law",
-    "coupling_distance",
     "enough_patience",
     "expected_excess",
-    "giving_up_probability",
     "hit_probability",
     "hit_probability_from_excess",
     "least_acceptance",
@@ -45,7 +40,6 @@ __all__ = [
     "mixing_time",
     "path_average_excess",
     "population_risk",
-    "quadratic_law",
     "start_divergence",
     "uniform_stability",
 ]

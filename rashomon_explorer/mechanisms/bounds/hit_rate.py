@@ -179,7 +179,7 @@ def hit_probability(*, p: int, beta: float, psi: float, width: float = 0.0) -> f
     """Lower bound of the probability that a draw lies in the Rashomon set.
 
     For the hard threshold [Σ_{j=0..p} p!/(p−j)!·(βψ)^{−j}]⁻¹ ≥ 1 − p/(βψ), attained by a cone
-    (:func:`rashomon_explorer.mechanisms.planning.guaranteed_hit_rate`, docs/theory.md §2). For the
+    (:func:`rashomon_explorer.mechanisms.guaranteed_hit_rate`, docs/theory.md §2). For the
     smooth one of width s the same argument ray by ray leaves [1 + A]⁻¹ with the mass outside
 
         A = p ∫₀^∞ (1 + v/ψ)^{p−1} exp(−β φ_s(v)) dv/ψ,

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
 from rashomon_explorer.mechanisms.certificates.base import Certificate, refused
-from rashomon_explorer.mechanisms.planning.sensitivity import (
+from rashomon_explorer.mechanisms.certificates.sensitivity import (
     data_lipschitz,
     data_slope,
     gradient_sensitivity,

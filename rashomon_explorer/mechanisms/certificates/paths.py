@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
 from rashomon_explorer.mechanisms.certificates.base import Certificate, refused
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee, path_guarantee
-from rashomon_explorer.mechanisms.planning.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import gdp
 from rashomon_explorer.problem.constants import Constants

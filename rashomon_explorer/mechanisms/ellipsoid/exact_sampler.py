@@ -35,7 +35,7 @@ class EllipsoidExactSampler:
     plan : EllipsoidExactPlan
         From :func:`rashomon_explorer.mechanisms.ellipsoid.exact_plan.plan_ellipsoid_exact`.
     patience : int or None, default=5_000_000
-        As of :class:`~rashomon_explorer.mechanisms.samplers.ExactSampler`.
+        As of :class:`~rashomon_explorer.mechanisms.ExactSampler`.
 
     Raises
     ------

@@ -228,7 +228,7 @@ class EllipsoidSampler:
     Parameters
     ----------
     plan : EllipsoidPlan
-        From :func:`rashomon_explorer.mechanisms.planning.plan_ellipsoid`.
+        From :func:`rashomon_explorer.mechanisms.ellipsoid.plan.plan_ellipsoid`.
 
     Raises
     ------

@@ -10,8 +10,8 @@ from rashomon_explorer._utils.validation import (
     check_nonnegative_or_infinite,
     check_positive,
 )
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
 from rashomon_explorer.mechanisms.planning.centres import Centre, by_gradients, furthest_start
-from rashomon_explorer.mechanisms.planning.sensitivity import data_slope
 from rashomon_explorer.privacy.conversions import gdp_mu
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import gdp

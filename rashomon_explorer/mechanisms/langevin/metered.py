@@ -11,7 +11,8 @@ from rashomon_explorer._utils.randomness import is_seeded, noise_assumptions
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.mechanisms.langevin.gradients import PathTarget
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
-from rashomon_explorer.privacy import Charge, Guarantee, Ledger, withheld
+from rashomon_explorer.privacy import Charge, Guarantee, Ledger
+from rashomon_explorer.privacy.ledger.charge import withheld
 
 
 class MeteredLangevin:

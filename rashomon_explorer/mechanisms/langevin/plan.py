@@ -9,10 +9,10 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import Fact, rounded_up
 from rashomon_explorer._utils.validation import check_count, check_nonnegative
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_share
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee, path_guarantee
 from rashomon_explorer.mechanisms.planning.centres import furthest_start
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere, warn_if_weak
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
@@ -287,7 +287,7 @@ def plan_clipped_path(
 ) -> ClippedPathPlan:
     """Plan averages of chains along the loss with its slope clipped, at ψ = 0; reads no row.
 
-    All is as in :func:`rashomon_explorer.mechanisms.planning.plan_path` for the clipped loss ℓ_c ≤
+    All is as in :func:`rashomon_explorer.mechanisms.plan_path` for the clipped loss ℓ_c ≤
     ℓ, whose gradients are at most most·B long. With e the bound of its excess, a draw has
 
         E L_c(θ) ≤ min L_c + e ≤ min L + e.
@@ -295,7 +295,7 @@ def plan_clipped_path(
     Parameters
     ----------
     n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger
-        As in :func:`rashomon_explorer.mechanisms.planning.plan_path`; the loss is logistic or
+        As in :func:`rashomon_explorer.mechanisms.plan_path`; the loss is logistic or
         squared.
     most : float, default=0.5
         See :func:`rashomon_explorer.problem.losses.clipped_gradient.clipped`.

@@ -41,7 +41,7 @@ class PlannedPath:
     Parameters
     ----------
     plan : PathPlan
-        From :func:`rashomon_explorer.mechanisms.planning.plan_path`.
+        From :func:`rashomon_explorer.mechanisms.plan_path`.
 
     Raises
     ------
@@ -50,7 +50,7 @@ class PlannedPath:
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.planning import plan_path
+    >>> from rashomon_explorer.mechanisms.langevin.plan import plan_path
     >>> from rashomon_explorer.problem.problem import Problem
     >>> problem = Problem([[0.5], [-0.5]] * 4_000, [1, -1] * 4_000, radius=1.0)
     >>> budget = {"epsilon": 20.0, "delta": 1e-6, "n_draws": 3, "max_steps": 100}

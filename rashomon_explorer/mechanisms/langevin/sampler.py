@@ -142,7 +142,7 @@ class LangevinSampler:
     shown : {"path", "last"}, default="path"
         What may be shown: everything, or the last state of each chain only, which is cheaper for
         long chains of a smooth convex energy. To settle it after the start, and before anything
-        was seen, see :class:`~rashomon_explorer.mechanisms.samplers.MeteredLangevin`.
+        was seen, see :class:`~rashomon_explorer.mechanisms.MeteredLangevin`.
 
     Raises
     ------

@@ -7,8 +7,8 @@ from functools import lru_cache
 from scipy.special import gammainccinv
 
 from rashomon_explorer._utils.validation import check_positive
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz, local_constants
 from rashomon_explorer.mechanisms.localisation.plan import Stage
-from rashomon_explorer.mechanisms.planning.sensitivity import data_lipschitz, local_constants
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.mechanisms.bounds.hit_rate import crowded_hit_rate
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
 from rashomon_explorer.mechanisms.localisation.plan import solver_distance
 from rashomon_explorer.mechanisms.planning.centres import surely_inside
-from rashomon_explorer.mechanisms.planning.sensitivity import data_slope
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import bounded_range
 from rashomon_explorer.problem.constants import Constants

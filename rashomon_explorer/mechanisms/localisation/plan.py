@@ -8,7 +8,7 @@ from scipy.special import gammainccinv
 
 from rashomon_explorer._utils.validation import check_inner_share, check_positive
 from rashomon_explorer.mechanisms.bounds.hit_rate import crowded_hit_rate
-from rashomon_explorer.mechanisms.planning.sensitivity import (
+from rashomon_explorer.mechanisms.certificates.sensitivity import (
     certifiable_gap,
     data_lipschitz,
     local_constants,

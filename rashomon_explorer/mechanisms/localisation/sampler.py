@@ -9,6 +9,7 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.certificates.sensitivity import local_constants
 from rashomon_explorer.mechanisms.localisation.disjoint_plan import DisjointPlan, of_fewer
 from rashomon_explorer.mechanisms.localisation.output_plan import (
     RegularisedPlan,
@@ -22,7 +23,6 @@ from rashomon_explorer.mechanisms.localisation.plan import (
     plan_perturbed,
     solver_distance,
 )
-from rashomon_explorer.mechanisms.planning.sensitivity import local_constants
 from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood, settled
 from rashomon_explorer.mechanisms.samplers.base import to_public_grid
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
@@ -260,7 +260,7 @@ class OutputPerturbationSampler(OneModelSampler):
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.samplers import OutputPerturbationSampler
+    >>> from rashomon_explorer.mechanisms.localisation.sampler import OutputPerturbationSampler
     >>> problem = Problem([[0.5], [-0.5]] * 500, [1, -1] * 500, ridge=0.5)
     >>> sampler = OutputPerturbationSampler(epsilon=8.0)
     >>> sampler.certificate(problem).epsilon(0.0)

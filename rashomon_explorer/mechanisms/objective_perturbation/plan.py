@@ -135,7 +135,7 @@ def plan_tilted(
         Whether noise is Gaussian; by default where that promises more.
     ledger : bool, float or "zcdp", default=False
         Whether prices must add up in a ledger, as for
-        :class:`~rashomon_explorer.mechanisms.planning.Request`.
+        :class:`~rashomon_explorer.mechanisms.planning.offers.Request`.
         Pure ones do in every ledger, a Gaussian tilt's Rényi divergences where it has an order: of
         k draws each may then cost a k-th of D_a, which buys far more than a pure ε/k.
 

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz
 from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.sensitivity import data_lipschitz
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.problem import Problem

@@ -157,7 +157,8 @@ _OF_WALKS = ("mu", "n_steps")
 def warn_if_nearly_uniform(planned: TuningPlan | StationaryPlan) -> None:
     """Warn of a plan whose draw may be no better than a blind pick, with what would be.
 
-    >>> from rashomon_explorer.mechanisms.penalties import PenaltyConstants, plan_tuning
+    >>> from rashomon_explorer.mechanisms.penalties import PenaltyConstants
+    >>> from rashomon_explorer.mechanisms.penalties.plan import plan_tuning
     >>> known = PenaltyConstants("logistic", 1.5, 0.1, 10.0, 200_000, 100_000, margin_bound=4.0)
     >>> warn_if_nearly_uniform(plan_tuning(known, 1, epsilon=1.0))
     """
@@ -173,7 +174,8 @@ def warn_if_nearly_uniform(planned: TuningPlan | StationaryPlan) -> None:
 def as_parameters(planned: TuningPlan | StationaryPlan) -> dict[str, Any]:
     """Public settings of a plan, as a ledger writes them.
 
-    >>> from rashomon_explorer.mechanisms.penalties import PenaltyConstants, plan_tuning
+    >>> from rashomon_explorer.mechanisms.penalties import PenaltyConstants
+    >>> from rashomon_explorer.mechanisms.penalties.plan import plan_tuning
     >>> known = PenaltyConstants("ridge", 1.0, 0.1, 10.0, 100, 100, margin_bound=1.0)
     >>> as_parameters(plan_tuning(known, 1, epsilon=1.0))["beta"] > 0
     True

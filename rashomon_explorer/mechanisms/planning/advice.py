@@ -93,7 +93,7 @@ def explain(planned: Plan | TreePlan) -> str:
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
     >>> print(explain(plan(**rows, epsilon=4.0, delta=1e-6, n_draws=20)))
     20 exact draws cost ε = 4 together, at δ = 1e-06.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from rashomon_explorer.mechanisms.planning.sensitivity import data_lipschitz
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.problem.constants import Constants
@@ -141,7 +141,7 @@ class Offer:
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.planning import MECHANISMS
+    >>> from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
     >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "loss": "logistic", "ridge": 0.0}
     >>> asked = Request(**rows, radius=4, row_norm=1.5, epsilon=1, delta=0, n_draws=1)
     >>> round(MECHANISMS["exact"].offer(asked).hit_rate, 3)

@@ -232,7 +232,7 @@ def promises_the_set(planned: Plan) -> bool:
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> rows = {"p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "epsilon": 4.0}
     >>> [promises_the_set(plan(n, **rows)) for n in (5_000, 50_000)]
     [False, True]
@@ -331,7 +331,7 @@ def options_of(planned: Plan) -> tuple[Offer, ...]:
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
     >>> [offer.name for offer in options_of(bought) if offer.applies]
     ['exact', 'unthresholded', 'objective_perturbation', 'regularised']

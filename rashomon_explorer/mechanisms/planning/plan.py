@@ -12,7 +12,8 @@ from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weaknes
 from rashomon_explorer.privacy.guarantee import Guarantee, price_of
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss, SoftmaxLoss, get_loss
+from rashomon_explorer.problem.losses import Loss, get_loss
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.thresholds import Threshold, get_threshold
 
 
@@ -154,7 +155,7 @@ class Plan(Shown):
 
         Examples
         --------
-        >>> from rashomon_explorer.mechanisms.planning import plan
+        >>> from rashomon_explorer.mechanisms.planning.planner import plan
         >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
         >>> epsilon, hit_rate = bought.at(2.0)
         >>> epsilon, round(hit_rate, 3)
@@ -216,7 +217,7 @@ class PublicLaw:
 
         Examples
         --------
-        >>> from rashomon_explorer.mechanisms.planning import plan
+        >>> from rashomon_explorer.mechanisms.planning.planner import plan
         >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
         >>> law = PublicLaw.of(plan(**rows, epsilon=1.0))
         >>> law.radius, law.loss.name

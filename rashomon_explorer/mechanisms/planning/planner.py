@@ -70,7 +70,7 @@ def plan(
         Wanted probability, in (0, 1), that a draw lies in the Rashomon set.
     certificate : {"oscillation", "best"}, default="oscillation"
         Bounded range alone, which is pure DP and holds for every sampler that draws exactly, or
-        the best of :func:`rashomon_explorer.mechanisms.planning.gibbs_certificates`, which needs a
+        the best of :func:`rashomon_explorer.mechanisms.gibbs_certificates`, which needs a
         ridge and δ > 0 to be better.
     ledger : bool, default=False
         Whether the price is to be what a ledger charges. Its rule is zCDP's, which holds however

@@ -48,7 +48,7 @@ class ColumnsPlan:
         Price of centres, spreads and draws together.
     ledger : bool, float or "zcdp", default=False
         Whether the price is to stay within (ε, δ) as a ledger counts it, as for
-        :class:`~rashomon_explorer.mechanisms.planning.Request`.
+        :class:`~rashomon_explorer.mechanisms.planning.offers.Request`.
     pure : bool, default=False
         Whether Laplace's noise is wanted also for δ > 0.
     halved : bool, default=False

@@ -88,7 +88,7 @@ def wishes(planned: Plan | TreePlan, *, ridge: bool = False) -> list[str]:
     ``ridge`` also looks for a ridge that would do, for exact draws without a ledger and with δ > 0;
     it takes a second.
 
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
     >>> print(*wishes(plan(**rows, epsilon=4.0, delta=1e-6, n_draws=20)))
     For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, \
@@ -118,7 +118,7 @@ def wish(planned: Plan | TreePlan, *, ridge: bool = False) -> Wish | None:
 
     Each remedy names a setting and its number; ``ridge`` is as for :func:`wishes`.
 
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
     >>> found = wish(plan(**rows, epsilon=4.0, delta=1e-6, n_draws=20))
     >>> found.goal, [(one.setting, one.value) for one in found.remedies[:3]]
@@ -288,7 +288,7 @@ def warn_if_weak(planned: Plan | TreePlan, what: str) -> None:
 
     ``what`` is what is weak, such as ``"this plan"``; silent where a caller says it elsewhere.
 
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
     >>> warn_if_weak(plan(**rows, epsilon=1.0), "this plan")
     """
@@ -319,7 +319,7 @@ def said_elsewhere() -> Iterator[None]:
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> with said_elsewhere():
     ...     weak = plan(100, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
     >>> weakness(weak) != ""

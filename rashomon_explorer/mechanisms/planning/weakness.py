@@ -50,7 +50,7 @@ def weakness(planned: Promise) -> str:
     Draws around a centre, of which no hit rate is proved, are weak if the centre itself is not
     known to lie in the set on average.
 
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> rows = {"p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "epsilon": 1.0}
     >>> weakness(plan(50_000, **rows))
     ''

@@ -10,7 +10,8 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.mechanisms.rejection.neighbourhood import parts
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.lower_bounds import ExcessBound, excess_bound
+from rashomon_explorer.problem.lower_bounds import excess_bound
+from rashomon_explorer.problem.lower_bounds.smooth import ExcessBound
 from rashomon_explorer.problem.problem import Problem
 
 _ON_SPHERE = 1e-6

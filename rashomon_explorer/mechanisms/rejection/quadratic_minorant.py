@@ -18,7 +18,7 @@ from rashomon_explorer.mechanisms.rejection.plane import (
     log_chi_square_below,
 )
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.losses import EmpiricalLoss
+from rashomon_explorer.problem.losses.base import EmpiricalLoss
 from rashomon_explorer.problem.lower_bounds.quadratic import Bowl, Where, bowl_under
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import Threshold

@@ -38,7 +38,7 @@ class Traits:
     may_give_up : bool, default=False
         Draws may not come, however long one waits.
     mechanism : str, default=""
-        Key in :data:`rashomon_explorer.mechanisms.planning.MECHANISMS` of the plan that it carries
+        Key in :data:`rashomon_explorer.mechanisms.MECHANISMS` of the plan that it carries
         out.
     weighed : bool, default=False
         ``sampler="auto"`` weighs it against the others.
@@ -47,7 +47,7 @@ class Traits:
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.samplers import traits_of
+    >>> from rashomon_explorer.mechanisms.samplers.registry import traits_of
     >>> traits_of("exact").independent, traits_of("made elsewhere") == Traits()
     (True, True)
     """
@@ -160,7 +160,7 @@ def collect(
     ``report`` is called with the draws so far after each batch; returning True stops early.
 
     >>> from rashomon_explorer.problem.problem import Problem
-    >>> from rashomon_explorer.mechanisms.samplers import ExactSampler
+    >>> from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
     >>> target = GibbsTarget(Problem([[0.5], [-0.5]], [1, -1]), beta=20.0, psi=0.1)
     >>> collect(ExactSampler(), target, 3, np.random.default_rng(0)).coef.shape
     (3, 2)

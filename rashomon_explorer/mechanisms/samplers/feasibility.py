@@ -186,7 +186,7 @@ def preflight(planned: Plan) -> Feasibility | None:
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> rows = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
     >>> preflight(plan(50_000, 11, 0.02, **rows)).likely
     True
@@ -207,7 +207,7 @@ def comes_nowhere(planned: Plan) -> bool:
     :func:`preflight` goes by the worst kind, this by the kindest. On the tables of
     docs/benchmarks.md draws came wherever they came on one kind, and nowhere else.
 
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> asked = {"psi": 0.0, "row_norm": 2**0.5}
     >>> comes_nowhere(plan(6_172, 77, radius=8.0, epsilon=4.0, **asked))
     False
@@ -240,7 +240,7 @@ def remedies(planned: Plan) -> str:
 
     Empty where draws are likely or nothing is known.
 
-    >>> from rashomon_explorer.mechanisms.planning import plan
+    >>> from rashomon_explorer.mechanisms.planning.planner import plan
     >>> rows = {"radius": 8.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
     >>> print(remedies(plan(100_000, 151, 0.02, **rows)))
     On simulated rows draws come at the same price with radius = 2, 20 columns \

@@ -12,7 +12,8 @@ from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope
 from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import Guarantee, no_guarantee
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.notions import no_guarantee
 
 _TOGETHER = 16  # steps of a chain between two places where all wait for each other
 _ROUNDING = 1e-14  # length of a chord, in the units of its direction

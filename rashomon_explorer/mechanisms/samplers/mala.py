@@ -13,7 +13,8 @@ from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import Guarantee, no_guarantee
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.notions import no_guarantee
 
 _WANTED = 0.574  # acceptance at which MALA moves fastest (Roberts and Rosenthal 1998)
 _GAIN = 0.6  # power of the step count by which adaptation fades: sums up, squares do not

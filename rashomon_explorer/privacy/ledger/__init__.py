@@ -1,6 +1,6 @@
 """A ledger: the file of what was spent on one table, written before any of its rows is read."""
 
-from rashomon_explorer.privacy.ledger.charge import Charge, LedgerEntry, LedgerToBe
+from rashomon_explorer.privacy.ledger.charge import Charge, LedgerEntry
 from rashomon_explorer.privacy.ledger.ledger import Ledger
 
-__all__ = ["Charge", "Ledger", "LedgerEntry", "LedgerToBe"]
+__all__ = ["Charge", "Ledger", "LedgerEntry"]

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
+from rashomon_explorer.problem.losses.base import Loss
 from rashomon_explorer.problem.losses.kinked import AbsoluteLoss, HingeLoss, SmoothedHingeLoss
 from rashomon_explorer.problem.losses.smooth import LogisticLoss, SquaredLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
@@ -75,19 +75,7 @@ def _of_zeros(loss: Loss) -> float:
     return max(float(loss.empirical(row, np.array([y])).value(nothing)[0]) for y in targets)
 
 
-__all__ = [
-    "LOSSES",
-    "AbsoluteLoss",
-    "EmpiricalLoss",
-    "HingeLoss",
-    "LogisticLoss",
-    "Loss",
-    "SmoothedHingeLoss",
-    "SoftmaxLoss",
-    "SquaredLoss",
-    "get_loss",
-    "loss_of_zeros",
-]
+__all__ = ["LOSSES", "Loss", "get_loss", "loss_of_zeros"]
 
 
 def __dir__() -> list[str]:

@@ -84,7 +84,7 @@ def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> 
     return ENVELOPES[type(risk)](risk, theta, whiten)
 
 
-__all__ = ["ENVELOPES", "ExcessBound", "excess_bound", "has_envelope"]
+__all__ = ["ENVELOPES", "excess_bound", "has_envelope"]
 
 
 def __dir__() -> list[str]:

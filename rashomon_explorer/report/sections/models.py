@@ -8,7 +8,7 @@ from scipy.special import betaincinv
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import draws_in_range, exact_coefficient_ranges
-from rashomon_explorer.mechanisms.samplers import traits_of
+from rashomon_explorer.mechanisms.samplers.registry import traits_of
 from rashomon_explorer.plots import (
     plot_bounds,
     plot_coefficient_spread,
@@ -36,7 +36,7 @@ from rashomon_explorer.report.material import AnySet, Curator, Release
 from rashomon_explorer.report.sections.document import Skip, need_linear
 from rashomon_explorer.rows import RowBlocks
 from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedTrees
-from rashomon_explorer.sets.models import DecisionTrees
+from rashomon_explorer.sets.models.trees import DecisionTrees
 
 
 def data_curator(given: Curator) -> list[Block]:

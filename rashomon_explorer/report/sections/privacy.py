@@ -8,32 +8,25 @@ from typing import Any
 import pandas as pd
 
 from rashomon_explorer._utils.formatting import epsilon_text, rounded_up
-from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
-from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan
-from rashomon_explorer.mechanisms.objective_perturbation.plan import TiltedPlan
-from rashomon_explorer.mechanisms.planning import (
-    Certificate,
-    PathPlan,
-    Plan,
-    explain,
+from rashomon_explorer.mechanisms.certificates.base import Certificate
+from rashomon_explorer.mechanisms.certificates.catalogue import (
     gibbs_certificates,
     path_certificates,
 )
+from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
+from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
+from rashomon_explorer.mechanisms.objective_perturbation.plan import TiltedPlan
+from rashomon_explorer.mechanisms.planning.advice import explain
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import weakness
-from rashomon_explorer.mechanisms.samplers import traits_of
+from rashomon_explorer.mechanisms.samplers.registry import traits_of
 from rashomon_explorer.plots import plot_released
 from rashomon_explorer.plots.budget import plot_tradeoff, tradeoff_table
 from rashomon_explorer.plots.tables import options_table
 from rashomon_explorer.plots.text import number
-from rashomon_explorer.privacy import (
-    Guarantee,
-    Ledger,
-    LedgerEntry,
-    adaptive_epsilon,
-    running_epsilon,
-)
-from rashomon_explorer.privacy.adaptive import settled
+from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, adaptive_epsilon
+from rashomon_explorer.privacy.adaptive import running_epsilon, settled
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.release import Released

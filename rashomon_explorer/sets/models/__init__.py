@@ -1,7 +1,7 @@
 """Ways to hold models that are not linear draws: fitted estimators, trees, or predictions."""
 
-from rashomon_explorer.sets.models.fitted import FittedModels, Models, StoredPredictions
-from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Split
+from rashomon_explorer.sets.models.fitted import Models, StoredPredictions
+from rashomon_explorer.sets.models.trees import DecisionTrees, Split
 
 # What can be written to a file, by the name written there.
 STORABLE: dict[str, type[StoredPredictions] | type[DecisionTrees]] = {
@@ -9,12 +9,4 @@ STORABLE: dict[str, type[StoredPredictions] | type[DecisionTrees]] = {
     DecisionTrees.kind: DecisionTrees,
 }
 
-__all__ = [
-    "STORABLE",
-    "DecisionTrees",
-    "FittedModels",
-    "Leaf",
-    "Models",
-    "Split",
-    "StoredPredictions",
-]
+__all__ = ["STORABLE", "Models", "Split"]

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.mechanisms.planning import Plan
+from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.samplers.base import Draws
-from rashomon_explorer.privacy import Guarantee, no_guarantee
+from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets.linear import RashomonSet
 
@@ -64,7 +65,7 @@ def from_draws(
 
     Examples
     --------
-    >>> from rashomon_explorer.mechanisms.samplers import HitAndRunSampler
+    >>> from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
     >>> from rashomon_explorer.mechanisms.samplers.base import collect
     >>> from rashomon_explorer.mechanisms.target import GibbsTarget
     >>> problem = Problem([[0.9], [0.6], [-0.7], [-0.5]], [1, 1, -1, -1])

@@ -7,19 +7,19 @@ import pytest
 from scipy.special import logsumexp
 
 from rashomon_explorer import DPClassifier
+from rashomon_explorer.mechanisms.certificates.sensitivity import local_constants
 from rashomon_explorer.mechanisms.localisation import sampler as batch_problem
 from rashomon_explorer.mechanisms.localisation.disjoint_plan import (
     batch_sizes,
     of_fewer,
     plan_disjoint,
 )
-from rashomon_explorer.mechanisms.one_model import METHODS
 from rashomon_explorer.mechanisms.one_model.base import batch_gap, generalisation_gap
-from rashomon_explorer.mechanisms.planning import Request
-from rashomon_explorer.mechanisms.planning.sensitivity import local_constants
+from rashomon_explorer.mechanisms.one_model.registry import METHODS
+from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import SmoothedHingeLoss
+from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.problem import Problem
 
 LOSS, RADIUS, RIDGE, ROWS, EPSILON = SmoothedHingeLoss(smoothing=0.5), 0.5, 1.0, 4_000, 2.0

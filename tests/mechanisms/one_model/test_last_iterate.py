@@ -11,9 +11,9 @@ from rashomon_explorer.mechanisms.langevin.accounting import (
     last_of_batches_guarantee,
 )
 from rashomon_explorer.mechanisms.langevin.plan import last_state_excess
-from rashomon_explorer.mechanisms.one_model import METHODS
-from rashomon_explorer.mechanisms.planning import Request
-from rashomon_explorer.mechanisms.samplers import LangevinSampler
+from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
+from rashomon_explorer.mechanisms.one_model.registry import METHODS
+from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.problem.problem import Problem

@@ -12,14 +12,14 @@ from rashomon_explorer.mechanisms.langevin.sampled_plan import (
     SampledDescent,
     plan_localised_descent,
 )
-from rashomon_explorer.mechanisms.one_model import METHODS
 from rashomon_explorer.mechanisms.one_model.descent import LocalisedGaussian, noisy_start
-from rashomon_explorer.mechanisms.planning import Request
+from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.mechanisms.planning.centres import average_weights
+from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import SmoothedHingeLoss
+from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.problem import Problem
 
 N, RIDGE, LOSS, RADIUS = 200, 1.0, SmoothedHingeLoss(smoothing=0.5), 0.5

@@ -7,11 +7,10 @@ import pytest
 from scipy.stats import kstest
 
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import radial_noise
-from rashomon_explorer.mechanisms.one_model import METHODS
 from rashomon_explorer.mechanisms.one_model.base import generalisation_gap, stable_gap
-from rashomon_explorer.mechanisms.planning import Request
-from rashomon_explorer.mechanisms.planning.offers import best_ridged, own_cost
-from rashomon_explorer.problem.losses import SoftmaxLoss
+from rashomon_explorer.mechanisms.one_model.registry import METHODS
+from rashomon_explorer.mechanisms.planning.offers import Request, best_ridged, own_cost
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 
 ROW_NORM = math.hypot(0.6, 1.0)

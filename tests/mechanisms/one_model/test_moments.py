@@ -12,8 +12,8 @@ from rashomon_explorer.mechanisms.moments import (
     plan_noisy_moments,
     released_moments,
 )
-from rashomon_explorer.mechanisms.one_model import METHODS
-from rashomon_explorer.mechanisms.planning import Request
+from rashomon_explorer.mechanisms.one_model.registry import METHODS
+from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.problem.problem import Problem
 
 

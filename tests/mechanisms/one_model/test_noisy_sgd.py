@@ -9,10 +9,10 @@ from scipy.stats import kstest, norm
 
 from rashomon_explorer import DPClassifier
 from rashomon_explorer.mechanisms.langevin.sampled_plan import SampledDescent, sampled_price
-from rashomon_explorer.mechanisms.one_model import METHODS
 from rashomon_explorer.mechanisms.one_model import descent as noisy_sgd
 from rashomon_explorer.mechanisms.one_model.descent import noisy_slope
-from rashomon_explorer.mechanisms.planning import Request
+from rashomon_explorer.mechanisms.one_model.registry import METHODS
+from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.privacy import Guarantee, Ledger, gdp
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.tradeoff import PoissonSampled

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from rashomon_explorer.privacy.tradeoff import Gaussian, GaussianTilt, compose_tradeoffs, from_dict
-from rashomon_explorer.problem.losses import LogisticLoss
+from rashomon_explorer.problem.losses.smooth import LogisticLoss
 from tests.crossing import crossed
 from tests.mechanisms.one_model.test_objective import (
     CASES,

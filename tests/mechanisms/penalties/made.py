@@ -6,14 +6,9 @@ from itertools import product
 
 import numpy as np
 
-from rashomon_explorer.mechanisms.penalties import (
-    MARGINS,
-    InnerProblem,
-    OuterLoss,
-    PenaltyBox,
-    PenaltyConstants,
-    PenaltyLandscape,
-)
+from rashomon_explorer.mechanisms.penalties import PenaltyConstants, PenaltyLandscape
+from rashomon_explorer.mechanisms.penalties.landscape import PenaltyBox
+from rashomon_explorer.mechanisms.penalties.losses import MARGINS, InnerProblem, OuterLoss
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rashomon_explorer.mechanisms.penalties import (
-    MARGINS,
+from rashomon_explorer.mechanisms.penalties.landscape import (
     GeneralisedTarget,
     PenaltyTarget,
     pair_sensitivity,
 )
+from rashomon_explorer.mechanisms.penalties.losses import MARGINS
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.privacy.audit import discrete
 from tests.mechanisms.penalties.made import Made, corners, flipping, grid, made

@@ -6,7 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rashomon_explorer.mechanisms.penalties import MARGINS, BilevelConstants, PenaltyConstants
+from rashomon_explorer.mechanisms.penalties import BilevelConstants, PenaltyConstants
+from rashomon_explorer.mechanisms.penalties.losses import MARGINS
 from rashomon_explorer.papers import printed_bilevel_slope
 from tests.mechanisms.penalties.made import Made, corners, flipping, grid, made
 
@@ -65,7 +66,7 @@ def test_the_bound_of_a_fit_is_the_least(kind: str) -> None:
     target = 1 / 2 if kind == "ridge" else 1 + loss.pull  # the margin of most pull
     steep = abs(float(loss.slope(np.array(target), np.array(1.0))))
     length = math.sqrt(penalty * target / steep)  # a²·|ℓ'| = λm
-    from rashomon_explorer.mechanisms.penalties import InnerProblem
+    from rashomon_explorer.mechanisms.penalties.losses import InnerProblem
 
     y = InnerProblem(np.array([[length]]), np.ones(1), loss).solve(np.array([penalty]), 1e-12).y
     assert penalty * y[0] ** 2 == pytest.approx(loss.pull, rel=1e-9)

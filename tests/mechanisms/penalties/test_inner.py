@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.penalties import MARGINS, InnerProblem, PenaltyBox
-from rashomon_explorer.mechanisms.penalties.losses import widest
+from rashomon_explorer.mechanisms.penalties.landscape import PenaltyBox
+from rashomon_explorer.mechanisms.penalties.losses import MARGINS, InnerProblem, widest
 from tests.mechanisms.penalties.made import made
 
 KINDS = pytest.mark.parametrize("kind", MARGINS)

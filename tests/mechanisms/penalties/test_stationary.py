@@ -8,20 +8,21 @@ import pytest
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.penalties import (
-    MARGINS,
-    MEAN,
-    STATIONARY,
-    PenaltyBox,
     PenaltyConstants,
-    StationaryPlan,
     drawn_where_level,
-    gradient_mapping,
-    plan_mechanism,
     plan_stationary,
     walk,
     walk_bound,
 )
-from rashomon_explorer.mechanisms.penalties.walk import GradientLandscape, known_at
+from rashomon_explorer.mechanisms.penalties.landscape import MEAN, PenaltyBox
+from rashomon_explorer.mechanisms.penalties.langevin_walk import (
+    GradientLandscape,
+    gradient_mapping,
+    known_at,
+)
+from rashomon_explorer.mechanisms.penalties.losses import MARGINS
+from rashomon_explorer.mechanisms.penalties.mechanisms import plan_mechanism
+from rashomon_explorer.mechanisms.penalties.stationary import STATIONARY, StationaryPlan
 from rashomon_explorer.privacy.audit import discrete
 from tests.mechanisms.penalties.made import Made, corners, grid, made
 

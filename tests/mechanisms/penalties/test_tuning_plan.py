@@ -4,14 +4,10 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.penalties import (
-    GeneralisedTarget,
-    PenaltyConstants,
-    pair_sensitivity,
-    plan_tuning,
-    validation_rows,
-)
-from rashomon_explorer.mechanisms.penalties.plan import TuningPlan, points_of
+from rashomon_explorer.mechanisms.penalties import PenaltyConstants
+from rashomon_explorer.mechanisms.penalties.landscape import GeneralisedTarget, pair_sensitivity
+from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
+from rashomon_explorer.mechanisms.penalties.plan import TuningPlan, plan_tuning, points_of
 
 
 def planned(epsilon: float = 1.0, n: int = 30_000, d: int = 1, **options) -> TuningPlan:

@@ -12,9 +12,10 @@ from scipy.stats import beta as beta_law
 from scipy.stats import gamma, kstest
 
 from rashomon_explorer.mechanisms import bounds
-from rashomon_explorer.mechanisms.planning import guaranteed_hit_rate
-from rashomon_explorer.mechanisms.samplers import ExactSampler, LangevinSampler
+from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
+from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 from tests.mechanisms.samplers.laws import line_law, small_problem

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from rashomon_explorer.mechanisms.planning import MECHANISMS, Request
+from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import wishes
 
 ROWS = {"n": 10_000, "p": 11, "loss": "logistic"}

@@ -8,6 +8,7 @@ import pytest
 
 from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_path_excess
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
 from rashomon_explorer.mechanisms.ellipsoid.plan import (
     bend_of,
     hessian_sensitivity,
@@ -16,7 +17,7 @@ from rashomon_explorer.mechanisms.ellipsoid.plan import (
 )
 from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
 from rashomon_explorer.mechanisms.localisation.plan import solver_distance
-from rashomon_explorer.mechanisms.planning import MECHANISMS, Request, explain
+from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.centres import (
     average_weights,
     best_centre,
@@ -26,12 +27,14 @@ from rashomon_explorer.mechanisms.planning.centres import (
     excess_quantile,
     surely_inside,
 )
-from rashomon_explorer.mechanisms.planning.sensitivity import data_slope
+from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weakness
 from rashomon_explorer.privacy import compose, gdp
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import SoftmaxLoss, get_loss
+from rashomon_explorer.problem.losses import get_loss
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 
 ROWS = {"n": 50_000, "p": 40, "radius": 4.0, "row_norm": 1.4}
 BUDGET = {"epsilon": 1.0, "delta": 1e-6}

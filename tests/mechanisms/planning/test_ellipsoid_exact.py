@@ -8,6 +8,7 @@ import pytest
 from scipy.integrate import quad
 
 from rashomon_explorer.exceptions import WeakGuaranteeWarning
+from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import (
     WIDEST,
     expected_margin,
@@ -16,8 +17,10 @@ from rashomon_explorer.mechanisms.ellipsoid.exact_plan import (
     two_stages,
 )
 from rashomon_explorer.mechanisms.ellipsoid.plan import plan_ellipsoid
-from rashomon_explorer.mechanisms.planning import MECHANISMS, Request, explain, guaranteed_hit_rate
+from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.centres import by_gradients, by_output, excess_at_most
+from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
 from rashomon_explorer.privacy import bounded_range, compose, gdp
 from rashomon_explorer.privacy.conversions import zcdp_epsilon

@@ -9,16 +9,14 @@ from scipy.integrate import quad
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import FitError, SamplerError
-from rashomon_explorer.mechanisms.bounds import (
-    enough_patience,
-    giving_up_probability,
-    least_acceptance,
-)
-from rashomon_explorer.mechanisms.planning import plan
+from rashomon_explorer.mechanisms.bounds import enough_patience, least_acceptance
+from rashomon_explorer.mechanisms.bounds.failure import giving_up_probability
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.rejection.candidates import Candidates
-from rashomon_explorer.mechanisms.samplers import ExactSampler, FiniteGridSampler
 from rashomon_explorer.mechanisms.samplers import exponential as exact
 from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed

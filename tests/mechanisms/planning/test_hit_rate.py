@@ -11,12 +11,12 @@ from scipy.integrate import quad
 from scipy.special import gammaincc, gammaln
 
 from rashomon_explorer.mechanisms.bounds import convex_law
-from rashomon_explorer.mechanisms.planning import (
+from rashomon_explorer.mechanisms.bounds.hit_rate import (
     expected_excess_bound,
     guaranteed_hit_rate,
-    plan,
     sharp_excess_bound,
 )
+from rashomon_explorer.mechanisms.planning.planner import plan
 
 P = st.integers(1, 1000)
 X = st.floats(-6, 8).map(lambda power: 10.0**power)

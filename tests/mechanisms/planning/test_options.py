@@ -8,25 +8,19 @@ import pytest
 
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.mechanisms.bounds.hit_rate import crowded_hit_rate
-from rashomon_explorer.mechanisms.planning import (
-    MECHANISMS,
-    Offer,
-    Plan,
-    Request,
-    pareto_table,
-    plan,
-    plan_options,
-)
-from rashomon_explorer.mechanisms.planning.offers import ZCDP
-from rashomon_explorer.mechanisms.samplers import (
-    SAMPLERS,
-    ExactSampler,
+from rashomon_explorer.mechanisms.localisation.sampler import (
     IteratedSampler,
     OutputPerturbationSampler,
     RegularisedSampler,
-    traits_of,
 )
+from rashomon_explorer.mechanisms.planning.offers import ZCDP, Offer, Request
+from rashomon_explorer.mechanisms.planning.options import pareto_table, plan_options
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, traits_of
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import compose
 from rashomon_explorer.problem.constants import row_bound

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rashomon_explorer.mechanisms.bounds import accelerated_path_excess
+from rashomon_explorer.mechanisms.certificates.sensitivity import gradient_sensitivity
 from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
-from rashomon_explorer.mechanisms.planning.sensitivity import gradient_sensitivity
 from rashomon_explorer.privacy.adaptive import adaptive_epsilon
 from rashomon_explorer.privacy.conversions import gdp_mu
 from rashomon_explorer.problem.constants import Constants

@@ -8,21 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rashomon_explorer.mechanisms.planning import (
-    affordable_eta,
+from rashomon_explorer.mechanisms.bounds.hit_rate import (
     beta_for_hit_rate,
-    explain,
     guaranteed_hit_rate,
-    plan,
-    plan_path,
     sharp_excess_bound,
 )
-from rashomon_explorer.mechanisms.planning.pricing import price
+from rashomon_explorer.mechanisms.langevin.plan import plan_path
+from rashomon_explorer.mechanisms.planning.advice import explain
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, price
 from rashomon_explorer.privacy import adaptive_epsilon, gdp, zcdp
 from rashomon_explorer.privacy.conversions import filter_order
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import SquaredLoss
+from rashomon_explorer.problem.losses.smooth import SquaredLoss
 
 EPSILONS = st.floats(-8, 3).map(lambda power: 10.0**power)
 DELTAS = st.one_of(st.just(0.0), st.floats(-30, math.log10(0.9)).map(lambda power: 10.0**power))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.mechanisms.ellipsoid.plan import plan_ellipsoid
-from rashomon_explorer.mechanisms.planning import plan_path
+from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.planning.centres import by_gradients
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball

@@ -10,7 +10,8 @@ from benchmarks.simulated import simulate
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.estimators.selection import made_once
 from rashomon_explorer.measures.ranges import declared_problem
-from rashomon_explorer.mechanisms.planning import MECHANISMS, Request, plan, plan_path
+from rashomon_explorer.mechanisms.langevin.plan import plan_path
+from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.options import (
     LEAST_HITS,
     MOST_DRAWS,
@@ -19,6 +20,8 @@ from rashomon_explorer.mechanisms.planning.options import (
     cost,
     promises_the_set,
 )
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 
 ROWS = {"n": 4_000, "p": 21, "psi": 0.02, "row_norm": 1.5}
 

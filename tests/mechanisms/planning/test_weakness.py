@@ -8,10 +8,13 @@ import pytest
 
 from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
-from rashomon_explorer.mechanisms.planning import plan, plan_options, plan_path
+from rashomon_explorer.mechanisms.langevin.plan import plan_path
+from rashomon_explorer.mechanisms.planning.options import plan_options
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere, wish, wishes
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE, weakness
-from rashomon_explorer.problem.losses import LOSSES, SquaredLoss, loss_of_zeros
+from rashomon_explorer.problem.losses import LOSSES, loss_of_zeros
+from rashomon_explorer.problem.losses.smooth import SquaredLoss
 
 ROWS = {"p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "delta": 1e-6}
 

@@ -21,8 +21,8 @@ from rashomon_explorer.mechanisms.rejection.quadratic_minorant import (
     Rest,
     least_bowl,
 )
-from rashomon_explorer.mechanisms.samplers import ExactSampler
 from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball, Box
 from rashomon_explorer.problem.problem import Problem

@@ -8,12 +8,14 @@ import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
-from rashomon_explorer.mechanisms.langevin.gradients import ClippedDrift
-from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, plan_clipped_path
-from rashomon_explorer.mechanisms.planning import MECHANISMS, Request, explain, plan_path
+from rashomon_explorer.mechanisms.langevin.gradients.variants import ClippedDrift
+from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, plan_clipped_path, plan_path
+from rashomon_explorer.mechanisms.langevin.planned import LangevinClipped
+from rashomon_explorer.mechanisms.planning.advice import explain
+from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
 from rashomon_explorer.mechanisms.planning.weakness import weakness
-from rashomon_explorer.mechanisms.samplers import LangevinClipped
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses.clipped_gradient import clipped
 from rashomon_explorer.problem.problem import Problem

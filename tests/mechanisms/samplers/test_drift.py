@@ -6,17 +6,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
-from rashomon_explorer.mechanisms.langevin.gradients import BatchDrift, FullDrift, GaussianDrift
-from rashomon_explorer.mechanisms.langevin.gradients.full import Columns, SinglePrecision, Slack
-from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
-from rashomon_explorer.mechanisms.planning.sensitivity import (
+from rashomon_explorer.mechanisms.certificates.sensitivity import (
     batch_sensitivity,
     data_lipschitz,
     gradient_sensitivity,
 )
+from rashomon_explorer.mechanisms.langevin.gradients.full import (
+    Columns,
+    FullDrift,
+    SinglePrecision,
+    Slack,
+)
+from rashomon_explorer.mechanisms.langevin.gradients.variants import BatchDrift, GaussianDrift
+from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Box
-from rashomon_explorer.problem.losses import SoftmaxLoss, SquaredLoss
+from rashomon_explorer.problem.losses.smooth import SquaredLoss
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import GaussianThreshold, SmoothThreshold
 from tests.crossing import crossed

@@ -5,22 +5,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
 from rashomon_explorer.mechanisms.ellipsoid.plan import hessian_sensitivity, plan_ellipsoid
 from rashomon_explorer.mechanisms.ellipsoid.sampler import (
+    EllipsoidSampler,
     descent,
     lifted,
     released_centre,
     released_hessian,
     strides,
 )
-from rashomon_explorer.mechanisms.planning import plan, plan_path
+from rashomon_explorer.mechanisms.langevin.plan import plan_path
+from rashomon_explorer.mechanisms.langevin.planned import PlannedPath
 from rashomon_explorer.mechanisms.planning.centres import by_acceleration, by_gradients, by_output
-from rashomon_explorer.mechanisms.planning.sensitivity import data_slope
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
-from rashomon_explorer.mechanisms.samplers import EllipsoidSampler, PlannedPath
 from rashomon_explorer.mechanisms.samplers.base import collect, to_public_grid
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.losses import SmoothedHingeLoss, SoftmaxLoss
+from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 
 LOSSES = {

@@ -10,9 +10,10 @@ from scipy.stats import kstest
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exact
-from rashomon_explorer.mechanisms.planning import plan
+from rashomon_explorer.mechanisms.ellipsoid.exact_sampler import EllipsoidExactSampler
+from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidSampler
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
-from rashomon_explorer.mechanisms.samplers import EllipsoidExactSampler, EllipsoidSampler
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.feasibility import preflight, remedies
 from rashomon_explorer.mechanisms.target import GibbsTarget

@@ -13,8 +13,8 @@ from rashomon_explorer.mechanisms.rejection.proposals import (
     UniformProposal,
     tightest_proposal,
 )
-from rashomon_explorer.mechanisms.samplers import ExactSampler
 from rashomon_explorer.mechanisms.samplers.base import collect, to_public_grid
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed

@@ -20,11 +20,11 @@ from rashomon_explorer.mechanisms.rejection.proposals import (
     faces_of,
     tightest_proposal,
 )
-from rashomon_explorer.mechanisms.samplers import ExactSampler
 from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball, Box, Intersection, L1Ball, Simplex
-from rashomon_explorer.problem.losses import SoftmaxLoss
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 from tests.mechanisms.samplers.laws import ks_against_quadrature

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chisquare
 
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.planning import plan
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.samplers import finite_grid as integer_law
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler, IntegerLaw

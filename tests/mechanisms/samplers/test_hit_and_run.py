@@ -6,10 +6,10 @@ from scipy.stats import kstest
 
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.exceptions import RadiusBindsWarning
-from rashomon_explorer.mechanisms.planning import plan
-from rashomon_explorer.mechanisms.samplers import SAMPLERS, HitAndRunSampler
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.samplers.base import collect
-from rashomon_explorer.mechanisms.samplers.hit_and_run import reaches_sphere
+from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler, reaches_sphere
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import RashomonSet

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import gamma, kstest
 
 from rashomon_explorer.exceptions import SamplerError
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz, local_constants
 from rashomon_explorer.mechanisms.localisation.plan import (
     plan_iterated,
     plan_perturbed,
@@ -21,7 +22,6 @@ from rashomon_explorer.mechanisms.localisation.sampler import (
     RegularisedSampler,
     refined,
 )
-from rashomon_explorer.mechanisms.planning.sensitivity import data_lipschitz, local_constants
 from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood, settled
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.constants import Constants

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp, kstest
 
-from rashomon_explorer.mechanisms.planning import plan
-from rashomon_explorer.mechanisms.samplers import ExactSampler, mala
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.samplers import mala
 from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.samplers.mala import Kernel, MalaSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from tests.crossing import crossed

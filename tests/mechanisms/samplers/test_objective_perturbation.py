@@ -19,17 +19,21 @@ from rashomon_explorer.mechanisms.objective_perturbation.plan import (
     _beyond,
     plan_tilted,
 )
-from rashomon_explorer.mechanisms.objective_perturbation.sampler import Followed
-from rashomon_explorer.mechanisms.one_model import METHODS
-from rashomon_explorer.mechanisms.planning import MECHANISMS, Request, explain, plan
-from rashomon_explorer.mechanisms.planning.offers import price_at_order
+from rashomon_explorer.mechanisms.objective_perturbation.sampler import (
+    Followed,
+    ObjectivePerturbationSampler,
+)
+from rashomon_explorer.mechanisms.one_model.registry import METHODS
+from rashomon_explorer.mechanisms.planning.advice import explain
+from rashomon_explorer.mechanisms.planning.offers import Request, price_at_order
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
 from rashomon_explorer.mechanisms.planning.weakness import weakness
-from rashomon_explorer.mechanisms.samplers import ObjectivePerturbationSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy.conversions import filter_order, gdp_delta, zcdp_rho
-from rashomon_explorer.problem.losses import SoftmaxLoss
 from rashomon_explorer.problem.losses.clipped_gradient import ClippedLogisticLoss
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import row_blocks
 

@@ -23,8 +23,8 @@ from rashomon_explorer.mechanisms.rejection.plane import (
     log_chi_square_below,
     plane_proposals,
 )
-from rashomon_explorer.mechanisms.samplers import ExactSampler
 from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball, Box
 from rashomon_explorer.problem.problem import Problem

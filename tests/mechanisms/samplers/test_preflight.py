@@ -11,7 +11,8 @@ from sklearn.base import clone
 from rashomon_explorer import DPClassifier, Ledger, PrivateSearch, RashomonClassifier
 from rashomon_explorer.estimators import feasibility as beforehand
 from rashomon_explorer.exceptions import HopelessDrawWarning, SamplerError, SlowDrawWarning
-from rashomon_explorer.mechanisms.planning import plan, plan_path
+from rashomon_explorer.mechanisms.langevin.plan import plan_path
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
 from rashomon_explorer.mechanisms.samplers import feasibility as module
 from rashomon_explorer.mechanisms.samplers import feasibility as simulated_rows

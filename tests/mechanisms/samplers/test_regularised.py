@@ -9,7 +9,7 @@ from rashomon_explorer.mechanisms.localisation.output_plan import plan_regularis
 from rashomon_explorer.mechanisms.localisation.sampler import RegularisedSampler, RidgedProblem
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball, Box
-from rashomon_explorer.problem.losses import SmoothedHingeLoss
+from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.problem import Problem
 
 HINGE = SmoothedHingeLoss(smoothing=0.5)  # linear up to a margin of ½, where the ball below ends

@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
-from rashomon_explorer.mechanisms.planning import MECHANISMS, Plan, Request, plan
-from rashomon_explorer.mechanisms.samplers import SAMPLERS, HitAndRunSampler, Traits, traits_of
-from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.plan import Plan
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
+from rashomon_explorer.mechanisms.samplers.base import Traits, collect
+from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, traits_of
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 

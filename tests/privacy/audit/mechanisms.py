@@ -8,34 +8,35 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exact
+from rashomon_explorer.mechanisms.ellipsoid.exact_sampler import EllipsoidExactSampler
 from rashomon_explorer.mechanisms.ellipsoid.plan import plan_ellipsoid
 from rashomon_explorer.mechanisms.ellipsoid.sampler import (
+    EllipsoidSampler,
     descent,
     released_centre,
     released_hessian,
     strides,
 )
 from rashomon_explorer.mechanisms.langevin.gradients import drift_of
-from rashomon_explorer.mechanisms.langevin.plan import plan_clipped_path
-from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_tilted
-from rashomon_explorer.mechanisms.planning import plan, plan_path
-from rashomon_explorer.mechanisms.planning.centres import by_acceleration, by_gradients, by_output
-from rashomon_explorer.mechanisms.samplers import (
-    EllipsoidExactSampler,
-    EllipsoidSampler,
-    ExactSampler,
-    FiniteGridSampler,
-    IteratedSampler,
+from rashomon_explorer.mechanisms.langevin.plan import plan_clipped_path, plan_path
+from rashomon_explorer.mechanisms.langevin.planned import (
     LangevinAverage,
     LangevinClipped,
-    LangevinSampler,
-    ObjectivePerturbationSampler,
-    OutputPerturbationSampler,
     PlannedPath,
-    RegularisedSampler,
-    UnthresholdedSampler,
 )
+from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
+from rashomon_explorer.mechanisms.localisation.sampler import (
+    IteratedSampler,
+    OutputPerturbationSampler,
+    RegularisedSampler,
+)
+from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_tilted
+from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbationSampler
+from rashomon_explorer.mechanisms.planning.centres import by_acceleration, by_gradients, by_output
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler, UnthresholdedSampler
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import GridWalkSampler
 from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from rashomon_explorer.mechanisms.langevin.gradients import drift_of
-from rashomon_explorer.mechanisms.samplers import LangevinSampler
+from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import audit
 from rashomon_explorer.problem.thresholds import SmoothThreshold

@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from rashomon_explorer.mechanisms.localisation.sampler import RidgedProblem
-from rashomon_explorer.mechanisms.planning import plan
-from rashomon_explorer.mechanisms.samplers import FiniteGridSampler, RegularisedSampler
-from rashomon_explorer.mechanisms.samplers.finite_grid import IntegerLaw
+from rashomon_explorer.mechanisms.localisation.sampler import RegularisedSampler, RidgedProblem
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler, IntegerLaw
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import audit, bounded_range
-from rashomon_explorer.problem.losses import LOSSES, SoftmaxLoss
+from rashomon_explorer.problem.losses import LOSSES
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import SmoothThreshold
 from tests.crossing import crossed

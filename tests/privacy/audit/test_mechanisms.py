@@ -8,15 +8,15 @@ import pytest
 
 from rashomon_explorer import papers as theory
 from rashomon_explorer.mechanisms import samplers
-from rashomon_explorer.mechanisms.planning import MECHANISMS, Request, plan
-from rashomon_explorer.mechanisms.samplers import (
-    SAMPLERS,
-    ExactSampler,
-    HitAndRunSampler,
-    LangevinSampler,
-    MalaSampler,
-)
+from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
+from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.planner import plan
+from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
+from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
+from rashomon_explorer.mechanisms.samplers.mala import MalaSampler
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import audit
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from rashomon_explorer.privacy import audit, bounded_range, gdp, no_guarantee, pure, zcdp
+from rashomon_explorer.privacy import audit, bounded_range, gdp, pure, zcdp
 from rashomon_explorer.privacy.audit import _counted, _picked, upper_bound
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.privacy.tradeoff import Gaussian, Laplace
 
 

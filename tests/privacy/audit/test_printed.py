@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rashomon_explorer.mechanisms.certificates.sensitivity import gradient_sensitivity
 from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
-from rashomon_explorer.mechanisms.planning.sensitivity import gradient_sensitivity
-from rashomon_explorer.papers.printed_constants import (
+from rashomon_explorer.papers.constants import (
     printed_bilevel_slope,
     printed_net_beta,
     printed_objective_epsilon,

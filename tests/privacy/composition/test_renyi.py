@@ -15,13 +15,13 @@ from rashomon_explorer.privacy import (
     bounded_range,
     compose,
     gdp,
-    no_guarantee,
     pure,
     rdp,
     repeated_bounded_range,
     zcdp,
 )
 from rashomon_explorer.privacy.conversions import bounded_range_renyi, pure_renyi
+from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.privacy.tradeoff import Laplace
 from tests.crossing import crossed
 

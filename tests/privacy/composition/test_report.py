@@ -17,12 +17,12 @@ from rashomon_explorer.privacy import (
     composition_report,
     gdp,
     least_epsilon,
-    no_guarantee,
     pure,
     rdp,
     repeated_bounded_range,
     zcdp,
 )
+from rashomon_explorer.privacy.notions import no_guarantee
 
 DELTA = 1e-6
 QUICK = ["as stated", "pure", "zCDP", "GDP", "RDP"]

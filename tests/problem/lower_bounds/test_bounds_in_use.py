@@ -5,11 +5,12 @@ import pytest
 from scipy.stats import ks_2samp
 
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
-from rashomon_explorer.mechanisms.samplers import ExactSampler
 from rashomon_explorer.mechanisms.samplers.base import collect
+from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.losses import LogisticLoss, SmoothedHingeLoss, SoftmaxLoss
-from rashomon_explorer.problem.losses.smooth import LogisticRisk
+from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
+from rashomon_explorer.problem.losses.smooth import LogisticLoss, LogisticRisk
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.lower_bounds import excess_bound
 from rashomon_explorer.problem.lower_bounds.quartic import ShiftedBound
 from rashomon_explorer.problem.problem import Problem

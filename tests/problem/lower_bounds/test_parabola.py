@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rashomon_explorer.problem.losses import LOSSES, SoftmaxLoss, get_loss
+from rashomon_explorer.problem.losses import LOSSES, get_loss
 from rashomon_explorer.problem.losses.kinked import ClippedSlope
+from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.lower_bounds import quadratic as parabola
 from rashomon_explorer.problem.lower_bounds.quadratic import (
     BOWLS,

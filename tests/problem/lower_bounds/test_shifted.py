@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Box, Simplex
-from rashomon_explorer.problem.losses import SmoothedHingeLoss
+from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.lower_bounds.quartic import Minimised, ShiftedBound
 from rashomon_explorer.problem.problem import Problem
 

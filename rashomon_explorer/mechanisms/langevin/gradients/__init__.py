@@ -2,31 +2,17 @@
 
 from collections.abc import Callable
 
-from rashomon_explorer.mechanisms.langevin.gradients.base import Drift, Gradient
+from rashomon_explorer.mechanisms.langevin.gradients.base import Drift
 from rashomon_explorer.mechanisms.langevin.gradients.full import FullDrift
 from rashomon_explorer.mechanisms.langevin.gradients.network import NetworkDrift
-from rashomon_explorer.mechanisms.langevin.gradients.variants import (
-    BatchDrift,
-    ClippedDrift,
-    GaussianDrift,
-)
+from rashomon_explorer.mechanisms.langevin.gradients.variants import BatchDrift, GaussianDrift
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.network import NetworkTarget
 from rashomon_explorer.problem.thresholds import GaussianThreshold
 
 PathTarget = GibbsTarget | NetworkTarget
 
-__all__ = [
-    "BatchDrift",
-    "ClippedDrift",
-    "Drift",
-    "FullDrift",
-    "GaussianDrift",
-    "Gradient",
-    "NetworkDrift",
-    "PathTarget",
-    "drift_of",
-]
+__all__ = ["PathTarget", "drift_of"]
 
 
 def drift_of(target: PathTarget, *, batch_size: int | None, precision: str, lazy: bool) -> Drift:

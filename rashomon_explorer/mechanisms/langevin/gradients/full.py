@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.mechanisms.langevin.gradients.base import (
     GibbsDrift,
     Gradient,
     minimiser_inside,
 )
-from rashomon_explorer.mechanisms.planning.sensitivity import data_slope, gradient_sensitivity
 from rashomon_explorer.problem.losses.base import STACK_COLUMNS, stack_rows
 from rashomon_explorer.problem.minimisation import Objective
 from rashomon_explorer.problem.problem import Problem

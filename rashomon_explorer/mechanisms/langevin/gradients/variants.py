@@ -8,13 +8,13 @@ from itertools import cycle
 import numpy as np
 
 from rashomon_explorer._utils.arrays import NUMPY, ArrayBackend, FloatArray
-from rashomon_explorer.mechanisms.langevin.gradients.base import GibbsDrift, Gradient
-from rashomon_explorer.mechanisms.langevin.gradients.full import FullDrift
-from rashomon_explorer.mechanisms.planning.sensitivity import (
+from rashomon_explorer.mechanisms.certificates.sensitivity import (
     batch_sensitivity,
     data_slope,
     gradient_sensitivity,
 )
+from rashomon_explorer.mechanisms.langevin.gradients.base import GibbsDrift, Gradient
+from rashomon_explorer.mechanisms.langevin.gradients.full import FullDrift
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.chunked import BlockRisk

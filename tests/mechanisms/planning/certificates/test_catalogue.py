@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from rashomon_explorer.mechanisms.certificates import (
+from rashomon_explorer.mechanisms.certificates.base import Certificate
+from rashomon_explorer.mechanisms.certificates.catalogue import (
     GIBBS,
-    Certificate,
-    GibbsLaw,
     best_certificate,
     gibbs_certificates,
     largest_beta,
 )
+from rashomon_explorer.mechanisms.certificates.gibbs_laws import GibbsLaw
 from rashomon_explorer.mechanisms.certificates.localised import excess_quantile, mean_above
 from rashomon_explorer.privacy.conversions import bounded_range_mu
 from rashomon_explorer.privacy.notions import pure

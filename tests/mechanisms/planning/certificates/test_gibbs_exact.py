@@ -12,16 +12,16 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.mechanisms.certificates import (
+from rashomon_explorer.mechanisms.certificates import gibbs_laws as law_module
+from rashomon_explorer.mechanisms.certificates import localised as localised_module
+from rashomon_explorer.mechanisms.certificates.base import Certificate
+from rashomon_explorer.mechanisms.certificates.catalogue import (
     GIBBS,
-    Certificate,
-    GibbsLaw,
     gibbs_certificates,
     largest_beta,
 )
-from rashomon_explorer.mechanisms.certificates import gibbs_laws as law_module
-from rashomon_explorer.mechanisms.certificates import localised as localised_module
-from rashomon_explorer.mechanisms.planning import plan
+from rashomon_explorer.mechanisms.certificates.gibbs_laws import GibbsLaw
+from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.privacy import adaptive_epsilon
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.ledger.totals import entered_at

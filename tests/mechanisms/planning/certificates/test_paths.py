@@ -7,13 +7,13 @@ import pytest
 from scipy.special import ndtr
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.mechanisms.certificates import (
+from rashomon_explorer.mechanisms.certificates.base import Certificate
+from rashomon_explorer.mechanisms.certificates.catalogue import (
     PATH,
-    Certificate,
     best_certificate,
-    diffusion_guarantee,
     path_certificates,
 )
+from rashomon_explorer.mechanisms.certificates.paths import diffusion_guarantee
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.thresholds import GaussianThreshold, SmoothThreshold

@@ -26,7 +26,7 @@ from rashomon_explorer.measures.reliance.tree_reliance import (
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import RowBlocks
 from rashomon_explorer.rows.coercion import blocks_with, is_in_blocks
-from rashomon_explorer.sets.models import DecisionTrees
+from rashomon_explorer.sets.models.trees import DecisionTrees
 
 Groups = Mapping[str, Sequence[str]] | None
 

@@ -5,7 +5,7 @@ import math
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.validation import check_inner_share, check_nonnegative, check_positive
 from rashomon_explorer.mechanisms.certificates.base import Certificate, refused
-from rashomon_explorer.mechanisms.planning.sensitivity import data_lipschitz
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz
 from rashomon_explorer.privacy.conversions import gdp_delta, gdp_epsilon, gdp_mu
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
