@@ -40,23 +40,7 @@ class EnvelopeError(SamplerError):
 
 
 class FitError(SamplerError, ValueError):
-    """Work on private rows failed after its price was charged; the price stays spent.
-
-    Whether and why it failed depends on the rows. That it failed is seen by whoever is told; why
-    is not: the message is the same for every cause, nothing is chained to it, and the reason is
-    kept apart, for the curator.
-
-    Parameters
-    ----------
-    detail : str, default=""
-        The reason (curator); never part of the message.
-
-    Examples
-    --------
-    >>> error = FitError("ValueError: Input X contains NaN.")
-    >>> "Input X" in str(error), error.detail
-    (False, 'ValueError: Input X contains NaN.')
-    """
+    """Work on private rows failed after its price was charged; the price stays spent."""
 
     MESSAGE: ClassVar[str] = (
         "this failed after its price was charged, and the price stays spent. Why may depend on "
@@ -140,13 +124,7 @@ _INSIDE = (
 
 
 def users_line() -> int:
-    """``stacklevel`` with which a warning names the line that called the package.
-
-    For a ``warnings.warn`` in the function that asks.
-
-    >>> users_line()
-    1
-    """
+    """``stacklevel`` with which a warning names the line that called the package."""
     level = 1
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):
@@ -159,16 +137,7 @@ _MOST_CHAINED = 20
 
 
 def places(error: BaseException) -> str:
-    """Describe an error by the types and code places of its chain, the cause first.
-
-    Neither messages nor lines of source are shown.
-
-    >>> try:
-    ...     float("HIV positive")
-    ... except ValueError as error:
-    ...     print(places(error).splitlines()[-1])
-    ValueError (message withheld)
-    """
+    """Describe an error by the types and code places of its chain, the cause first."""
     return "\n".join(line for one in _chain(error) for line in _described(one))
 
 

@@ -31,23 +31,7 @@ _PRECISIONS = ("float64", "float32")
 
 @dataclass(frozen=True)
 class ArrayBackend:
-    """A library of arrays and one of its devices; see :func:`array_backend`.
-
-    Parameters
-    ----------
-    library : {"numpy", "torch", "cupy", "jax", "array_api_strict"}
-    device : str or object, optional
-        In the library's words; its default by default.
-    dtype : {"float64", "float32"}, default="float64"
-        Of the work on rows.
-
-    Raises
-    ------
-    ValueError
-        If the library or the precision is none of these, or the device has no such precision.
-    ImportError
-        If the library, or ``array-api-compat``, is not installed.
-    """
+    """A library of arrays and one of its devices; see :func:`array_backend`."""
 
     library: str = "numpy"
     device: Any = None
@@ -177,13 +161,7 @@ def placed_on(backend: ArrayBackend) -> Iterator[ArrayBackend]:
 
 
 def backend_for(values: Any = None) -> ArrayBackend:
-    """Backend that was chosen, or the one of these values, or NumPy.
-
-    Examples
-    --------
-    >>> backend_for(np.ones(3)).on_host, backend_for([1.0, 2.0]).on_host
-    (True, True)
-    """
+    """Backend that was chosen, or the one of these values, or NumPy."""
     chosen = _CHOSEN.get()
     if chosen is not None:
         return chosen
@@ -192,25 +170,13 @@ def backend_for(values: Any = None) -> ArrayBackend:
 
 
 def namespace(array: Any) -> Any:
-    """Functions for this array: NumPy for its own arrays and for what is no array.
-
-    Examples
-    --------
-    >>> namespace(np.ones(2)) is np
-    True
-    """
+    """Functions for this array: NumPy for its own arrays and for what is no array."""
     library = _library(array)
     return np if library is None else _module(library)
 
 
 def is_foreign(array: Any) -> bool:
-    """Whether this is an array of another library than NumPy.
-
-    Examples
-    --------
-    >>> is_foreign(np.ones(2)), is_foreign([1.0])
-    (False, False)
-    """
+    """Whether this is an array of another library than NumPy."""
     return _library(array) is not None
 
 
@@ -220,13 +186,7 @@ def on_host(data: Any) -> Any:
 
 
 def to_host(array: Any) -> FloatArray:
-    """Return the same numbers as a NumPy array of float64, or what is there for others' types.
-
-    Examples
-    --------
-    >>> to_host(np.array([1.0, 2.0])).tolist()
-    [1.0, 2.0]
-    """
+    """Return the same numbers as a NumPy array of float64, or what is there for others' types."""
     library = _library(array)
     if library is None:
         return np.asarray(array)

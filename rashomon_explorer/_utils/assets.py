@@ -9,13 +9,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def asset_path(name: str) -> Path:
-    """Path of a shipped file or folder, such as ``"datasets/catalog.toml"`` or ``"apps"``.
-
-    From the wheel's ``_assets`` folder, or from the checkout of an editable install.
-
-    >>> asset_path("datasets/catalog.toml").name
-    'catalog.toml'
-    """
+    """Path of a shipped file or folder, such as ``"datasets/catalog.toml"`` or ``"apps"``."""
     for root in (_PACKAGE / "_assets", _PACKAGE.parent):
         path = root / name
         if path.exists():
@@ -25,11 +19,7 @@ def asset_path(name: str) -> Path:
 
 @cache
 def plotly_module() -> bytes:
-    r"""Return plotly.js as a module whose default is Plotly, of the version that is installed.
-
-    >>> plotly_module().endswith(b"export default Plotly;\n")
-    True
-    """
+    r"""Return plotly.js as a module whose default is Plotly, of the version that is installed."""
     found = find_spec("plotly")  # found, not imported: the server only hands the file on
     if found is None or found.origin is None:
         raise ModuleNotFoundError("plotly is not installed; install rashomon-explorer again")
@@ -37,31 +27,7 @@ def plotly_module() -> bytes:
 
 
 def as_module(code: bytes) -> bytes:
-    r"""Return the text of a plotly.js as a module.
-
-    Parameters
-    ----------
-    code : bytes
-        ``plotly.min.js``.
-
-    Returns
-    -------
-    bytes
-        A module whose default is Plotly, which touches no global name.
-
-    Notes
-    -----
-    Where it is built as plotly.js 3 and 4 are, two things are different that cost a browser most of
-    a second before the first figure. The library stands at the top of the module and not inside a
-    function that is called, so that a browser reads it once, while it arrives, beside the page's
-    own work. And of its fifty kinds of traces those are registered that a figure asks for, when it
-    does. Otherwise it is carried whole.
-
-    Examples
-    --------
-    >>> as_module(b"var Plotly = 1;").startswith(b"const before = globalThis.Plotly;")
-    True
-    """
+    r"""Return the text of a plotly.js as a module."""
     bare, heads = _HEAD.subn(b"", code, count=1)
     bare, tails = _TAIL.subn(b"", bare, count=1)
     if not (heads and tails):

@@ -39,11 +39,7 @@ _READABLE = "a NumPy array, a DataFrame of pandas or polars, an Arrow table or a
 
 
 def is_readable(data: Any) -> bool:
-    """Whether the type of a container says how its values are read; looks at no value.
-
-    >>> is_readable([[1.0]]), is_readable(pd.Series([1])), is_readable({"age": [1]})
-    (True, True, False)
-    """
+    """Whether the type of a container says how its values are read; looks at no value."""
     # By its type: to ask whatever was given for an attribute could be a look at its values.
     if isinstance(data, np.ma.MaskedArray):
         return False
@@ -60,27 +56,7 @@ def is_readable(data: Any) -> bool:
 
 
 def check_readable(name: str, data: Any) -> None:
-    """Refuse a container whose type cannot be read, before a ledger is charged for it.
-
-    Parameters
-    ----------
-    name : str
-        Of the argument.
-    data : object
-
-    Raises
-    ------
-    TypeError
-        With the way to one that can.
-
-    Examples
-    --------
-    >>> check_readable("X", {"age": [1]})
-    Traceback (most recent call last):
-        ...
-    TypeError: X is a dict, which cannot be read as a table or column: give a NumPy array, a \
-DataFrame of pandas or polars, an Arrow table or a list of rows. Nothing was read or charged
-    """
+    """Refuse a container whose type cannot be read, before a ledger is charged for it."""
     if issparse(data):
         raise TypeError(f"{name} is sparse, expected a dense table: use {name}.toarray()")
     if is_readable(data):
@@ -94,39 +70,19 @@ DataFrame of pandas or polars, an Arrow table or a list of rows. Nothing was rea
 
 
 def is_lazy_array(data: Any) -> bool:
-    """Whether an array of another library than Dask has values that Dask is to compute.
-
-    >>> is_lazy_array(np.eye(2))
-    False
-    """
+    """Whether an array of another library than Dask has values that Dask is to compute."""
     if not hasattr(type(data), "__dask_graph__") or is_made_by(data, ("dask", "dask_expr")):
         return False
     return data.__dask_graph__() is not None
 
 
 def is_frame(data: Any) -> bool:
-    """Whether a table has named columns: a frame of pandas, polars, narwhals or Arrow.
-
-    >>> is_frame(pd.DataFrame({"age": [20]})), is_frame([[20]])
-    (True, False)
-    """
+    """Whether a table has named columns: a frame of pandas, polars, narwhals or Arrow."""
     return column_labels(data) is not None
 
 
 def column_labels(X: Any) -> list[Any] | None:
-    """Labels of a frame's columns; None for what has none.
-
-    Parameters
-    ----------
-    X : object
-        A frame of pandas, polars, narwhals or Arrow, or an array of xarray whose columns are
-        labelled with text.
-
-    Examples
-    --------
-    >>> column_labels(pd.DataFrame({"age": [20]})), column_labels([[20]])
-    (['age'], None)
-    """
+    """Labels of a frame's columns; None for what has none."""
     if isinstance(X, pd.DataFrame):
         return list(X.columns)
     if not _is_of(X, _FRAMES):
@@ -140,22 +96,14 @@ def column_labels(X: Any) -> list[Any] | None:
 
 
 def shape_of(data: Any, dimensions: int) -> tuple[int, ...] | None:
-    """Shape of a container as :func:`public_shape` has it, and the length of Arrow's columns.
-
-    >>> shape_of([[0.1, 0.2]] * 3, 2)
-    (3, 2)
-    """
+    """Shape of a container as :func:`public_shape` has it, and the length of Arrow's columns."""
     if _is_of(data, _COLUMNS):
         return (len(data),)
     return public_shape(data, dimensions)
 
 
 def select_columns(frame: Any, labels: Sequence[Any]) -> Any:
-    """Return some columns of a frame, in this order.
-
-    >>> select_columns(pd.DataFrame({"a": [1], "b": [2]}), ["b"]).columns.tolist()
-    ['b']
-    """
+    """Return some columns of a frame, in this order."""
     if isinstance(frame, pd.DataFrame) or not _is_of(frame, _FRAMES):
         return frame[list(labels)]
     if is_made_by(frame, ("xarray",)):
@@ -164,30 +112,12 @@ def select_columns(frame: Any, labels: Sequence[Any]) -> Any:
 
 
 def select_column(frame: Any, label: Any) -> Any:
-    """Return one column of a frame.
-
-    >>> select_column(pd.DataFrame({"a": [1]}), "a").tolist()
-    [1]
-    """
+    """Return one column of a frame."""
     return frame.loc[:, label] if is_made_by(frame, ("xarray",)) else frame[label]
 
 
 def as_pandas(data: Any) -> Any:
-    """Return a frame or column of another library as pandas', by its names; others as they are.
-
-    Missing values stay missing, also where that makes whole numbers decimal ones. This is the
-    first look at values: a ledger is charged before.
-
-    Parameters
-    ----------
-    data : object
-        What :func:`is_readable` accepts.
-
-    Examples
-    --------
-    >>> as_pandas([[1.0]])
-    [[1.0]]
-    """
+    """Return a frame or column of another library as pandas', by its names; others as they are."""
     if _is_of(data, {"narwhals": _NAMED["narwhals"]}):
         data = data.to_native()
     if _is_of(data, {"pyarrow": _FRAMES["pyarrow"]}):
@@ -206,20 +136,12 @@ def as_pandas(data: Any) -> Any:
 
 
 def values_of(data: Any) -> Any:
-    """Return what scikit-learn reads: arrays of other libraries on the host, frames as pandas'.
-
-    >>> values_of([[1.0]])
-    [[1.0]]
-    """
+    """Return what scikit-learn reads: arrays of other libraries on the host, frames as pandas'."""
     return as_pandas(on_host(data))
 
 
 def is_made_by(data: Any, libraries: Sequence[str]) -> bool:
-    """Whether a type or one it inherits is from one of these libraries; imports none.
-
-    >>> is_made_by(np.eye(2), ["numpy"]), is_made_by(np.eye(2), ["dask"])
-    (True, False)
-    """
+    """Whether a type or one it inherits is from one of these libraries; imports none."""
     return any(made.__module__.partition(".")[0] in libraries for made in type(data).__mro__)
 
 

@@ -15,15 +15,7 @@ _OTHERS, _GROUP_AND_OTHERS = 0o007, 0o077
 
 
 def private_opener(path: str, flags: int) -> int:
-    """Open a file for ``open(..., opener=...)`` so that only its owner can read it.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "notes"
-    ...     with open(path, "w", opener=private_opener) as file:
-    ...         oct(stat.S_IMODE(path.stat().st_mode))
-    '0o600'
-    """
+    """Open a file for ``open(..., opener=...)`` so that only its owner can read it."""
     opened = os.open(path, flags, _OWN_FILE)
     with suppress(OSError):
         os.chmod(path, _OWN_FILE)
@@ -50,21 +42,7 @@ def private_folder(path: Path) -> None:
 
 
 def tighten(path: Path, *, shared: bool = False) -> bool:
-    """Take the rights of other accounts from a file or folder of this account's.
-
-    Never opens the file: closing it would drop the locks that SQLite holds on it in this process.
-
-    Parameters
-    ----------
-    path : Path
-    shared : bool, default=False
-        Whether the group keeps its rights where it may write: several curators share the file.
-
-    Returns
-    -------
-    bool
-        Whether anything was taken.
-    """
+    """Take the rights of other accounts from a file or folder of this account's."""
     with suppress(OSError):  # gone, another account's, or on a file system that is read-only
         found = path.stat()
         grouped = shared and found.st_mode & stat.S_IWGRP
@@ -89,40 +67,7 @@ _UNSUPPORTED = frozenset(
 
 
 def write_new_file(folder: Path, name: Callable[[int], str], first: int, write: Write) -> int:
-    """Write a file under the first free number, readable by its owner only.
-
-    The file appears whole and flushed to the disk, or not at all. Of processes that write at the
-    same moment each gets a number of its own.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        An existing folder.
-    name : callable
-        File name of a number.
-    first : int
-        The number to try first.
-    write : callable
-        Writes the content to an open binary file.
-
-    Returns
-    -------
-    int
-        The number that was free.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for content in (b"one", b"two"):
-    ...         _ = write_new_file(Path(folder), "{}.txt".format, 1, lambda f: f.write(content))
-    ...     (Path(folder) / "2.txt").read_text()
-    'two'
-    """
+    """Write a file under the first free number, readable by its owner only."""
     with _flushed(folder), _temporary(folder, name(first), write) as temporary:
         for number in count(first):
             try:
@@ -141,15 +86,7 @@ def replace_file(target: Path, write: Write, *, mode: int = 0o600) -> None:
 
 
 def put_aside(path: Path) -> Path:
-    """Rename a damaged file to a fresh name beside it, and return that name.
-
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for content in ("{", "["):
-    ...         _ = (Path(folder) / "1.json").write_text(content)
-    ...         _ = put_aside(Path(folder) / "1.json")
-    ...     sorted(os.listdir(folder))
-    ['1.json.1.damaged', '1.json.2.damaged']
-    """
+    """Rename a damaged file to a fresh name beside it, and return that name."""
     with _flushed(path.parent):
         for number in count(1):
             aside = path.with_name(f"{path.name}.{number}.damaged")

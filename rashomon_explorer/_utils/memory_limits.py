@@ -22,17 +22,7 @@ _TOLD = Path("/proc/self/status")
 
 
 class MemoryLimit(NamedTuple):
-    """A limit of this process, and what it has taken of it.
-
-    Parameters
-    ----------
-    name : str
-        What sets it.
-    most, taken : int
-        Bytes.
-    own : bool
-        Whether nobody else takes of it.
-    """
+    """A limit of this process, and what it has taken of it."""
 
     name: str
     most: int
@@ -46,25 +36,12 @@ class MemoryLimit(NamedTuple):
 
 
 def memory_limits() -> list[MemoryLimit]:
-    """Limits of this process: ``ulimit -v`` and ``ulimit -d``, and its container's.
-
-    Examples
-    --------
-    >>> all(limit.left <= limit.most for limit in memory_limits())
-    True
-    """
+    """Limits of this process: ``ulimit -v`` and ``ulimit -d``, and its container's."""
     return [*_of_process(), *_of_container()]
 
 
 def spare_addresses() -> None:
-    """Under ``ulimit -v``, make Arrow ask the system for memory, if it was not imported yet.
-
-    Its own allocator sets a gibibyte of addresses aside, and that limit counts each of them.
-
-    Examples
-    --------
-    >>> spare_addresses()
-    """
+    """Under ``ulimit -v``, make Arrow ask the system for memory, if it was not imported yet."""
     if "pyarrow" not in sys.modules and any(limit.name == _ADDRESSES for limit in _of_process()):
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 

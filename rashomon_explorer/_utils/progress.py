@@ -17,26 +17,7 @@ _ELSEWHERE: ContextVar[bool] = ContextVar("_ELSEWHERE", default=False)
 def progress(
     items: Collection[T] | Iterable[T], what: str, *, total: int | None = None
 ) -> Iterator[T]:
-    """Go through items; after two seconds a bar says how many are done and how long the rest takes.
-
-    In a notebook it is a widget, in a terminal a line on stderr; elsewhere, and in calls that end
-    sooner, nothing is written. It goes when the work is done. The environment variable
-    ``TQDM_DISABLE=1`` turns all bars off.
-
-    Parameters
-    ----------
-    items : collection
-        Pieces of work of about the same size.
-    what : str
-        The words before the bar.
-    total : int, optional
-        Number of items, where they do not know it themselves.
-
-    Examples
-    --------
-    >>> sum(progress([1, 2, 3], "adding"))
-    6
-    """
+    """Iterate over items; after two seconds show a bar with the count and the time left."""
     if total is None:
         assert isinstance(items, Collection)  # or nobody knows how long the rest takes
         total = len(items)
@@ -50,23 +31,7 @@ def progress(
 
 @contextmanager
 def tally(total: int, what: str, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
-    """Hand out what is told how many of ``total`` are done; a bar as of :func:`progress`.
-
-    Telling it the same number again shows that work goes on.
-
-    Parameters
-    ----------
-    total : int
-    what : str
-        The words before the bar.
-    shown : bool, default=True
-        False where somebody else shows it: then no bar of a part of the work is shown either.
-
-    Examples
-    --------
-    >>> with tally(3, "drawing") as done:
-    ...     done(3)
-    """
+    """Hand out what is told how many of ``total`` are done; a bar as of :func:`progress`."""
     if not shown or not _is_seen():
         before = _ELSEWHERE.set(not shown or _ELSEWHERE.get())
         try:

@@ -15,12 +15,7 @@ PREDICTABLE = (
 
 
 class FreshGenerator(np.random.Generator):
-    """A generator under a key of this process alone; a copy of one is an ordinary generator again.
-
-    A forked process inherits the generators of its parent, and would make the same noise. It gives
-    each a new key before anything else runs. If the fork was made without Python's knowledge, so
-    that this is left out, the generator counts as seeded there.
-    """
+    """Generator whose key exists in this process alone; a copy is an ordinary generator."""
 
     def __init__(self, bits: np.random.BitGenerator) -> None:
         super().__init__(bits)
@@ -56,25 +51,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def generator(seed: int | list[int] | None = None) -> np.random.Generator:
-    """Return a generator of noise, or a reproducible one.
-
-    Without a seed it is ChaCha20 under a fresh key of 256 bits from the operating system: nobody
-    is known to tell its output from chance, so that released noise does not betray other noise.
-    PCG64 takes its place if randomgen is not installed (:func:`noise_assumptions`). A process that
-    was forked gives it another key, so that two processes never share noise.
-
-    Parameters
-    ----------
-    seed : int or list of int, optional
-        For a reproducible run: PCG64, with the same numbers whether randomgen is there or not.
-
-    Examples
-    --------
-    >>> generator(7).integers(100, size=3).tolist() == generator(7).integers(100, size=3).tolist()
-    True
-    >>> generator().random() == generator().random()
-    False
-    """
+    """Return a generator of noise, or a reproducible one."""
     if seed is not None:
         return np.random.default_rng(seed)
     return FreshGenerator(_fresh_bits())
@@ -92,27 +69,12 @@ def _chacha() -> np.random.BitGenerator:
 
 
 def noise_assumptions() -> tuple[str, ...]:
-    """Return what a guarantee has to assume of ``generator()``, beyond ChaCha20's strength.
-
-    Examples
-    --------
-    >>> set(noise_assumptions()) <= {PREDICTABLE}
-    True
-    """
+    """Return what a guarantee has to assume of ``generator()``, beyond ChaCha20's strength."""
     return () if is_cryptographic() else (PREDICTABLE,)
 
 
 def is_seeded(rng: np.random.Generator) -> bool:
-    """Whether somebody may know how to make the same noise again.
-
-    Only what :func:`generator` made from the operating system's entropy, for this process, is known
-    not to be: numpy cannot tell whether a generator was given a seed.
-
-    Examples
-    --------
-    >>> is_seeded(generator()), is_seeded(generator(7)), is_seeded(np.random.default_rng(0))
-    (False, True, True)
-    """
+    """Whether somebody may know how to make the same noise again."""
     return not (isinstance(rng, FreshGenerator) and rng.is_own)
 
 

@@ -54,11 +54,7 @@ _HOOKS = ("setup", "teardown", "on_fit_task_begin", "on_fit_task_end")
 
 
 def has_parts(module: Any) -> bool:
-    """Whether a module has every part of ``sklearn.callback`` that is used here.
-
-    >>> has_parts(None)
-    False
-    """
+    """Whether a module has every part of ``sklearn.callback`` that is used here."""
     return all(
         hasattr(module, name) and all(hasattr(getattr(module, name), part) for part in parts)
         for name, parts in _PARTS.items()
@@ -123,18 +119,7 @@ if TYPE_CHECKING or not has_parts(_callback):
         """Adds ``set_callbacks`` to an estimator."""
 
         def set_callbacks(self, *callbacks: Any) -> Self:
-            """Set the callbacks of the next fits; none removes them.
-
-            Parameters
-            ----------
-            *callbacks : objects
-                With the hooks of scikit-learn's ``FitCallback``.
-
-            Raises
-            ------
-            TypeError
-                If a hook lacks.
-            """
+            """Set the callbacks of the next fits; none removes them."""
             for one in callbacks:
                 if isinstance(one, type) or not all(hasattr(one, hook) for hook in _HOOKS):
                     raise TypeError(f"callbacks must be instances with {', '.join(_HOOKS)}")
@@ -184,18 +169,7 @@ def has_callbacks(estimator: CallbackSupportMixin) -> bool:
 
 
 def text_names(labels: Iterable[Any]) -> NDArray[Any] | None:
-    """Column labels as ``feature_names_in_`` holds them; None where they are no text.
-
-    Raises
-    ------
-    TypeError
-        If some are text and some are not.
-
-    Examples
-    --------
-    >>> text_names(["age", "income"]).tolist(), text_names([0, 1])
-    (['age', 'income'], None)
-    """
+    """Column labels as ``feature_names_in_`` holds them; None where they are no text."""
     # Of a frame without rows: some versions look at more of a frame than its columns.
     names: NDArray[Any] | None = _get_feature_names(pd.DataFrame(columns=list(labels)))
     return names

@@ -19,17 +19,7 @@ ONE_BY_ONE = "each row was prepared by itself, from declared settings only"
 
 
 class LeakyArray(np.ndarray):
-    """An array that remembers why what is computed from it has no guarantee.
-
-    Slices, copies, pickles and results of numpy's functions remember it too. What makes a new
-    plain array forgets: ``numpy.asarray``, and so every scikit-learn transformer in between. There
-    :mod:`rashomon_explorer._utils.taint` knows the numbers again, as long as they are the same.
-
-    Attributes
-    ----------
-    leak : str
-        What was learnt, in words; empty for nothing.
-    """
+    """An array that remembers why what is computed from it has no guarantee."""
 
     leak: str
 
@@ -58,15 +48,7 @@ class LeakyArray(np.ndarray):
 
 
 def mark(data: Any, leak: str) -> Any:
-    """Write on an array or a pandas object that ``leak`` was learnt from rows.
-
-    A pandas object is marked in place. What can hold no mark, such as a list, a sparse matrix or a
-    frame of polars, is returned as it is; so is all, for an empty ``leak``.
-
-    >>> rows = mark(np.eye(2), "bounds were learnt")
-    >>> leak_of(np.vstack([np.zeros(2), rows[:1]])), leak_of(np.eye(2))
-    ('bounds were learnt', '')
-    """
+    """Write on an array or a pandas object that ``leak`` was learnt from rows."""
     if not leak:
         return data
     if isinstance(data, np.ndarray):
@@ -78,10 +60,7 @@ def mark(data: Any, leak: str) -> Any:
 
 
 def leak_of(*data: Any) -> str:
-    """Read what was learnt without paying for it, as far as any of the data remembers.
-
-    All reasons, each once; empty if there is none.
-    """
+    """Read what was learnt without paying for it, as far as any of the data remembers."""
     leaks = map(_written_on, data)
     return "; ".join(dict.fromkeys(leak for leak in leaks if isinstance(leak, str) and leak))
 
@@ -112,11 +91,7 @@ _SHARE = 0.9
 
 @dataclass(frozen=True)
 class _Trace:
-    """What is kept of a table: a digest of each column, and some of its values.
-
-    Values are kept in single precision by a rule that looks at nothing but the value itself, so
-    that the same ones are found again in part of the rows.
-    """
+    """What is kept of a table: a digest of each column, and some of its values."""
 
     leak: str
     columns: frozenset[bytes]
@@ -161,20 +136,7 @@ _DECLARED: deque[_Trace] = deque(maxlen=_MOST_TABLES)
 
 
 def remember(data: Any, leak: str) -> None:
-    """Remember the numbers of a table that was made with what was learnt from rows.
-
-    Tables made by declared settings alone are remembered too, once there is another to confuse
-    them with: a column of 0 and 1 is scaled to the same numbers by either.
-
-    ``leak`` is what was learnt, empty for nothing; what holds no numbers is passed over.
-
-    >>> table = np.random.default_rng(7).normal(size=(50, 2))
-    >>> remember(table, "bounds were learnt")
-    >>> recall(np.column_stack([np.zeros(9), table[3:12, 1].astype(np.float32)]))
-    'bounds were learnt'
-    >>> recall(2 * table)
-    ''
-    """
+    """Remember the numbers of a table that was made with what was learnt from rows."""
     if not leak and not _LEARNT:
         return
     table = _bits(data)
@@ -183,10 +145,7 @@ def remember(data: Any, leak: str) -> None:
 
 
 def recall(data: Any) -> str:
-    """Read what was learnt for a table that holds a remembered column, or rows of one.
-
-    All reasons, each once; empty if there is none.
-    """
+    """Read what was learnt for a table that holds a remembered column, or rows of one."""
     table = _bits(data) if _LEARNT else None
     if table is None:
         return ""
@@ -222,10 +181,7 @@ def _kept(values: Bits, level: int) -> Bits:
 
 
 class CarriesLeaks:
-    """Marks what ``transform`` returns, after scikit-learn put it into the wanted container.
-
-    Inherit from it first; ``_leak()`` says what the transformer itself learnt, or nothing.
-    """
+    """Marks what ``transform`` returns, after scikit-learn put it into the wanted container."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -240,26 +196,7 @@ class CarriesLeaks:
 
 
 def with_leak(made: Any, rows: Any, leak: str = "") -> Any:
-    """Mark what was made of rows with what the rows or their maker learnt, and remember it.
-
-    Parameters
-    ----------
-    made : array or DataFrame
-    rows : array or DataFrame
-        What it was made of.
-    leak : str, default=""
-        What its maker learnt, in words.
-
-    Raises
-    ------
-    TypeError
-        If it can carry no mark and its numbers could not be known again.
-
-    Examples
-    --------
-    >>> leak_of(with_leak(np.eye(2), np.eye(2), "bounds were learnt"))
-    'bounds were learnt'
-    """
+    """Mark what was made of rows with what the rows or their maker learnt, and remember it."""
     known = (leak, leak_of(rows) or recall(rows))
     every = "; ".join(dict.fromkeys(filter(None, known)))
     made = mark(made, every)

@@ -13,16 +13,7 @@ _PAUSE_SECONDS = 0.01
 
 @cache
 def cores() -> int:
-    """Cores that this process may use.
-
-    At most the machine's, the process's affinity mask's, a container's quota (joblib reads it)
-    and the environment variable ``LOKY_MAX_CPU_COUNT``; asked once.
-
-    Examples
-    --------
-    >>> cores() >= 1
-    True
-    """
+    """Cores that this process may use."""
     from joblib import cpu_count  # of scikit-learn's, and slow to import
 
     return max(1, int(cpu_count()))
@@ -30,20 +21,7 @@ def cores() -> int:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS to one thread until the end of the block.
-
-    The products here are small, or cut into row blocks that run on the cores already. BLAS's own
-    threads wait for each other by spinning: where other processes keep the cores busy, a product
-    waits a hundred times longer than it takes. Inner blocks of a thread cost nothing; of several
-    threads the first holds the limit for the process.
-
-    Examples
-    --------
-    >>> from threadpoolctl import threadpool_info
-    >>> with one_blas_thread():
-    ...     {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
-    {1}
-    """
+    """Keep BLAS to one thread until the end of the block."""
     if getattr(_here, "held", False):
         yield
         return
@@ -56,11 +34,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def pause() -> None:
-    """Let another thread have the interpreter, a hundred times a second at most.
-
-    Without it a dashboard's event loop starves. More often would give a busy machine's other
-    processes a time slice after each step of a few hundred microseconds.
-    """
+    """Let another thread have the interpreter, a hundred times a second at most."""
     now = time.monotonic()
     if now - getattr(_here, "paused", 0.0) >= _PAUSE_SECONDS:
         time.sleep(0)

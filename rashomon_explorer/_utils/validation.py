@@ -10,13 +10,7 @@ LEAST_SHARE, MOST_EPSILON = 1e-12, 1e9
 
 
 def is_finite(value: Real | float) -> bool:
-    """Whether a number is finite and one that a double can hold.
-
-    Examples
-    --------
-    >>> is_finite(1.0), is_finite(10**400)
-    (True, False)
-    """
+    """Whether a number is finite and one that a double can hold."""
     try:
         return math.isfinite(value)
     except OverflowError:  # a whole number beyond the largest double
@@ -24,25 +18,14 @@ def is_finite(value: Real | float) -> bool:
 
 
 def as_given(value: object) -> str:
-    """Quote a value that is refused, and not the hundreds of digits of one no double holds.
-
-    Examples
-    --------
-    >>> as_given(-0.5), as_given(10**400)
-    ('-0.5', 'a whole number beyond the largest double')
-    """
+    """Quote a value that is refused, and not the hundreds of digits of one no double holds."""
     if isinstance(value, int) and value.bit_length() > 1024:
         return "a whole number beyond the largest double"
     return repr(value)
 
 
 def check_positive(**values: float) -> None:
-    """Refuse values that are not finite and above 0, by name.
-
-    Examples
-    --------
-    >>> check_positive(radius=1.0)
-    """
+    """Refuse values that are not finite and above 0, by name."""
     for name, value in values.items():
         if type(value) is float and 0 < value < math.inf:
             continue  # as nearly always, and faster
@@ -51,12 +34,7 @@ def check_positive(**values: float) -> None:
 
 
 def check_nonnegative(**values: float) -> None:
-    """Refuse values that are not finite and at least 0, by name.
-
-    Examples
-    --------
-    >>> check_nonnegative(psi=0.0)
-    """
+    """Refuse values that are not finite and at least 0, by name."""
     for name, value in values.items():
         if type(value) is float and 0 <= value < math.inf:
             continue
@@ -65,12 +43,7 @@ def check_nonnegative(**values: float) -> None:
 
 
 def check_nonnegative_or_infinite(**values: float) -> None:
-    """Refuse values that are not at least 0, by name; infinity, of what has no bound, is.
-
-    Examples
-    --------
-    >>> check_nonnegative_or_infinite(epsilon=float("inf"))
-    """
+    """Refuse values that are not at least 0, by name; infinity, of what has no bound, is."""
     for name, value in values.items():
         if type(value) is float and value >= 0:
             continue
@@ -81,12 +54,7 @@ def check_nonnegative_or_infinite(**values: float) -> None:
 
 
 def check_epsilon(epsilon: float) -> None:
-    """Refuse an ε that no mechanism is planned for; shares of a small budget are in range.
-
-    Examples
-    --------
-    >>> check_epsilon(1.0)
-    """
+    """Refuse an ε that no mechanism is planned for; shares of a small budget are in range."""
     check_positive(epsilon=epsilon)
     if not LEAST_SHARE <= epsilon <= MOST_EPSILON:
         raise ValueError(
@@ -96,12 +64,7 @@ def check_epsilon(epsilon: float) -> None:
 
 
 def check_count(**values: int) -> None:
-    """Refuse values that are no whole numbers of at least 1, by name; 3.0 and True are none.
-
-    Examples
-    --------
-    >>> check_count(n_draws=20)
-    """
+    """Refuse values that are no whole numbers of at least 1, by name; 3.0 and True are none."""
     for name, value in values.items():
         whole = isinstance(value, Integral) and not isinstance(value, bool)
         if not (whole and is_finite(value) and value >= 1):
@@ -109,47 +72,27 @@ def check_count(**values: int) -> None:
 
 
 def check_delta(delta: float) -> None:
-    """Refuse a δ outside [0, 1).
-
-    Examples
-    --------
-    >>> check_delta(1e-6)
-    """
+    """Refuse a δ outside [0, 1)."""
     if not (_is_number(delta) and 0 <= delta < 1):
         raise ValueError(f"delta must be in [0, 1), got {as_given(delta)}")
 
 
 def check_share(**values: float) -> None:
-    """Refuse values outside [0, 1], by name.
-
-    Examples
-    --------
-    >>> check_share(rate=1.0)
-    """
+    """Refuse values outside [0, 1], by name."""
     for name, value in values.items():
         if not (_is_number(value) and 0 <= value <= 1):
             raise ValueError(f"{name} must be in [0, 1], got {as_given(value)}")
 
 
 def check_inner_share(**values: float) -> None:
-    """Refuse values outside (0, 1), by name: a level of confidence is neither 0 nor 1.
-
-    Examples
-    --------
-    >>> check_inner_share(level=0.95)
-    """
+    """Refuse values outside (0, 1), by name: a level of confidence is neither 0 nor 1."""
     for name, value in values.items():
         if not (_is_number(value) and 0 < value < 1):
             raise ValueError(f"{name} must be in (0, 1), got {as_given(value)}")
 
 
 def check_strong_convexity(m: float, theorem: str) -> None:
-    """Refuse m = 0, for theorems that say nothing without strong convexity.
-
-    Examples
-    --------
-    >>> check_strong_convexity(0.1, "Theorem 2.5")
-    """
+    """Refuse m = 0, for theorems that say nothing without strong convexity."""
     if not (_is_number(m) and is_finite(m) and m > 0):
         raise ValueError(
             f"{theorem} needs a strongly convex loss: m must be finite and > 0, got {as_given(m)}; "
@@ -166,14 +109,7 @@ T = TypeVar("T")
 
 
 def public_shape(data: Any, dimensions: int) -> tuple[int, ...] | None:
-    """Shape that data state, or that lists have by their lengths.
-
-    None for data that would have to be converted or computed, and so read, to be measured.
-    ``dimensions=1`` looks at a list's length alone, 2 at its first row's too.
-
-    >>> public_shape([[0.1, 0.2]] * 3, 2), public_shape(["HIV", "none"], 1), public_shape("HIV", 1)
-    ((3, 2), (2,), None)
-    """
+    """Shape that data state, or that lists have by their lengths."""
     shape = getattr(data, "shape", None)
     if shape is not None:
         known = all(isinstance(length, Integral) for length in shape)
@@ -185,11 +121,7 @@ def public_shape(data: Any, dimensions: int) -> tuple[int, ...] | None:
 
 
 def planned_shape(n_samples: Any, n_features: Any = None) -> tuple[Any, Any]:
-    """Shape that a plan is asked for, as numbers or as a table, of which no value is read.
-
-    >>> planned_shape(300, 4), planned_shape(300), planned_shape([[0.1, 0.2]] * 3)
-    ((300, 4), (300, None), (3, 2))
-    """
+    """Shape that a plan is asked for, as numbers or as a table, of which no value is read."""
     if not hasattr(n_samples, "__len__") and not getattr(n_samples, "shape", ()):
         return n_samples, n_features
     if n_features is not None:

@@ -38,13 +38,7 @@ _STRICT: Mapping[str, Any] = {"missing": "refuse", "unknown": "refuse"}
 
 @dataclass(frozen=True)
 class Declaration:
-    """Public facts about a table: the part of a data set that is not private.
-
-    It is the short way to say a :class:`TableSchema`, in which nothing may be missing or unknown.
-
-    >>> Declaration(target="repaid", bounds={"age": (18, 90)}).sensitive
-    ()
-    """
+    """Public facts about a table: the part of a data set that is not private."""
 
     target: str  # column to predict
     # columns kept away from the models and used only to compare groups
@@ -122,15 +116,7 @@ def check_declaration(declared: Declaration, columns: Sequence[str], n_rows: int
 
 
 def check_known(names: Iterable[str], columns: Collection[str], role: str) -> None:
-    """Raise if a name in an argument called ``role`` is not one of the columns.
-
-    Examples
-    --------
-    >>> check_known(["agee"], ["age", "income"], "bounds")
-    Traceback (most recent call last):
-    rashomon_explorer.exceptions.DataError: bounds names 'agee', which is not a column \
-(did you mean 'age'?); the columns are 'age', 'income'
-    """
+    """Raise if a name in an argument called ``role`` is not one of the columns."""
     for name in names:
         if name not in columns:
             raise DataError(
@@ -229,15 +215,7 @@ MAX_CLASSES = 20
 
 
 def infer_task(labels: pd.Series, declared: Declaration) -> str:
-    """Task from the declaration; from the labels only where they leave no doubt.
-
-    ``declared.task`` wins, then ``classes`` and ``target_bounds``; more than 20 labels, or
-    fractions, leave doubt.
-
-    >>> import pandas as pd
-    >>> infer_task(pd.Series(["no", "yes"]), Declaration(target="repaid"))
-    'classification'
-    """
+    """Task from the declaration; from the labels only where they leave no doubt."""
     if declared.task is not None:
         return declared.task
     if declared.classes is not None:
@@ -261,15 +239,7 @@ def infer_task(labels: pd.Series, declared: Declaration) -> str:
 def encode_classes(
     labels: pd.Series, positive: Any, place: Place, declared: Sequence[Any] | None = None
 ) -> tuple[npt.NDArray[np.int64], list[Any]]:
-    """Code class labels as 0, 1, ...
-
-    ``positive`` is coded 1 against all the others; None codes the labels in turn: the declared
-    ones as they are listed, or those that occur, sorted.
-
-    >>> import pandas as pd
-    >>> encode_classes(pd.Series(["b", "a", "c"], name="kind"), "c", str)
-    (array([0, 0, 1]), ['not c', 'c'])
-    """
+    """Code class labels as 0, 1, ..."""
     if declared is None:
         refuse_missing_text(labels, place)
         codes, distinct = pd.factorize(labels)
@@ -294,25 +264,14 @@ def encode_classes(
 
 
 def labels_that_occur(labels: pd.Series) -> list[Any]:
-    """Different labels, in order; they are read off the rows.
-
-    Examples
-    --------
-    >>> labels_that_occur(pd.Series([1.0, 0.0, 1.0]))
-    [0, 1]
-    """
+    """Different labels, in order; they are read off the rows."""
     return sorted({_label(value) for value in labels.unique()})
 
 
 def encode_numbers(
     labels: pd.Series, bounds: Any, place: Place
 ) -> tuple[npt.NDArray[np.float64], tuple[float, float]]:
-    """Clip a regression target into its declared bounds.
-
-    >>> import pandas as pd
-    >>> encode_numbers(pd.Series([5, 300], name="progress"), (0, 350), str)
-    (array([  5., 300.]), (0.0, 350.0))
-    """
+    """Clip a regression target into its declared bounds."""
     if bounds is None:
         raise DataError(
             f"regression on {labels.name!r} needs target_bounds=(low, high): declare the range "
@@ -355,19 +314,7 @@ def make_bunch(
     source: str,
     place: Place = row_place,
 ) -> Bunch:
-    """Check a raw table against its declaration and encode it.
-
-    ``place`` names a row in messages. ``classes`` is None for a regression; ``frame`` is the table
-    as it was and ``schema`` its declaration, for ``RashomonClassifier(schema=...)``. Labels that
-    nobody declared carry a mark there: they were read off the rows.
-
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"age": [20, 90], "repaid": ["no", "yes"]})
-    >>> declared = Declaration(target="repaid", bounds={"age": (18, 90)})
-    >>> data = make_bunch(frame, declared, name="demo", description="Demo.", source="here")
-    >>> data.X["age"].tolist(), data.y.tolist(), data.classes
-    ([20.0, 90.0], [0, 1], ['no', 'yes'])
-    """
+    """Check a raw table against its declaration and encode it."""
     check_declaration(declared, list(frame.columns), len(frame))
     unknown = undeclared_features(frame.columns, declared.sensitive, declared)
     if unknown:

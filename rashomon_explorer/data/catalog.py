@@ -71,11 +71,7 @@ class CatalogEntry:
 
 
 def read_catalog(path: Path | None = None) -> Mapping[str, CatalogEntry]:
-    """Entries of the catalogue by name, in the order of the file.
-
-    >>> read_catalog()["diabetes"].target_bounds
-    (0.0, 350.0)
-    """
+    """Entries of the catalogue by name, in the order of the file."""
     return _read(asset_path("datasets/catalog.toml") if path is None else path)
 
 
@@ -129,14 +125,7 @@ GROUP_B_SHARE = 0.35
 
 
 def load_lending(entry: CatalogEntry) -> pd.DataFrame:
-    """Generate the table; a fresh copy at every call.
-
-    Ten features, ``repaid`` ("yes"/"no") and ``group`` ("A"/"B").
-
-    >>> from rashomon_explorer.data.catalog import read_catalog
-    >>> load_lending(read_catalog()["lending"]).shape
-    (50000, 12)
-    """
+    """Generate the table; a fresh copy at every call."""
     columns, repaid, group_b = simulate_lending()
     frame = pd.DataFrame(columns)
     frame["repaid"] = np.where(repaid, "yes", "no")
@@ -148,12 +137,7 @@ def load_lending(entry: CatalogEntry) -> pd.DataFrame:
 def simulate_lending() -> tuple[
     dict[str, npt.NDArray[np.float64]], npt.NDArray[np.bool_], npt.NDArray[np.bool_]
 ]:
-    """Draw features, repayment and group from the documented process.
-
-    With a hidden ease ``e`` and a hidden debt burden ``b`` of unit variance (``e`` is 0.45 lower
-    in group B), every feature is a linear mix of ``e``, ``b`` and noise of its own, capped at
-    [-0.5, 0.5]; ``P(repaid) = 1 / (1 + exp(-(x . coefficients + intercept)))``.
-    """
+    """Draw features, repayment and group from the documented process."""
     rng = np.random.Generator(np.random.PCG64(LENDING_SEED))
     group_b = rng.random(LENDING_ROWS) < GROUP_B_SHARE
     ease = _bell(rng) - 0.45 * group_b
@@ -181,11 +165,7 @@ def simulate_lending() -> tuple[
 
 
 def _bell(rng: np.random.Generator) -> npt.NDArray[np.float64]:
-    """Bell-shaped noise, mean 0 and variance 1, on [-3, 3].
-
-    A sum of three uniforms, because uniforms and sums are the same bits on every platform, which
-    the logarithms inside a normal generator are not.
-    """
+    """Bell-shaped noise, mean 0 and variance 1, on [-3, 3]."""
     first, second, third = (rng.random(LENDING_ROWS) for _ in range(3))
     return 2.0 * (first + second + third - 1.5)
 
@@ -211,14 +191,7 @@ RULES: Mapping[int, Callable[[pd.DataFrame], pd.Series]] = {1: _first, 2: _secon
 
 
 def load_monks(entry: CatalogEntry) -> pd.DataFrame:
-    """All 432 robots with their noise-free label.
-
-    ``options["rule"]`` is 1, 2 or 3; the columns are ``a1`` … ``a6`` and the target, 0 or 1.
-
-    >>> from rashomon_explorer.data.catalog import read_catalog
-    >>> int(load_monks(read_catalog()["monks1"])["monk"].sum())
-    216
-    """
+    """All 432 robots with their noise-free label."""
     values = (range(1, count + 1) for count in ATTRIBUTE_VALUES.values())
     robots = pd.DataFrame(list(itertools.product(*values)), columns=list(ATTRIBUTE_VALUES))
     labels = RULES[entry.options["rule"]](robots)
@@ -226,15 +199,7 @@ def load_monks(entry: CatalogEntry) -> pd.DataFrame:
 
 
 def load_sklearn_toy(entry: CatalogEntry) -> pd.DataFrame:
-    """Call the function of :mod:`sklearn.datasets` that the catalogue names.
-
-    ``options["function"]`` is its name, ``options["arguments"]`` its keyword arguments; class names
-    take the place of class numbers.
-
-    >>> from rashomon_explorer.data.catalog import read_catalog
-    >>> load_sklearn_toy(read_catalog()["wine"])["cultivar"].unique().tolist()
-    ['class_0', 'class_1', 'class_2']
-    """
+    """Call the function of :mod:`sklearn.datasets` that the catalogue names."""
     function = getattr(sklearn_datasets, entry.options["function"])
     data = function(as_frame=True, **entry.options.get("arguments", {}))
     labels = data.target.to_numpy()
@@ -244,16 +209,7 @@ def load_sklearn_toy(entry: CatalogEntry) -> pd.DataFrame:
 
 
 def load_openml(entry: CatalogEntry) -> pd.DataFrame:
-    """Fetch a pinned OpenML table and give its columns and labels their catalogue names.
-
-    The first call downloads; later ones read scikit-learn's cache (its place is
-    ``sklearn.datasets.get_data_home()``, changed by the variable ``SCIKIT_LEARN_DATA``).
-
-    Of the entry's options ``data_id`` and ``version`` pin the table, ``rename`` maps OpenML's names
-    of features to the catalogue's, ``drop`` lists features left out, ``labels`` maps values to
-    readable ones, and ``missing_level`` stands for a missing category. The target is OpenML's
-    default.
-    """
+    """Fetch a pinned OpenML table and give its columns and labels their catalogue names."""
     fetched = _fetch(entry)
     frame = pd.DataFrame(fetched.data).rename(columns=entry.options.get("rename", {}))
     frame = frame.drop(columns=entry.options.get("drop", []), errors="ignore")
@@ -269,32 +225,7 @@ def load_openml(entry: CatalogEntry) -> pd.DataFrame:
 
 
 def fetch_table(asked: str) -> tuple[str, pd.DataFrame]:
-    """Fetch a table of OpenML by its name or number; nothing of it is declared by that.
-
-    Parameters
-    ----------
-    asked : str
-        ``"credit-g"``, or ``"31"``.
-
-    Returns
-    -------
-    name : str
-        Its name, with its number: two tables may be called alike.
-    frame : DataFrame
-        Its columns, the default target last.
-
-    Raises
-    ------
-    DataError
-        If there is no such table, no network, or no target.
-
-    Examples
-    --------
-    >>> fetch_table(" ")
-    Traceback (most recent call last):
-        ...
-    rashomon_explorer.exceptions.DataError: name the table: credit-g, or its number on OpenML, 31
-    """
+    """Fetch a table of OpenML by its name or number; nothing of it is declared by that."""
     asked = asked.strip()
     if not asked:
         raise DataError("name the table: credit-g, or its number on OpenML, 31")

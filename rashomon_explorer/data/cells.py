@@ -21,12 +21,7 @@ MISSING = frozenset({"", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", 
 
 
 def to_numbers(values: pd.Series, place: Place) -> npt.NDArray[np.float64]:
-    """Turn a column into finite floats.
-
-    >>> import pandas as pd
-    >>> to_numbers(pd.Series(["1", " 2.5"], name="age"), str)
-    array([1. , 2.5])
-    """
+    """Turn a column into finite floats."""
     numbers, strange = read_numbers(values)
     _refuse_text(values.name, strange, place)
     _refuse_missing(values, np.isnan(numbers), place)
@@ -37,28 +32,7 @@ def to_numbers(values: pd.Series, place: Place) -> npt.NDArray[np.float64]:
 def read_numbers(
     values: pd.Series, tokens: frozenset[str] = MISSING
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Read a column's numbers, each cell by itself; refuses nothing.
-
-    Parameters
-    ----------
-    values : Series, shape (n_rows,)
-    tokens : frozenset of str
-        Texts that stand for a missing value.
-
-    Returns
-    -------
-    numbers : ndarray, shape (n_rows,)
-        NaN where there is none.
-    strange : ndarray of bool, shape (n_rows,)
-        Where a cell holds something else than a number or a missing value.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> numbers, strange = read_numbers(pd.Series(["1", "?", "old"]))
-    >>> numbers.tolist(), strange.tolist()
-    ([1.0, nan, nan], [False, False, True])
-    """
+    """Read a column's numbers, each cell by itself; refuses nothing."""
     if pd.api.types.is_bool_dtype(values) or pd.api.types.is_numeric_dtype(values):
         numbers = _as_floats(values)
         for token in tokens - MISSING:
@@ -73,14 +47,7 @@ def read_numbers(
 
 
 def within(values: pd.Series, bounds: tuple[float, float], place: Place) -> npt.NDArray[np.float64]:
-    """Turn a column into floats, those outside its declared range moved to the nearer end.
-
-    More than 1 % of them warns, as a curator's word.
-
-    >>> import pandas as pd
-    >>> within(pd.Series([20.0] * 99 + [130.0]), (18.0, 90.0), str)[[0, -1]].tolist()
-    [20.0, 90.0]
-    """
+    """Turn a column into floats, those outside its declared range moved to the nearer end."""
     numbers = to_numbers(values, place)
     held = np.clip(numbers, *bounds)
     say_if_outside(values.name, numbers != held, bounds)
@@ -90,12 +57,7 @@ def within(values: pd.Series, bounds: tuple[float, float], place: Place) -> npt.
 def say_if_outside(
     name: object, outside: npt.NDArray[np.bool_], bounds: tuple[float, float]
 ) -> None:
-    """Tell the curator if more than 1 % of a column's values are outside its declared range.
-
-    Examples
-    --------
-    >>> say_if_outside("age", np.array([False]), (18.0, 90.0))
-    """
+    """Tell the curator if more than 1 % of a column's values are outside its declared range."""
     low, high = bounds
     warn_if_clipped(
         float(outside.mean()),
@@ -124,14 +86,7 @@ def level_codes(values: pd.Series, levels: Sequence[Any], place: Place) -> npt.N
 
 
 def as_text(values: pd.Series) -> pd.Series:
-    """Values as stripped text, ``""`` where missing; whole floats lose their ``.0``.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> as_text(pd.Series([1.0, None, 3.0])).tolist()
-    ['1', '', '3']
-    """
+    """Values as stripped text, ``""`` where missing; whole floats lose their ``.0``."""
     if isinstance(values.dtype, pd.StringDtype) or pd.api.types.is_any_real_numeric_dtype(values):
         codes, words = pd.factorize(values)  # long columns of few words
         told = np.array([*map(cell_text, words), ""], dtype=object)
@@ -146,15 +101,7 @@ def as_text(values: pd.Series) -> pd.Series:
 
 
 def cell_text(value: object) -> str:
-    """Text by which a value and a declared level are compared.
-
-    It is the same whatever else is in the column: 1 beside a missing value becomes 1.0 in pandas.
-
-    Examples
-    --------
-    >>> cell_text(1.0), cell_text(" own "), cell_text(True), cell_text(2.5)
-    ('1', 'own', 'True', '2.5')
-    """
+    """Text by which a value and a declared level are compared."""
     if isinstance(value, Integral):
         return str(value) if isinstance(value, bool) else str(int(value))
     if isinstance(value, Real):
@@ -226,20 +173,7 @@ def _number(text: str) -> float:
 
 @dataclass(frozen=True)
 class Reading:
-    """One column's cells as its declaration understands them.
-
-    Attributes
-    ----------
-    values : ndarray of shape (n_rows,)
-        Numbers inside the bounds, or places among the levels; NaN for the middle.
-    missing : ndarray of bool, shape (n_rows,)
-        Where no value is.
-    outside : ndarray of bool, shape (n_rows,)
-        Where a number was beyond the bounds and was moved to the nearer one.
-    undeclared : ndarray of bool, shape (n_rows,)
-        Where a cell holds what is not declared: an unknown level, text in place of a number, or
-        no value although none was to be missing.
-    """
+    """One column's cells as its declaration understands them."""
 
     values: FloatArray
     missing: Mask
@@ -248,13 +182,7 @@ class Reading:
 
 
 def indicators(places: FloatArray, how_many: int) -> FloatArray:
-    """0/1 columns (n_rows, how_many) with a 1 at each place; none where the place is NaN.
-
-    Examples
-    --------
-    >>> indicators(np.array([1.0, np.nan]), 2).tolist()
-    [[0.0, 1.0], [0.0, 0.0]]
-    """
+    """0/1 columns (n_rows, how_many) with a 1 at each place; none where the place is NaN."""
     table: NDArray[np.bool_] = places[:, None] == np.arange(how_many)
     return table.astype(float)
 
@@ -272,17 +200,7 @@ _FORMS = tuple(
 
 
 def looks_like_dates(cells: pd.Series) -> bool:
-    """Whether all that is there are days or months of one form, and more than two of them.
-
-    Examples
-    --------
-    >>> looks_like_dates(pd.Series(["2019-01", "2019-02", "2020-11", None]))
-    True
-    >>> looks_like_dates(pd.Series(["05.01.2019", "31.12.2020", "1.2.2021"]))
-    True
-    >>> looks_like_dates(pd.Series(["1.2019", "2.2019", "3.2019"]))  # numbers
-    False
-    """
+    """Whether all that is there are days or months of one form, and more than two of them."""
     if pd.api.types.is_datetime64_any_dtype(cells):
         return True
     if pd.api.types.is_numeric_dtype(cells):

@@ -18,12 +18,7 @@ _BLOCK = 4096
 
 
 def warn_if_clipped(share: float, what: str, remedy: str) -> None:
-    """Tell the curator that more than one value in a hundred was moved into its declared range.
-
-    ``share`` is read from private rows and is not in the message.
-
-    >>> warn_if_clipped(0.01, "rows are longer than row_norm=1", "Scale the features first.")
-    """
+    """Tell the curator that more than one value in a hundred was moved into its declared range."""
     if share > WORTH_A_WORD:
         warnings.warn(
             f"more than 1 % of the {what}, and were clipped to it. {remedy} (Curator: this was "
@@ -34,16 +29,7 @@ def warn_if_clipped(share: float, what: str, remedy: str) -> None:
 
 
 def clip_rows(rows: FloatArray, row_norm: float) -> tuple[FloatArray, float]:
-    """Rows shortened to ``row_norm``, and the share that was longer (curator information).
-
-    Rows that come shortened to the same norm are not counted, whichever way their last digit went.
-
-    Examples
-    --------
-    >>> clip_rows(np.array([[3.0, 4.0], [0.1, 0.0]]), 1.0)
-    (array([[0.6, 0.8],
-           [0.1, 0. ]]), 0.5)
-    """
+    """Rows shortened to ``row_norm``, and the share that was longer (curator information)."""
     clipped, by_more = rows, 0
     for start in range(0, len(rows), _BLOCK):  # whole tables would be copied several times
         block = rows[start : start + _BLOCK]
@@ -64,11 +50,7 @@ def clip_rows(rows: FloatArray, row_norm: float) -> tuple[FloatArray, float]:
 
 
 def _lengths(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Rows over their largest entry, the norms of these, and the norms of the rows.
-
-    Scaled by the largest entry first: the square of a huge entry would overflow, and so may the
-    norm itself, which is then longer than any bound. Subnormal entries need no scaling.
-    """
+    """Rows over their largest entry, the norms of these, and the norms of the rows."""
     largest = np.abs(rows).max(axis=1, initial=1e-300)
     unit = rows / largest[:, None]
     length = np.linalg.norm(unit, axis=1)
@@ -78,28 +60,7 @@ def _lengths(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 @dataclass(frozen=True, eq=False)
 class ColumnMap:
-    """x ↦ (x − centre)/spread, with rows shortened to ``row_norm`` before and after.
-
-    Centres and spreads are public: declared, or paid for and released. What is then done to a row
-    depends on that row alone.
-
-    Parameters
-    ----------
-    centre, spread : ndarray of shape (n_features,)
-        In units of the columns; spreads are above 0. A spread is 1 where a column keeps its unit.
-    row_norm : float
-        Bound of a row's norm, before and after.
-
-    Examples
-    --------
-    >>> half = ColumnMap(np.array([0.25, 0.0]), np.array([0.5, 1.0]), row_norm=1.0)
-    >>> half.rows([[0.5, 0.25], [0.25, 3.0]]).tolist()
-    [[0.5, 0.25], [-0.3..., 0.9...]]
-    >>> half.original(np.array([1.0, 3.0, 0.5])).tolist()
-    [2.0, 3.0, 0.0]
-    >>> half.scaled(np.array([2.0, 3.0, 0.0])).tolist()
-    [1.0, 3.0, 0.5]
-    """
+    """x ↦ (x − centre)/spread, with rows shortened to ``row_norm`` before and after."""
 
     centre: FloatArray
     spread: FloatArray
@@ -116,10 +77,7 @@ class ColumnMap:
         return mapped
 
     def original(self, theta: FloatArray) -> FloatArray:
-        """Give models (…, n_features + 1) of mapped columns in units of the columns.
-
-        Their scores are the same on every row that is not shortened once it is mapped.
-        """
+        """Give models (…, n_features + 1) of mapped columns in units of the columns."""
         slopes = theta[..., :-1] / self.spread
         moved = theta[..., -1:] - (slopes * self.centre).sum(axis=-1, keepdims=True)
         return np.concatenate([slopes, moved], axis=-1)

@@ -23,22 +23,7 @@ NO_VALUE = "(missing)"
 
 @dataclass(frozen=True)
 class Column:
-    """What every kind of column declares; all of it is public.
-
-    Parameters
-    ----------
-    name : str
-    role : {"feature", "sensitive", "target", "ignore"}, default="feature"
-    missing : {"unexpected", "fill", "indicator", "refuse"}, default="unexpected"
-        A missing value is filled in; ``"unexpected"`` tells the curator if there are many,
-        ``"indicator"`` marks it in a column of its own, ``"refuse"`` raises an error instead, which
-        tells something of the rows.
-    missing_values : sequence of str or number, default=()
-        What stands for a missing value, beside the usual ``""``, ``"NA"``, ``"?"``, … .
-    description : str, default=""
-    learnt : sequence of str, default=()
-        Names of what was learnt from the rows and no person has confirmed.
-    """
+    """What every kind of column declares; all of it is public."""
 
     kind: ClassVar[str] = ""
 

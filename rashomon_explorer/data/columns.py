@@ -21,19 +21,7 @@ _MOST_SHOWN = 6
 
 @dataclass(frozen=True)
 class Levelled(Column):
-    """What the kinds with levels share: a value is compared with a level by its text.
-
-    Parameters
-    ----------
-    name : str
-    levels : sequence of str, number or bool
-        Every value that is declared, two or more.
-    unknown : str, default="zero"
-        What becomes of a value that is not among them: ``"zero"`` makes it 0 in every column, the
-        middle of all levels; ``"refuse"`` raises an error, which tells something of the rows.
-    fill : level, optional
-        What a missing value is read as; by default the middle.
-    """
+    """What the kinds with levels share: a value is compared with a level by its text."""
 
     unknown_rules: ClassVar[tuple[str, ...]] = ("zero", "refuse")
 
@@ -415,24 +403,7 @@ KINDS: Mapping[str, type[Column]] = {
 
 
 def column_of(name: str, told: Any) -> Column:
-    """Make a column of what a file says about it.
-
-    Parameters
-    ----------
-    name : str
-    told : mapping
-        ``kind``, and the settings of that kind.
-
-    Raises
-    ------
-    DataError
-        If the kind or a setting is not known, lacks, or cannot be used.
-
-    Examples
-    --------
-    >>> column_of("age", {"kind": "numeric", "bounds": [18, 90]}).encoded_bounds
-    ((18.0, 90.0),)
-    """
+    """Make a column of what a file says about it."""
     if not isinstance(told, Mapping):
         raise DataError(f"column {name!r} must be a table of settings, got {told!r}")
     if "kind" not in told:

@@ -39,26 +39,8 @@ _NUMBER = re.compile(r"\s*[+-]?\d+(,\d+)?\s*")
 
 
 def separator_of(text: str) -> str:
-    r"""Name the separator under which most of the first lines have as many columns as the header.
-
-    Where the header has one column under each it is the comma.
-
-    Parameters
-    ----------
-    text : str
-        A header and rows, lines ended by ``"\n"``.
-
-    Returns
-    -------
-    str
-        A key of `SEPARATORS`.
-
-    Examples
-    --------
-    >>> separator_of("age;income\n20;1000,5\n"), separator_of("age\tpaid\n20\tno\n")
-    (';', '\t')
-    >>> separator_of("name;first,age\nDoe,20\n"), separator_of("one\n1\n")
-    (',', ',')
+    r"""Name the separator under which most of the first lines have as many columns as the
+    header.
     """
     start = "\n".join(islice((line for line in text.split("\n") if line.strip()), _LOOKED_AT))
     return max(SEPARATORS, key=lambda one: _fit(_widths(start, one)))
@@ -82,17 +64,7 @@ def _widths(start: str, separator: str) -> list[int]:
 
 
 def with_points(frame: pd.DataFrame, text_columns: Iterable[str]) -> tuple[pd.DataFrame, bool]:
-    """Write numbers with decimal commas as numbers; say whether there were any.
-
-    A column has them if more than half of its cells are numbers, some with a comma.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"rate": ["1,5", "2"], "place": ["1,5 km", "a,b"]})
-    >>> found, any_of_them = with_points(frame, [])
-    >>> found["rate"].tolist(), found["place"].tolist(), any_of_them
-    ([1.5, 2.0], ['1,5 km', 'a,b'], True)
-    """
+    """Write numbers with decimal commas as numbers; say whether there were any."""
     kept, found = set(text_columns), {}
     for label, cells in frame.items():
         name = str(label)
@@ -124,18 +96,7 @@ class CsvTable:
 
 
 def parse_csv(text: str, text_columns: Iterable[str] = ()) -> CsvTable:
-    r"""Parse text with a header, separated by commas, semicolons, tabs or bars.
-
-    Which of them is seen from the header and the first lines; where it is not commas, decimals may
-    be written with a comma. Blank lines are skipped; ``text_columns`` stay text even if all their
-    values look like numbers.
-
-    >>> table = parse_csv("age,home\n20,rent\n\n31,own\n")
-    >>> table.frame["age"].tolist(), table.lines.tolist()
-    ([20, 31], [2, 4])
-    >>> parse_csv("age;rate\n20;1,5\n").frame["rate"].tolist()
-    [1.5]
-    """
+    r"""Parse text with a header, separated by commas, semicolons, tabs or bars."""
     separator = separator_of(text)
     names, header_line, body = _split_header(text, separator)
     first_line = text[: len(text) - len(body)].count("\n") + 1
@@ -262,13 +223,7 @@ _OTHER_MARKS = {
 
 
 def read_text(source: CsvSource) -> str:
-    r"""Read a whole CSV as text with ``\n`` line ends and no byte-order mark.
-
-    A file object may be binary or text. A byte that is not UTF-8 is named by offset and line.
-
-    >>> read_text(b"age\r\n20\r\n")
-    'age\n20\n'
-    """
+    r"""Read a whole CSV as text with ``\n`` line ends and no byte-order mark."""
     content = _read(source)
     text = content if isinstance(content, str) else _decode(content)
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")

@@ -37,49 +37,12 @@ _MOST_NAMED = 3
 
 
 def encoded_rows(schema: TableSchema, X: Any, row_norm: float = 1.0) -> FloatArray:
-    """Encode a table so that a typical row has about the norm asked for.
-
-    Each of the schema's F features counts the same: over its typical range, or whatever level it
-    has, its columns have mean square 1, and all are multiplied by row_norm/√F. Rows may be longer.
-
-    Parameters
-    ----------
-    schema : TableSchema
-    X : DataFrame of pandas or polars, or array-like of shape (n_rows, n_columns)
-    row_norm : float, default=1.0
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_encoded)
-        Row i follows from row i of the table and the schema alone.
-
-    Raises
-    ------
-    DataError
-        If columns are not what the schema declares, or a cell is one that it refuses.
-
-    Warns
-    -----
-    RowsClippedWarning, UndeclaredValueWarning
-        If more than 1 % of the rows hold a value beyond its bounds, or one that is not declared
-        (curator).
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from rashomon_explorer.data import Categorical, Numeric
-    >>> schema = TableSchema([Numeric("age", (20, 80)), Categorical("home", ["own", "rent"])])
-    >>> encoded_rows(schema, pd.DataFrame({"age": [50], "home": ["own"]})).round(3)
-    array([[ 0. ,  0.5, -0.5]])
-    """
+    """Encode a table so that a typical row has about the norm asked for."""
     return _in_size(readings_of(schema, X), row_norm)
 
 
 def encoded_quietly(schema: TableSchema, X: Any, row_norm: float = 1.0) -> FloatArray:
-    """Encode as :func:`encoded_rows`, without a word about values beyond what is declared.
-
-    For a block of a table that is encoded again in every pass.
-    """
+    """Encode as :func:`encoded_rows`, without a word about values beyond what is declared."""
     return _in_size(_read(schema, X), row_norm)
 
 
@@ -89,33 +52,7 @@ def _in_size(read: list[tuple[Column, Reading]], row_norm: float) -> FloatArray:
 
 
 def readings_of(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
-    """Read every feature of a table; raises and warns as :func:`encoded_rows`.
-
-    Parameters
-    ----------
-    schema : TableSchema
-    X : DataFrame of pandas or polars, or array-like of shape (n_rows, n_columns)
-
-    Returns
-    -------
-    list of (Column, Reading)
-        In the schema's order.
-
-    Raises
-    ------
-    DataError
-        If columns are not what the schema declares, or a cell is one that it refuses.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from rashomon_explorer.data import Numeric
-    >>> ((_, reading),) = readings_of(
-    ...     TableSchema([Numeric("age", (20, 80))]), pd.DataFrame({"age": [50]})
-    ... )
-    >>> reading.values.tolist()
-    [50.0]
-    """
+    """Read every feature of a table; raises and warns as :func:`encoded_rows`."""
     read = _read(schema, X)
     _say_what_was_clipped({column.name: reading.outside for column, reading in read})
     say_what_was_undeclared({column.name: reading.undeclared for column, reading in read})
@@ -151,22 +88,7 @@ def _say_what_was_clipped(masks: Mapping[str, Mask]) -> None:
 
 
 def say_what_was_undeclared(masks: Mapping[str, Mask]) -> None:
-    """Tell the curator if more than 1 % of the rows hold what is not declared.
-
-    Parameters
-    ----------
-    masks : mapping of str to ndarray of bool, shape (n_rows,)
-        Where each column does.
-
-    Warns
-    -----
-    UndeclaredValueWarning
-        Naming the columns; no number of rows.
-
-    Examples
-    --------
-    >>> say_what_was_undeclared({"home": np.zeros(3, dtype=bool)})
-    """
+    """Tell the curator if more than 1 % of the rows hold what is not declared."""
     if _share(masks) > WORTH_A_WORD:
         warnings.warn(
             "more than 1 % of the rows hold a value that the schema does not declare, or none "
@@ -362,21 +284,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
 
 
 def warn_of_unconfirmed(schema: TableSchema) -> None:
-    """Warn that there is no guarantee behind a schema whose values nobody confirmed.
-
-    Parameters
-    ----------
-    schema : TableSchema
-
-    Warns
-    -----
-    PrivacyLeakWarning
-        Naming the columns, and what to do.
-
-    Examples
-    --------
-    >>> warn_of_unconfirmed(TableSchema([Numeric("age", (18, 90))]))
-    """
+    """Warn that there is no guarantee behind a schema whose values nobody confirmed."""
     if schema.leak:
         waiting = ", ".join(f"{name} ({', '.join(of)})" for name, of in schema.unconfirmed.items())
         warnings.warn(
@@ -390,41 +298,12 @@ def warn_of_unconfirmed(schema: TableSchema) -> None:
 
 @dataclass(frozen=True)
 class UnitEncoder:
-    """Numbers as they are, levels as 0 and 1, places in an order from 0; row by row.
-
-    Parameters
-    ----------
-    schema : TableSchema
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from rashomon_explorer.data import Categorical, Numeric
-    >>> columns = [Numeric("age", (20, 80)), Categorical("home", ["a", "b"])]
-    >>> encoder = UnitEncoder(TableSchema(columns))
-    >>> encoder.transform(pd.DataFrame({"age": [50], "home": ["b"]})).tolist()
-    [[50.0, 0.0, 1.0]]
-    """
+    """Numbers as they are, levels as 0 and 1, places in an order from 0; row by row."""
 
     schema: TableSchema
 
     def transform(self, X: Any) -> FloatArray:
-        """Encode a table.
-
-        Parameters
-        ----------
-        X : DataFrame of pandas or polars, or array-like of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_encoded)
-            Columns are ``schema.encoded_names``.
-
-        Raises
-        ------
-        DataError
-            If columns are not what the schema declares, or a cell is one that it refuses.
-        """
+        """Encode a table."""
         read = readings_of(self.schema, X)
         return np.column_stack([column.in_units(reading) for column, reading in read])
 
@@ -441,33 +320,7 @@ _RAW = (
 
 
 def check_cell_kinds(schema: TableSchema, X: Any) -> None:
-    """Refuse a table that is encoded otherwise than a schema declares.
-
-    A column is refused if all its cells are numbers where the levels are text, text where numbers
-    are declared, or numbers outside the declared bounds: in an array without column names always,
-    in a DataFrame from ten rows on, since a few rows may be unusual.
-
-    Parameters
-    ----------
-    schema : TableSchema
-    X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
-
-    Raises
-    ------
-    DataError
-        Naming the first such column; or if columns lack or are not declared.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.data import Categorical
-    >>> schema = TableSchema([Categorical("home", ["own", "rent"])])
-    >>> check_cell_kinds(schema, pd.DataFrame({"home": ["own", "tent"]}))
-    >>> check_cell_kinds(schema, pd.DataFrame({"home": [0, 1]}))
-    Traceback (most recent call last):
-        ...
-    rashomon_explorer.exceptions.DataError: column 'home' holds numbers, and the schema declares \
-categorical 'own', 'rent'. Give the raw table, ...
-    """
+    """Refuse a table that is encoded otherwise than a schema declares."""
     cells = cells_of(X)
     places = find_features(schema, X)
     for column, place in zip(schema.features, places, strict=True):

@@ -14,13 +14,7 @@ Place = Callable[[int], str]
 
 
 def row_place(position: int) -> str:
-    """Name a row by its 1-based number, for tables that have no file lines.
-
-    Examples
-    --------
-    >>> row_place(0)
-    'row 1'
-    """
+    """Name a row by its 1-based number, for tables that have no file lines."""
     return f"row {position + 1}"
 
 
@@ -31,13 +25,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def quoted(names: Iterable[object], limit: int = 12) -> str:
-    """Join names for a message, the first ``limit`` of them.
-
-    Examples
-    --------
-    >>> quoted(["a", "b", "c"], limit=2)
-    "'a', 'b' and 1 more"
-    """
+    """Join names for a message, the first ``limit`` of them."""
     names = list(names)
     shown = ", ".join(repr(name) for name in names[:limit])
     return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown
@@ -48,15 +36,7 @@ Level = str | int | float | bool
 
 
 def check_unique(columns: Iterable[str]) -> None:
-    """Raise if two columns bear one name.
-
-    Examples
-    --------
-    >>> check_unique(["age", "income", "age"])
-    Traceback (most recent call last):
-    rashomon_explorer.exceptions.DataError: column 'age' occurs 2 times: give every column its \
-own name
-    """
+    """Raise if two columns bear one name."""
     for column, times in Counter(columns).items():
         if times > 1:
             raise DataError(
@@ -65,20 +45,7 @@ own name
 
 
 def check_bounds(pair: Any, what: str) -> Bounds:
-    """Return (low, high) as floats, or raise unless both are finite with low < high.
-
-    Parameters
-    ----------
-    pair : object
-        What was declared; must be two real numbers.
-    what : str
-        How to call it in the message.
-
-    Examples
-    --------
-    >>> check_bounds((18, 90), "bounds of column 'age'")
-    (18.0, 90.0)
-    """
+    """Return (low, high) as floats, or raise unless both are finite with low < high."""
     ends = () if isinstance(pair, str) or not isinstance(pair, Iterable) else tuple(pair)
     if len(ends) != 2 or not all(isinstance(end, Real) for end in ends):
         raise DataError(f"{what} must be two numbers (low, high), got {pair!r}")
@@ -91,15 +58,7 @@ def check_bounds(pair: Any, what: str) -> Bounds:
 
 
 def check_among(value: object, known: Sequence[str], what: str) -> None:
-    """Raise unless a word is one of those that are known.
-
-    Examples
-    --------
-    >>> check_among("indicater", ["fill", "indicator"], "missing of column 'age'")
-    Traceback (most recent call last):
-    rashomon_explorer.exceptions.DataError: missing of column 'age' must be one of 'fill', \
-'indicator', got 'indicater' (did you mean 'indicator'?)
-    """
+    """Raise unless a word is one of those that are known."""
     if not isinstance(value, str) or value not in known:
         raise DataError(
             f"{what} must be one of {quoted(known)}, got {value!r}{suggestion(str(value), known)}"

@@ -342,33 +342,12 @@ _NAMED_ROLES = ("sensitive", "target")
 
 
 def data_dependent(schema: TableSchema) -> dict[str, tuple[str, ...]]:
-    """Values that were read off the rows and that nobody confirmed, by column, in every role.
-
-    A fit asks for less (:attr:`TableSchema.unconfirmed`): it looks at no sensitive column.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.data import Numeric
-    >>> pay = Numeric("pay", (1, 9), role="sensitive", learnt=["bounds"])
-    >>> schema = TableSchema([Numeric("age", (18, 90)), pay])
-    >>> data_dependent(schema), schema.unconfirmed
-    ({'pay': ('bounds',)}, {})
-    """
+    """Values that were read off the rows and that nobody confirmed, by column, in every role."""
     return {column.name: tuple(column.learnt) for column in schema.columns if column.learnt}
 
 
 def public_part(schema: TableSchema) -> TableSchema:
-    """Keep what may leave: of a column with a value read off the rows, its name and role alone.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.data import Numeric
-    >>> pay = Numeric("pay", (1, 9), role="sensitive", learnt=["bounds"])
-    >>> public_part(TableSchema([Numeric("age", (18, 90)), pay]))
-    TableSchema
-      age  numeric 18 to 90
-      pay  anything, sensitive
-    """
+    """Keep what may leave: of a column with a value read off the rows, its name and role alone."""
     return TableSchema([_public_column(column) for column in schema.columns])
 
 
@@ -381,13 +360,6 @@ def _public_column(column: Column) -> Column:
 
 
 def labels_unconfirmed(schema: TableSchema | None) -> bool:
-    """Whether the target's labels were found in the rows and nobody confirmed them.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.data import YesNo
-    >>> labels_unconfirmed(TableSchema([YesNo("repaid", role="target", learnt=["levels"])]))
-    True
-    """
+    """Whether the target's labels were found in the rows and nobody confirmed them."""
     target = None if schema is None else schema.target
     return target is not None and "levels" in target.learnt

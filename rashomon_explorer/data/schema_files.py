@@ -17,25 +17,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def toml_text(values: Mapping[str, Any]) -> str:
-    """Write tables of plain values as TOML.
-
-    Parameters
-    ----------
-    values : mapping
-        Text, numbers, truth values, lists of them, and mappings of all these.
-
-    Returns
-    -------
-    str
-        What :func:`tomllib.loads` reads as the same values.
-
-    Examples
-    --------
-    >>> print(toml_text({"columns": {"has pets": {"levels": [False, True]}}}))
-    [columns."has pets"]
-    levels = [false, true]
-    <BLANKLINE>
-    """
+    """Write tables of plain values as TOML."""
     return "\n".join(_tables(values, ()))
 
 
@@ -80,23 +62,7 @@ _PAIRS = {"low": "bounds", "high": "bounds", "typical_low": "typical", "typical_
 
 
 def dictionary_values(text: str) -> dict[str, Any]:
-    r"""Read a data dictionary as the plain values of a schema.
-
-    Parameters
-    ----------
-    text : str
-        With a header.
-
-    Raises
-    ------
-    DataError
-        Naming the line or the word of the header that cannot be used.
-
-    Examples
-    --------
-    >>> dictionary_values("column,type,min,max\nage,numeric,18,90\n")
-    {'columns': {'age': {'kind': 'numeric', 'bounds': [18.0, 90.0]}}}
-    """
+    r"""Read a data dictionary as the plain values of a schema."""
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff")), skipinitialspace=True)
     lines = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
     if not lines:
@@ -193,18 +159,7 @@ Values = dict[str, Any]
 
 
 def toml_values(text: str) -> Values:
-    r"""Read TOML.
-
-    Raises
-    ------
-    DataError
-        With the line that cannot be read.
-
-    Examples
-    --------
-    >>> toml_values("[columns.age]\nkind = 'numeric'")
-    {'columns': {'age': {'kind': 'numeric'}}}
-    """
+    r"""Read TOML."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -212,29 +167,12 @@ def toml_values(text: str) -> Values:
 
 
 def json_text(values: Mapping[str, Any]) -> str:
-    r"""Write JSON, indented.
-
-    Examples
-    --------
-    >>> json_text({"columns": {}})
-    '{\n  "columns": {}\n}\n'
-    """
+    r"""Write JSON, indented."""
     return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
 
 
 def json_values(text: str) -> Values:
-    """Read JSON.
-
-    Raises
-    ------
-    DataError
-        With the line that cannot be read.
-
-    Examples
-    --------
-    >>> json_values('{"columns": {}}')
-    {'columns': {}}
-    """
+    """Read JSON."""
     try:
         values: Values = json.loads(text)
     except json.JSONDecodeError as error:
@@ -251,13 +189,7 @@ _WRITE: Mapping[str, Callable[[Mapping[str, Any]], str]] = {".toml": toml_text, 
 
 
 def values_of_file(path: str | os.PathLike[str]) -> Values:
-    """Read a file by the ending of its name.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read.
-    """
+    """Read a file by the ending of its name."""
     read = _READ.get(Path(path).suffix.lower())
     if read is None:
         raise DataError(f"{os.fspath(path)!r} must end in one of {quoted(_READ)} to be a schema")
@@ -271,13 +203,7 @@ def values_of_file(path: str | os.PathLike[str]) -> Values:
 
 
 def write_file(path: str | os.PathLike[str], values: Values, *, overwrite: bool) -> None:
-    """Write a file by the ending of its name.
-
-    Raises
-    ------
-    DataError
-        If there is one already and it is not to be overwritten, or the ending is not known.
-    """
+    """Write a file by the ending of its name."""
     write = _WRITE.get(Path(path).suffix.lower())
     if write is None:
         raise DataError(f"{os.fspath(path)!r} must end in one of {quoted(_WRITE)} to hold a schema")

@@ -19,60 +19,19 @@ Place = Any
 
 
 def find_features(schema: TableSchema, X: Any) -> list[Place]:
-    """Find the schema's features in a table; looks at labels and shape alone.
-
-    Parameters
-    ----------
-    schema : TableSchema
-    X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
-        A frame is read by its column names: it holds every feature, in any order, and may leave the
-        other columns out. An array holds the features in the schema's order, or all columns.
-
-    Returns
-    -------
-    list
-        A label or position for each feature.
-
-    Raises
-    ------
-    DataError, TypeError
-        If a feature lacks, a column is not declared, or the table is sparse.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.data import Anything, Numeric
-    >>> schema = TableSchema([Anything("id"), Numeric("age", (18, 90))])
-    >>> find_features(schema, pd.DataFrame({"age": [20]})), find_features(schema, [[7, 20]])
-    (['age'], [1])
-    """
+    """Find the schema's features in a table; looks at labels and shape alone."""
     check_readable("X", X)
     labels = column_labels(X)
     return _by_position(schema, X) if labels is None else find_by_name(schema, labels)
 
 
 def names_of_features(labels: Sequence[Any], places: Sequence[Place]) -> NDArray[Any]:
-    """Names of a frame's features, in the frame's order.
-
-    >>> names_of_features(["y", "b", "a"], ["a", "b"]).tolist()
-    ['b', 'a']
-    """
+    """Names of a frame's features, in the frame's order."""
     return np.array([str(label) for label in labels if label in set(places)], dtype=object)
 
 
 def find_by_name(schema: TableSchema, labels: Sequence[Any]) -> list[Place]:
-    """Find the schema's features among labels, each as it is written there.
-
-    Raises
-    ------
-    DataError
-        If a feature lacks, a label occurs twice or is not declared.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.data import Numeric
-    >>> find_by_name(TableSchema([Numeric("0", (0, 1))]), [0])
-    [0]
-    """
+    """Find the schema's features among labels, each as it is written there."""
     _check_features(schema)
     check_unique(str(label) for label in labels)
     known = {str(label): label for label in labels}
@@ -112,23 +71,7 @@ def _by_position(schema: TableSchema, X: Any) -> list[Place]:
 
 
 def cells_of(X: Any) -> Callable[[Column, Place], pd.Series]:
-    """How to get a column's cells; the first look at values.
-
-    Parameters
-    ----------
-    X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
-
-    Returns
-    -------
-    callable
-        From a column and its place to a Series of shape (n_rows,).
-
-    Examples
-    --------
-    >>> from rashomon_explorer.data import Anything
-    >>> cells_of([["x", 2.0]])(Anything("b"), 1).tolist()
-    [2.0]
-    """
+    """How to get a column's cells; the first look at values."""
     frame = as_pandas(X)
     if isinstance(frame, pd.DataFrame):
         return lambda column, place: pd.Series(frame[place], name=column.name)
@@ -144,25 +87,7 @@ def _plain(values: Any, column: Column) -> pd.Series:
 
 
 def declared_labels(schema: TableSchema, y: Any) -> NDArray[Any]:
-    """Labels as the schema writes them: 1.0 or "1" in the table is its level 1.
-
-    Parameters
-    ----------
-    schema : TableSchema
-        Its target has levels.
-    y : array-like of shape (n,)
-
-    Raises
-    ------
-    DataError
-        If a label is not among them.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.data import YesNo
-    >>> declared_labels(TableSchema([YesNo("repaid", (0, 1), role="target")]), ["1", 0.0])
-    array([1, 0])
-    """
+    """Labels as the schema writes them: 1.0 or "1" in the table is its level 1."""
     classes = schema.classes or ()
     levels = np.asarray(classes)
     place = {cell_text(level): code for code, level in enumerate(classes)}

@@ -50,16 +50,7 @@ from rashomon_explorer.sets.linear import sphere_in_words
 
 
 class ShowsFit(BaseEstimator):
-    """Adds a line to an estimator's repr and diagram once it is fitted.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 2_500, [1, 1, 0, 0] * 2_500
-    >>> RashomonClassifier(n_draws=5).fit(X, y)
-    RashomonClassifier(n_draws=5)
-    # fitted: 5 draws on 10,000 rows, hit rate ≥ 91%, ε = 1 at δ = 1e-6
-    """
+    """Adds a line to an estimator's repr and diagram once it is fitted."""
 
     if TYPE_CHECKING:
         guarantee_: Guarantee
@@ -119,36 +110,7 @@ class LooksThrough:
     """An estimator whose rows can be looked through for nothing."""
 
     def check_rows(self, X: Any, y: Any = None) -> None:
-        """Look through the rows for what would make ``fit`` fail; charges nothing (curator).
-
-        A ledger is charged before a value is read, so that rows which cannot be used cost the
-        price and give no model. What is found here depends on private rows: it is for who may see
-        them, and no part of a release.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or rows in blocks where ``fit`` takes them
-        y : array-like of shape (n_samples,)
-            Left out for rows in blocks.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For text, gaps, infinities, labels that are not declared, shapes that do not fit.
-
-        Warns
-        -----
-        UserWarning
-            If rows or targets would be clipped.
-
-        Examples
-        --------
-        >>> from rashomon_explorer import RashomonClassifier
-        >>> RashomonClassifier(classes=[0, 1]).check_rows([[0.1], [0.2]], [0, 2])
-        Traceback (most recent call last):
-            ...
-        ValueError: y holds 2, which is not among the declared classes [0, 1]: ...
-        """
+        """Look through the rows for what would make ``fit`` fail; charges nothing (curator)."""
         self._look_through(X, y)
 
     def _look_through(self, X: Any, y: Any) -> None:
@@ -156,10 +118,7 @@ class LooksThrough:
 
 
 def warn_if_shortened(share: float, row_norm: float) -> None:
-    """Tell the curator that rows were shortened: the usual sign of unscaled features.
-
-    >>> warn_if_shortened(0.01, 1.0)
-    """
+    """Tell the curator that rows were shortened: the usual sign of unscaled features."""
     warn_if_clipped(
         share,
         f"rows are longer than row_norm={row_norm:g}",
@@ -169,11 +128,7 @@ def warn_if_shortened(share: float, row_norm: float) -> None:
 
 
 def warn_if_uncharged(guarantee: Guarantee, leak: str) -> None:
-    """Tell who gave a ledger that nothing is charged, for nothing can be promised.
-
-    >>> from rashomon_explorer.privacy import pure
-    >>> warn_if_uncharged(pure(1.0), "")
-    """
+    """Tell who gave a ledger that nothing is charged, for nothing can be promised."""
     if guarantee.holds:
         return
     remedy = "Declare the bounds instead" if leak else "Take another sampler, or no ledger"
@@ -222,19 +177,7 @@ REFUSED: Mapping[str, str] = {
 
 
 def refuses_weights(method: Method) -> Method:
-    """Let a method answer a weight with the reason for refusing it; None is no weight.
-
-    Examples
-    --------
-    >>> @refuses_weights
-    ... def fit(X):
-    ...     return X
-    >>> fit([1.0], sample_weight=None)
-    [1.0]
-    >>> fit([1.0], sample_weight=[2.0])  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    TypeError: sample_weight is not supported: the price of a draw counts on every row having ...
-    """
+    """Let a method answer a weight with the reason for refusing it; None is no weight."""
 
     @wraps(method)
     def refusing(*args: Any, **given: Any) -> Any:
@@ -250,10 +193,7 @@ _BAGGING = "sklearn.ensemble._bagging"
 
 
 def learnt_before(estimator: Any) -> str:
-    """Read from the enclosing pipelines' settings what they learnt bounds with; reads no row.
-
-    Empty if no earlier step is a ``PublicBoundsScaler`` that learns.
-    """
+    """Read from the enclosing pipelines' settings what they learnt bounds with; reads no row."""
     earlier = (step for pipe in _enclosing(estimator) for _, step in pipe.steps[:-1])
     return "bounds were learnt from the rows" if any(map(learns_bounds, earlier)) else ""
 
@@ -267,10 +207,7 @@ def not_known_to_be_public(estimator: Any) -> list[str]:
 
 
 def warn_of_repeated_records(estimator: Any) -> None:
-    """Warn if the fit that is to be charged is one of an ensemble that draws rows with repeats.
-
-    Read from the callers: whether rows repeat cannot be seen without a look at them.
-    """
+    """Warn if the fit that is to be charged is one of an ensemble that draws rows with repeats."""
     if resampler := _resampler(estimator):
         warnings.warn(
             f"{resampler} may repeat a record within one fit: a record that occurs k times costs k "
@@ -407,11 +344,7 @@ class PaysForRows(ShowsFit, LooksThrough):
         columns: ColumnsPlan | None,
         rng: np.random.Generator,
     ) -> tuple[BlockProblem, ColumnMap | None, float]:
-        """Pose the problem of rows in blocks as the models are to see them.
-
-        With the released map of the columns, if one is paid for, and the share of the rows that
-        were longer than declared before it.
-        """
+        """Pose the problem of rows in blocks as the models are to see them."""
         coded = table.coded(self._target_step())
         if columns is None:
             problem = BlockProblem(coded, **declared)

@@ -54,17 +54,7 @@ from rashomon_explorer.sets.sklearn_models import EncodedCoefficients
 def refit_plan(
     known: PenaltyConstants, p: int, row_norm: float, epsilon: float, delta: float
 ) -> Plan:
-    """Plan of one good model, by the way of which the planner expects the least loss.
-
-    With φ_j = θ_j·√(λ_j/λ), λ the lowest penalty, ½Σλ_jθ_j² is ½λ‖φ‖², columns only shrink, and
-    the best φ is no longer than √(c/λ) for any penalties: radius, ridge and rows are public before
-    a penalty is drawn.
-
-    >>> known = PenaltyConstants("logistic", 1.5, 0.05, 1.0, 20_000, 10_000)
-    >>> planned = refit_plan(known, 11, 1.0, epsilon=0.5, delta=0.0)
-    >>> planned.n, planned.ridge, round(planned.radius, 2)
-    (30000, 0.05, 2.36)
-    """
+    """Plan of one good model, by the way of which the planner expects the least loss."""
     try:
         return chosen(
             n=known.n_train + known.n_val,
@@ -91,10 +81,7 @@ def refitted(
     row_norm: float,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Draw a model (p,) of whole rows (n, p), a constant column included, with penalties (p,).
-
-    Reads the rows, which its plan pays for; ``row_norm`` is that of whole rows.
-    """
+    """Draw a model (p,) of whole rows (n, p), a constant column included, with penalties (p,)."""
     assert planned.radius is not None  # every mechanism says for which ball it planned
     shrunk = np.sqrt(planned.ridge / penalties)
     problem = Problem(
@@ -220,23 +207,7 @@ class SearchParameters(BaseEstimator, LooksThrough):
         return planned
 
     def constants(self, n_samples: int) -> PenaltyConstants:
-        """Public constants of the search on so many rows; reads none.
-
-        Parameters
-        ----------
-        n_samples : int
-            Number of rows of both sides.
-
-        Returns
-        -------
-        PenaltyConstants
-            What one record can do to the validation loss, and to its gradient.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
-        """
+        """Public constants of the search on so many rows; reads none."""
         held_out = int(validation_rows(n_samples, self.val_fraction).sum())
         whole = row_bound(self.row_norm, intercept=True)
         sides = n_samples - held_out, held_out
@@ -267,23 +238,7 @@ class SearchParameters(BaseEstimator, LooksThrough):
         return _USUAL_CLIP[self.estimator] if self.margin_bound is None else self.margin_bound
 
     def mechanisms(self, n_samples: int, n_features: int | None = None) -> tuple[Offered, ...]:
-        """Tell what every mechanism promises of so many rows, or why it does not apply; reads none.
-
-        Parameters
-        ----------
-        n_samples, n_features : int
-            As of :meth:`plan`.
-
-        Returns
-        -------
-        tuple of Offered
-            Expected excess of the validation loss, or size of its gradient, at most.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
-        """
+        """Tell what every mechanism promises of so many rows, or why it does not apply; reads none."""
         known, box, asked = self._asked(n_samples, self._columns(n_features))
         return offered(known, box.d, **asked)
 
@@ -359,17 +314,7 @@ class RefittedModel(EncodedCoefficients, SearchParameters):
 
     @available_if(_refits)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict by the model that was drawn.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Targets in their units, or labels.
-        """
+        """Predict by the model that was drawn."""
         scores = self._scores(X)
         if self.estimator == "logistic":
             return np.asarray(self.classes_[(scores > 0).astype(int)])
@@ -377,49 +322,18 @@ class RefittedModel(EncodedCoefficients, SearchParameters):
 
     @available_if(lambda search: _refits(search) and search.estimator == "logistic")
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probabilities of both classes by the model that was drawn.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            In the order of ``classes_``.
-        """
+        """Probabilities of both classes by the model that was drawn."""
         likely = expit(self._scores(X))
         return np.column_stack([1 - likely, likely])
 
     @available_if(lambda search: _refits(search) and search.estimator == "logistic")
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Log odds of the second class by the model that was drawn.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Above 0 where it is the likelier.
-        """
+        """Log odds of the second class by the model that was drawn."""
         return self._scores(X)
 
     @available_if(_refits)
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Accuracy, or R², on rows of yours; of private rows it is private.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-
-        Returns
-        -------
-        float
-            At most 1.
-        """
+        """Accuracy, or R², on rows of yours; of private rows it is private."""
         measure = accuracy_score if self.estimator == "logistic" else r2_score
         return float(measure(y, self.predict(X)))
 

@@ -26,10 +26,7 @@ Draws = TypeVar("Draws", bound=Drawn)
 
 
 class DrawReporter(Generic[Draws]):
-    """One scikit-learn task a draw, with a subtask a batch of refused proposals.
-
-    ``attributes`` makes of draws the fitted attributes of an estimator that holds just those.
-    """
+    """One scikit-learn task a draw, with a subtask a batch of refused proposals."""
 
     def __init__(
         self,

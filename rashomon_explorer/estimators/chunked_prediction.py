@@ -38,16 +38,7 @@ def decisions(model: Any) -> tuple[tuple[int, ...], Any]:
 
 
 def over_blocks(form: Form) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a method that predicts rows take them in blocks and as Dask collections too.
-
-    Of :class:`RowBlocks` it returns an array for all rows; of a Dask collection a Dask array, of
-    which nothing is computed yet.
-
-    Parameters
-    ----------
-    form : callable
-        What it says of a row.
-    """
+    """Make a method that predicts rows take them in blocks and as Dask collections too."""
 
     def deco(method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)

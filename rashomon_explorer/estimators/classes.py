@@ -20,11 +20,7 @@ CLASSES_BEFORE_LABELS = (
 
 
 def known_classes(classes: ArrayLike | None, schema: TableSchema | None) -> NDArray[Any] | None:
-    """Labels that were declared beside the rows, by name or by the schema's target, or None.
-
-    >>> known_classes(["yes", "no"], None).tolist()
-    ['no', 'yes']
-    """
+    """Labels that were declared beside the rows, by name or by the schema's target, or None."""
     if schema is not None and schema.target_bounds is not None:
         raise ValueError(
             f"the schema's target {schema.target.name!r} is a number: draw with "  # type: ignore[union-attr]
@@ -34,11 +30,7 @@ def known_classes(classes: ArrayLike | None, schema: TableSchema | None) -> NDAr
 
 
 def agreed_classes(classes: ArrayLike | None, schema: TableSchema | None) -> NDArray[Any] | None:
-    """Sort the declared labels; those of ``classes`` and of the schema must agree.
-
-    >>> agreed_classes([1, 0], None).tolist()
-    [0, 1]
-    """
+    """Sort the declared labels; those of ``classes`` and of the schema must agree."""
     levels = None if schema is None else schema.classes
     of_schema = None if levels is None else declared_classes(levels)
     if classes is None:
@@ -55,21 +47,14 @@ def agreed_classes(classes: ArrayLike | None, schema: TableSchema | None) -> NDA
 
 
 def classes_found(classes: ArrayLike | None, schema: TableSchema | None) -> bool:
-    """Whether classes come from the labels that occur, in ``y`` or in a schema read off the rows.
-
-    >>> classes_found(None, None), classes_found(["no", "yes"], None)
-    (True, False)
-    """
+    """Whether classes come from the labels that occur, in ``y`` or in a schema read off the rows."""
     if classes is not None:
         return False
     return schema is None or schema.classes is None or labels_unconfirmed(schema)
 
 
 def check_charged_classes(classes: ArrayLike | None, schema: TableSchema | None) -> None:
-    """Refuse classes that were found in the rows where a ledger is to be charged.
-
-    Behind a schema that voids the guarantee nothing is charged, and nothing is refused.
-    """
+    """Refuse classes that were found in the rows where a ledger is to be charged."""
     if not classes_found(classes, schema):
         return
     if schema is None or schema.target is None or not labels_unconfirmed(schema):
@@ -84,11 +69,7 @@ def check_charged_classes(classes: ArrayLike | None, schema: TableSchema | None)
 
 
 def declared_classes(classes: ArrayLike) -> NDArray[Any]:
-    """Sort declared labels, as scikit-learn keeps them.
-
-    >>> declared_classes(["yes", "no"]).tolist()
-    ['no', 'yes']
-    """
+    """Sort declared labels, as scikit-learn keeps them."""
     labels = np.asarray(classes)
     one_kind = labels.ndim == 1 and labels.dtype.kind in "biufUS"
     if not one_kind or labels.tolist() != list(classes):  # type: ignore[arg-type]
@@ -105,13 +86,7 @@ CLASSES_OF_BLOCKS = (
 
 
 def check_labels(y: NDArray[Any]) -> None:
-    """Refuse what are no labels, and labels of which no order is known.
-
-    >>> check_labels(np.array(["a", None], dtype=object))
-    Traceback (most recent call last):
-    ValueError: y holds labels of several kinds, such as None beside text: leave such rows out, \
-or make all labels text
-    """
+    """Refuse what are no labels, and labels of which no order is known."""
     try:
         check_classification_targets(y)
     except TypeError as error:
@@ -122,11 +97,7 @@ or make all labels text
 
 
 def found_classes(y: NDArray[Any]) -> NDArray[Any]:
-    """Labels that occur in ``y``, in order.
-
-    >>> found_classes(np.array([2, 0, 2])).tolist()
-    [0, 2]
-    """
+    """Labels that occur in ``y``, in order."""
     check_labels(y)
     classes = np.unique(y)
     if len(classes) < 2:
@@ -138,11 +109,7 @@ def found_classes(y: NDArray[Any]) -> NDArray[Any]:
 
 
 def class_codes(y: NDArray[Any], classes: NDArray[Any]) -> FloatArray:
-    """Places 0, 1, … of labels (n,) among ``classes``, as numbers that a loss takes.
-
-    >>> class_codes(np.array(["b", "a"]), np.array(["a", "b", "c"])).tolist()
-    [1.0, 0.0]
-    """
+    """Places 0, 1, … of labels (n,) among ``classes``, as numbers that a loss takes."""
     place = {label: code for code, label in enumerate(classes.tolist())}
     labels, rows = np.unique(y, return_inverse=True)
     strange = [label for label in labels.tolist() if label not in place]

@@ -34,48 +34,18 @@ class MeanClassifier(ClassifierMixin):
 
     @over_blocks(a_label)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Class whose mean probability over the draws is the largest.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels of the kind that ``fit`` was given.
-        """
+        """Class whose mean probability over the draws is the largest."""
         return self._predictions(self._scores(X).mean(axis=0, keepdims=True))[0]
 
     @over_blocks(chances)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Mean over the draws of each class's probability.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
+        """Mean over the draws of each class's probability."""
         mean = np.asarray(self._scores(X).mean(axis=0))
         return mean if mean.ndim == 2 else np.column_stack([1 - mean, mean])
 
     @over_blocks(decisions)
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Log odds of the positive class's mean probability, or the log of each class's.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or (n_samples, n_classes) with three or more classes
-            Finite also where a probability rounds to 0 or 1.
-        """
+        """Log odds of the positive class's mean probability, or the log of each class's."""
         rows = self._checked(X)
         margins = self.rashomon_set_.margins(rows)
         if margins.ndim == 3:

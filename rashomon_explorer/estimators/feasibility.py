@@ -37,14 +37,7 @@ _LONG = 60.0
 
 
 def hear_before(planned: Plan, sampler: str, patience: int | str | None) -> None:
-    """Refuse draws that are hopeless, and warn of doubtful and slow ones, before a charge.
-
-    Silent where a caller says it elsewhere, and of samplers that always answer.
-
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> asked = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0}
-    >>> hear_before(plan(50_000, 31, 0.02, **asked), "exact", "auto")
-    """
+    """Refuse draws that are hopeless, and warn of doubtful and slow ones, before a charge."""
     if is_said_elsewhere():
         return
     refuse_if_hopeless(planned, sampler, patience)
@@ -60,19 +53,7 @@ def hear_before(planned: Plan, sampler: str, patience: int | str | None) -> None
 
 
 def refuse_if_hopeless(planned: Plan, sampler: str, patience: int | str | None) -> None:
-    """Refuse, before a charge, draws that came on no kind of simulated rows of this shape.
-
-    Who says how patient to be has decided otherwise.
-
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> cold = plan(48_842, 92, 0.0, radius=8.0, row_norm=1.5, epsilon=4.0)
-    >>> refuse_if_hopeless(cold, "exact", 5_000_000)
-    >>> refuse_if_hopeless(cold, "exact", "auto")
-    Traceback (most recent call last):
-        ...
-    rashomon_explorer.exceptions.SamplerError: On 1,000 simulated rows of this shape exact draws \
-did not come: ...
-    """
+    """Refuse, before a charge, draws that came on no kind of simulated rows of this shape."""
     named = traits_of(sampler)
     if patience != AUTO or not named.may_give_up or not is_tried(planned):
         return
@@ -85,63 +66,30 @@ did not come: ...
 
 
 def is_tried(planned: Plan) -> bool:
-    """Whether `foretold` tries the sampler on simulated rows, which may take a while.
-
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "epsilon": 4.0}
-    >>> is_tried(plan(**rows)), is_tried(plan(**rows, loss="hinge"))
-    (False, True)
-    """
+    """Whether `foretold` tries the sampler on simulated rows, which may take a while."""
     may_stay_away = planned.p > ALWAYS_CAME or planned.loss not in _SMOOTH
     return may_stay_away and not planned.along_path
 
 
 def is_likely(planned: Plan) -> bool:
-    """Whether draws that were named are to be expected: tried where that is not certain.
-
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> asked = {"psi": 0.0, "row_norm": 1.5, "epsilon": 4.0}
-    >>> [is_likely(plan(48_842, 92, radius=radius, **asked)) for radius in (2.0, 16.0)]
-    [True, False]
-    """
+    """Whether draws that were named are to be expected: tried where that is not certain."""
     found = preflight(planned) if is_tried(planned) else None
     return found is None or found.likely
 
 
 def is_hopeless(planned: Plan) -> bool:
-    """Whether exact draws are too doubtful to be chosen unasked; sooner known than the remedies.
-
-    A user who names them is warned where they are unlikely; who leaves the way open pays only for
-    what came a hundred times sooner than the sampler gives up, however few the parameters.
-
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> is_hopeless(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
-    False
-    """
+    """Whether exact draws are too doubtful to be chosen unasked; sooner known than the remedies."""
     found = None if planned.along_path else preflight(planned)
     return found is not None and not found.sure
 
 
 def foretold(planned: Plan) -> str:
-    """Say that exact draws are not to be expected, and what would let them come.
-
-    Empty where draws are likely, or no more parameters than draws have always come for, of a loss
-    without kinks.
-
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> foretold(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
-    ''
-    """
+    """Say that exact draws are not to be expected, and what would let them come."""
     return tried_on_simulated_rows(planned) if is_tried(planned) else ""
 
 
 def tried_on_simulated_rows(planned: Plan) -> str:
-    """Say the same of any number of parameters; empty where draws are likely, or cannot be tried.
-
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> tried_on_simulated_rows(plan(5_000, 3, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0))
-    ''
-    """
+    """Say the same of any number of parameters; empty where draws are likely, or cannot be tried."""
     found = preflight(planned)
     if found is None or found.likely:
         return ""
@@ -149,14 +97,7 @@ def tried_on_simulated_rows(planned: Plan) -> str:
 
 
 def rule_of(ledger: str | os.PathLike[str] | Ledger | None, delta: float) -> bool | float | str:
-    """Whether prices must add up in a ledger, and at which Rényi order if it has one.
-
-    At δ = 0 prices are pure, and add up alike in every ledger. One that cannot be opened is taken
-    for one that would be created for what is asked: whoever charges it hears of it.
-
-    >>> rule_of(None, 1e-6), rule_of("nowhere/at-all.ledger", 1e-6)
-    (False, True)
-    """
+    """Whether prices must add up in a ledger, and at which Rényi order if it has one."""
     if ledger is None or delta == 0:
         return ledger is not None
     if isinstance(ledger, LedgerToBe):
@@ -193,11 +134,7 @@ N_DRAWS = NumberRange(Integral, 1, None, closed="left")
 
 
 def check_budget(estimator: Any) -> None:
-    """Refuse a budget out of range, in the words of `fit`, before a plan is made for it.
-
-    >>> from rashomon_explorer import DPClassifier
-    >>> check_budget(DPClassifier(epsilon=1.0))
-    """
+    """Refuse a budget out of range, in the words of `fit`, before a plan is made for it."""
     ranges = {"epsilon": [EPSILON], "delta": [DELTA]}
     budget = {name: getattr(estimator, name) for name in ranges}
     validate_parameter_constraints(ranges, budget, caller_name=type(estimator).__name__)

@@ -21,10 +21,7 @@ _PRIVATE: set[type] = set()  # filled by the estimators themselves, which stand 
 
 
 def pays_for_rows(kind: Kind) -> Kind:
-    """Enter a class of estimators whose sampler says what its guarantee is.
-
-    Exactly this class and not what inherits from it, which may read rows in its own ways.
-    """
+    """Enter a class of estimators whose sampler says what its guarantee is."""
     _PRIVATE.add(kind)
     return kind
 
@@ -77,14 +74,7 @@ def privacy_leaks(estimator: Any, *, public: Sequence[type] = ()) -> list[str]:
 
 
 def learns_bounds(step: Any) -> bool:
-    """Whether a :class:`PublicBoundsScaler` that takes bounds from the rows is in a step.
-
-    Examples
-    --------
-    >>> from sklearn.pipeline import make_pipeline
-    >>> learns_bounds(make_pipeline(PublicBoundsScaler("learn"))), learns_bounds("passthrough")
-    (True, False)
-    """
+    """Whether a :class:`PublicBoundsScaler` that takes bounds from the rows is in a step."""
     if isinstance(step, PublicBoundsScaler):
         return not _declared_bounds(step)
     if isinstance(step, TableEncoder):
@@ -219,10 +209,7 @@ def _has_a_guarantee(step: Any) -> bool:
 
 
 def _elementwise(step: Any) -> bool:
-    """Whether the function is one of numpy's own by elements, and is told nothing more.
-
-    ``where=`` leaves what was in memory, and ``numpy.frompyfunc`` makes a ufunc of anything.
-    """
+    """Whether the function is one of numpy's own by elements, and is told nothing more."""
     if step.func is None:
         return True
     if not isinstance(step.func, np.ufunc) or step.func.signature or step.kw_args:

@@ -62,10 +62,7 @@ from rashomon_explorer.privacy.notions import no_guarantee
 
 
 class Sides:
-    """Both sides of a table: what is fitted, and what scores.
-
-    ``scoring`` (n,) says which rows score, ``bounds`` what targets are cut to, None for labels.
-    """
+    """Both sides of a table: what is fitted, and what scores."""
 
     def __init__(
         self,
@@ -95,25 +92,14 @@ class Sides:
 
 
 def warn_if_weak_search(planned: SearchPlan) -> None:
-    """Warn where even the candidate that promises most may be worth nothing.
-
-    >>> from rashomon_explorer import RashomonTreeClassifier
-    >>> from rashomon_explorer import PrivateSearch
-    >>> search = PrivateSearch(RashomonTreeClassifier(), {"psi": [0.01, 0.02]}, epsilon=4.0)
-    >>> warn_if_weak_search(search.plan(50_000, 10))
-    """
+    """Warn where even the candidate that promises most may be worth nothing."""
     if planned.weakness:
         told = f"this plan promises little: of its candidates the best, {planned.best.in_words}: "
         warnings.warn(told + planned.weakness, WeakGuaranteeWarning, stacklevel=users_line())
 
 
 def target_bounds_of(candidates: list[Any]) -> tuple[float, float]:
-    """Return the declared range of the target, which all candidates share.
-
-    >>> from rashomon_explorer import DPRegressor
-    >>> target_bounds_of([DPRegressor(target_bounds=(0, 5))])
-    (0.0, 5.0)
-    """
+    """Return the declared range of the target, which all candidates share."""
     knowing = [
         one._labels_and_bounds() if isinstance(one, DPBilevelSearch) else one for one in candidates
     ]

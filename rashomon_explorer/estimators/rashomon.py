@@ -155,24 +155,7 @@ class RashomonParameters(PaysForRows):
 
     @accepts_table
     def constants(self, n_samples: int, n_features: int | None = None) -> Constants:
-        """Public constants of the problem that so many rows pose; reads none.
-
-        Parameters
-        ----------
-        n_samples, n_features : int
-            Shape of the table, as for :meth:`plan`.
-
-        Returns
-        -------
-        Constants
-            What the theorems in :mod:`rashomon_explorer.mechanisms.bounds` ask for: L, M, m and
-            osc.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range.
-        """
+        """Public constants of the problem that so many rows pose; reads none."""
         return self._constants(n_samples, self._n_encoded(n_features), get_loss(self._loss))
 
     @property
@@ -273,17 +256,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
     """Draws a Rashomon set; subclasses say what targets and predictions are."""
 
     def predict_each(self, X: ArrayLike) -> NDArray[Any]:
-        """Prediction of every drawn model.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_draws, n_samples)
-            Class labels, or predicted targets.
-        """
+        """Prediction of every drawn model."""
         return self._predictions(self._scores(X))
 
     @over_blocks(a_number)
@@ -293,16 +266,6 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
         The standard deviation over the draws of the predicted target or probability, that of
         the class about which they disagree most; with two classes both have the same. With it
         one decides or abstains (§1.2 of Ganesh et al. 2023).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            In units of the prediction; the population form (divided by n_draws), so that one
-            draw has spread 0.
         """
         spread = self._scores(X).std(axis=0)
         return np.asarray(spread.max(axis=-1) if spread.ndim == 2 else spread)
@@ -322,10 +285,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
             self._fit_there(table, leak)
 
     def _fit_there(self, table: UnreadTable | BlockTable, leak: str) -> None:
-        """Plan, reserve, start, and only then read; at the end set the fitted attributes.
-
-        ``leak`` says what the rows were made with that was learnt from them, if anything.
-        """
+        """Plan, reserve, start, and only then read; at the end set the fitted attributes."""
         leak = leak or learnt_before(self) or table.unconfirmed
         loss = self._posed(table)
         planned = self._planned(*table.shape, loss)
@@ -400,11 +360,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
     def _problem(
         self, table: UnreadTable | BlockTable, loss: Loss, planned: Plan, rng: np.random.Generator
     ) -> tuple[Problem, ColumnMap | None, float]:
-        """Pose the problem of the rows as the models are to see them.
-
-        With the released map of the columns, if one is paid for, and the share of the rows that
-        were longer than declared before it.
-        """
+        """Pose the problem of the rows as the models are to see them."""
         declared: dict[str, Any] = {
             "loss": loss,
             "radius": radius_of(planned),
@@ -496,11 +452,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
 
 
 def _of_some(guarantee: Guarantee, kept: int, n_draws: int) -> Guarantee:
-    """Guarantee of the first draws alone: how many are kept must not tell what was private.
-
-    A callback may stop a fit by the draws' losses, which are computed from the rows, and no
-    program can see by what a person stops.
-    """
+    """Guarantee of the first draws alone: how many are kept must not tell what was private."""
     if kept == n_draws or not guarantee.holds:
         return guarantee
     stated = f"{kept} of {n_draws} draws were kept, a number chosen without regard to private rows"

@@ -48,11 +48,7 @@ Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
 
 
 def settings_of(param_grid: Grid) -> list[dict[str, Any]]:
-    """Every setting that a grid, or one of several, stands for.
-
-    >>> settings_of([{"psi": [0.01, 0.02]}, {"radius": [2.0]}])
-    [{'psi': 0.01}, {'psi': 0.02}, {'radius': 2.0}]
-    """
+    """Every setting that a grid, or one of several, stands for."""
     settings = list(ParameterGrid(param_grid))
     for name in PAID_BY_THE_SEARCH:
         if any(name in one for one in settings):
@@ -64,12 +60,7 @@ def settings_of(param_grid: Grid) -> list[dict[str, Any]]:
 
 
 def candidates_of(estimator: BaseEstimator, settings: list[dict[str, Any]]) -> list[Any]:
-    """Unfitted copies with each setting; ``"estimator"`` in one takes another's place.
-
-    >>> from rashomon_explorer import DPClassifier
-    >>> [one.method for one in candidates_of(DPClassifier(), [{"method": "gibbs"}])]
-    ['gibbs']
-    """
+    """Unfitted copies with each setting; ``"estimator"`` in one takes another's place."""
     made = []
     for setting in settings:
         given = dict(setting)
@@ -96,13 +87,7 @@ def at_price(
     shape: tuple[int, int],
     each: tuple[float, float],
 ) -> tuple[Candidate, ...]:
-    """Plan every candidate at one price, by public numbers alone.
-
-    >>> from rashomon_explorer import DPClassifier
-    >>> (one,) = at_price([DPClassifier(row_norm=1.5)], [{}], (35_000, 10), (0.5, 0.0))
-    >>> one.guarantee.epsilon(0.0)
-    0.5
-    """
+    """Plan every candidate at one price, by public numbers alone."""
     epsilon, delta = each
     planned = []
     with said_elsewhere():
@@ -151,60 +136,24 @@ class ChosenModel(MetaEstimatorMixin, PaysForRows):
         best_estimator_: Any
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict by the chosen model.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels, or numbers in the units of the target.
-        """
+        """Predict by the chosen model."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict(X))
 
     @available_if(_best_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probabilities of the chosen model, where it has some.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
+        """Probabilities of the chosen model, where it has some."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict_proba(X))
 
     @available_if(_best_has("decision_function"))
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Scores of the chosen model, where it has some.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Above 0 where the second of two classes is likelier.
-        """
+        """Scores of the chosen model, where it has some."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.decision_function(X))
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Accuracy or R² of the chosen model on rows of yours; it is not private.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        """
+        """Accuracy or R² of the chosen model on rows of yours; it is not private."""
         check_is_fitted(self)
         return float(self.best_estimator_.score(X, y))
 
@@ -233,17 +182,7 @@ Priced = Callable[[tuple[float, float]], tuple[Candidate, ...]]
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of a search, in public numbers.
-
-    Parameters
-    ----------
-    n_train, n_val : int
-    epsilon, delta : float
-    k : int
-        Number of candidates.
-    mean_runs : float or None
-        Mean number of fits of the ways that run at random.
-    """
+    """What is asked of a search, in public numbers."""
 
     n_train: int
     n_val: int
@@ -259,15 +198,7 @@ class Asked:
 
 
 def planned_search(asked: Asked, priced: Priced, way: str) -> SearchPlan:
-    """Plan a search by the way that was named, or by the one that promises most.
-
-    ``priced`` plans all candidates at an (ε, δ) each.
-
-    Raises
-    ------
-    SamplerError
-        If no way applies.
-    """
+    """Plan a search by the way that was named, or by the one that promises most."""
     plans, refused = [], []
     for name in WAYS if way == "auto" else [way]:
         try:

@@ -44,38 +44,7 @@ _ALIKE = 1.1  # promises within a tenth of the least: bounds are many times what
 
 @lru_cache(maxsize=64, typed=True)
 def planned_model(*, method: str, goal: str, radius: float | str, **asked: Any) -> ModelPlan:
-    """Plan one model by a method, or by the one that promises most; reads no row.
-
-    The way of least promised excess is taken, as :meth:`ModelOffer.weighed` has it; of ways within
-    a tenth of it the first of ``METHODS`` that always answers. Exact draws that are not to be
-    expected are not.
-
-    Parameters
-    ----------
-    method : str
-        Key in ``METHODS``, or ``"auto"``.
-    goal : {"rows", "population"}
-    radius : float or "auto"
-        ``"auto"`` is settled by :func:`rashomon_explorer.mechanisms.one_model.plan.settled_radius`.
-    **asked
-        As :class:`~rashomon_explorer.mechanisms.planning.offers.Request` takes them; ψ is 0, and
-        there is one draw.
-
-    Raises
-    ------
-    SamplerError
-        If no method is to be expected to answer, or the one that was named does not apply; nothing
-        is charged.
-
-    Examples
-    --------
-    >>> rows = {"n": 50_000, "p": 11, "loss": "logistic", "row_norm": 1.5, "ridge": 0.0}
-    >>> budget = {"epsilon": 1.0, "delta": 0.0, "radius": 4.0, "goal": "rows"}
-    >>> planned_model(method="auto", **rows, **budget).method
-    'objective_perturbation'
-    >>> print(planned_model(method="gibbs", **rows, **budget).why)
-    it was asked for
-    """
+    """Plan one model by a method, or by the one that promises most; reads no row."""
     given = 1.0 if isinstance(radius, str) else float(radius)
     # A bound in single precision would make all that is computed with it as coarse.
     plain: dict[str, Any] = {
@@ -162,19 +131,7 @@ def _hopeless(offer: ModelOffer) -> str:
 
 @lru_cache(maxsize=64, typed=True)
 def made_once(mechanism: str, **asked: Any) -> Plan:
-    """Make a mechanism's plan, or hand on the one that these numbers gave before; does not warn.
-
-    What a page showed, what its budget was checked for and what a fit charges is so one plan. What
-    is left to the rule (``"auto"``) is settled first.
-
-    Examples
-    --------
-    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "loss": "logistic", "ridge": 0.0}
-    >>> asked = {**rows, "radius": 4.0, "row_norm": 1.5, "epsilon": 1.0, "delta": 0.0, "n_draws": 1}
-    >>> shown = made_once("exact", **asked)
-    >>> made_once("exact", **asked) is shown
-    True
-    """
+    """Make a mechanism's plan, or hand on the one that these numbers gave before; does not warn."""
     with said_elsewhere():  # of a plan made before nobody would hear: who asks for it warns
         settled = completed(mechanism, **asked) if AUTO in asked.values() else Request(**asked)
         planned: Plan = MECHANISMS[mechanism].plan(settled)
@@ -192,17 +149,7 @@ _SMALLER = (16.0, 8.0, 4.0, 2.0, 1.0)
 
 @dataclass(frozen=True)
 class Way:
-    """A sampler, and what its mechanism offers for a request.
-
-    Parameters
-    ----------
-    sampler : str
-        Key in ``SAMPLERS``.
-    offer : Offer
-        Of its mechanism.
-    cost : float
-        What the rule expects of a draw's loss.
-    """
+    """A sampler, and what its mechanism offers for a request."""
 
     sampler: str
     offer: Offer
@@ -232,45 +179,7 @@ class Way:
 
 @lru_cache(maxsize=64, typed=True)
 def chosen(**asked: Any) -> Plan:
-    """Choose the way to draw from public numbers, and plan it; reads no row, charges nothing.
-
-    What is left open (``"auto"``) is settled for each way by itself, by the rule of
-    :func:`~rashomon_explorer.mechanisms.planning.options.completed`, and then the ways are
-    compared.
-
-    One draw, or ψ = 0, asks for one good model: the way of which the rule expects the least loss.
-    Several draws ask for the set: the way that is uniform on it, if at least half of its draws are
-    promised to lie in it; else the way of most promised hits; else, where no way promises a fifth,
-    one whose draws lie around a model that is promised to be in the set; else that of which the
-    rule expects the least loss. Where their number is left open, only ways for which the rule
-    settles on several draws are asked for the set, and if there is none, one good model is.
-    Draws that may not come are chosen only if they do on simulated rows, and of two ways that
-    promise the same, the one that always answers.
-
-    Parameters
-    ----------
-    **asked
-        As :func:`~rashomon_explorer.mechanisms.planning.options.completed` takes them.
-
-    Returns
-    -------
-    Plan
-        With ``sampler``, ``why`` and all ``options``, the best first.
-
-    Raises
-    ------
-    SamplerError
-        If no way applies, or those that do are not to be expected to answer; nothing is charged.
-
-    Examples
-    --------
-    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "loss": "logistic", "ridge": 0.0}
-    >>> budget = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6}
-    >>> chosen(**rows, **budget, n_draws=1).sampler, chosen(**rows, **budget, n_draws=3).sampler
-    ('langevin_average', 'exact')
-    >>> print(chosen(**rows, **budget, n_draws=3).why.split(";")[0])
-    at least 90% of the draws lie in the set, uniformly
-    """
+    """Choose the way to draw from public numbers, and plan it; reads no row, charges nothing."""
     with said_elsewhere():  # whoever asks for a plan warns of it
         ways = [_way(name, asked) for name, kind in SAMPLERS.items() if kind.traits.weighed]
         ways.sort(key=_rank)
@@ -285,31 +194,7 @@ def chosen(**asked: Any) -> Plan:
 
 
 def named(sampler: str, **asked: Any) -> Plan:
-    """Plan a way that was named, in the largest ball of a few in which its draws are likely.
-
-    The rule's own ball comes first; smaller ones are tried where that is left open and exact draws
-    do not come in it on simulated rows. If they come in none, the rule's ball stays.
-
-    A named sampler gets no ridge unless one is given: a ridge changes the Rashomon set. The ball of
-    uniform draws without privacy is 32·√p: it depends on no budget and on no number of draws.
-
-    Parameters
-    ----------
-    sampler : str
-        Key in ``SAMPLERS``.
-    **asked
-        As :func:`chosen` takes them.
-
-    Examples
-    --------
-    >>> rows = {"n": 48_842, "p": 91, "psi": 0.02, "loss": "logistic", "ridge": 0.0}
-    >>> budget = {"row_norm": 2.2, "epsilon": 1.0, "delta": 0.0, "n_draws": 1}
-    >>> planned = named("exact", **rows, **budget, radius="auto")
-    >>> planned.radius, planned.why.split(": ")[0]
-    (2.0, "in the rule's ball, of radius 22.63, draws are not to be expected")
-    >>> named("hit_and_run", **rows, **budget, radius="auto").radius == 32 * 91**0.5
-    True
-    """
+    """Plan a way that was named, in the largest ball of a few in which its draws are likely."""
     traits = SAMPLERS[sampler].traits
     asked = {**asked, **_open(asked, {"ridge": 0.0})}
     if traits.curator_only and traits.stays_inside:
@@ -330,14 +215,7 @@ def named(sampler: str, **asked: Any) -> Plan:
 
 
 def is_about_one(planned: Plan) -> bool:
-    """Whether one good model is planned for, and not the set.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> is_about_one(plan(50_000, 11, 0.02, radius=4, row_norm=1.5, epsilon=1))
-    True
-    """
+    """Whether one good model is planned for, and not the set."""
     return planned.n_draws == 1 or planned.psi == 0
 
 
@@ -427,27 +305,7 @@ _HALVINGS = 12
 
 
 def beside_columns(paid: ColumnsPlan, make: Callable[[float, float], Planned]) -> Planned:
-    """Plan draws for what centres and spreads leave of a budget.
-
-    Where the prices add up alike (μ² of Gaussian DP, ε beside Laplace's noise, or ε and δ), what is
-    left is known; otherwise the largest ε is taken at which all together costs no more than was
-    asked.
-
-    Parameters
-    ----------
-    paid : ColumnsPlan
-    make : callable
-        Plan of the draws for an ε and a δ.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> paid = ColumnsPlan(50_000, 10, 1.0, epsilon=1.0, delta=1e-6)
-    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
-    >>> both = beside_columns(paid, lambda epsilon, delta: plan(**rows, epsilon=epsilon))
-    >>> both.columns is not None, 0.9 < both.guarantee.epsilon(1e-6) <= 1
-    (True, True)
-    """
+    """Plan draws for what centres and spreads leave of a budget."""
     others = [replace(paid, halved=True), replace(paid, pure=True)] if paid.gaussian else []
     kinds = [paid, *(kind for kind in others if kind.pure or not paid.ledger)]
     for kind in kinds:
@@ -489,19 +347,7 @@ def _with(paid: ColumnsPlan, planned: Planned) -> Planned:
 def columns_wanted(
     standardize: str | None, sampler: str, planned: Plan, whole: ColumnsPlan
 ) -> bool:
-    """Whether centres and spreads are to be paid for.
-
-    ``"auto"`` takes them for one good model by a way that is left open too, where the rule says
-    that they win: a set that is asked for stays a set of models of the declared columns.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> planned = plan(50_000, 11, 0.0, radius=4.0, row_norm=1.5, epsilon=1.0)
-    >>> paid = ColumnsPlan(50_000, 10, 1.0, epsilon=1.0, delta=1e-6)
-    >>> [columns_wanted("auto", sampler, planned, paid) for sampler in ("auto", "exact")]
-    [True, False]
-    """
+    """Whether centres and spreads are to be paid for."""
     if standardize == AUTO:
         return sampler == AUTO and is_about_one(planned) and whole.worth_it
     return standardize == PRIVATE

@@ -33,30 +33,7 @@ _DECLARE = (
 
 
 class UnreadTable:
-    """Rows and targets of which only public things are looked at: shapes and column names.
-
-    What can be refused by them alone is refused when the table is made. Values are looked at in
-    :attr:`values`, and nowhere before.
-
-    ``numeric`` says that targets must be numbers, ``charged`` that a ledger is given: without one a
-    table that has no shape is converted to find it.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Numbers of rows and features.
-    may_be_long : bool
-        Whether rows longer than they should be are worth a warning.
-    names : ndarray of str or None
-        Column names, where X has them.
-    arrays : ArrayBackend
-        Where the work on rows is to be done.
-
-    Examples
-    --------
-    >>> UnreadTable(BaseEstimator(), [[1.0, 2.0]] * 3, np.ones(3), numeric=True, charged=True).shape
-    (3, 2)
-    """
+    """Rows and targets of which only public things are looked at: shapes and column names."""
 
     may_be_long = True
     schema: TableSchema | None = None
@@ -152,11 +129,7 @@ class UnreadTable:
 
 
 def _with_a_way_out(refused: str) -> str:
-    """Say what text and gaps need, in place of the names of other libraries' estimators.
-
-    >>> _with_a_way_out("could not convert string to float: 'a'").startswith("could not convert")
-    True
-    """
+    """Say what text and gaps need, in place of the names of other libraries' estimators."""
     first = refused.splitlines()[0].rstrip(".") if refused else refused
     if not first.startswith(("could not convert", "Input X contains NaN")):
         return refused
@@ -178,38 +151,7 @@ def _measured(name: str, data: Any, depth: int, charged: bool) -> tuple[Any, tup
 
 
 class DeclaredTable(UnreadTable):
-    """Rows and targets whose encoded columns are known from a schema, without a look at a value.
-
-    Parameters
-    ----------
-    estimator, X, y, numeric, charged
-        As for :class:`UnreadTable`.
-    schema : TableSchema
-    row_norm : float
-        About the norm of a typical encoded row.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Numbers of rows and of encoded columns.
-    names : ndarray of str or None
-        Names of the columns of X that are features, where it has names.
-
-    Raises
-    ------
-    DataError
-        If columns of X lack or are not declared.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from rashomon_explorer.data import Categorical
-    >>> schema = TableSchema([Categorical("home", ["own", "rent"])])
-    >>> frame = pd.DataFrame({"home": ["own", "rent"]})
-    >>> asked = {"numeric": False, "charged": True, "schema": schema, "row_norm": 1.0}
-    >>> DeclaredTable(BaseEstimator(), frame, [0, 1], **asked).shape
-    (2, 2)
-    """
+    """Rows and targets whose encoded columns are known from a schema, without a look at a value."""
 
     schema: TableSchema
 
@@ -286,32 +228,7 @@ _UNCOUNTED = (
 
 
 class BlockTable:
-    """What a fit asks of a table, for one that is never held: no block is read to make it.
-
-    Parameters
-    ----------
-    blocks : RowBlocks
-        From :func:`rashomon_explorer.rows.chunked`.
-    schema : TableSchema or None
-    row_norm : float
-        About the norm of a typical row that a schema encodes.
-    charged : bool
-        Whether a ledger is given: then nothing is computed to find the number of rows.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Numbers of rows and of columns as models see them.
-    may_be_long : bool
-        Whether rows longer than they should be are worth a warning.
-
-    Raises
-    ------
-    DataError
-        If columns lack or are not declared, or a charged table does not know its number of rows.
-    MemoryLimitError
-        If this process's limits leave no room for work on a block.
-    """
+    """What a fit asks of a table, for one that is never held: no block is read to make it."""
 
     arrays = NUMPY  # blocks are worked on by the host's cores
 
@@ -412,15 +329,7 @@ class BlockTable:
 
 @dataclass(frozen=True, eq=False)
 class ClassCodes:
-    """Labels as codes that a loss takes: −1 and 1 for two classes, 0, 1, … for more.
-
-    Parameters
-    ----------
-    classes : ndarray
-        Declared.
-    schema : TableSchema or None
-        How labels are written, where it says.
-    """
+    """Labels as codes that a loss takes: −1 and 1 for two classes, 0, 1, … for more."""
 
     classes: NDArray[Any]
     schema: TableSchema | None
@@ -435,12 +344,7 @@ class ClassCodes:
 
 @dataclass(frozen=True)
 class OnUnit:
-    """Targets mapped from declared bounds onto [−1, 1]; those beyond stay beyond.
-
-    Parameters
-    ----------
-    low, high : float
-    """
+    """Targets mapped from declared bounds onto [−1, 1]; those beyond stay beyond."""
 
     low: float
     high: float

@@ -280,20 +280,7 @@ class TreeBlocks(BlockTable):
 def answers_of(
     table: UnreadTable | BlockTable, questions: Questions, classes: NDArray[Any]
 ) -> tuple[Any, IntArray | None]:
-    """Read the rows as answers and the labels as codes: what ``CountedTrees`` takes.
-
-    Parameters
-    ----------
-    table : UnreadTable or TreeBlocks
-    questions : Questions
-    classes : ndarray
-        Declared or known.
-
-    Returns
-    -------
-    ndarray of shape (n, m), ndarray of shape (n,)
-        Or merged rows and None, of a table in blocks.
-    """
+    """Read the rows as answers and the labels as codes: what ``CountedTrees`` takes."""
     if isinstance(table, BlockTable):
         coded = table.coded(_Codes(classes, table.schema))
         return merged_blocks(coded, questions, len(classes)), None
@@ -318,48 +305,18 @@ class TreeVotes(TreeParameters):
 
     @over_blocks(a_label)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Class that most of the drawn trees say; of several the first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Labels of the kind that ``fit`` was given.
-        """
+        """Class that most of the drawn trees say; of several the first."""
         votes = self.predict_proba(X)
         return np.asarray(self.classes_[votes.argmax(axis=1)])
 
     @over_blocks(chances)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Share of the drawn trees that say each class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
+        """Share of the drawn trees that say each class."""
         says = self._codes(X)
         return np.asarray(np.eye(len(self.classes_))[says].mean(axis=0))
 
     def predict_each(self, X: ArrayLike) -> NDArray[Any]:
-        """Prediction of every drawn tree.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_draws, n_samples)
-            Class labels.
-        """
+        """Prediction of every drawn tree."""
         says = self._codes(X)
         return np.asarray(self.classes_[says])
 

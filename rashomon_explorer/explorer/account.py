@@ -26,22 +26,7 @@ _HALVINGS = 40
 
 @dataclass(frozen=True)
 class Account:
-    """Budget and charges of one data set.
-
-    Attributes
-    ----------
-    path : pathlib.Path
-        The ledger's file.
-    exists : bool
-        Whether it was created; until the first draw it is only planned.
-    budget, delta : float
-        The budget, ε at δ; an infinite ε means that the ledger has none.
-    charges : tuple of LedgerEntry
-        Oldest first.
-    totals : Totals
-        What the ledger says that they add up to; its rule, not plain composition, decides what is
-        refused.
-    """
+    """Budget and charges of one data set."""
 
     path: Path
     exists: bool
@@ -70,18 +55,12 @@ class Account:
         return self.totals.plus(guarantee).epsilon(self.delta)
 
     def adds(self, guarantee: Guarantee) -> float:
-        """Return what charging `guarantee` adds to the total: its price, by the ledger's rule.
-
-        The first charge adds what it costs by itself, a later one less: ledgers add up squares.
-        """
+        """Return what charging `guarantee` adds to the total: its price, by the ledger's rule."""
         after = self.after(guarantee)
         return max(0.0, after - self.spent) if math.isfinite(after) else math.inf
 
     def affordable(self, plan: Plan) -> float:
-        """Return the largest ε of as many draws that the budget still allows, 0 if of none.
-
-        It is the ε to set: what such draws cost by themselves, at the plan's δ.
-        """
+        """Return the largest ε of as many draws that the budget still allows, 0 if of none."""
         priced: Callable[[float], Guarantee]
         columns = getattr(plan, "columns", None)  # beside which η is the price of a part
         if isinstance(plan.guarantee.curve, GaussianTilt):  # as much as zCDP of its ε
@@ -103,33 +82,19 @@ class Account:
 
 
 def ledger_path(home: Path, name: str) -> Path:
-    """Return where the ledger of a data set is.
-
-    What no file system likes in a name becomes a dash.
-
-    >>> ledger_path(Path("work"), "my loans/2024").as_posix()
-    'work/my-loans-2024.ledger'
-    """
+    """Return where the ledger of a data set is."""
     return home / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', name).strip('-.') or 'data'}.ledger"
 
 
 def to_charge(path: Path | None, budget: tuple[float, float]) -> str | LedgerToBe | None:
-    """Return what an estimator is to charge: a ledger, or what will be one with ``budget``.
-
-    >>> to_charge(None, (1.0, 1e-6)) is None, to_charge(Path("nowhere"), (1.0, 1e-6)).epsilon
-    (True, 1.0)
-    """
+    """Return what an estimator is to charge: a ledger, or what will be one with ``budget``."""
     if path is None or path.exists():
         return None if path is None else str(path)
     return LedgerToBe(path, *budget)
 
 
 def read_account(path: Path, budget: tuple[float, float], *, known: bool = False) -> Account:
-    """Read a ledger, or say what it would be.
-
-    ``budget`` is that of a ledger that does not exist yet, and nothing is created here; where one
-    is ``known`` to have been, a missing file is a lost one and an error.
-    """
+    """Read a ledger, or say what it would be."""
     if not path.exists():
         if known:
             raise LedgerError(
@@ -149,15 +114,7 @@ _LEAST = 1e-3  # an ε below which nothing is worth drawing
 
 @dataclass(frozen=True)
 class NextDraw:
-    """What the next draw costs and promises, as every part of the page says it.
-
-    Parameters
-    ----------
-    plan : Plan
-        What it promises.
-    account : Account
-        The ledger now, or what it would be.
-    """
+    """What the next draw costs and promises, as every part of the page says it."""
 
     plan: Plan
     account: Account

@@ -68,15 +68,7 @@ class _Screen(Protocol):
 
 
 class ExactAnswers:
-    """Exact answers about the set on screen.  Curator: computed from private rows.
-
-    Safe to ask from several threads: who asks for what another is finding waits for it.
-
-    Parameters
-    ----------
-    screen : Session
-        The models on screen and their rows.
-    """
+    """Exact answers about the set on screen.  Curator: computed from private rows."""
 
     def __init__(self, screen: _Screen) -> None:
         self._screen = screen
@@ -137,11 +129,7 @@ class ExactAnswers:
         return self._find(key, find)
 
     def class_reliance(self, features: tuple[str, ...]) -> pd.DataFrame:
-        """Certified range of the set's reliance on some features.
-
-        Of rows in blocks that of the set on a fixed random sample of them: the models within ψ of
-        the sample's own least loss, switched between its people.
-        """
+        """Certified range of the set's reliance on some features."""
 
         def find() -> pd.DataFrame:
             models = self.state.rashomon_set
@@ -224,13 +212,7 @@ _NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
 
 @dataclass(frozen=True, eq=False)
 class Says:
-    """Counts, in each group of some rows, of how many each tree says a label.
-
-    Parameters
-    ----------
-    models : PredictorSet
-    label, groups : int
-    """
+    """Counts, in each group of some rows, of how many each tree says a label."""
 
     models: Any
     label: int
@@ -244,12 +226,7 @@ class Says:
 
 
 class TreeAnswers:
-    """What is true of every tree that the sliders allow, drawn or not; found once and kept.
-
-    Parameters
-    ----------
-    state : ExplorerState
-    """
+    """What is true of every tree that the sliders allow, drawn or not; found once and kept."""
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
@@ -310,11 +287,7 @@ class TreeAnswers:
         return self._find(("features", psi), find)
 
     def parity(self, column: str, label: int | None = None) -> pd.DataFrame:
-        """Least loss against the gap of a label's rate between the groups of a column.
-
-        Columns ``beyond``, loss beyond that of the best tree, and ``gap``; ``attrs["exact"]`` says
-        whether no tree within ψ does better, or these are the best of uniform draws.
-        """
+        """Least loss against the gap of a label's rate between the groups of a column."""
         front = self._front(column, label)
         table = pd.DataFrame({"beyond": front.losses - self.counted.least, "gap": front.gaps})
         table.attrs["exact"] = front.exact
@@ -325,10 +298,7 @@ class TreeAnswers:
         return self._beside(self._front(column, label).tree(-1))
 
     def drawn_gaps(self, models: Any, column: str, label: int | None = None) -> pd.DataFrame:
-        """Loss beyond the best one and gap of drawn trees of the class, as `parity` has them.
-
-        No row of a set that was drawn with other settings.
-        """
+        """Loss beyond the best one and gap of drawn trees of the class, as `parity` has them."""
         if not self._are_of_this_class(models):
             return pd.DataFrame({"beyond": [], "gap": []})
         rates = self._rates(models, self._groups(column), self._label(label))
@@ -336,13 +306,7 @@ class TreeAnswers:
         return pd.DataFrame({"beyond": models.losses - models.least, "gap": gaps})
 
     def beside(self, models: Any) -> CountedTrees:
-        """Return all trees of the class that drawn ones are of: what their width is told by.
-
-        Raises
-        ------
-        DataError
-            If the settings are not those that the trees were drawn with.
-        """
+        """Return all trees of the class that drawn ones are of: what their width is told by."""
         if self.why_not or not self._are_of_this_class(models):
             raise DataError(_OTHER_CLASS)
         return self.counted

@@ -46,28 +46,7 @@ _SKIP = '<a class="rx-skip" href="#rx-draw">Skip to Draw</a>'
 
 
 class Shell:
-    """A bar, a rail and one view of several.
-
-    Parameters
-    ----------
-    state : ExplorerState
-        Its page is the view on screen.
-    views : sequence of View
-        In the order of their links.
-    bar, rail : ipywidgets.Widget
-        What stays in sight.
-    chip : ipywidgets.Widget
-        The selection, beside the links.
-    above : sequence of ipywidgets.Widget
-        What is said above every view.
-
-    Attributes
-    ----------
-    tabs : Tabs
-        The links.
-    widget : ipywidgets.Widget
-        The page.
-    """
+    """A bar, a rail and one view of several."""
 
     def __init__(
         self,
@@ -172,10 +151,7 @@ class OnScreen:
 
     @property
     def rows(self) -> pd.DataFrame | None:
-        """The data set's features scaled to the unit ball by their public bounds, or None.
-
-        Of rows in blocks those of a fixed random sample; `blocks` are all of them.
-        """
+        """The data set's features scaled to the unit ball by their public bounds, or None."""
         return self.session.rows
 
     @property

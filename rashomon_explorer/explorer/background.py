@@ -20,33 +20,13 @@ _PASSES = ThreadPoolExecutor(2, thread_name_prefix="rashomon-passes")
 
 
 async def aside(work: Callable[[], T], *, passes: bool = False) -> T:
-    """Do something in another thread.
-
-    Parameters
-    ----------
-    work : callable
-    passes : bool, default=False
-        Whether it may read all rows in blocks.
-
-    Examples
-    --------
-    >>> asyncio.run(aside(lambda: 6 * 7))
-    42
-    """
+    """Do something in another thread."""
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(_PASSES if passes else None, work)
 
 
 class Newest:
-    """Does one thing at a time; only the newest thing asked for is shown.
-
-    Examples
-    --------
-    >>> seen = []
-    >>> Newest().do(lambda: 6 * 7, seen.append)
-    >>> seen
-    [42]
-    """
+    """Does one thing at a time; only the newest thing asked for is shown."""
 
     def __init__(self) -> None:
         self._newest = 0
@@ -55,10 +35,7 @@ class Newest:
     def do(
         self, work: Callable[[], Any], show: Callable[[Any], object], *, passes: bool = False
     ) -> None:
-        """Call ``show`` with what ``work`` returns, unless something else was asked meanwhile.
-
-        ``passes`` says that it may read all rows in blocks.
-        """
+        """Call ``show`` with what ``work`` returns, unless something else was asked meanwhile."""
         self._newest += 1
         try:
             loop = asyncio.get_running_loop()
@@ -84,26 +61,7 @@ class Newest:
 
 
 class Later:
-    """Find something and show it, again whenever what it is made of has changed.
-
-    Parameters
-    ----------
-    state : ExplorerState
-        What is watched.
-    needs : sequence of str
-        Traits that it is made of.
-    page : str
-        The view in which somebody looks; elsewhere nothing is done.
-    find : callable
-        Finds it; safe to run in another thread.
-    show : callable
-        Shows what was found, or the exception that came instead.
-
-    Notes
-    -----
-    Without an event loop, in a script, it is done at once. In the release it is done on every view,
-    so that what a curator saw is taken away.
-    """
+    """Find something and show it, again whenever what it is made of has changed."""
 
     def __init__(
         self,
@@ -165,20 +123,7 @@ S = TypeVar("S", bound=_Shown)
 
 
 def shown_together(act: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Do an act inside its owner's ``together``, which holds back what is drawn until its end.
-
-    Of acts within acts the outermost shows.
-
-    >>> from contextlib import nullcontext
-    >>> class Owner:
-    ...     together = nullcontext
-    ...
-    ...     @shown_together
-    ...     def act(self) -> str:
-    ...         return "done"
-    >>> Owner().act()
-    'done'
-    """
+    """Do an act inside its owner's ``together``, which holds back what is drawn until its end."""
 
     @wraps(act)
     def acted(owner: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -189,17 +134,7 @@ def shown_together(act: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[
 
 
 class Remembered:
-    """Keep one finding, as long as it is of the same things.
-
-    Safe to ask from several threads: who asks for what another is finding waits for it.
-
-    Examples
-    --------
-    >>> last, asked = Remembered(), []
-    >>> models = object()
-    >>> [last.of((models,), "age", lambda: asked.append(1) or 6) for _ in range(2)], len(asked)
-    ([6, 6], 1)
-    """
+    """Keep one finding, as long as it is of the same things."""
 
     def __init__(self) -> None:
         self._things: tuple[Any, ...] = ()

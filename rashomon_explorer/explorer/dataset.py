@@ -42,10 +42,7 @@ def was_noted(ledger: Path) -> bool:
 
 
 def charged_elsewhere(ledger: Path, *tables: Callable[[], Any]) -> tuple[str, ...]:
-    """File names of other ledgers in the folder that any of the tables was charged to.
-
-    For the person at the page, who has the rows: nothing is charged, and nothing is released.
-    """
+    """File names of other ledgers in the folder that any of the tables was charged to."""
     try:
         registry = TableRegistry(ledger.parent)
         if not registry.path.exists():  # no table is made that there is nothing to compare with
@@ -73,23 +70,7 @@ _ESTIMATORS: dict[str, Any] = {
 
 
 class ChosenData(SeenRows):
-    """One data set after another, each with the ledger that its draws are charged to.
-
-    Attributes
-    ----------
-    estimator : sklearn.pipeline.Pipeline or estimator or None
-        What made the draws on screen; takes rows as they come in ``state.data.frame``.
-    rows : DataFrame or None
-        Rows as the models on screen were fitted to them: encoded by their schema.
-    picked : Picked
-        What is selected of models and people.
-    exact : ExactAnswers
-        What is proved of the whole set (curator).
-    tree_answers : TreeAnswers
-        What is true of every sparse tree that the sliders allow (curator).
-    together : callable
-        Makes a context in which nothing is drawn until it ends; who draws sets it.
-    """
+    """One data set after another, each with the ledger that its draws are charged to."""
 
     def __init__(self, state: ExplorerState, home: Path) -> None:
         self.state = state
@@ -123,11 +104,7 @@ class ChosenData(SeenRows):
 
     @shown_together
     def choose(self, data: Bunch) -> None:
-        """Take a data set; draws of the one before leave the screen, its ledger stays.
-
-        A data set of one class, or one chosen during a draw, is refused; where its ledger is
-        unreadable, the one before is put away too.
-        """
+        """Take a data set; draws of the one before leave the screen, its ledger stays."""
         self._check_free()
         if data.task == "classification" and len(data.classes) < 2:
             raise DataError(f"{data.name} has one class, expected at least two: nothing to tell")
@@ -251,10 +228,7 @@ class ChosenData(SeenRows):
 
     @shown_together
     def replan(self) -> Plan | None:
-        """Compute what the settings buy; reads no row.
-
-        None without data, and where they buy nothing: `ExplorerState.no_plan` says why.
-        """
+        """Compute what the settings buy; reads no row."""
         state = self.state
         if state.data is None:
             return None

@@ -17,19 +17,7 @@ BY_THE_RULE: Mapping[str, Any] = {"radius": AUTO, "ridge": AUTO, "n_draws": AUTO
 
 
 def opening(task: str, planned: Callable[[Mapping[str, Any]], Plan]) -> Mapping[str, Any]:
-    """Choose between twenty models and one: many, where a fifth of them is promised to hit.
-
-    ``planned`` plans with some settings changed and reads no row.
-
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> def on(n):
-    ...     fixed = {"p": 11, "psi": 0.02, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6}
-    ...     return lambda said: plan(n, radius=said["radius"], n_draws=said["n_draws"], **fixed)
-    >>> from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
-    >>> with said_elsewhere():
-    ...     opening("classification", on(50_000))["n_draws"], opening("classification", on(500))
-    (20, {'radius': 'auto', 'ridge': 'auto', 'n_draws': 'auto', 'sampler': 'auto'})
-    """
+    """Choose between twenty models and one: many, where a fifth of them is promised to hit."""
     many = _MANY[task]
     try:
         promised = planned(many).hit_rate_bound

@@ -20,21 +20,7 @@ from rashomon_explorer.sets import RashomonSet
 
 
 class DrawJob:
-    """One fit of an estimator that can be watched and stopped.
-
-    Attributes
-    ----------
-    latest : RashomonSet or None
-        The draws so far.
-    error : Exception or None
-        Why the fit failed.
-    beats : int
-        Signs of life of the sampler, draws and refused proposals alike.
-    rows_read : int
-        Of rows in blocks: how many were read so far, again in every pass.
-    looking : bool
-        Whether rows in blocks are looked through, before anything is charged.
-    """
+    """One fit of an estimator that can be watched and stopped."""
 
     def __init__(
         self, estimator: BaseEstimator, X: Any | Callable[[Step], RowBlocks], y: Any = None
@@ -190,10 +176,7 @@ class Foreteller:
         return self._state.phase == FORETELLING
 
     def begin(self) -> bool:
-        """Start the trial of the settings' plan in a worker; False where none is needed.
-
-        None is where few parameters need none, where it was made, and where the plan was refused.
-        """
+        """Start the trial of the settings' plan in a worker; False where none is needed."""
         state, plan = self._state, self._state.plan
         if plan is None or not self._is_to_be_tried(plan):
             return False

@@ -30,12 +30,7 @@ _WITHHELD = "The reason may quote private rows: switch to Curator to read it."
 
 
 def log_failures_to(path: Path) -> None:
-    """Log unexpected errors to a file, which appears with the first one.
-
-    A dashboard's kernel has no terminal: without a file its traces would be lost. The file is its
-    owner's alone. It names types and places of errors; their messages can quote rows and are left
-    out.
-    """
+    """Log unexpected errors to a file, which appears with the first one."""
     known = [getattr(handler, "baseFilename", None) for handler in LOGGER.handlers]
     if str(path.resolve()) not in known:
         handler = _PrivateFile(path.resolve(), delay=True, encoding="utf-8")
@@ -53,17 +48,7 @@ class _PrivateFile(logging.FileHandler):
 
 
 def guarded(state: ExplorerState, what: str, action: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a callback so that its exception is shown as the page's alert.
-
-    It then returns None. ``what`` is for the sentence "... did not work".
-
-    >>> def load():
-    ...     raise DataError("line 3 has 2 columns, expected 4")
-    >>> state = ExplorerState()
-    >>> guarded(state, "Loading", load)()
-    >>> state.alert.failed, state.alert.reason
-    ('Loading', 'line 3 has 2 columns, expected 4')
-    """
+    """Wrap a callback so that its exception is shown as the page's alert."""
 
     @functools.wraps(action)
     def call(*args: Any, **kwargs: Any) -> Any:

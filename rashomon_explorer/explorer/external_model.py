@@ -19,13 +19,7 @@ Ours = RashomonClassifier | RashomonRegressor | RashomonTreeClassifier
 
 
 def fitted_estimator(shown: Any) -> Ours:
-    """Return the fitted estimator of the page, the last step of a pipeline.
-
-    >>> fitted_estimator({})
-    Traceback (most recent call last):
-    TypeError: estimator must be a fitted RashomonClassifier, RashomonRegressor or \
-RashomonTreeClassifier, or a Pipeline that ends in one, got dict
-    """
+    """Return the fitted estimator of the page, the last step of a pipeline."""
     last = shown[-1] if isinstance(shown, Pipeline) else shown
     if not isinstance(last, Ours):
         raise TypeError(
@@ -42,17 +36,7 @@ MOST_PEOPLE = 500
 
 @dataclass(frozen=True)
 class OutsideModel:
-    """A fitted scikit-learn model with the rows that it was fitted to (curator).
-
-    Parameters
-    ----------
-    model : LogisticRegression, Ridge or LinearRegression
-    rows : DataFrame
-        As the model takes them, behind whatever a pipeline does.
-    y : array-like of shape (n_rows,)
-    problem : PenalisedProblem
-        What the model minimised.
-    """
+    """A fitted scikit-learn model with the rows that it was fitted to (curator)."""
 
     model: Any
     rows: pd.DataFrame
@@ -61,13 +45,7 @@ class OutsideModel:
 
     @classmethod
     def of(cls, shown: Any, X: Any, y: Any) -> "OutsideModel":
-        """Take a model, or a pipeline that ends in one, with the rows that it was fitted to.
-
-        Raises
-        ------
-        TypeError, ValueError, DataError
-            If what the model minimised is not known, as `penalised_problem` says.
-        """
+        """Take a model, or a pipeline that ends in one, with the rows that it was fitted to."""
         model, rows = shown, X
         if isinstance(shown, Pipeline):
             model = shown[-1]

@@ -30,20 +30,12 @@ _DRAWS = 20  # where the number is left to the rule, which knows linear models a
 
 
 def of_trees(state: ExplorerState) -> bool:
-    """Whether the next draw is of trees.
-
-    >>> of_trees(ExplorerState()), of_trees(ExplorerState(family="trees"))
-    (False, True)
-    """
+    """Whether the next draw is of trees."""
     return str(state.family) == TREES
 
 
 def families_on_screen(state: ExplorerState) -> frozenset[str]:
-    """Name the families that figures may be of: of the set on screen, and of the next draw.
-
-    >>> sorted(families_on_screen(ExplorerState(family="trees")))
-    ['trees']
-    """
+    """Name the families that figures may be of: of the set on screen, and of the next draw."""
     drawn = state.rashomon_set
     shown = {TREES if trees_in(drawn) is not None else LINEAR} if drawn is not None else set()
     return frozenset({str(state.family), *shown, *([LINEAR] if state.outside is not None else [])})
@@ -67,25 +59,14 @@ def questions_of(data: Bunch) -> Questions:
 
 
 def names_in_words(names: Iterable[str], schema: TableSchema) -> tuple[str, ...]:
-    """Call a column of no and yes by its yes: a tree that asks for it reads by itself.
-
-    >>> from rashomon_explorer.data import YesNo
-    >>> names_in_words(["sex", "age"], TableSchema([YesNo("sex", ("f", "m"))]))
-    ('sex=m', 'age')
-    """
+    """Call a column of no and yes by its yes: a tree that asks for it reads by itself."""
     yes_or_no = [one for one in schema.columns if isinstance(one, YesNo)]
     called = {one.name: f"{one.name}={one.levels[1]}" for one in yes_or_no}
     return tuple(called.get(name, name) for name in names)
 
 
 def tree_class(state: ExplorerState) -> TreeClass:
-    """Class of the trees that the settings allow; public.
-
-    Raises
-    ------
-    DataError
-        If there are more than can be counted.
-    """
+    """Class of the trees that the settings allow; public."""
     data = state.data
     classes = max(2, len(data.classes))
     return TreeClass(len(questions_of(data)), state.max_leaves, state.max_depth, classes)
@@ -119,10 +100,7 @@ def in_words(models: Models, data: Bunch | None) -> Models:
 
 
 def reads_well(models: Models, schema: TableSchema | None) -> Models:
-    """Give trees names of columns that questions read well by; others are as they are.
-
-    For people to look at: rows in a table are found by the columns' own names.
-    """
+    """Give trees names of columns that questions read well by; others are as they are."""
     if not isinstance(models, PredictorSet | ReleasedTrees) or schema is None:
         return models
     held = models.models
@@ -134,13 +112,7 @@ def reads_well(models: Models, schema: TableSchema | None) -> Models:
 
 
 def check_countable(state: ExplorerState) -> TreeClass:
-    """Return the class of trees of the settings.
-
-    Raises
-    ------
-    DataError
-        If counting them might take more memory than there is, saying what would fit.
-    """
+    """Return the class of trees of the settings."""
     trees, n = tree_class(state), shape_of(state.data)[0]
     needed, (room, _) = trees.memory(n), allowed_memory(None)
     if needed <= room:
@@ -166,11 +138,7 @@ def class_in_words(state: ExplorerState) -> str:
 
 
 def in_memory(size: int) -> str:
-    """Write a number of bytes.
-
-    >>> in_memory(200 * 2**20), in_memory(3 * 2**29), in_memory(5 * 2**45)
-    ('200 MiB', '1.5 GiB', '163,840 GiB')
-    """
+    """Write a number of bytes."""
     mib = size / 2**20
     if mib < 1000:
         return f"{max(1, round(mib)):,} MiB"

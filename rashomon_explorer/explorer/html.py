@@ -12,17 +12,7 @@ from rashomon_explorer.plots.tables import rounded_bounds
 
 @dataclass(frozen=True)
 class Definition:
-    """One number of the page.
-
-    Attributes
-    ----------
-    meaning : str
-        What it is, for whoever meets it first.
-    formula : str
-        The same as mathematicians write it; empty where words are all there is.
-    line : str
-        Python that gives it, ``explorer`` being the page; empty where no line alone does.
-    """
+    """One number of the page."""
 
     meaning: str
     formula: str = ""
@@ -30,13 +20,7 @@ class Definition:
 
     @property
     def told(self) -> str:
-        """All of it in a few lines.
-
-        >>> print(Definition("share of draws within ψ", "#{i : e_i ≤ ψ}/k", "s.hit_rate").told)
-        share of draws within ψ
-        #{i : e_i ≤ ψ}/k
-        s.hit_rate
-        """
+        """All of it in a few lines."""
         return "\n".join(filter(None, (self.meaning, self.formula, self.line)))
 
 
@@ -198,23 +182,13 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
 
 
 def defined(word: str) -> Definition | None:
-    """Find what a word of the page means.
-
-    >>> defined("Hit rate").line
-    'explorer.rashomon_set.hit_rate'
-    >>> defined("the moon") is None
-    True
-    """
+    """Find what a word of the page means."""
     key = word.strip().lower()
     return DEFINITIONS.get(_ALSO.get(key, key))
 
 
 def of_figure(name: str, words: Iterable[str] = ()) -> dict[str, Definition]:
-    """Definitions of the numbers of a figure, by their names.
-
-    >>> list(of_figure("budget"))
-    ['price', 'left']
-    """
+    """Definitions of the numbers of a figure, by their names."""
     found = {word: defined(word) for word in (*FIGURES.get(name, ()), *words)}
     return {word: one for word, one in found.items() if one is not None}
 
@@ -223,28 +197,12 @@ _MOST_ROWS = 200
 
 
 def code_block(lines: Iterable[str]) -> str:
-    """Return Python lines as a block of code.
-
-    >>> code_block(["1 < 2"])
-    '<pre class="rx-code" tabindex="0"><code>1 &lt; 2</code></pre>'
-    """
+    """Return Python lines as a block of code."""
     return f'<pre class="rx-code" tabindex="0"><code>{escape(chr(10).join(lines))}</code></pre>'
 
 
 def table_html(frame: pd.DataFrame, caption: str) -> str:
-    """Return a table that a screen reader can walk through.
-
-    At most 200 rows; the caption says how many there are. ``attrs["rounding"]`` may name columns,
-    or the index, whose numbers are bounds, and the side to which they are rounded: ``"up"`` or
-    ``"down"``.
-
-    >>> "<caption>Ages (2 rows)</caption>" in table_html(pd.DataFrame({"age": [20, 30]}), "Ages")
-    True
-    >>> promised = pd.DataFrame({"at least": [0.66669]})
-    >>> promised.attrs["rounding"] = {"at least": "down"}
-    >>> "<td>0.6666</td>" in table_html(promised, "Promised")
-    True
-    """
+    """Return a table that a screen reader can walk through."""
     note = f"{len(frame):,} rows"
     if len(frame) > _MOST_ROWS:
         note = f"first {_MOST_ROWS} of {note}"
@@ -263,13 +221,7 @@ def table_html(frame: pd.DataFrame, caption: str) -> str:
 
 
 def term(word: str, *, focusable: bool = False) -> str:
-    """Return a word with its definition as a tooltip; one without a definition as it is.
-
-    >>> term("the moon")
-    'the moon'
-    >>> term("Draws").startswith('<abbr class="rx-term" title="models that were drawn')
-    True
-    """
+    """Return a word with its definition as a tooltip; one without a definition as it is."""
     meant = defined(word)
     if meant is None:
         return escape(word)
@@ -289,13 +241,7 @@ def _defined(word: str, meant: Definition) -> str:
 
 
 def fact(name: str, value: str, note: str = "", *, kind: str = "") -> str:
-    """Return one number with its name, for a list of facts.
-
-    ``kind="curator"`` marks a number that was read from private rows.
-
-    >>> fact("models", "20")
-    '<div class="rx-fact "><dt>models</dt><dd>20</dd></div>'
-    """
+    """Return one number with its name, for a list of facts."""
     small = f'<dd class="rx-note">{escape(note)}</dd>' if note else ""
     return (
         f'<div class="rx-fact {escape(kind)}"><dt>{term(name, focusable=True)}</dt>'
@@ -305,15 +251,7 @@ def fact(name: str, value: str, note: str = "", *, kind: str = "") -> str:
 
 @dataclass(frozen=True)
 class Mark:
-    """What kind of number stands beside it.
-
-    Attributes
-    ----------
-    sign, name : str
-        What is written, never one without the other.
-    meaning : str
-        What a number of this kind says, in a sentence.
-    """
+    """What kind of number stands beside it."""
 
     sign: str
     name: str
@@ -344,13 +282,7 @@ MARKS = (EXACT, SAMPLED, PAID)
 
 
 def marks_html(*marks: Mark) -> str:
-    """Return marks as words of the page, each with its meaning as a tooltip.
-
-    >>> marks_html(PAID).split(">")[1].split("<")[0]
-    '✓ε paid'
-    >>> marks_html()
-    ''
-    """
+    """Return marks as words of the page, each with its meaning as a tooltip."""
     return " ".join(
         f'<abbr class="rx-kind rx-kind-{mark.name}" title="{escape(mark.meaning)}">'
         f"{escape(str(mark))}</abbr>"

@@ -42,31 +42,7 @@ Show = Callable[[Session], None]
 
 
 def opened(shown: Any, data: Any = None) -> Show:
-    """Say how to bring something on screen; refuses, in words, what cannot be.
-
-    Parameters
-    ----------
-    shown : object
-        What `Explorer` was given.
-    data : Bunch or (X, y), optional
-        Its rows: a data set, or rows and targets as the models take them.
-
-    Raises
-    ------
-    TypeError
-        If it is of no known kind, or its rows are of no use to it.
-    sklearn.exceptions.NotFittedError
-        If a model was not fitted.
-
-    Examples
-    --------
-    >>> opened(3)
-    Traceback (most recent call last):
-    TypeError: Explorer shows a data set (Bunch), rows in blocks (row_blocks(...)), a fitted \
-RashomonClassifier, RashomonRegressor or RashomonTreeClassifier, a RashomonSet, a PredictorSet, \
-a fitted LogisticRegression, Ridge or LinearRegression, a Pipeline that ends in one, or a list of \
-fitted models, got int
-    """
+    """Say how to bring something on screen; refuses, in words, what cannot be."""
     last = shown[-1] if isinstance(shown, Pipeline) else shown
     for kinds, show in _WAYS:
         if isinstance(last, kinds):
@@ -81,22 +57,7 @@ fitted models, got int
 
 
 def as_data(given: Any, declared: Mapping[str, Any], estimator: Any = None) -> Any:
-    """Make rows in blocks the page's data set; everything else is returned as it is.
-
-    Parameters
-    ----------
-    given : object
-        What `Explorer` was given.
-    declared : dict
-        ``schema`` and ``name``, where they were said.
-    estimator : object, optional
-        Whose rows these are: its schema is taken where none was said.
-
-    Raises
-    ------
-    TypeError
-        If a Dask collection comes without the name of its target.
-    """
+    """Make rows in blocks the page's data set; everything else is returned as it is."""
     if is_dask(given):
         raise TypeError(
             f"a Dask {type(given).__name__} must say what is to be predicted: "
@@ -114,11 +75,7 @@ def _has_target(schema: Any) -> bool:
 
 
 def is_outside(shown: Any) -> bool:
-    """Whether it is a linear model of scikit-learn, or a pipeline that ends in one.
-
-    >>> is_outside(Ridge()), is_outside(None)
-    (True, False)
-    """
+    """Whether it is a linear model of scikit-learn, or a pipeline that ends in one."""
     return isinstance(shown[-1] if isinstance(shown, Pipeline) else shown, _LINEAR)
 
 
@@ -184,13 +141,7 @@ TABLE_VARIABLE = "RASHOMON_EXPLORER_TABLE"
 
 
 def asked_table() -> Bunch | None:
-    """Return the data set of ``rashomon-explorer --data``; None where there is none.
-
-    Raises
-    ------
-    DataError
-        If it cannot be opened any more.
-    """
+    """Return the data set of ``rashomon-explorer --data``; None where there is none."""
     told = os.environ.get(TABLE_VARIABLE)
     if not told:
         return None

@@ -57,10 +57,7 @@ def receipt(state: ExplorerState, got: int, asked: int) -> str:
 
 
 def stale(state: ExplorerState) -> str:
-    """Say which settings moved since the draws on screen were made.
-
-    Empty while the figures show what the sliders say.
-    """
+    """Say which settings moved since the draws on screen were made."""
     drawn, now = state.drawn_settings, state.made_with()
     moved = _moved(state)
     if not moved:
@@ -103,13 +100,7 @@ _SYMBOLS = {
 
 
 def same_rows(others: tuple[str, ...], ledger: str) -> str:
-    """Say that the rows of a table were charged to other ledgers than that of its name.
-
-    >>> same_rows(("clinic.ledger",), "clinic.ledger")[:67]
-    'The same rows were charged to clinic.ledger before. Its budget is u'
-    >>> same_rows((), "clinic.ledger")
-    ''
-    """
+    """Say that the rows of a table were charged to other ledgers than that of its name."""
     if not others:
         return ""
     told = f"The same rows were charged to {', '.join(others)} before. "

@@ -13,16 +13,7 @@ from rashomon_explorer.rows import RowBlocks
 
 
 def group_columns(data: Any) -> tuple[str, ...]:
-    """Name the columns that tell people apart: the sensitive ones, those of few levels, the rest.
-
-    Text that says something else of nearly everybody, such as a number of staff, makes no groups.
-
-    >>> from sklearn.utils import Bunch
-    >>> frame = pd.DataFrame({"age": [1, 2], "y": [0, 1], "sex": ["f", "m"], "one": [0, 0]})
-    >>> target = Bunch(name="y")
-    >>> group_columns(Bunch(frame=frame, sensitive=frame[["sex"]], schema=Bunch(target=target)))
-    ('sex', 'age')
-    """
+    """Name the columns that tell people apart: the sensitive ones, those of few levels, the rest."""
     if data is None:
         return ()
     target = getattr(data.schema.target, "name", None)
@@ -90,10 +81,7 @@ class SeenRows:
 
     @property
     def blocks(self) -> RowBlocks | None:
-        """All rows as the models on screen see them, and targets; None of a table that is held.
-
-        The first who asks waits for a look at every row.
-        """
+        """All rows as the models on screen see them, and targets; None of a table that is held."""
         whole = whole_of(self.state.data)
         if whole is None:
             return None

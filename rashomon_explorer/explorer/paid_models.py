@@ -40,15 +40,7 @@ T = TypeVar("T", bound=Bought)
 
 
 class Seller(ABC, Generic[T]):
-    """Sells one kind of private thing of the table on screen.
-
-    A subclass says what is planned, how it is made, and what is said of it.
-
-    Parameters
-    ----------
-    session : Session
-        Its data set, settings and ledger.
-    """
+    """Sells one kind of private thing of the table on screen."""
 
     kind: ClassVar[type[Bought]]
     trait: ClassVar[str]
@@ -155,22 +147,7 @@ _ESTIMATORS: dict[str, Any] = {"classification": DPClassifier, "regression": DPR
 
 @dataclass(frozen=True)
 class OneModel:
-    """A private model and what was promised of it; all of it is public.
-
-    Attributes
-    ----------
-    model : dict
-        As ``models.json`` of a bundle holds models; `basket.score` predicts with it.
-    method, why : str
-        How it was made, and why so.
-    others : tuple of (str, str)
-        The ways not taken, with what each promised or why it does not apply.
-    excess, unseen : str
-        Promised bounds of its excess loss, on the rows and on new ones.
-    guarantee : Guarantee
-    delta, adds : float
-        δ of the price, and what it added to what was spent.
-    """
+    """A private model and what was promised of it; all of it is public."""
 
     model: dict[str, Any]
     method: str
@@ -197,13 +174,7 @@ class OneModel:
 
 
 class SingleModel(Seller[OneModel]):
-    """Plans, pays for and keeps one private model of the table on screen.
-
-    Parameters
-    ----------
-    session : Session
-        Its data set, settings and ledger.
-    """
+    """Plans, pays for and keeps one private model of the table on screen."""
 
     kind = OneModel
     trait, ending = "one_model", ".model"
@@ -328,18 +299,7 @@ class TuningOffer:
 
 @dataclass(frozen=True)
 class Tuned:
-    """Penalties that were drawn and paid for, and what was promised of them; all of it is public.
-
-    Attributes
-    ----------
-    penalties : tuple of float
-    bounds : tuple of float
-        Their public range.
-    mechanism, promised : str
-    guarantee : Guarantee
-    delta, adds : float
-        δ of the price, and what it added to what was spent.
-    """
+    """Penalties that were drawn and paid for, and what was promised of them; all of it is public."""
 
     penalties: tuple[float, ...]
     bounds: tuple[float, float]
@@ -364,19 +324,7 @@ class Tuned:
 
 
 class Tuner(Seller[Tuned]):
-    """Plans, pays for and keeps private draws of a penalty for the table on screen.
-
-    Parameters
-    ----------
-    session : Session
-        Its data set, price and ledger.
-
-    Attributes
-    ----------
-    bounds : str
-        A key of `BOUNDS`.
-    n_draws : int
-    """
+    """Plans, pays for and keeps private draws of a penalty for the table on screen."""
 
     kind = Tuned
     trait, ending = "tuned", ".penalties"
@@ -461,12 +409,5 @@ class Tuner(Seller[Tuned]):
 
 
 def promised(plan: TuningPlan) -> str:
-    """Say what is promised of a draw's validation loss.
-
-    >>> from rashomon_explorer.mechanisms.penalties import PenaltyConstants
-    >>> from rashomon_explorer.mechanisms.penalties.plan import plan_tuning
-    >>> known = PenaltyConstants("logistic", 1.5, 0.1, 10.0, 20_000, 10_000, margin_bound=4.0)
-    >>> promised(plan_tuning(known, 1, epsilon=1.0))
-    '≤ 0.0172 above the least validation loss on average'
-    """
+    """Say what is promised of a draw's validation loss."""
     return f"{at_most(plan.excess_bound)} above the least validation loss on average"

@@ -14,14 +14,7 @@ FRAMES_A_SECOND = 12
 
 
 class Renderer:
-    """Redraws cards that were marked as out of date, in one task.
-
-    Notes
-    -----
-    Inside an event loop (a notebook, Voilà) marking is instant and drawing happens in a task that
-    waits for the browser's acknowledgement; a card that nobody sees stays marked until somebody
-    does. Without a loop (a script) it draws at once.
-    """
+    """Redraws cards that were marked as out of date, in one task."""
 
     def __init__(self, cards: Iterable[FigureCard] = ()) -> None:
         self.cards = tuple(cards)
@@ -86,22 +79,7 @@ class Renderer:
 
 
 class Gallery(Mapping[str, FigureCard]):
-    """Every figure by its name; what nobody asks for is neither made nor sent to a browser.
-
-    Parameters
-    ----------
-    session : Session
-        What the figures show.
-    kinds : iterable of FigureCard classes
-        The figures, in the order in which they are drawn.
-
-    Attributes
-    ----------
-    kinds : dict of str to FigureCard class
-        By name; titles are known before a figure is made.
-    renderers : tuple of Renderer
-        Who draws them: all quick ones in one task, each slow one in a task of its own.
-    """
+    """Every figure by its name; what nobody asks for is neither made nor sent to a browser."""
 
     def __init__(self, session: Session, kinds: Iterable[type[FigureCard]]) -> None:
         self.kinds = {kind.name: kind for kind in kinds}

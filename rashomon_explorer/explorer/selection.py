@@ -53,13 +53,7 @@ class _Screen(Protocol):
 
 
 class Picked:
-    """The models and people that figures are of.
-
-    Parameters
-    ----------
-    screen : Session
-        The models on screen and their rows.
-    """
+    """The models and people that figures are of."""
 
     def __init__(self, screen: _Screen) -> None:
         self._screen = screen
@@ -74,10 +68,7 @@ class Picked:
 
     @property
     def people(self) -> NDArray[np.intp]:
-        """Rows that are read, by their place: of the picked groups and people, or all.
-
-        At most so many that all models can answer in a moment: then a fixed random part.
-        """
+        """Rows that are read, by their place: of the picked groups and people, or all."""
         chosen = np.flatnonzero(self._wanted())
         models = self.state.rashomon_set
         most = max(500, _MOST_ANSWERS // max(1, 0 if models is None else models.n_draws))
@@ -108,10 +99,7 @@ class Picked:
 
     @property
     def table(self) -> pd.DataFrame:
-        """Those rows with the columns that people know, before they are encoded.
-
-        Rows that came encoded stay as they are.
-        """
+        """Those rows with the columns that people know, before they are encoded."""
         known = self._screen.rows if self.encode is None else self.state.data.frame
         table = known if isinstance(known, pd.DataFrame) else pd.DataFrame(np.asarray(known))
         return taken(table, self.people)
@@ -158,10 +146,7 @@ class Picked:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns by which people can be told apart, looked for once in a table.
-
-        In the release those that are declared sensitive: how many values a column has is private.
-        """
+        """Columns by which people can be told apart, looked for once in a table."""
         data = self.state.data
         if self.state.view == "release":
             return () if data is None else tuple(map(str, data.sensitive.columns))
@@ -231,11 +216,7 @@ class _Everyone(Picked):
 
 
 def some(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-    """Keep at most so many, chosen at random and always the same.
-
-    >>> some(np.arange(5), 9).tolist(), len(some(np.arange(50), 9))
-    ([0, 1, 2, 3, 4], 9)
-    """
+    """Keep at most so many, chosen at random and always the same."""
     if len(places) <= most:
         return places
     return np.sort(np.random.default_rng(0).choice(places, most, replace=False))
@@ -258,23 +239,14 @@ _FEW_ROWS = 500
 
 
 def large_coefficients(models: Any) -> NDArray[np.int_]:
-    """Count each model's coefficients of at least a tenth of its largest, intercepts aside.
-
-    >>> from types import SimpleNamespace
-    >>> two = SimpleNamespace(coef=np.array([[1.0, 0.05, -0.5, 9.0], [0, 0, 0, 9.0]]), outputs=1)
-    >>> large_coefficients(two).tolist()
-    [2, 0]
-    """
+    """Count each model's coefficients of at least a tenth of its largest, intercepts aside."""
     each = np.abs(models.coef.reshape(len(models.coef), models.outputs, -1)[..., :-1])
     most = each.max(axis=(1, 2), initial=0.0)[:, None, None]
     return np.asarray(((each >= LARGE * most) & (each > 0)).sum(axis=(1, 2)))
 
 
 def accuracies(models: Any, rows: Any, targets: Any) -> tuple[FloatArray, int]:
-    """Share of the rows that each model labels right, and how many rows were read (curator).
-
-    Where all answers would take long, a fixed random part of the rows.
-    """
+    """Share of the rows that each model labels right, and how many rows were read (curator)."""
     kept = some(
         np.arange(len(rows)), max(500, _MODEL_NUMBERS_MOST_ANSWERS // max(1, models.n_draws))
     )
@@ -291,14 +263,7 @@ def accuracies(models: Any, rows: Any, targets: Any) -> tuple[FloatArray, int]:
 
 
 def accuracies_in_blocks(models: Any, rows: RowBlocks) -> tuple[FloatArray, int]:
-    """Share of all rows that each model labels right, and how many there are (curator).
-
-    Parameters
-    ----------
-    models : RashomonSet
-    rows : RowBlocks
-        As its models see them, with targets by the names that the set has for classes.
-    """
+    """Share of all rows that each model labels right, and how many there are (curator)."""
     (right,) = rows.reduce(_Right(models))
     return right / rows.n, rows.n
 
@@ -317,32 +282,19 @@ class _Right:
 
 
 def leaves(models: Any) -> NDArray[np.int_]:
-    """Count the leaves of each tree of a set.
-
-    >>> from rashomon_explorer.trees import CountedTrees
-    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 1, 0], max_leaves=2)
-    >>> leaves(counted.draw(2, psi=0.0, random_state=0)).tolist()
-    [2, 2]
-    """
+    """Count the leaves of each tree of a set."""
     return np.asarray(models.models.complexity(0.0))
 
 
 def answers(models: Any, rows: Any) -> FloatArray:
-    """Answer a fixed few hundred rows with every model, the best one last (curator).
-
-    What tells two trees apart is whom they label otherwise: as far as these places are apart.
-    """
+    """Answer a fixed few hundred rows with every model, the best one last (curator)."""
     X = np.asarray(taken(rows, some(np.arange(len(rows)), _FEW_ROWS)), dtype=float)
     both = np.vstack([models.labels(X), models.reference.labels(X)])
     return both.astype(float)
 
 
 def nearest(coef: FloatArray, goal: FloatArray, among: NDArray[np.intp]) -> list[int]:
-    """Pick the few models nearest to some coefficients.
-
-    >>> nearest(np.array([[0.0], [3.0], [1.0]]), np.array([0.9]), np.arange(3))[:2]
-    [2, 0]
-    """
+    """Pick the few models nearest to some coefficients."""
     away = np.linalg.norm(coef[among] - goal, axis=1)
     return [int(draw) for draw in among[np.argsort(away, kind="stable")[:MODEL_COUNT_LIMIT]]]
 
@@ -355,13 +307,7 @@ def simplest(models: Any, among: NDArray[np.intp]) -> list[int]:
 
 
 def most_different(coef: FloatArray, among: NDArray[np.intp]) -> list[int]:
-    """Pick two models far apart: the farthest from the middle, and the farthest from that.
-
-    No two are more than twice as far apart.
-
-    >>> most_different(np.array([[0.0], [3.0], [-4.0]]), np.arange(3))
-    [1, 2]
-    """
+    """Pick two models far apart: the farthest from the middle, and the farthest from that."""
     if len(among) < 2:
         return [int(draw) for draw in among]
     here = coef[among]

@@ -48,13 +48,7 @@ def default_home() -> Path:
 
 
 class Session(SetsShownAgain):
-    """One person's work: draws from the data set on screen, and sets that were made elsewhere.
-
-    Attributes
-    ----------
-    job : DrawJob or None
-        The draw under way, or the last one.
-    """
+    """One person's work: draws from the data set on screen, and sets that were made elsewhere."""
 
     def __init__(self, state: ExplorerState, home: Path) -> None:
         super().__init__(state, home)
@@ -110,13 +104,7 @@ class Session(SetsShownAgain):
 
     @shown_together
     def show_set(self, models: Any, data: Bunch | None = None, *, rows: Any = None) -> None:
-        """Show a set that was made elsewhere, with rows as its models take them or without.
-
-        Raises
-        ------
-        DataError
-            If its models do not take the columns that the data set becomes.
-        """
+        """Show a set that was made elsewhere, with rows as its models take them or without."""
         if data is None:
             self.forget()
             self.rows = rows
@@ -147,10 +135,7 @@ class Session(SetsShownAgain):
         )
 
     def draw(self) -> DrawJob:
-        """Charge the ledger and start drawing in a worker thread.
-
-        `pump` brings its draws on screen. Past the budget nothing is read and nothing is spent.
-        """
+        """Charge the ledger and start drawing in a worker thread."""
         job = self.prepare()
         job.start()
         return job
@@ -192,11 +177,7 @@ class Session(SetsShownAgain):
         return DrawJob(estimator, partial(_looked_through, whole, trees))
 
     def foretell(self) -> bool:
-        """Start the trial on simulated rows that `prepare` asks about, in a worker thread.
-
-        True where there is one to wait for, while `foretelling`; `foretold` ends the waiting. What
-        will be refused is refused here, as `prepare` does, and not tried.
-        """
+        """Start the trial on simulated rows that `prepare` asks about, in a worker thread."""
         self._check_ready()
         account, plan = self.refresh_account(), self.state.plan
         if not self.state.uncharged and account is not None and plan is not None:
@@ -229,10 +210,7 @@ class Session(SetsShownAgain):
 
     @shown_together
     def pump(self) -> bool:
-        """Bring the job's newest draws into the state.
-
-        True while the job runs.
-        """
+        """Bring the job's newest draws into the state."""
         job, state = self.job, self.state
         if job is None or not state.spent:
             return False

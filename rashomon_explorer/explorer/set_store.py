@@ -55,13 +55,7 @@ def log_unread(error: OSError) -> None:
 
 
 def file_names(folder: Path) -> list[str]:
-    """Names in a folder; none where there is no folder.
-
-    Raises
-    ------
-    OSError
-        If the folder cannot be read at the moment.
-    """
+    """Names in a folder; none where there is no folder."""
     try:
         return os.listdir(folder)
     except FileNotFoundError:
@@ -69,39 +63,19 @@ def file_names(folder: Path) -> list[str]:
 
 
 class NumberedFiles:
-    """One file a result: ``0001.model``, ``0002.model``, …; two pages may write at once.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        It appears with the first file.
-    before, after : str
-        What stands before and after the number in a name.
-    """
+    """One file a result: ``0001.model``, ``0002.model``, …; two pages may write at once."""
 
     def __init__(self, folder: Path, before: str, after: str) -> None:
         self.folder = folder
         self._before, self._after = before, after
 
     def paths(self) -> list[Path]:
-        """Files that are not put aside, oldest first.
-
-        Raises
-        ------
-        OSError
-            If the folder cannot be read at the moment.
-        """
+        """Files that are not put aside, oldest first."""
         numbers = sorted(number for number, aside in self._numbered() if not aside)
         return [self.folder / self._name(number) for number in numbers]
 
     def add(self, text: str) -> None:
-        """Write one more.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written.
-        """
+        """Write one more."""
         make_folder(self.folder)
         content = text.encode()
         # The number of a file that was put aside is not given again.
@@ -121,19 +95,7 @@ class NumberedFiles:
 def read_file(
     path: Path, parse: Callable[[str], T], failed: Failed = log_unread, *, aside: bool = True
 ) -> T | None:
-    """Parse a JSON file; None where there is none, or none that can be used.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-    parse : callable
-        Makes the result from the file's text.
-    failed : callable, default=log_unread
-        Called with an error of the file system, which may pass: the file stays as it is.
-    aside : bool, default=True
-        Whether a file that holds no JSON is put aside. What another version of the package wrote
-        may parse as JSON and mean nothing here: it stays.
-    """
+    """Parse a JSON file; None where there is none, or none that can be used."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -167,21 +129,7 @@ _OF_A_SET = re.compile(r"(\d+)(-\d+)?\.(npz|json|stars|paid|new|damaged|deleted)
 
 @dataclass(frozen=True)
 class KeptSet:
-    """One set in a folder, by what is public of it.
-
-    Attributes
-    ----------
-    number : int
-        First, second, … of its ledger.
-    at : datetime.datetime
-        When it was drawn.
-    n_draws : int
-        Its models.
-    epsilon : float
-        What they cost by themselves.
-    settings : dict
-        What they were drawn with.
-    """
+    """One set in a folder, by what is public of it."""
 
     number: int
     at: datetime
@@ -191,40 +139,19 @@ class KeptSet:
 
     @property
     def label(self) -> str:
-        """The set in a line.
-
-        >>> KeptSet(3, datetime(2026, 11, 22, 23, 41), 20, 1.9, {}).label
-        'Draw 3 · 20 models · ε = 1.9 · 22 Nov 23:41'
-        """
+        """The set in a line."""
         models = plural(self.n_draws, "model")
         return f"Draw {self.number} · {models} · {price(self.epsilon)} · {self.at:%d %b %H:%M}"
 
 
 class KeptSets:
-    """The folder of one ledger's sets: what was paid for stays, whatever happens to the page.
-
-    Parameters
-    ----------
-    ledger : pathlib.Path
-        The ledger's file; the sets lie in a folder of its name.
-
-    Attributes
-    ----------
-    folder : pathlib.Path
-        ``loans.sets`` for ``loans.ledger``; it appears with the first set.
-    """
+    """The folder of one ledger's sets: what was paid for stays, whatever happens to the page."""
 
     def __init__(self, ledger: Path) -> None:
         self.folder = ledger.with_suffix(_SETS)
 
     def all(self, failed: Failed = log_unread) -> tuple[KeptSet, ...]:
-        """List the sets, oldest first, each by its models, with or without its note.
-
-        Parameters
-        ----------
-        failed : callable, default=log_unread
-            Called with every error of the file system, which may pass: the set stays where it is.
-        """
+        """List the sets, oldest first, each by its models, with or without its note."""
         tighten(self.folder)
         try:
             numbers = self.numbers()
@@ -235,23 +162,11 @@ class KeptSets:
         return tuple(one for one in found if one is not None)
 
     def numbers(self) -> tuple[int, ...]:
-        """Numbers of the sets by the names of the files alone, in order.
-
-        Raises
-        ------
-        OSError
-            If the folder cannot be read at the moment.
-        """
+        """Numbers of the sets by the names of the files alone, in order."""
         return tuple(sorted(n for n, name in self._files() if name == self._models(n).name))
 
     def keep(self, models: CuratorSet, settings: dict[str, Any]) -> KeptSet:
-        """Write a set; its file is the curator's alone, its note holds public numbers.
-
-        Raises
-        ------
-        OSError
-            If the models cannot be written. Without the note, the set is kept all the same.
-        """
+        """Write a set; its file is the curator's alone, its note holds public numbers."""
         make_folder(self.folder)
         # A number that was deleted is not given again: another page may still show what it meant.
         first = 1 + max((number for number, _ in self._files()), default=0)
@@ -267,13 +182,7 @@ class KeptSets:
         return kept
 
     def open(self, number: int) -> Any:
-        """Read a set's models.
-
-        Raises
-        ------
-        DataError
-            If it is not there any more.
-        """
+        """Read a set's models."""
         try:
             return load(self._models(number), CuratorSet)
         except FileNotFoundError as error:
@@ -450,10 +359,7 @@ class SetsShownAgain(ChosenData):
             self.say(f"Draw {number} was deleted; what it cost stays spent.")
 
     def catch_up(self) -> None:
-        """Offer what another page has drawn meanwhile, and show it where this one shows nothing.
-
-        A program that was started ahead of its page knows only what was there then.
-        """
+        """Offer what another page has drawn meanwhile, and show it where this one shows nothing."""
         state = self.state
         if state.busy or state.data is None or self.kept_sets is None:
             return

@@ -17,23 +17,7 @@ from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, traits_of
 
 @dataclass(frozen=True)
 class Favourites:
-    """Which models somebody keeps in mind, and why.
-
-    Attributes
-    ----------
-    starred : tuple of int
-        Draws, in order.
-    notes : mapping of int to str
-        Words by draw.
-
-    Examples
-    --------
-    >>> one = Favourites().toggled(3).noted(3, "least unfair").noted(5, "")
-    >>> one.starred, dict(one.notes)
-    ((3,), {3: 'least unfair'})
-    >>> one.toggled(3).starred
-    ()
-    """
+    """Which models somebody keeps in mind, and why."""
 
     starred: tuple[int, ...] = ()
     notes: Mapping[int, str] = field(default_factory=dict)
@@ -56,13 +40,7 @@ class Favourites:
 
     @classmethod
     def of_text(cls, text: str) -> "Favourites":
-        """Inverse of :meth:`write`, of the file's text.
-
-        Raises
-        ------
-        ValueError
-            If it is something else.
-        """
+        """Inverse of :meth:`write`, of the file's text."""
         said = json.loads(text)
         notes = {int(draw): str(words) for draw, words in said.get("notes", {}).items()}
         return cls(tuple(int(draw) for draw in said.get("starred", ())), notes)
@@ -110,19 +88,7 @@ def _or_auto(number: traitlets.TraitType[Any, Any]) -> traitlets.Union:
 
 @dataclass(frozen=True)
 class Alert:
-    """A failure in words.
-
-    Attributes
-    ----------
-    failed : str
-        What did not work.
-    reason : str
-        The error's own message, which names the remedy.
-    kept : str
-        What is still there.
-    public : str
-        The reason as it may be told in the release, where `reason` may not.
-    """
+    """A failure in words."""
 
     failed: str
     reason: str
@@ -131,82 +97,7 @@ class Alert:
 
 
 class ExplorerState(traitlets.HasTraits):
-    """Settings, results and where in the story we are.
-
-    Attributes
-    ----------
-    phase : str
-        One of `PHASES`.
-    data : sklearn.utils.Bunch or None
-        The data set chosen.
-    family : str
-        ``"linear"`` or ``"trees"``: what the next draw is of.
-    loss, psi, radius, ridge, epsilon, delta, n_draws, sampler
-        Settings of the next draw, as the estimators take them; ``"auto"`` leaves one to the rule.
-    max_leaves, max_depth, leaf_penalty
-        Of trees; a depth of None is as deep as the leaves allow.
-    budget_epsilon, budget_delta : float
-        Budget that a new ledger will get.
-    plan : Plan or None
-        What the settings buy, known without reading a row.
-    no_plan : str
-        Why these settings buy nothing; empty where there is a plan.
-    constants : Constants or None
-        Public constants of the problem that the settings pose; the ridge changes no plan.
-    account : Account or None
-        The ledger as last read.
-    same_rows : str
-        What to know about other ledgers that the same rows were charged to.
-    rashomon_set : RashomonSet, PredictorSet or None
-        The draws so far, or a set that was made elsewhere.
-    outside : OutsideModel or None
-        A model that was fitted elsewhere, whose exact set is shown.
-    drawn_settings : dict
-        The settings that `rashomon_set` was drawn with.
-    n_drawn : int
-        Draws that have come, while a draw is under way.
-    kept : tuple of KeptSet
-        Sets that were paid for from this table, oldest first.
-    in_view : int
-        Number of the kept set on screen; 0 for another.
-    goal : str
-        ``"set"``, or ``"one"`` where one model is wanted.
-    one_plan : ModelPlan, str or None
-        What the settings buy of one model, or why nothing.
-    tuning : TuningOffer or None
-        What a private choice of a penalty would be.
-    tuned : Tuned or None
-        Penalties that were drawn and paid for.
-    one_model : OneModel or None
-        The one model that was made of this table last.
-    paid : tuple of Purchase
-        Aggregates of the rows that were paid for, of the models on screen.
-    selection : tuple of int
-        Draws picked in a figure.
-    people : tuple of int
-        Rows picked, by their place in the table.
-    groups : tuple of (str, str)
-        Groups picked: a column and what stands in it.
-    group_column : str
-        The column by which people are told apart; empty before there is one.
-    favourites : Favourites
-        Stars and notes on the models on screen.
-    inside_only : bool
-        Whether draws outside ψ are left out where single models are shown.
-    view : str
-        ``"curator"`` or ``"release"``: who looks.
-    page : str
-        One of `PAGES`: what is looked at.
-    alert : Alert or None
-        The last failure.
-    message : str
-        The status line.
-
-    Examples
-    --------
-    >>> ExplorerState().phase
-    'empty'
-    """
+    """Settings, results and where in the story we are."""
 
     phase = traitlets.Enum(PHASES, "empty")
     data = traitlets.Any(None)

@@ -38,14 +38,7 @@ from rashomon_explorer.sets import RashomonSet
 
 
 def features_of(schema: TableSchema) -> TableSchema:
-    """Leave the target to the data set, which has coded it.
-
-    >>> from rashomon_explorer.data import Numeric, YesNo
-    >>> features_of(TableSchema([Numeric("age", (18, 90)), YesNo("repaid", role="target")]))
-    TableSchema
-      age     numeric 18 to 90
-      repaid  anything, ignore
-    """
+    """Leave the target to the data set, which has coded it."""
     public = public_part(schema)  # an encoder needs no more of columns that no model sees
 
     def kept(column: Column) -> Column:
@@ -57,10 +50,7 @@ def features_of(schema: TableSchema) -> TableSchema:
 
 
 def encoded(data: Bunch) -> tuple[TableEncoder, pd.DataFrame]:
-    """Encode a data set by its schema, row by row; returns the encoder and the rows.
-
-    Rows whose schema was learnt carry the mark of it; the page says so by itself.
-    """
+    """Encode a data set by its schema, row by row; returns the encoder and the rows."""
     encoder = TableEncoder(features_of(data.schema))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
@@ -73,11 +63,7 @@ def scaled(data: Bunch) -> pd.DataFrame:
 
 
 def rows_as_fitted(estimator: Any, data: Bunch) -> Any:
-    """Rows of a data set as a fitted estimator's models take them.
-
-    Columns that are encoded already, as in ``data.X``, or the table as it is, for whoever has a
-    schema.
-    """
+    """Rows of a data set as a fitted estimator's models take them."""
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if hasattr(last, "encoder_"):
         encode = _in_units if isinstance(last.encoder_, UnitEncoder) else _by_schema
@@ -94,13 +80,7 @@ def rows_as_fitted(estimator: Any, data: Bunch) -> Any:
 
 
 def encoder_as_fitted(estimator: Any, data: Bunch) -> Any:
-    """Return what encodes rows in blocks as a fitted estimator's models take them.
-
-    Raises
-    ------
-    DataError
-        If its rows went through other steps first, which nobody has put behind the blocks.
-    """
+    """Return what encodes rows in blocks as a fitted estimator's models take them."""
     if isinstance(estimator, Pipeline):
         raise DataError(
             "rows in blocks are shown with an estimator that takes them as they come: fit "
@@ -122,17 +102,7 @@ def encoder_as_fitted(estimator: Any, data: Bunch) -> Any:
 
 @dataclass(frozen=True)
 class AsTheyAre:
-    """Some columns as they came, of numbers: what models without a schema were fitted to.
-
-    Parameters
-    ----------
-    columns : tuple of str
-
-    Examples
-    --------
-    >>> AsTheyAre(("age",)).transform(pd.DataFrame({"age": [30], "id": ["x"]})).tolist()
-    [[30.0]]
-    """
+    """Some columns as they came, of numbers: what models without a schema were fitted to."""
 
     columns: tuple[str, ...]
 
@@ -178,22 +148,7 @@ NO_VALUE = "no value"
 
 @dataclass(frozen=True)
 class Grouping:
-    """Groups of one column.
-
-    Parameters
-    ----------
-    edges : tuple of float
-        Where quarters of numbers end; none where levels are told apart.
-    levels : tuple of str
-        Levels that are groups of their own.
-    rest : str
-        What all others are called.
-
-    Examples
-    --------
-    >>> Grouping.of(pd.Series(["f", "m", None]))(pd.Series(["m", "x"])).tolist()
-    ['m', 'others']
-    """
+    """Groups of one column."""
 
     edges: tuple[float, ...] = ()
     levels: tuple[str, ...] = ()
@@ -260,38 +215,14 @@ _NORM = 1.0  # as the page encodes tables that are held
 
 @dataclass(frozen=True, eq=False)
 class Came:
-    """Rows in blocks as they came, and a fixed random sample of them, which is held.
-
-    Which rows are in it follows from their number alone: the seed is always the same, and no value
-    is looked at to choose them.
-
-    Parameters
-    ----------
-    rows : RowBlocks
-        Under names, with their targets.
-    target : str
-        What the targets' column is called.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.rows import row_blocks
-    >>> came = Came.of(row_blocks(np.arange(8.0).reshape(4, 2), [0, 1, 0, 1]))
-    >>> came.people.columns.tolist(), len(came.people)
-    (['x0', 'x1', 'target'], 4)
-    """
+    """Rows in blocks as they came, and a fixed random sample of them, which is held."""
 
     rows: RowBlocks
     target: str
 
     @classmethod
     def of(cls, rows: RowBlocks) -> "Came":
-        """Take rows in blocks; reads nothing yet.
-
-        Raises
-        ------
-        TypeError
-            If they have no targets, or steps were put behind them.
-        """
+        """Take rows in blocks; reads nothing yet."""
         source = rows.source
         if not source.labelled:
             raise TypeError(
@@ -329,16 +260,7 @@ class Came:
 
 
 class WholeTable:
-    """All rows of a table that the page shows, by the declaration of a data set.
-
-    Safe to ask from several threads: who asks for what another is finding waits for it.
-
-    Parameters
-    ----------
-    came : Came
-    data : sklearn.utils.Bunch
-        The data set that the page makes of the sample, whose declaration is that of all rows.
-    """
+    """All rows of a table that the page shows, by the declaration of a data set."""
 
     def __init__(self, came: Came, data: Bunch) -> None:
         self.came = came
@@ -368,26 +290,7 @@ class WholeTable:
     def encoded(
         self, encoder: Any = None, *, labels: bool = False, watch: Step | None = None
     ) -> RowBlocks:
-        """Rows as models see them, as they were when they were looked at first.
-
-        The first who asks waits for a look at every row.
-
-        Parameters
-        ----------
-        encoder : fitted transformer or "units", optional
-            By default the page's own; ``"units"`` leaves columns in theirs, as trees ask them.
-        labels : bool, default=False
-            Whether targets are the table's own labels, where classes are told apart.
-        watch : callable, optional
-            Takes rows and targets of each block of that first look and returns them; it may end it.
-
-        Raises
-        ------
-        DataError
-            If a row cannot be used; the message names its file and row group.
-        RowsChangedError
-            If the rows are not what they were then.
-        """
+        """Rows as models see them, as they were when they were looked at first."""
         table = self.came.rows.then(replace(self._coded, labels=labels))
         features = features_of(self.schema)
         names = features.encoded_names
@@ -439,20 +342,12 @@ class WholeTable:
 
 
 def whole_of(data: Any) -> WholeTable | None:
-    """Return the table behind a data set whose rows are not held; None of one that is held.
-
-    >>> whole_of(None) is None, whole_of(Bunch(X=np.eye(2))) is None
-    (True, True)
-    """
+    """Return the table behind a data set whose rows are not held; None of one that is held."""
     return None if data is None else data.get("whole")
 
 
 def shape_of(data: Bunch) -> tuple[int, int]:
-    """Count the rows of a data set, held or not, and the columns that models see.
-
-    >>> shape_of(Bunch(X=np.eye(2)))
-    (2, 2)
-    """
+    """Count the rows of a data set, held or not, and the columns that models see."""
     whole = whole_of(data)
     n, columns = data.X.shape
     return (int(n) if whole is None else whole.n), int(columns)
@@ -460,18 +355,7 @@ def shape_of(data: Bunch) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """A step: targets as the page names them.
-
-    Parameters
-    ----------
-    schema : TableSchema
-    bounds : tuple of float or None
-        Of a target that is a number, which is clipped to them.
-    told_apart : object
-        The class that is told from all others; None where all are told apart.
-    labels : bool
-        Whether classes are to stay the labels that the schema writes.
-    """
+    """A step: targets as the page names them."""
 
     schema: TableSchema
     bounds: tuple[float, float] | None

@@ -23,22 +23,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ViewPlan:
-    """One view: its address, its question, and what answers it.
-
-    Attributes
-    ----------
-    name : str
-        Its address, without the ``#``.
-    title : str
-        The words of its tab.
-    question : str
-        What it answers.
-    slots : tuple of tuple of str
-        Names of panels and figures. Those of one slot take turns in one place; one that a page
-        does not have is left out.
-    strips : tuple of str
-        Names of panels across its top.
-    """
+    """One view: its address, its question, and what answers it."""
 
     name: str
     title: str
@@ -120,28 +105,7 @@ class Part(Protocol):
 
 
 class Slot:
-    """A place for one figure of several, chosen by name.
-
-    Parameters
-    ----------
-    names : sequence of str
-        What takes turns; one alone needs no list to choose from.
-    parts : mapping of str to panel
-        The panels among them.
-    cards : Gallery
-        The figures among them, of which each is made when it is first seen.
-    folds : bool, default=False
-        Whether a phone shows a line in its place, which opens it.
-
-    Attributes
-    ----------
-    choice : ipywidgets.Dropdown
-        Titles of what takes turns.
-    fold : Fold or None
-        That line.
-    widget : ipywidgets.Widget
-        The place.
-    """
+    """A place for one figure of several, chosen by name."""
 
     def __init__(
         self,
@@ -176,11 +140,7 @@ class Slot:
             self.show(seen=self._seen)
 
     def offer(self, families: Collection[str]) -> None:
-        """Let figures be chosen that have something to show of models of these families.
-
-        Figures of trees are turned to where they come to be offered, as figures without any trees
-        to show are turned from; a panel stays.
-        """
+        """Let figures be chosen that have something to show of models of these families."""
         kinds = self._cards.kinds
         before = [place for _, place in self.choice.options]
         offered = [one for one in self._titles if self._suits(self.names[one[1]], families)]
@@ -229,28 +189,7 @@ def _called(part: Part | type[FigureCard]) -> str:
 
 
 class View:
-    """One question, its figures and its controls.
-
-    Parameters
-    ----------
-    plan : ViewPlan
-        What stands where.
-    parts : mapping of str to panel
-        The panels by name.
-    cards : Gallery
-        The figures by name.
-
-    Attributes
-    ----------
-    slots : tuple of Slot
-        Its places.
-    names : tuple of tuple of str
-        What stands in each.
-    content : tuple of ipywidgets.Widget
-        What is put on the page when it is first seen.
-    widget : ipywidgets.Widget
-        The view.
-    """
+    """One question, its figures and its controls."""
 
     def __init__(self, plan: ViewPlan, parts: Mapping[str, Part], cards: Gallery) -> None:
         self.plan = plan
@@ -272,11 +211,7 @@ class View:
         self.widget.add_class(f"rx-view-{plan.name}")
 
     def show(self, *, seen: bool) -> None:
-        """Let its figures be drawn, or leave them as they are until the view is seen again.
-
-        What stands in it is put on the page when it is first seen: a browser that makes all views
-        at once shows the first one late.
-        """
+        """Let its figures be drawn, or leave them as they are until the view is seen again."""
         if seen and not self.widget.children:
             self.widget.children = self.content
         for slot in self.slots:

@@ -27,22 +27,7 @@ _POWER = {"squared": 2, "absolute": 1}
 
 @dataclass(frozen=True)
 class LinearTask:
-    """Linear models with the rows that they are judged on.
-
-    Parameters
-    ----------
-    coef : ndarray of shape (n_models, outputs, p)
-        Models, the intercept last.
-    rows : ndarray of shape (n_rows, p)
-        Rows shortened to the models' row norm, a constant 1 last.
-    targets : ndarray of shape (n_rows,)
-        Codes 0, 1, … of classes, or targets mapped onto [−1, 1] as the models know them.
-    loss : str
-        ``"squared"`` (half the squared error), ``"absolute"``, ``"logistic"``, ``"softmax"``,
-        ``"hinge"`` or ``"zero_one"``.
-    scale : float
-        What a loss in mapped units is multiplied by to be in units of the target.
-    """
+    """Linear models with the rows that they are judged on."""
 
     coef: FloatArray
     rows: FloatArray

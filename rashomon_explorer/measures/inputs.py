@@ -35,20 +35,7 @@ def evaluate_nested(
     sizes: Sequence[int] | NDArray[np.int_] | None = None,
     order: NDArray[np.int_] | None = None,
 ) -> FloatArray:
-    """Measure of the first ``sizes[j]`` models for each j, in one pass; all models by default.
-
-    ``make`` makes an empty tally, and ``order`` says in which order models enter it. A set without
-    models has the value NaN.
-
-    >>> class Largest:
-    ...     most = 0.0
-    ...     def add(self, block):
-    ...         self.most = max(self.most, block.max())
-    ...     def value(self):
-    ...         return self.most
-    >>> evaluate_nested(np.array([[1.0], [3.0], [2.0]]), Largest, [1, 3, 0]).tolist()
-    [1.0, 3.0, nan]
-    """
+    """Measure of the first ``sizes[j]`` models for each j, in one pass; all models by default."""
     entering = np.arange(len(values)) if order is None else order
     wanted = np.asarray([len(entering)] if sizes is None else sizes)
     result = np.full(len(wanted), np.nan)
@@ -65,13 +52,7 @@ def evaluate_nested(
 
 
 def blocks(values: NDArray[Any]) -> list[NDArray[Any]]:
-    """Cut (n_models, …) into views of a few models each, small enough for the cache.
-
-    Examples
-    --------
-    >>> [len(block) for block in blocks(np.zeros((600, 3)))]
-    [255, 255, 90]
-    """
+    """Cut (n_models, …) into views of a few models each, small enough for the cache."""
     step = models_at_once(values)
     return [values[start : start + step] for start in range(0, len(values), step)]
 
@@ -86,11 +67,7 @@ _ROUNDING = 1e-6  # of probabilities that were computed in single precision
 
 
 def as_models_by_rows(values: ArrayLike, name: str) -> FloatArray:
-    """Numbers of shape (n_models, n_rows), finite and not empty.
-
-    >>> as_models_by_rows([[0, 1]], "labels").shape
-    (1, 2)
-    """
+    """Numbers of shape (n_models, n_rows), finite and not empty."""
     array = _numbers(values, name, "(n_models, n_rows)")
     if array.ndim == 3:
         raise ValueError(
@@ -107,11 +84,7 @@ def as_models_by_rows(values: ArrayLike, name: str) -> FloatArray:
 
 
 def as_scores(values: ArrayLike) -> FloatArray:
-    """Finite scores of shape (n_models, n_rows) or (n_models, n_rows, n_classes).
-
-    >>> as_scores([[[0.2, 0.8]]]).shape
-    (1, 1, 2)
-    """
+    """Finite scores of shape (n_models, n_rows) or (n_models, n_rows, n_classes)."""
     array = _numbers(values, "scores", "(n_models, n_rows) or (n_models, n_rows, n_classes)")
     if array.ndim not in (2, 3) or 0 in array.shape:
         raise ValueError(
@@ -123,11 +96,7 @@ def as_scores(values: ArrayLike) -> FloatArray:
 
 
 def as_probabilities(values: ArrayLike) -> FloatArray:
-    """Scores in [0, 1] that, for several classes, sum to 1.
-
-    >>> as_probabilities([[0.0, 1.0]]).shape
-    (1, 2)
-    """
+    """Scores in [0, 1] that, for several classes, sum to 1."""
     array = as_scores(values)
     for block in blocks(array):
         if block.min() < 0 or block.max() > 1:
@@ -142,22 +111,12 @@ def as_probabilities(values: ArrayLike) -> FloatArray:
 
 
 def only_labels(scores: FloatArray) -> bool:
-    """Whether all scores are 0 or 1: certain labels, whose spread is that of labels.
-
-    Examples
-    --------
-    >>> only_labels(np.array([[0.0, 1.0]])), only_labels(np.array([[0.0, 0.9]]))
-    (True, False)
-    """
+    """Whether all scores are 0 or 1: certain labels, whose spread is that of labels."""
     return bool(((scores == 0) | (scores == 1)).all())
 
 
 def as_reference(scores: FloatArray, baseline: int | ArrayLike) -> FloatArray:
-    """Scores (n_rows[, n_classes]) of the reference model, by its place or by its scores.
-
-    >>> as_reference(np.array([[0.0, 1.0], [1.0, 1.0]]), 1).tolist()
-    [1.0, 1.0]
-    """
+    """Scores (n_rows[, n_classes]) of the reference model, by its place or by its scores."""
     if isinstance(baseline, int | np.integer) and not isinstance(baseline, bool):
         if not -len(scores) <= baseline < len(scores):
             raise ValueError(f"baseline must be a model below {len(scores)}, got {baseline}")
@@ -231,32 +190,14 @@ _NOBODYS = 255  # the code of a label that no model gives
 
 @dataclass(frozen=True)
 class Labels:
-    """Codes 0, 1, … of labels, and how to code a reference model's.
-
-    Parameters
-    ----------
-    codes : ndarray of uint8, shape (n_models, n_rows)
-    classes : ndarray of shape (n_classes,)
-        The label of each code, in ascending order; not every one need occur.
-
-    Examples
-    --------
-    >>> Labels.of([["no", "yes"], ["no", "no"]]).codes.tolist()
-    [[0, 1], [0, 0]]
-    """
+    """Codes 0, 1, … of labels, and how to code a reference model's."""
 
     codes: Bytes
     classes: NDArray[Any]
 
     @classmethod
     def of(cls, labels: ArrayLike) -> "Labels":
-        """Code labels (n_models, n_rows) of any type.
-
-        Raises
-        ------
-        ValueError
-            If the shape is wrong, a label is missing, or there are more than 255 of them.
-        """
+        """Code labels (n_models, n_rows) of any type."""
         array = _table(labels)
         if array.dtype == np.bool_:
             return cls(array.view(np.uint8), np.array([False, True]))
@@ -285,15 +226,7 @@ class Labels:
         return len(self.classes)
 
     def reference(self, baseline: int | ArrayLike) -> Bytes:
-        """Codes (n_rows,) of the reference model, given by its place or by its labels.
-
-        A label that no model gives is allowed: the reference then differs from all of them.
-
-        Raises
-        ------
-        ValueError
-            If there is no such place, or the labels are too few, missing or of another kind.
-        """
+        """Codes (n_rows,) of the reference model, given by its place or by its labels."""
         models, rows = self.codes.shape
         if isinstance(baseline, int | np.integer) and not isinstance(baseline, bool):
             if not -models <= baseline < models:
@@ -382,11 +315,7 @@ def _encoding_refuse_missing(array: NDArray[Any], name: str = "labels") -> None:
 
 
 def group_masks(groups: ArrayLike | pd.Series, n_rows: int) -> dict[Any, Mask]:
-    """Rows of each group, categories without rows included, in the order of the categories.
-
-    >>> group_masks(["b", "a"], 2)["a"].tolist()
-    [False, True]
-    """
+    """Rows of each group, categories without rows included, in the order of the categories."""
     codes, names = group_codes(groups, n_rows)
     return {name: codes == code for code, name in enumerate(names)}
 
@@ -394,12 +323,7 @@ def group_masks(groups: ArrayLike | pd.Series, n_rows: int) -> dict[Any, Mask]:
 def group_codes(
     groups: ArrayLike | pd.Series, n_rows: int
 ) -> tuple[NDArray[np.integer[Any]], list[Any]]:
-    """Place (n_rows,) of each row's group among the categories, and the categories in order.
-
-    >>> codes, names = group_codes(["b", "a"], 2)
-    >>> codes.tolist(), names
-    ([1, 0], ['a', 'b'])
-    """
+    """Place (n_rows,) of each row's group among the categories, and the categories in order."""
     column = pd.Series(groups) if np.ndim(groups) == 1 else None
     if column is None or len(column) != n_rows:
         raise ValueError(

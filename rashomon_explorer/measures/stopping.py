@@ -27,22 +27,7 @@ def chain_interval(
     confidence: float,
     bounds: tuple[float, float],
 ) -> tuple[float, float, float, float]:
-    """Mean, low and high end, and effective size of terms of states of chains in turn.
-
-    A term of two models is of two chains, which are independent, so that its expectation is the
-    measure's. mean ± t·sd/√ESS, with ESS the effective sample size and Student's t of ESS − 1
-    degrees: right in the limit of long chains, for one look and not for many.
-
-    ``terms`` (n,) are of models 0, 1, … or of pairs (0, 1), (2, 3), …, with one state of each chain
-    in turn. Where all are alike nothing is known of their spread, and the ``bounds`` of a term are
-    the interval.
-
-    >>> import numpy as np
-    >>> terms = np.random.default_rng(0).random(4000)
-    >>> mean, low, high, effective = chain_interval(terms, 4, 1, 0.95, (0.0, 1.0))
-    >>> low < 0.5 < high
-    True
-    """
+    """Mean, low and high end, and effective size of terms of states of chains in turn."""
     check_inner_share(confidence=confidence)
     if n_chains < models_a_term or n_chains % models_a_term:
         raise ValueError(
@@ -69,34 +54,7 @@ def chain_interval(
 
 @dataclass(frozen=True)
 class Enough:
-    """Answer of :func:`enough_draws`.
-
-    Parameters
-    ----------
-    measure : str
-    enough : bool
-        Whether the interval is narrow enough.
-    low, high : float
-        Interval for the measure of the law that the models were drawn from, on these rows.
-    value : float
-        Mean of the terms.
-    half_width, confidence : float
-        What was asked for.
-    n_draws : int
-        Models seen.
-    stopped_at : int or None
-        Models after which it was first narrow enough, all of them for chains; None if it is not.
-    effective : float or None
-        Of chains, how many independent terms theirs are worth (ArviZ); None for independent draws,
-        whose interval holds whenever one looks. That of chains is asymptotic: right in the limit
-        of long chains, and for one look.
-
-    Examples
-    --------
-    >>> found = enough_draws("obscurity", [[0, 1]] * 99, baseline=[0, 1], half_width=0.1)
-    >>> found.stopped_at
-    22
-    """
+    """Answer of :func:`enough_draws`."""
 
     measure: str
     enough: bool

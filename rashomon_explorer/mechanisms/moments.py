@@ -23,19 +23,7 @@ _LEFT = 1 / math.sqrt(2 * math.pi)  # of E max(z, 0), z standard normal
 
 @dataclass(frozen=True)
 class NoisyMoments:
-    """Deviations of the noise, the ridge that stands for it, and what is promised.
-
-    Parameters
-    ----------
-    second : float
-        σ of mean zzᵀ: of its diagonal, and √½ of it beside.
-    first : float
-        σ of each entry of mean yz.
-    lift : float
-        Ridge √(2p)·σ that is added: the largest eigenvalue of the noise, on average at most.
-    excess : float
-        Expected excess loss is at most this, whatever the rows.
-    """
+    """Deviations of the noise, the ridge that stands for it, and what is promised."""
 
     second: float
     first: float
@@ -44,27 +32,7 @@ class NoisyMoments:
 
 
 def moments_sensitivity(n: int, row_bound: float, target_bound: float, weight: float) -> float:
-    """Largest √(‖A − A'‖²_F + w‖b − b'‖²) of neighbours, A = mean zzᵀ and b = mean yz.
-
-    With ‖z‖ ≤ B and |y| ≤ Y it is the root of the largest over τ in [0, 1] of
-    2B⁴(1 − τ²) + 2wB²Y²(1 + τ), over n: at τ = wY²/2B², or 1. For two records of lengths uB and B
-    at an angle of cosine t, y = Y and y' = −Y, the square is
-    B⁴(1 + u⁴ − 2u²t²) + wB²Y²(1 + u² + 2ut), no more than the above at τ = ut; other targets move
-    b less, for ‖yz − y'z'‖² is convex in them.
-
-    Parameters
-    ----------
-    n : int
-    row_bound, target_bound : float
-        B and Y.
-    weight : float
-        w > 0.
-
-    Examples
-    --------
-    >>> round(moments_sensitivity(100, 1.0, 1.0, 2.0), 4)
-    0.0283
-    """
+    """Largest √(‖A − A'‖²_F + w‖b − b'‖²) of neighbours, A = mean zzᵀ and b = mean yz."""
     check_count(n=n)
     check_positive(row_bound=row_bound, target_bound=target_bound, weight=weight)
     quartic, square = row_bound**4, weight * (row_bound * target_bound) ** 2
@@ -75,32 +43,7 @@ def moments_sensitivity(n: int, row_bound: float, target_bound: float, weight: f
 def plan_noisy_moments(
     n: int, p: int, *, radius: float, row_bound: float, target_bound: float, mu: float
 ) -> NoisyMoments:
-    """Noise for μ-Gaussian DP, split between both moments for the least promise; reads no row.
-
-    θ̂ is the least of ½θᵀ(A + E + λI)θ − (b + e)ᵀθ on the ball, λ = √(2p)·σ. The best model θ* does
-    not depend on the noise, so that E θ*ᵀEθ* and E eᵀθ* are 0, and the excess is on average at most
-
-        ½λR² + ½R²·E max(λ_max(−E) − λ, 0) + R·E‖e‖ ≤ ½R²σ(√(2p) + 1/√(2π)) + R√p·σ':
-
-    E λ_max ≤ √(2p)·σ (Slepian's inequality beside √2·gᵀθ), and its parts beyond the mean are no
-    larger than those of σz, z standard normal: it is a σ-Lipschitz function of Gaussian noise, the
-    end of a martingale of squared variation σ² at most.
-
-    Parameters
-    ----------
-    n, p : int
-        Rows, and parameters, the intercept included.
-    radius, row_bound, target_bound : float
-        R, B and Y.
-    mu : float
-        μ > 0 of both moments together.
-
-    Examples
-    --------
-    >>> found = plan_noisy_moments(10_000, 11, radius=2.0, row_bound=1.0, target_bound=1.0, mu=0.3)
-    >>> round(found.second, 5), round(found.excess, 4)
-    (0.00061, 0.0115)
-    """
+    """Noise for μ-Gaussian DP, split between both moments for the least promise; reads no row."""
     check_count(n=n, p=p)
     check_positive(radius=radius, row_bound=row_bound, target_bound=target_bound, mu=mu)
     scale = (row_bound / target_bound) ** 2
@@ -170,14 +113,7 @@ class Moments:
 def released_moments(
     problem: Problem, bought: NoisyMoments, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean zzᵀ (p, p) and mean yz (p,) of the clipped rows, with noise.
-
-    Parameters
-    ----------
-    problem : Problem
-    bought : NoisyMoments
-    rng : numpy.random.Generator
-    """
+    """Mean zzᵀ (p, p) and mean yz (p,) of the clipped rows, with noise."""
     zeros = np.zeros(problem.p)
     second = problem.hessian(zeros) - problem.ridge * np.eye(problem.p)
     first = -problem.value_and_gradient(zeros[:, None])[1][:, 0]  # of clipped targets
@@ -189,17 +125,7 @@ def released_moments(
 
 
 def least_on_ball(matrix: FloatArray, first: FloatArray, radius: float) -> FloatArray:
-    """Least of ½θᵀAθ − bᵀθ on a ball (p,), whether A is positive or not.
-
-    (A + νI)θ = b with the least ν ≥ 0 at which A + νI is positive and θ is in the ball.
-
-    Examples
-    --------
-    >>> least_on_ball(np.diag([1.0, 4.0]), np.array([1.0, 0.0]), 2.0).round(6).tolist()
-    [1.0, 0.0]
-    >>> least_on_ball(np.diag([1.0, -4.0]), np.array([0.0, 0.1]), 2.0).round(6).tolist()
-    [0.0, 2.0]
-    """
+    """Least of ½θᵀAθ − bᵀθ on a ball (p,), whether A is positive or not."""
     values, vectors = np.linalg.eigh(matrix)
     along = vectors.T @ first
     floor = max(0.0, -float(values[0]))

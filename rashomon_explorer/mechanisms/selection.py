@@ -29,24 +29,7 @@ __all__ = [
 
 
 def dearer(first: Guarantee, second: Guarantee) -> Guarantee:
-    """Guarantee of two mechanisms that read different rows, by a split that no value decides.
-
-    The second may depend on what the first returned. Two neighbours differ in one record, which is
-    on one side: on that of the first the second is what is done with its result, and on the
-    other the first returns the same law. So each notion holds with the larger of both numbers. A
-    notion that one of them lacks is lost; μ and curves are left out.
-
-    Parameters
-    ----------
-    first, second : Guarantee
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy import bounded_range, pure
-    >>> both = dearer(pure(1.0), bounded_range(1.5))
-    >>> both.epsilon(0.0), both.rho
-    (1.5, 0.5)
-    """
+    """Guarantee of two mechanisms that read different rows, by a split that no value decides."""
     sides = (first, second)
     numbers = ("pure_epsilon", "rho", "approximate_epsilon", "approximate_delta")
     stated = dict.fromkeys(known for side in sides for known in side.assumptions)
@@ -60,10 +43,7 @@ def dearer(first: Guarantee, second: Guarantee) -> Guarantee:
 
 
 class Pick(Protocol):
-    """A law on k candidates that prefers small losses.
-
-    ``epsilon`` is the price, ``sensitivity`` the most that one record moves a candidate's loss.
-    """
+    """A law on k candidates that prefers small losses."""
 
     name: ClassVar[str]
 
@@ -99,18 +79,6 @@ class PermuteAndFlip:
     Theorems 1 and 2). A candidate comes at a time t that is uniform on [0, 1], and each other one
     is before it and refused, or after it, with probability 1 − a_i t:
     P(j) = a_j ∫₀¹ Π_{i≠j}(1 − a_i t) dt.
-
-    Parameters
-    ----------
-    epsilon : float
-        ε > 0.
-    sensitivity : float
-        Δ > 0: one record moves no loss by more.
-
-    Examples
-    --------
-    >>> PermuteAndFlip(2.0, 1.0).law([0.0, 0.0, 1.0]).round(4).tolist()
-    [0.4387, 0.4387, 0.1226]
     """
 
     name: ClassVar[str] = "permute_and_flip"
@@ -145,21 +113,7 @@ class PermuteAndFlip:
 
 @dataclass(frozen=True)
 class Exponential:
-    """Probability ∝ exp(−ε u/2Δ): ε-bounded range, so ε-DP and ε²/8-zCDP.
-
-    One record moves each loss by at most Δ up or down, so that losses relative to each other move
-    by an interval of width 2Δ at most.
-
-    Parameters
-    ----------
-    epsilon, sensitivity : float
-        As for :class:`PermuteAndFlip`.
-
-    Examples
-    --------
-    >>> Exponential(2.0, 1.0).law([0.0, 0.0, 1.0]).round(4).tolist()
-    [0.4223, 0.4223, 0.1554]
-    """
+    """Probability ∝ exp(−ε u/2Δ): ε-bounded range, so ε-DP and ε²/8-zCDP."""
 
     name: ClassVar[str] = "exponential"
     epsilon: float
@@ -189,16 +143,7 @@ PICKS: dict[str, type[PermuteAndFlip | Exponential]] = {
 
 
 def regret(pick: Pick, k: int) -> float:
-    """Bound 2Δ·log(k)/ε of the expected loss of what is picked, above the least.
-
-    The exponential mechanism's law π has the least E_π u + (2Δ/ε)·KL(π, uniform), which is at most
-    min u + (2Δ/ε)·log k; permute-and-flip is never worse.
-
-    Examples
-    --------
-    >>> regret(Exponential(1.0, 0.01), 1), round(regret(Exponential(1.0, 0.01), 8), 4)
-    (0.0, 0.0416)
-    """
+    """Bound 2Δ·log(k)/ε of the expected loss of what is picked, above the least."""
     return 2 * pick.sensitivity * math.log(k) / pick.epsilon
 
 
@@ -210,25 +155,6 @@ class Runs:
     the best of the K is kept, K and the others are not told. Whoever that is costs (2 + s)·ε₀ with
     s the ``shape``: 1 for a geometric K, 0 for a logarithmic one (Liu and Talwar 2019; Papernot and
     Steinke 2022, Corollary 3), however many runs there are on average.
-
-    Let C be the probability that a run is better than some outcome, or as good and wins the draw.
-    An outcome of probability q is kept with q·E f′(1 − C), f(x) = E x^K and f′(x) proportional to
-    (1 − (1 − γ)x)^(−s−1). A neighbour's q is at most e^ε₀ times as large, and its γ + (1 − γ)C at
-    least e^(−ε₀) times.
-
-    Parameters
-    ----------
-    shape : {0, 1}
-        Logarithmic or geometric.
-    gamma : float
-        γ in (0, 1).
-
-    Examples
-    --------
-    >>> Runs(1, 0.1).mean, Runs(1, 0.1).factor, Runs(0, 0.1).factor
-    (10.0, 3, 2)
-    >>> round(Runs(0, 0.01).mean, 2)
-    21.5
     """
 
     shape: int
@@ -243,19 +169,7 @@ class Runs:
 
     @classmethod
     def of_mean(cls, shape: int, mean: float) -> "Runs":
-        """K with so many runs on average.
-
-        Parameters
-        ----------
-        shape : {0, 1}
-        mean : float
-            Above 1.
-
-        Examples
-        --------
-        >>> round(Runs.of_mean(0, 20.0).mean, 6)
-        20.0
-        """
+        """K with so many runs on average."""
         if not mean > 1:
             raise ValueError(f"mean must be > 1, got {mean!r}")
         if shape == 1:
@@ -276,18 +190,7 @@ class Runs:
         return (1 - self.gamma) / (self.gamma * -math.log(self.gamma))
 
     def pgf(self, x: ArrayLike) -> FloatArray:
-        """f(x) = E x^K.
-
-        Parameters
-        ----------
-        x : array-like
-            In [0, 1].
-
-        Examples
-        --------
-        >>> Runs(1, 0.5).pgf([0.0, 1.0]).tolist()
-        [0.0, 1.0]
-        """
+        """f(x) = E x^K."""
         known = np.asarray(x, dtype=float)
         left = 1 - (1 - self.gamma) * known
         if self.shape == 1:
@@ -295,33 +198,11 @@ class Runs:
         return np.asarray(np.log(left) / math.log(self.gamma))
 
     def missed(self, k: int) -> float:
-        """Probability that one of k candidates is never run.
-
-        Examples
-        --------
-        >>> round(Runs(1, 0.025).missed(4), 3)
-        0.07
-        """
+        """Probability that one of k candidates is never run."""
         return float(self.pgf(1 - 1 / k))
 
     def law(self, probabilities: ArrayLike) -> FloatArray:
-        """Law of the outcome that is kept.
-
-        Parameters
-        ----------
-        probabilities : array-like of shape (N,)
-            Of the outcomes of one run, the best first.
-
-        Returns
-        -------
-        ndarray of shape (N,)
-            Probabilities, in the same order.
-
-        Examples
-        --------
-        >>> Runs(1, 0.5).law([0.5, 0.5]).round(4).tolist()
-        [0.6667, 0.3333]
-        """
+        """Law of the outcome that is kept."""
         worse = 1 - np.cumsum(np.asarray(probabilities, dtype=float))
         return np.asarray(-np.diff(self.pgf(np.clip(np.concatenate([[1.0], worse]), 0, 1))))
 
@@ -332,18 +213,7 @@ class Runs:
         return int(rng.logseries(1 - self.gamma))
 
     def guarantee(self, epsilon: float) -> Guarantee:
-        """Guarantee of what is kept, where a run with its score is ``epsilon``-DP.
-
-        Parameters
-        ----------
-        epsilon : float
-            ε₀ of one run.
-
-        Examples
-        --------
-        >>> Runs(1, 0.1).guarantee(0.5).epsilon(0.0)
-        1.5
-        """
+        """Guarantee of what is kept, where a run with its score is ``epsilon``-DP."""
         kept = pure(self.factor * epsilon)
         return Guarantee(
             "pure",
@@ -369,24 +239,7 @@ _VACUOUS = 10.0  # a promise that is worse than this says nothing either
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of the models that are tried.
-
-    Parameters
-    ----------
-    params : mapping
-        What it was set to.
-    plan : object
-        The estimator's own plan, at the price that it has here.
-    guarantee : Guarantee
-        Of its fit.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import DPClassifier
-    >>> plan = DPClassifier(epsilon=0.5, delta=0.0, row_norm=1.5).plan(35_000, 10)
-    >>> Candidate({"method": "auto"}, plan, plan.guarantee).excess < 0.2
-    True
-    """
+    """One of the models that are tried."""
 
     params: Mapping[str, Any]
     plan: Any
@@ -405,38 +258,7 @@ class Candidate:
 
 @dataclass(frozen=True, repr=False)
 class SearchPlan(Shown):
-    """A private choice among several models, and what is promised of it.
-
-    Parameters
-    ----------
-    way : str
-        Key in :data:`WAYS`.
-    n_train, n_val : int
-        Rows that are fitted, and rows that score.
-    epsilon, delta : float
-        Total price.
-    each : tuple of float
-        (ε, δ) that every candidate is fitted with.
-    candidates : tuple of Candidate
-    guarantee : Guarantee
-        Of the chosen model and of which it is; with ``"every"`` of all the others too.
-    score_regret : float
-        Expected score of the choice, in share of wrong rows or in squared error of targets of width
-        1, above that of the best that was fitted, is at most this on the scoring rows.
-    pick : Pick, optional
-        Law of the choice among all.
-    runs : Runs, optional
-        Law of the number of fits.
-    why : str, default=""
-        Why this way was taken.
-    options : tuple of SearchPlan, default=()
-        The ways that were weighed, the best first.
-
-    Notes
-    -----
-    :attr:`promised` compares ways: the least excess that a candidate promises on the rows that are
-    fitted, that of the worst as often as the best is never run, and ``score_regret``.
-    """
+    """A private choice among several models, and what is promised of it."""
 
     way: str
     n_train: int
@@ -505,14 +327,5 @@ class SearchPlan(Shown):
 
 
 def most_noise(scale: float, mean_runs: float) -> float:
-    """Bound 2b(1 + log E K) of what Laplace noise of scale b does to the choice among K runs.
-
-    The largest of K sizes is b times a sum of 1/i, i ≤ K, on average, and both the best and the one
-    that is taken for it have one.
-
-    Examples
-    --------
-    >>> round(most_noise(0.01, 40.0), 4)
-    0.0938
-    """
+    """Bound 2b(1 + log E K) of what Laplace noise of scale b does to the choice among K runs."""
     return 2 * scale * (1 + math.log(mean_runs))

@@ -19,32 +19,6 @@ class GibbsTarget:
 
     Uniform on the Rashomon set G = {θ : L(θ) ≤ min L + ψ} and decreasing outside it
     (Definition 1.4 and Theorem 2.1 of Ganesh, Thakurta and Upadhyay, COLT 2023).
-
-    Parameters
-    ----------
-    problem : Problem
-    beta : float
-        Inverse temperature, > 0.
-    psi : float
-        Rashomon threshold, ≥ 0, in units of the loss.
-    threshold : {"hard", "smooth"} or Threshold, default="hard"
-        How the energy rises outside G; ``"smooth"`` rises quadratically over ψ/2 first.
-
-    Attributes
-    ----------
-    shape : Threshold
-        The threshold asked for.
-
-    Raises
-    ------
-    ValueError
-        If ``beta``, ``psi`` or ``threshold`` is out of range.
-
-    Examples
-    --------
-    >>> target = GibbsTarget(Problem([[0.5], [-0.5]], [1, -1]), beta=10.0, psi=0.1)
-    >>> target.log_density(target.problem.minimum.theta[:, None]).tolist()
-    [-0.0]
     """
 
     problem: Problem
@@ -55,16 +29,7 @@ class GibbsTarget:
 
     @classmethod
     def of(cls, problem: Problem, planned: Plan) -> Self:
-        """Law that a plan is for; β = 1 where it has none, for samplers that ask for ψ alone.
-
-        Examples
-        --------
-        >>> from rashomon_explorer.mechanisms.planning.planner import plan
-        >>> problem = Problem([[0.5], [-0.5]] * 5_000, [1, -1] * 5_000)
-        >>> public = {"radius": 4.0, "row_norm": problem.row_bound, "epsilon": 1.0}
-        >>> GibbsTarget.of(problem, plan(10_000, 2, 0.02, **public)).beta > 100
-        True
-        """
+        """Law that a plan is for; β = 1 where it has none, for samplers that ask for ψ alone."""
         beta = planned.beta if math.isfinite(planned.beta) else 1.0
         return cls(problem, beta, planned.drawn_psi, planned.threshold)
 

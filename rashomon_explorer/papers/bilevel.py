@@ -24,25 +24,6 @@ def regularised_temperature(
     For Φ_Z − Φ_Z' Δ-Lipschitz the two laws are no easier to tell apart than Gaussians whose means
     are m = Δ√(k/μ) apart (Gopi, Lee and Liu 2022), so that k = μ(m/Δ)². Lowy and Liu's
     Theorem B.8 takes 2G/n for Δ, which leaves out how y* moves with the rows; K/n is sound.
-
-    Parameters
-    ----------
-    ridge : float
-        μ, around a public centre.
-    sensitivity : float
-        Δ = K/n, a bound of ‖∇Φ_Z − ∇Φ_Z'‖.
-    epsilon, delta : float
-        Price; δ > 0.
-
-    Returns
-    -------
-    float
-        k, by the exact curve of Gaussian DP and not a bound of it.
-
-    Examples
-    --------
-    >>> round(regularised_temperature(0.5, 1e-3, epsilon=1.0, delta=1e-5))
-    35926
     """
     check_positive(ridge=ridge, sensitivity=sensitivity)
     return ridge * (gdp_mu(epsilon, delta) / sensitivity) ** 2
@@ -53,21 +34,6 @@ def gradient_norm_temperature(sensitivity: float, *, epsilon: float) -> float:
 
     Norms differ by at most Δ, up or down. Printed is ε/(2G) without n (Lowy and Liu, Appendix C.3);
     with n it would cost 2ε even if gradients moved by 2G/n only, and they move by K/n.
-
-    Parameters
-    ----------
-    sensitivity : float
-    epsilon : float
-
-    Returns
-    -------
-    float
-        k.
-
-    Examples
-    --------
-    >>> gradient_norm_temperature(0.01, epsilon=1.0)
-    50.0
     """
     check_positive(sensitivity=sensitivity, epsilon=epsilon)
     return epsilon / (2 * sensitivity)
@@ -86,28 +52,6 @@ def hypergradient_noise(
 
     Each is a Gaussian mechanism of sensitivity K/n + 2Cα, for inner fits within α, and T of them
     are √T·(K/n + 2Cα)/σ-GDP. Lowy and Liu print 32K√(T log(1/δ))/(nε) (Lemma 4.1).
-
-    Parameters
-    ----------
-    sensitivity : float
-        K/n.
-    n_steps : int
-        T.
-    epsilon, delta : float
-        Price of all steps; δ > 0.
-    inexactness, inner_error : float, default=0.0
-        C and α, both public; α certified for every step.
-
-    Returns
-    -------
-    float
-        σ.
-
-    Examples
-    --------
-    >>> exact = hypergradient_noise(1e-3, 100, epsilon=1.0, delta=1e-6)
-    >>> round(printed_hypergradient_noise(1e-3, 100, epsilon=1.0, delta=1e-6) / exact)
-    28
     """
     check_positive(sensitivity=sensitivity)
     check_count(n_steps=n_steps)
@@ -119,50 +63,14 @@ def hypergradient_noise(
 def printed_hypergradient_noise(
     sensitivity: float, n_steps: int, *, epsilon: float, delta: float
 ) -> float:
-    """Noise 32K√(T log(1/δ))/(nε) that Lemma 4.1 of Lowy and Liu prints: sound, and wasteful.
-
-    Parameters
-    ----------
-    sensitivity : float
-        K/n.
-    n_steps : int
-    epsilon, delta : float
-
-    Returns
-    -------
-    float
-        σ.
-
-    Examples
-    --------
-    >>> round(printed_hypergradient_noise(1e-3, 100, epsilon=1.0, delta=1e-6), 3)
-    1.189
-    """
+    """Noise 32K√(T log(1/δ))/(nε) that Lemma 4.1 of Lowy and Liu prints: sound, and wasteful."""
     check_positive(sensitivity=sensitivity, epsilon=epsilon)
     check_inner_share(delta=delta)
     return 32 * sensitivity * math.sqrt(n_steps * math.log(1 / delta)) / epsilon
 
 
 def stationary_regime(n: int, d: int, epsilon: float) -> str:
-    """Which nonconvex mechanism has the least rate of ‖∇Φ‖, constants aside (their equation 3).
-
-    Parameters
-    ----------
-    n, d : int
-        Records, and dimension of x.
-    epsilon : float
-
-    Returns
-    -------
-    str
-        ``"gradient norm"`` up to d = √(nε), ``"warm start"`` up to nε, ``"noisy gradient"`` up to
-        (nε)², ``"constant"`` beyond.
-
-    Examples
-    --------
-    >>> [stationary_regime(10_000, d, 1.0) for d in (3, 1000, 10**6)]
-    ['gradient norm', 'warm start', 'noisy gradient']
-    """
+    """Which nonconvex mechanism has the least rate of ‖∇Φ‖, constants aside (their equation 3)."""
     check_count(n=n, d=d)
     check_positive(epsilon=epsilon)
     size = n * epsilon

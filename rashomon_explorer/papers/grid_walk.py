@@ -26,39 +26,9 @@ from rashomon_explorer.problem.problem import Problem
 class Mixing:
     """Constants of Lemma 6.1 of Bassily, Smith and Thakurta (2014), corrected, on a cube.
 
-    For F = exp(−f) on a cube of edge τ in R^p, f convex and η-Lipschitz, a walk on cells of edge
-    γ ≤ ξ/(2η√p), followed by a uniform point of its cell, has a law with |log ratio| ≤ ξ to the
-    density ∝ F: ξ/2 for the walk and ξ/2 for the cells. Where f is known only up to an error of
-    at most ζ, a *fixed function of the cell*, the bound is ξ + 2ζ (Lemma B.10 of Lowy and Liu).
-
-    Parameters
-    ----------
-    lipschitz : float
-        η > 0, in the Euclidean norm.
-    edge : float
-        τ > 0.
-    p : int
-    accuracy : float
-        ξ > 0.
-    error : float, default=0.0
-        ζ ≥ 0.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
-    Notes
-    -----
     Three corrections of what is printed: γ divides τ; the least stationary probability has the
     cube's diagonal τ√p in it, not τ; and Lemma 6.2 (Theorem 1 of Morris and Peres 2005) bounds
     |ratio − 1|, so that it is asked for 1 − e^{−ξ/2}.
-
-    Examples
-    --------
-    >>> mixing = Mixing(lipschitz=1.0, edge=2.0, p=1, accuracy=0.5)
-    >>> mixing.cells_per_edge, mixing.steps
-    (8, 37739)
     """
 
     lipschitz: float
@@ -106,20 +76,7 @@ class Mixing:
 
 @dataclass(frozen=True)
 class CubeWalk:
-    """Hold with probability ½, else propose one of 2p neighbours and accept by min{1, F'/F}.
-
-    A neighbour outside the cube is a step that stays. The walk is lazy and reversible, and its
-    stationary law is ∝ F at the centres of the cells.
-
-    ``log_weight`` has one axis a parameter and is evaluated once, so that an error of evaluation is
-    a function of the cell and does not depend on the path; the cube is [−edge/2, edge/2]^p.
-
-    >>> walk = CubeWalk(np.log([1.0, 2.0, 1.0]), edge=3.0)
-    >>> walk.transition_matrix.tolist()
-    [[0.75, 0.25, 0.0], [0.125, 0.75, 0.125], [0.0, 0.25, 0.75]]
-    >>> walk.stationary.tolist()
-    [0.25, 0.5, 0.25]
-    """
+    """Hold with probability ½, else propose one of 2p neighbours and accept by min{1, F'/F}."""
 
     # (m, …, m): log F at the cells' centres, one axis a parameter: evaluated once, so that an error
     # of evaluation is a function of the cell and does not depend on the path
@@ -193,13 +150,7 @@ class CubeWalk:
 
 
 def cell_centres(p: int, cells_per_edge: int, edge: float) -> FloatArray:
-    """Centres (p, N) of the cells of [−edge/2, edge/2]^p, the last axis running fastest.
-
-    Examples
-    --------
-    >>> cell_centres(1, 4, 2.0).tolist()
-    [[-0.75, -0.25, 0.25, 0.75]]
-    """
+    """Centres (p, N) of the cells of [−edge/2, edge/2]^p, the last axis running fastest."""
     axis = ((np.arange(cells_per_edge) + 0.5) / cells_per_edge - 0.5) * edge
     return np.stack(np.meshgrid(*[axis] * p, indexing="ij")).reshape(p, -1)
 
@@ -354,8 +305,6 @@ def cube_walk(target: GibbsTarget, cells_per_edge: int, penalty: float) -> CubeW
 
     log F = −energy(L(Rv) − min L) − penalty·max{0, ‖v‖ − 1}. A linear model's loss is convex and
     Lipschitz on all of R^p and so is its own Lipschitz extension (their Lemma 6.3).
-
-    ``penalty`` is α, see :func:`penalty_weight`; 0 for one parameter.
     """
     problem = target.problem
     centres = cell_centres(problem.p, cells_per_edge, _EDGE)
@@ -370,13 +319,7 @@ def cube_walk(target: GibbsTarget, cells_per_edge: int, penalty: float) -> CubeW
 
 
 def penalty_weight(lipschitz: float, p: int, accuracy: float) -> float:
-    """α = 3e^{2ξ}(ηD + p) of Algorithm 5 for the unit ball: at least half of F lies inside.
-
-    Examples
-    --------
-    >>> round(penalty_weight(lipschitz=0.5, p=2, accuracy=0.1), 3)
-    10.993
-    """
+    """α = 3e^{2ξ}(ηD + p) of Algorithm 5 for the unit ball: at least half of F lies inside."""
     return 3 * math.exp(2 * accuracy) * (lipschitz * _EDGE + p)
 
 

@@ -17,22 +17,7 @@ Powers = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Rate:
-    """Excess of the mean loss ∝ n^a·p^b·ε^c, up to logarithms and constants.
-
-    Parameters
-    ----------
-    problem, notion : str
-    upper : tuple of float
-        Powers (a, b, c) of what is reached.
-    lower : tuple of float
-        Of what no mechanism beats on some tables; a shape, its constant is not known.
-    source : str
-
-    Examples
-    --------
-    >>> RATES["convex", "pure"].guide(1000, 10, 1.0)
-    0.01
-    """
+    """Excess of the mean loss ∝ n^a·p^b·ε^c, up to logarithms and constants."""
 
     problem: str
     notion: str
@@ -60,24 +45,7 @@ RATES: dict[tuple[str, str], Rate] = {(one.problem, one.notion): one for one in 
 
 
 def bilevel_instance_excess(temperature: float, slopes: FloatArray, diameter: float = 1.0) -> float:
-    """Mean excess of exp(−kΦ) on [−D/2, D/2]^d for Φ = −Σ s_j x_j: the tables of Theorem 3.10.
-
-    Σ_j (1/k − s_jD/(e^(k s_j D) − 1)): never above d/k, and near it where k·s_j·D is large.
-
-    Parameters
-    ----------
-    temperature : float
-        k > 0.
-    slopes : ndarray of shape (d,)
-        s_j > 0.
-    diameter : float, default=1.0
-        D, the side of the cube.
-
-    Examples
-    --------
-    >>> round(bilevel_instance_excess(50.0, np.full(4, 1.0)), 4)
-    0.08
-    """
+    """Mean excess of exp(−kΦ) on [−D/2, D/2]^d for Φ = −Σ s_j x_j: the tables of Theorem 3.10."""
     check_positive(temperature=temperature, diameter=diameter)
     wide = np.asarray(slopes, dtype=float) * diameter
     cold = np.exp(-temperature * wide)  # no overflow, whatever the temperature

@@ -22,37 +22,21 @@ def contracting(c: float) -> str:
 
 
 def shift(*, sensitivity: float, batch_size: float, sigma: float) -> float:
-    """L/(bσ), by how many deviations of the noise one record moves a step.
-
-    Examples
-    --------
-    >>> shift(sensitivity=2.0, batch_size=10, sigma=0.1)
-    2.0
-    """
+    """L/(bσ), by how many deviations of the noise one record moves a step."""
     check_nonnegative(sensitivity=sensitivity)
     check_positive(batch_size=batch_size, sigma=sigma)
     return sensitivity / (batch_size * sigma)
 
 
 def check_batch(batch_size: int, n: int) -> None:
-    """Refuse a batch that is no part of the n rows.
-
-    Examples
-    --------
-    >>> check_batch(10, 100)
-    """
+    """Refuse a batch that is no part of the n rows."""
     check_count(batch_size=batch_size, n=n)
     if batch_size > n:
         raise ValueError(f"batch_size must be at most n = {n}, got {batch_size!r}")
 
 
 def check_convex_step(*, step_size: float, smoothness: float) -> None:
-    """Refuse η > 2/M, at which a step of a convex loss need not bring models closer.
-
-    Examples
-    --------
-    >>> check_convex_step(step_size=0.1, smoothness=4.0)
-    """
+    """Refuse η > 2/M, at which a step of a convex loss need not bring models closer."""
     check_positive(step_size=step_size, smoothness=smoothness)
     if step_size > 2 / smoothness:
         raise ValueError(
@@ -67,13 +51,7 @@ def contraction_of(
     smoothness: float | None = None,
     step_size: float | None = None,
 ) -> float:
-    """c, given or max{|1 − ηm|, |1 − ηM|} of an m-strongly convex, M-smooth loss.
-
-    c must be in [0, 1), and η < 2/M; either c is given, or all of m, M and η are.
-
-    >>> contraction_of(ridge=0.5, smoothness=4.0, step_size=0.25)
-    0.875
-    """
+    """c, given or max{|1 − ηm|, |1 − ηM|} of an m-strongly convex, M-smooth loss."""
     if contraction is not None:
         if not (ridge is None and smoothness is None and step_size is None):
             raise ValueError("give either contraction or ridge, smoothness and step_size, not both")
@@ -93,13 +71,7 @@ def contraction_of(
 
 
 def state(mu: float, theorem: str, *assumptions: str) -> Guarantee:
-    """μ-GDP by a theorem of the paper, under the usual and some more assumptions.
-
-    Examples
-    --------
-    >>> state(1.0, "Theorem 4.1", WHOLE_PATH).theorem
-    'Theorem 4.1 of Bok, Su and Altschuler 2024'
-    """
+    """μ-GDP by a theorem of the paper, under the usual and some more assumptions."""
     plain = gdp(mu=mu)
     return replace(
         plain, theorem=f"{theorem} {SOURCE}", assumptions=(*plain.assumptions, *assumptions)

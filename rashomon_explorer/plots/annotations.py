@@ -24,10 +24,7 @@ _OF_TREES = "released trees to plot_trees, plot_rules or plot_tree_use"
 
 
 def need_curator(given: object, plot: str) -> RashomonSet:
-    """Return `given` if it is a curator's set, else raise a TypeError that names the remedy.
-
-    A `PredictorSet` passes too; what a figure asks of linear draws alone, it refuses by name.
-    """
+    """Return `given` if it is a curator's set, else raise a TypeError that names the remedy."""
     if isinstance(given, CuratorSet):
         return cast(RashomonSet, given)
     raise TypeError(
@@ -91,15 +88,7 @@ def shown_points(n_points: int) -> tuple[NDArray[np.intp], str]:
 
 
 def models_band(figure: go.Figure, models: Any) -> go.Figure:
-    """Mark a figure that was computed from private rows, and say if its draws may be useless.
-
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> from rashomon_explorer.plots.theme import new_figure
-    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 2_500, [1, 1, 0, 0] * 2_500
-    >>> models = RashomonClassifier(n_draws=5, random_state=0).fit(X, y).rashomon_set_
-    >>> models_band(new_figure("Losses"), models).layout.shapes[0].label.text
-    'curator view: not private'
-    """
+    """Mark a figure that was computed from private rows, and say if its draws may be useless."""
     guaranteed = models.guarantee.holds
     doubt = doubt_of(models) if guaranteed else ""
     if not doubt:
@@ -109,16 +98,7 @@ def models_band(figure: go.Figure, models: Any) -> go.Figure:
 
 
 def doubt_of(models: Any) -> str:
-    """Say in a few words what little is promised of draws; empty where it is enough.
-
-    Draws that were chosen are promised nothing, and models of other sources neither.
-
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
-    >>> with said_elsewhere():
-    ...     doubt_of(plan(500, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0))
-    'hit rate promised ≥ 0%: perhaps no use'
-    """
+    """Say in a few words what little is promised of draws; empty where it is enough."""
     planned = models if isinstance(models, Plan | TreePlan) else getattr(models, "plan", None)
     chosen = planned is not models and not getattr(models, "as_drawn", True)
     if not isinstance(planned, Plan | TreePlan) or chosen or not weakness(planned):
@@ -133,33 +113,18 @@ _REST = "rgba(128,128,128,0.7)"
 
 
 def chosen_of(kept: np.ndarray, highlight: Sequence[int]) -> Mask:
-    """Mark the dots whose model was picked.
-
-    >>> chosen_of(np.array([0, 2, 5]), [5, 9]).tolist()
-    [False, False, True]
-    """
+    """Mark the dots whose model was picked."""
     return np.isin(kept, np.asarray(highlight, dtype=int))
 
 
 def opacities(chosen: Mask) -> FloatArray:
-    """Opacity of every dot: all are seen while none is picked.
-
-    >>> opacities(np.array([False, False])).tolist(), opacities(np.array([True, False])).tolist()
-    ([0.8, 0.8], [0.8, 0.16])
-    """
+    """Opacity of every dot: all are seen while none is picked."""
     seen = chosen | (not chosen.any())
     return np.where(seen, SEEN, FADED)
 
 
 def edges(chosen: Mask, picked: float, resting: float) -> dict[str, Any]:
-    """Edge of every dot: wide and purple where it is picked.
-
-    By number and scale and not by name: plotly checks names of colours one by one, half a second
-    for 5,000 dots at every brush.
-
-    >>> edges(np.array([False, True]), 3, 0.8)["width"].tolist()
-    [0.8, 3.0]
-    """
+    """Edge of every dot: wide and purple where it is picked."""
     return {
         "color": chosen.astype(np.float32),
         "colorscale": [[0, _REST], [1, PURPLE]],
@@ -170,10 +135,6 @@ def edges(chosen: Mask, picked: float, resting: float) -> dict[str, Any]:
 
 
 def faded_words(chosen: Mask) -> str:
-    """Say how many dots are faded; empty while none is picked.
-
-    >>> faded_words(np.array([True, False, False])), faded_words(np.array([False]))
-    ('1 model picked, 2 faded', '')
-    """
+    """Say how many dots are faded; empty while none is picked."""
     picked = int(chosen.sum())
     return f"{plural(picked, 'model')} picked, {len(chosen) - picked:,} faded" if picked else ""

@@ -18,17 +18,7 @@ def nested_bars(
     bars: Sequence[tuple[str, str, str, float, str]],
     hover: Sequence[str],
 ) -> None:
-    """Draw horizontal bars over one another, those named first below.
-
-    ``bars`` are (low, high, colour, thickness, label), the two ends being columns of ``shown``,
-    whose first row is the lowest.
-
-    >>> figure = go.Figure()
-    >>> table = pd.DataFrame({"low": [0.0, 1.0], "high": [2.0, 3.0]})
-    >>> nested_bars(figure, table, [("low", "high", "navy", 0.5, "range")], ["first", "second"])
-    >>> figure.data[0].x.tolist()
-    [2.0, 2.0]
-    """
+    """Draw horizontal bars over one another, those named first below."""
     for low, high, colour, thickness, label in bars:
         figure.add_bar(
             orientation="h",
@@ -55,11 +45,7 @@ def range_bars(
     of: str = "feature",
     over: str = "all draws",
 ) -> go.Figure:
-    """Plot the range of each row of a table, the widest first.
-
-    Columns min, q05, median, q95, max and perhaps best; ``layout.meta["features"]`` names the rows
-    from below. ``of`` is what a row is, ``over`` what the widest bars span.
-    """
+    """Plot the range of each row of a table, the widest first."""
     width = (table["max"] - table["min"]).to_numpy()
     order = np.argsort(-width, kind="stable")[:MOST_FEATURES]
     shown = table.iloc[order[::-1]]
@@ -117,10 +103,7 @@ def range_bars(
 
 
 def ring(figure: go.Figure, table: pd.DataFrame, values: FloatArray) -> None:
-    """Ring the values of some draws in a figure of :func:`range_bars`.
-
-    ``values`` (n_chosen, len(table)) are of the draws that were picked.
-    """
+    """Ring the values of some draws in a figure of :func:`range_bars`."""
     if not len(values):
         return
     row_of = {name: row for row, name in enumerate(figure.layout.meta["features"])}

@@ -68,28 +68,7 @@ def budget_bar(
     told: list[Divergence | None] | None = None,
     notes: list[str] | None = None,
 ) -> go.Figure:
-    """Plot guarantees against a budget, one after another as a ledger adds them up.
-
-    Parameters
-    ----------
-    charges : list of Guarantee
-        What was spent, oldest first.
-    budget, delta : float
-        The budget, ε at δ.
-    planned : Guarantee, optional
-        What a draw would add; hatched.
-    order : float, optional
-        Order at which the ledger adds up Rényi divergences.
-    told : list of Divergence or None, optional
-        What each charge was entered at there.
-    notes : list of str, optional
-        A hover text a charge.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        One stacked bar on an axis of ε at δ. A segment is what its charge added to the total.
-    """
+    """Plot guarantees against a budget, one after another as a ledger adds them up."""
     entered = told or [None] * len(charges)
     every = charges if planned is None else [*charges, planned]
     entered = entered if planned is None else [*entered, None]
@@ -239,10 +218,7 @@ def _paid_by(planned: Plan) -> str:
 
 
 def price_curve(planned: Plan, *, n_points: int = 40) -> tuple[FloatArray, FloatArray]:
-    """Compute total prices around a plan and the hit rates they guarantee.
-
-    From a hundredth to a hundred times the plan's bounded range of a draw, priced by it.
-    """
+    """Compute total prices around a plan and the hit rates they guarantee."""
     etas = planned.eta * np.geomspace(0.01, 100.0, n_points)
     curve = np.array([planned.at(float(eta)) for eta in etas])
     return curve[:, 0], curve[:, 1]
@@ -253,17 +229,7 @@ USUAL = 0.05
 
 
 def tradeoff_table(guarantee: Guarantee) -> pd.DataFrame:
-    """Least type II error of any test between neighbours, at a few type I errors.
-
-    Parameters
-    ----------
-    guarantee : Guarantee
-
-    Returns
-    -------
-    DataFrame
-        Index ``false alarms at most``, column ``misses at least``.
-    """
+    """Least type II error of any test between neighbours, at a few type I errors."""
     levels = np.concatenate([[0.0, 0.001, 0.01], np.linspace(0.02, 1.0, 50)])
     index = pd.Index(levels, name="false alarms at most")
     return pd.DataFrame({"misses at least": guarantee.tradeoff(levels)}, index=index)

@@ -147,11 +147,7 @@ def paid_band(figure: go.Figure, released: ReleasedSet) -> go.Figure:
 
 
 def feature_index(names: Sequence[str], name: str) -> int:
-    """Find a feature, or say which ones there are.
-
-    >>> feature_index(["age", "intercept"], "age")
-    0
-    """
+    """Find a feature, or say which ones there are."""
     try:
         return list(names).index(name)
     except ValueError:
@@ -160,18 +156,7 @@ def feature_index(names: Sequence[str], name: str) -> int:
 
 
 def default_axes(models: RashomonSet | ReleasedSet) -> tuple[str, str]:
-    """Name the two features whose coefficients vary most over the draws.
-
-    Parameters
-    ----------
-    models : RashomonSet or ReleasedSet
-        The draws.
-
-    Returns
-    -------
-    tuple of str
-        The widest first; the intercept only if there is nothing else.
-    """
+    """Name the two features whose coefficients vary most over the draws."""
     names, width = models.parameter_names, len(models.feature_names)
     spread = np.ptp(models.coef, axis=0) if models.n_draws else np.zeros(len(names))
     spread[width - 1 :: width] = -1.0  # the intercepts

@@ -18,34 +18,7 @@ _MOST_LEVELS = 30
 
 
 def column_table(cells: pd.Series, column: Column) -> pd.DataFrame:
-    """Count the rows in each bin of the declared bounds, or at each declared level.
-
-    **Curator: computed from private rows, not private.** Values beyond the bounds are counted at
-    the end where they are clipped; levels that are not declared, and missing values, at the last.
-
-    Parameters
-    ----------
-    cells : Series of shape (n_rows,)
-        The column as it came.
-    column : Column
-        What is declared of it.
-
-    Returns
-    -------
-    DataFrame
-        Column ``rows``, by bin or level.
-
-    Raises
-    ------
-    TypeError
-        If the column is declared as anything.
-
-    Examples
-    --------
-    >>> told = column_table(pd.Series([20, 30, 200, None]), Numeric("age", (0, 120)))
-    >>> int(told["rows"].sum()), int(told["rows"].iloc[-1])
-    (3, 1)
-    """
+    """Count the rows in each bin of the declared bounds, or at each declared level."""
     if isinstance(column, Numeric):
         numbers, _ = read_numbers(cells)
         held = np.clip(numbers[~np.isnan(numbers)], *column.bounds)

@@ -169,26 +169,7 @@ def two_sets_table(
     second: RashomonSet | ReleasedSet,
     names: tuple[str, str] = ("first", "second"),
 ) -> pd.DataFrame:
-    """List mean and range of every coefficient over two sets, and how far the ranges overlap.
-
-    Parameters
-    ----------
-    first, second : RashomonSet or ReleasedSet
-        Of the same columns. Of a curator's set the draws inside count; of a release all.
-    names : tuple of str
-        What the sets are called.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row a coefficient: ``"low of …"``, ``"mean of …"`` and ``"high of …"`` of each, and
-        ``overlap``: length of what both ranges share over that of what either covers.
-
-    Raises
-    ------
-    ValueError
-        If the sets are of other columns, or no draw of one lies inside.
-    """
+    """List mean and range of every coefficient over two sets, and how far the ranges overlap."""
     if first.parameter_names != second.parameter_names:
         raise ValueError(
             "the two sets are of other columns: compare sets of one table, as it was declared once"

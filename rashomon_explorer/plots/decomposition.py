@@ -80,19 +80,7 @@ def plot_width_or_noise(found: WidthOrNoise) -> go.Figure:
 
 
 def told(found: WidthOrNoise) -> str:
-    """Say in one sentence whose the disagreement is, or that so few draws do not tell.
-
-    Parameters
-    ----------
-    found : WidthOrNoise
-
-    Examples
-    --------
-    >>> from rashomon_explorer.measures import width_or_noise
-    >>> labels = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
-    >>> told(width_or_noise(labels, inside=[True] * 40 + [False] * 20))
-    "46% of the draws' disagreement is the set's own, 54% is noise of the mechanism"
-    """
+    """Say in one sentence whose the disagreement is, or that so few draws do not tell."""
     share, measure = found.share_of_noise, _MEASURED[found.measure]
     if not np.isfinite(share.value):
         return f"All draws agree: there is no {measure} to split"

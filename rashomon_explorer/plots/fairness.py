@@ -383,12 +383,7 @@ def _of_all(table: pd.DataFrame, measure: str) -> float:
 
 
 def wilson(share: float, count: int) -> tuple[float, float]:
-    """95 % interval of a share that was seen among so many (Wilson 1927).
-
-    >>> low, high = wilson(0.5, 100)
-    >>> round(low, 3), round(high, 3)
-    (0.404, 0.596)
-    """
+    """95 % interval of a share that was seen among so many (Wilson 1927)."""
     if count < 1:
         return 0.0, 1.0
     square = _SURE**2 / count

@@ -32,12 +32,7 @@ def importances(
     features: Features = None,
     max_rows: int = MOST_ROWS,
 ) -> tuple[pd.DataFrame, int]:
-    """Measure permutation importance of every feature for every model, on some rows.
-
-    One row a model, the best model's last, and how many private rows were read: past ``max_rows``
-    they are subsampled, always the same ones. By default the columns of one category are one
-    feature.
-    """
+    """Measure permutation importance of every feature for every model, on some rows."""
     trees = trees_of(models)
     X = np.asarray(X, dtype=float) if trees is None else trees.rows(X)
     y = np.asarray(y)
@@ -67,10 +62,7 @@ def _with_best(models: Any) -> Any:
 
 
 def importance_ranges(values: pd.DataFrame) -> pd.DataFrame:
-    """Summarise what :func:`importances` measured, with the best model's in a column of its own.
-
-    Columns min, q05, median, q95, max and best; one row a feature.
-    """
+    """Summarise what :func:`importances` measured, with the best model's in a column of its own."""
     every = values.to_numpy()
     table = importance_spread(every[:-1], list(values.columns))
     table["best"] = every[-1]

@@ -16,19 +16,7 @@ from rashomon_explorer.sets import RashomonSet, ReleasedSet
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """The models of a set that lie in it, and what a figure says of them.
-
-    Attributes
-    ----------
-    models : RashomonSet or PredictorSet
-        Those inside; all of them where losses are not known.
-    places : ndarray of shape (n_inside,)
-        Their row numbers in the set that was handed in.
-    words : str
-        For a figure's subtitle.
-    span : str
-        For a legend: what a range over them spans.
-    """
+    """The models of a set that lie in it, and what a figure says of them."""
 
     models: Any
     places: NDArray[np.intp]
@@ -46,14 +34,7 @@ class Counted:
 
 
 def counted(models: Any) -> Counted:
-    """Keep the models inside ψ, with the words that say how many there were.
-
-    >>> from rashomon_explorer.sets import from_predictions
-    >>> three = [[0.9, 0.2, 0.6], [0.8, 0.1, 0.4], [0.1, 0.9, 0.5]]
-    >>> found = counted(from_predictions(three, [1, 0, 1], psi=0.3))
-    >>> found.places.tolist(), found.words
-    ([0, 1], 'of the 2 models inside ψ = 0.3 (of 3)')
-    """
+    """Keep the models inside ψ, with the words that say how many there were."""
     drawn = isinstance(models, RashomonSet) and models.as_drawn
     noun, everything = ("draw", "all draws") if drawn else ("model", "all models shown")
     every = np.arange(models.n_draws)

@@ -36,17 +36,7 @@ def tuning_in_words(found: TuningAudit) -> str:
 
 
 def penalties_table(found: TuningAudit) -> pd.DataFrame:
-    """Tabulate the validation loss over the grid, and the law of a private draw: not private.
-
-    Parameters
-    ----------
-    found : TuningAudit
-
-    Returns
-    -------
-    DataFrame
-        Index ``penalty``; columns ``validation loss``, ``within ψ`` and ``probability``.
-    """
+    """Tabulate the validation loss over the grid, and the law of a private draw: not private."""
     index = pd.Index(found.penalties.round(6), name="penalty")
     columns = {
         "validation loss": found.losses,
@@ -135,17 +125,7 @@ def plot_drawn_penalties(
 
 
 def drawn_table(drawn: Sequence[float]) -> pd.DataFrame:
-    """How often each penalty was drawn: paid for.
-
-    Parameters
-    ----------
-    drawn : sequence of float
-
-    Returns
-    -------
-    DataFrame
-        Index ``penalty``; columns ``draws`` and ``share``.
-    """
+    """How often each penalty was drawn: paid for."""
     places, counts = np.unique(np.round(drawn, 9), return_counts=True)
     shares = [percent(count / len(drawn)) for count in counts]
     index = pd.Index(places.round(6), name="penalty")

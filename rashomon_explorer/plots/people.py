@@ -26,30 +26,7 @@ _FEWEST_ROWS = 2_000
 
 @dataclass(frozen=True)
 class Multiplicity:
-    """What the models of a set disagree about on some rows.
-
-    Attributes
-    ----------
-    n_models : int
-        Models that count: those inside the set.
-    n_rows : int
-        Rows there are.
-    rows : ndarray of shape (n_read,)
-        Rows that were read: all of them, or a fixed random subsample of a long table.
-    low, high : ndarray of shape (n_read,)
-        Smallest and largest score of each row over the draws. With three or more classes that is
-        the probability of the class which the best model gives the row.
-    best : ndarray of shape (n_read,)
-        The best model's score.
-    ambiguous : ndarray of shape (n_read,)
-        Rows that at least one model labels otherwise than the best one; empty for a regression.
-    ambiguity, discrepancy, disagreement : float
-        Shares of rows; not a number for a regression.
-    n_classes : int
-        0 for a regression.
-    of_labels : bool
-        Whether all scores are 0 or 1, so that ranges are of labels and not of probabilities.
-    """
+    """What the models of a set disagree about on some rows."""
 
     n_models: int
     n_rows: int
@@ -141,10 +118,7 @@ def _rows_to_read(n_rows: int, n_draws: int) -> NDArray[np.intp]:
 
 
 def members(found: Multiplicity, groups: ArrayLike | None) -> list[tuple[str, Mask]]:
-    """Split rows by a sensitive attribute, the largest groups first.
-
-    Values may be of any type; rows without one are a group.
-    """
+    """Split rows by a sensitive attribute, the largest groups first."""
     if groups is None:
         return [("everyone", np.ones(len(found.low), dtype=bool))]
     values = pd.Series(np.asarray(groups, dtype=object))

@@ -259,23 +259,7 @@ def plot_person(
 
 
 def contributions(models: Any, X: Any, person: int) -> pd.DataFrame:
-    """Spread over the models of each feature's contribution to a person's score.
-
-    The Shapley value θ_j(x_j − mean x_j) of a linear model; of several classes the last one's.
-    Columns low, high, median, and spread (a standard deviation), the widest first.
-
-    Parameters
-    ----------
-    models : RashomonSet
-    X : array-like of shape (n_rows, n_features)
-        People whose mean is the background: at most a thousand of them are read.
-    person : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a feature, the columns of one category together.
-    """
+    """Spread over the models of each feature's contribution to a person's score."""
     rows = np.asarray(X, dtype=float)
     step = max(1, len(rows) // _MOST_BACKGROUND)
     values = linear_shap(models, rows[[person]], background=rows[::step])[:, 0]

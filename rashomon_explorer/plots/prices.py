@@ -32,30 +32,7 @@ _DASHES = ("solid", "dash", "dashdot", "dot", "longdash")
 
 
 def promise_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
-    """Price and promise of a plan with other prices and other numbers of draws.
-
-    Parameters
-    ----------
-    planned : Plan or TreePlan
-        Whose way of drawing, rows, radius and ψ are kept.
-    draws : sequence of int
-        Numbers of draws; the plan's own is one of them in any case.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row a price and number of draws: ``n_draws``, ``epsilon`` (total), and ``promise``: the
-        guaranteed hit rate, or the expected excess loss at most where no hit rate is promised.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0, n_draws=20)
-    >>> curves = promise_curves(bought, (1, 20))
-    >>> cheap = curves[curves.epsilon < 4.01]
-    >>> cheap.groupby("n_draws").promise.max().round(2).to_dict()
-    {1: 0.96, 20: 0.35}
-    """
+    """Price and promise of a plan with other prices and other numbers of draws."""
     counts = sorted({*draws, planned.n_draws})
     if isinstance(planned, TreePlan):
         return pd.concat([_of_trees(planned, count) for count in counts], ignore_index=True)
@@ -64,30 +41,7 @@ def promise_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd
 
 
 def promise_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> float:
-    """Promise of a plan with another price and another number of draws, as its curves have it.
-
-    Parameters
-    ----------
-    planned : Plan or TreePlan
-        Whose way of drawing, rows, radius and ψ are kept.
-    epsilon : float
-        Total price.
-    n_draws : int
-        Number of draws that share it.
-
-    Returns
-    -------
-    float
-        The guaranteed hit rate, or the expected excess loss at most where no hit rate is
-        promised; not a number where nothing can be planned.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0, n_draws=20)
-    >>> [round(promise_at(bought, 4.0, count), 2) for count in (1, 20)]
-    [0.97, 0.41]
-    """
+    """Promise of a plan with another price and another number of draws, as its curves have it."""
     if isinstance(planned, TreePlan):
         found = at_another_price(planned, epsilon, n_draws)
         return np.nan if found is None else _promise(found)
@@ -100,32 +54,7 @@ def promise_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> float:
 
 
 def draws_at(planned: Plan | TreePlan, epsilon: float, promise: float) -> int:
-    """How many draws may share a price and still be promised so much: the third axis.
-
-    Parameters
-    ----------
-    planned : Plan or TreePlan
-        Whose way of drawing, rows, radius and ψ are kept.
-    epsilon : float
-        Total price.
-    promise : float
-        The least hit rate, or the most excess loss where no hit rate is promised.
-
-    Returns
-    -------
-    int
-        The most draws, from 1 to the 100 of the last curve; the plan's own number where every
-        number is promised the same.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=4.0, n_draws=20)
-    >>> draws_at(bought, 4.0, 0.5)
-    16
-    >>> draws_at(bought, 8.0, 0.5)
-    32
-    """
+    """How many draws may share a price and still be promised so much: the third axis."""
     least, most = DRAWS[0], DRAWS[-1]
     worth = 1.0 if has_hit_rate(planned) else -1.0
 

@@ -36,15 +36,7 @@ _ROUNDED: dict[str, Callable[[float], float]] = {
 
 
 def rounded_bounds(frame: pd.DataFrame) -> pd.DataFrame:
-    """Round the bounds of a table to four digits, to the side on which they stay true.
-
-    ``attrs["rounding"]`` names columns, or the index, and ``"up"`` or ``"down"``.
-
-    >>> promised = pd.DataFrame({"at least": [0.66669], "draws": [0.66669]})
-    >>> promised.attrs["rounding"] = {"at least": "down"}
-    >>> rounded_bounds(promised).loc[0].tolist()
-    [0.6666, 0.66669]
-    """
+    """Round the bounds of a table to four digits, to the side on which they stay true."""
     shown = frame.copy()
     for name, side in frame.attrs.get("rounding", {}).items():
         if name == frame.index.name:
@@ -56,10 +48,7 @@ def rounded_bounds(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def losses_table(models: RashomonSet) -> pd.DataFrame:
-    """List the loss of every draw.
-
-    Curator only.
-    """
+    """List the loss of every draw."""
     return pd.DataFrame(
         {
             "loss": models.losses,
@@ -77,10 +66,7 @@ def coefficients_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
 
 
 def spread_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
-    """List the spread of every coefficient.
-
-    Of a curator's set the draws inside count; of a release, where no one can tell, all.
-    """
+    """List the spread of every coefficient."""
     if isinstance(models, ReleasedSet):
         return coefficient_spread(models)
     return coefficient_spread(need_inside(counted(models), models))
@@ -94,10 +80,7 @@ def importance_table(
     features: Features = None,
     max_rows: int = MOST_ROWS,
 ) -> pd.DataFrame:
-    """List the spread of every feature's permutation importance.
-
-    Of the draws inside; curator only.
-    """
+    """List the spread of every feature's permutation importance."""
     inside = need_inside(counted(models), models)
     values, _ = importances(inside, X, y, features=features, max_rows=max_rows)
     return importance_ranges(values)
@@ -106,11 +89,7 @@ def importance_table(
 def people_table(
     models: RashomonSet, X: ArrayLike, groups: ArrayLike | None = None
 ) -> pd.DataFrame:
-    """List, group by group, how wide people's ranges of predictions are.
-
-    Of the draws inside; curator only. One row a group: people, median and 95 % width, and ambiguity
-    for a classification.
-    """
+    """List, group by group, how wide people's ranges of predictions are."""
     found = multiplicity(models, X)
     split = members(found, groups)
     rows = [_of_group(found, chosen) for _, chosen in split]
@@ -130,11 +109,7 @@ def _of_group(found: Multiplicity, chosen: Mask) -> dict[str, float]:
 
 
 def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
-    """List excess losses and the share of draws that is promised to have at most each.
-
-    Up to four times the promised mean; a set adds the share of its own draws (curator only). Here
-    and in the two tables below ``attrs["rounding"]`` says to which side what is shown stays true.
-    """
+    """List excess losses and the share of draws that is promised to have at most each."""
     need_as_drawn(given, "excess_table")
     models = given if isinstance(given, RashomonSet) and given.n_draws else None
     planned = given.plan if isinstance(given, RashomonSet) else given
@@ -158,10 +133,7 @@ def plan_table(planned: Plan) -> pd.DataFrame:
 
 
 def prices_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
-    """List what every price promises for each number of draws.
-
-    A bound is rounded to the side on which it stays true.
-    """
+    """List what every price promises for each number of draws."""
     table = promise_curves(planned, draws).sort_values(["n_draws", "epsilon"])
     hits = has_hit_rate(planned)
     name = "guaranteed hit rate" if hits else "excess loss at most"
@@ -172,13 +144,7 @@ def prices_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.D
 
 
 def options_table(planned: Plan) -> pd.DataFrame:
-    """List every way to spend a plan's budget, the best first; no row where that is not known.
-
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
-    >>> options_table(bought)["within ψ"].head(3).to_dict()
-    {'exact, this plan': '≥ 86%', 'unthresholded': '≥ 99.9%', 'objective perturbation': '≥ 67%'}
-    """
+    """List every way to spend a plan's budget, the best first; no row where that is not known."""
     rows = [
         {
             "way": offer.name.replace("_", " ") + ", this plan" * (offer.plan == planned),

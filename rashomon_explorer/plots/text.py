@@ -15,15 +15,7 @@ _ROUNDINGS = {"nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING, "down": ROUND_FLO
 
 
 def percent(share: float, rounding: Rounding = "nearest") -> str:
-    """Write a share as a percentage that never rounds a miss up to certainty.
-
-    Bounds are rounded ``"up"`` or ``"down"``; up may reach 100%, which then is a true bound.
-
-    >>> percent(0.5), percent(0.9991), percent(1.0), percent(0.004), percent(1e-9)
-    ('50%', '99.9%', '100%', '0.4%', '0%')
-    >>> percent(0.1455), percent(0.1455, "down"), percent(0.99999, "down")
-    ('15%', '14%', '99.9%')
-    """
+    """Write a share as a percentage that never rounds a miss up to certainty."""
     if not -1e6 < share < 1e6:
         return "not known"
     if rounding == "down" and share >= 0:
@@ -38,15 +30,7 @@ def percent(share: float, rounding: Rounding = "nearest") -> str:
 
 
 def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str:
-    """Write a number with a few significant digits and no needless exponent.
-
-    Bounds are rounded ``"up"`` or ``"down"``.
-
-    >>> number(0.02), number(1234.5), number(1e-06), number(4.0)
-    ('0.02', '1,230', '1e-6', '4')
-    >>> number(4.001, rounding="up"), number(4.009, rounding="down"), number(0.2, rounding="up")
-    ('4.01', '4', '0.2')
-    """
+    """Write a number with a few significant digits and no needless exponent."""
     if value != value or value in (float("inf"), float("-inf")):
         return {"inf": "∞", "-inf": "−∞"}.get(str(value), "not known")
     exact = Decimal(float(value)) if rounding == "nearest" else as_written(value)
@@ -59,25 +43,13 @@ def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str
 
 
 def promised_hits(planned: Promise) -> str:
-    """Write the hit rate that a plan promises; ``"none"`` where a centre's is not proved.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> promised_hits(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0))
-    '≥ 86%'
-    """
+    """Write the hit rate that a plan promises; ``"none"`` where a centre's is not proved."""
     unproved = planned.centre_excess is not None and not planned.hit_rate_bound
     return "none" if unproved else at_least(planned.hit_rate_bound)
 
 
 def guaranteed(planned: Promise) -> str:
-    """Write what is guaranteed of draws: a hit rate, or an excess where no hit rate is.
-
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> guaranteed(plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0))
-    'guaranteed ≥ 86%'
-    """
+    """Write what is guaranteed of draws: a hit rate, or an excess where no hit rate is."""
     if has_hit_rate(planned):
         return f"guaranteed {promised_hits(planned)}"
     excess = getattr(planned, "weighed_excess", planned.excess_bound)
@@ -86,73 +58,38 @@ def guaranteed(planned: Promise) -> str:
 
 
 def at_least(bound: float, *, share: bool = True) -> str:
-    """Write a lower bound, rounded down: what is printed is never more than what is promised.
-
-    >>> at_least(0.1455), at_least(1.0), at_least(0.0042), at_least(2.349, share=False)
-    ('≥ 14%', '≥ 100%', '≥ 0.4%', '≥ 2.34')
-    """
+    """Write a lower bound, rounded down: what is printed is never more than what is promised."""
     return f"≥ {percent(bound, 'down') if share else number(bound, rounding='down')}"
 
 
 def at_most(bound: float, *, share: bool = False) -> str:
-    """Write an upper bound, rounded up: what is printed is never less than what is promised.
-
-    >>> at_most(0.02341), at_most(4.0), at_most(0.141, share=True)
-    ('≤ 0.0235', '≤ 4', '≤ 15%')
-    """
+    """Write an upper bound, rounded up: what is printed is never less than what is promised."""
     return f"≤ {percent(bound, 'up') if share else number(bound, rounding='up')}"
 
 
 def price(epsilon: float, delta: float | None = None) -> str:
-    """Write a privacy price, rounded up: no one pays more than is printed.
-
-    >>> price(6.461), price(4.0, 1e-6)
-    ('ε = 6.461', 'ε = 4 at δ = 1e-6')
-    """
+    """Write a privacy price, rounded up: no one pays more than is printed."""
     at = "" if delta is None else f" at δ = {number(delta, rounding='up')}"
     return f"ε = {epsilon_text(epsilon)}{at}"
 
 
 def none_of(n_draws: int) -> str:
-    """Begin a sentence about draws of which none is somewhere.
-
-    >>> none_of(20), none_of(1)
-    ('None of 20 draws lies', 'The one draw does not lie')
-    """
+    """Begin a sentence about draws of which none is somewhere."""
     return "The one draw does not lie" if n_draws == 1 else f"None of {n_draws:,} draws lies"
 
 
 def what_is_left(epsilon: float) -> str:
-    """Write what is left of a budget, rounded down, never below nothing.
-
-    >>> what_is_left(1.5395), what_is_left(-0.2)
-    ('1.539', '0')
-    """
+    """Write what is left of a budget, rounded down, never below nothing."""
     return left_text(epsilon)
 
 
 def short_name(name: str) -> str:
-    """Cut a long column name and keep markup in it from working.
-
-    At most 24 characters, with ``<``, ``>`` and ``&`` as entities, since figures read HTML.
-
-    >>> short_name("age"), short_name("mean_number_of_open_accounts"), short_name("<b>")
-    ('age', 'mean_number_of_open_acc…', '&lt;b&gt;')
-    """
+    """Cut a long column name and keep markup in it from working."""
     return escape(_ended(name, _LONGEST_NAME), quote=False)
 
 
 def short_names(names: Iterable[object], longest: int = _LONGEST_NAME) -> list[str]:
-    """Cut long names so that names that differ still differ.
-
-    Cut at the end as :func:`short_name` cuts; where that makes two alike, in the middle; where that
-    does too, numbered.
-
-    >>> short_names(["age", "selection rate gap of draw 7", "selection rate gap of draw 8"])
-    ['age', 'selection ra…p of draw 7', 'selection ra…p of draw 8']
-    >>> short_names(["loss of draw 1 in group a", "loss of draw 2 in group a"], 12)
-    ['1. loss of dra…', '2. loss of dra…']
-    """
+    """Cut long names so that names that differ still differ."""
     whole = [str(name) for name in names]
     ended = [_ended(name, longest) for name in whole]
     halved = [_halved(name, longest) for name in whole]
@@ -184,9 +121,5 @@ def _halved(name: str, longest: int) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Write a count with its noun.
-
-    >>> plural(1, "draw"), plural(1200, "draw")
-    ('1 draw', '1,200 draws')
-    """
+    """Write a count with its noun."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -85,24 +85,12 @@ def _template(page: str) -> go.layout.Template:
 
 
 def templates() -> dict[str, Any]:
-    """Return the figure templates of a light and a dark page.
-
-    Plain dictionaries under ``"light"`` and ``"dark"``, as Plotly's ``layout.template``.
-
-    >>> sorted(templates())
-    ['dark', 'light']
-    """
+    """Return the figure templates of a light and a dark page."""
     return {page: _template(page).to_plotly_json() for page in _PAGES}
 
 
 def new_figure(title: str, subtitle: str = "", *, height: int = 360) -> go.Figure:
-    """Return an empty figure in the house's look.
-
-    A zoom made on screen survives later updates.
-
-    >>> new_figure("Losses").layout.title.text
-    'Losses'
-    """
+    """Return an empty figure in the house's look."""
     figure = go.Figure(
         layout={
             "title": {"text": _headline(title, subtitle)},
@@ -132,15 +120,7 @@ def _headline(title: str, subtitle: str) -> str:
 
 
 def add_band(figure: go.Figure, view: View, text: str) -> go.Figure:
-    """Put the band on a figure that says who may see it.
-
-    Amber for what private rows were read for (``"curator"``), green for what was paid
-    (``"release"``), vermillion for no guarantee (``"none"``). The colour never speaks alone; a
-    ``<br>`` makes the band a line higher.
-
-    >>> add_band(new_figure("Losses"), "curator", "curator view: not private").layout.meta
-    {'view': 'curator'}
-    """
+    """Put the band on a figure that says who may see it."""
     fill, edge = _BANDS[view]
     figure.update_layout(meta={"view": view})
     figure.add_shape(
@@ -162,38 +142,14 @@ def add_band(figure: go.Figure, view: View, text: str) -> go.Figure:
 
 
 def curator_band(figure: go.Figure, *, guaranteed: bool = True) -> go.Figure:
-    """Mark a figure that was computed from private rows.
-
-    >>> curator_band(new_figure("Losses")).layout.shapes[0].label.text
-    'curator view: not private'
-    """
+    """Mark a figure that was computed from private rows."""
     if not guaranteed:
         return add_band(figure, "none", "no privacy guarantee · curator view: not private")
     return add_band(figure, "curator", "curator view: not private")
 
 
 def empty_figure(title: str, text: str, *, height: int = 360) -> go.Figure:
-    """Return a figure without data whose text says what to do.
-
-    Parameters
-    ----------
-    title : str
-        What the figure will show.
-    text : str
-        What to press; ``<b>`` and ``<br>`` are allowed.
-    height : int
-        Pixels.
-
-    Returns
-    -------
-    plotly.graph_objects.Figure
-        A figure with one annotation.
-
-    Examples
-    --------
-    >>> empty_figure("Losses", "Press <b>Draw</b>.").layout.annotations[0].text
-    'Press <b>Draw</b>.'
-    """
+    """Return a figure without data whose text says what to do."""
     figure = new_figure(title, "\u00a0", height=height)  # keeps the title's place
     figure.update_layout(xaxis={"visible": False}, yaxis={"visible": False}, dragmode=False)
     figure.add_annotation(

@@ -291,17 +291,7 @@ _SURE = 0.9995
 
 
 def tree_promise_table(planned: TreePlan) -> pd.DataFrame:
-    """List the share of draws that is promised within every ψ.
-
-    Parameters
-    ----------
-    planned : TreePlan
-
-    Returns
-    -------
-    pandas.DataFrame
-        Column ``at least``, rounded down where it is shown; a row a ψ.
-    """
+    """List the share of draws that is promised within every ψ."""
     end = max(2 * planned.psi, planned.law_psi, 1e-4)
     while planned.hit_rate(end) < _SURE and end < 1:
         end *= 1.5

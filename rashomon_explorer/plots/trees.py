@@ -93,12 +93,7 @@ def plot_trees(
 
 
 def need_trees(models: object) -> DecisionTrees:
-    """Trees of a set that holds some.
-
-    >>> need_trees(3)
-    Traceback (most recent call last):
-    TypeError: a set of decision trees is needed, got int
-    """
+    """Trees of a set that holds some."""
     held = getattr(models, "models", None)
     if not isinstance(held, DecisionTrees):
         raise TypeError(f"a set of decision trees is needed, got {type(models).__name__}")
@@ -106,11 +101,7 @@ def need_trees(models: object) -> DecisionTrees:
 
 
 def short_question(words: str, most: int) -> str:
-    """Shorten a question to so many letters at its column, so that what it compares with is read.
-
-    >>> short_question("late_payments_share > 0.15", 18), short_question("owns", 18)
-    ('late_payme… > 0.15', 'owns')
-    """
+    """Shorten a question to so many letters at its column, so that what it compares with is read."""
     if len(words) <= most:
         return words
     column, relation, reference = words.rpartition(" ")[0].rpartition(" ")
@@ -230,11 +221,7 @@ class _Drawing:
 
 
 def _in_two_lines(asked: str) -> str:
-    """Break a question before what it compares with; a long name is cut.
-
-    >>> _in_two_lines("age > 30"), _in_two_lines("number_of_prior_arrests > 3")
-    ('age<br>&gt; 30', 'number_of_prio…<br>&gt; 3')
-    """
+    """Break a question before what it compares with; a long name is cut."""
     name, sign, against = asked.rpartition(" > ")
     parts = [name, f"> {against}"] if sign else [*asked.split("=", 1)]
     if not sign and len(parts) > 1:
@@ -257,30 +244,7 @@ _CONFIDENCE = 0.95
 
 
 def tree_use_table(models: PredictorSet | ReleasedTrees) -> pd.DataFrame:
-    """List how many trees ask each question, and how many ask it first.
-
-    Of a release it is post-processing of the trees: no row is read.
-
-    Parameters
-    ----------
-    models : PredictorSet or ReleasedTrees
-        A set of decision trees.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row a question that some tree asks, most trees first: ``trees``, their number; ``share``
-        of all; ``first``, of how many trees it is the first question; and, of independent draws
-        that nobody chose, ``low`` and ``high``: the interval of Clopper and Pearson (95 %) for the
-        share of the trees' law.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.trees import CountedTrees
-    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], ["b", "b", "a"], max_leaves=2)
-    >>> tree_use_table(counted.draw(4, psi=0.0, random_state=0))[["trees", "first"]].T.to_dict()
-    {'x0': {'trees': 4, 'first': 4}}
-    """
+    """List how many trees ask each question, and how many ask it first."""
     trees = need_trees(models)
     asked: dict[str, set[int]] = {}
     first: dict[str, int] = {}

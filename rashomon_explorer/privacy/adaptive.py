@@ -61,30 +61,7 @@ def running_epsilon(
     order: float | None = None,
     told: Sequence[Divergence | None] | None = None,
 ) -> list[float]:
-    """Total ε after none, one, … and all of the charges, as :func:`adaptive_epsilon` has it.
-
-    Parameters
-    ----------
-    charges : sequence of Guarantee
-        In the order in which they were reserved.
-    delta : float
-        δ in [0, 1).
-    order : float, optional
-        As for :func:`adaptive_epsilon`.
-    told : sequence of Divergence or None, optional
-        What each charge was entered at there; by default what its guarantee proves.
-
-    Returns
-    -------
-    list of float
-        One more than there are charges; the first is 0.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy import pure
-    >>> running_epsilon([pure(0.5), pure(0.25)], 0.0)
-    [0.0, 0.5, 0.75]
-    """
+    """Total ε after none, one, … and all of the charges, as :func:`adaptive_epsilon` has it."""
     entered = told or [None] * len(charges)
     steps = accumulate(
         zip(charges, entered, strict=True),
@@ -95,17 +72,6 @@ def running_epsilon(
 
 
 def settled(charges: Sequence[Guarantee]) -> float | None:
-    """Order at which charges may be added up: that of what was asked for with the first.
-
-    It is public, and known before any of them was seen. None where nothing was asked for, or no
-    δ.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> from rashomon_explorer.privacy import gdp
-    >>> settled([replace(gdp(0.2), asked=(1.0, 1e-6)), gdp(0.1)]) == filter_order(1.0, 1e-6)
-    True
-    """
+    """Order at which charges may be added up: that of what was asked for with the first."""
     asked = charges[0].asked if charges else None
     return None if asked is None else filter_order(*asked)

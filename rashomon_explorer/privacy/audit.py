@@ -33,11 +33,6 @@ def upper_bound(hits: ArrayLike, trials: int, failure: float) -> FloatArray:
 
     The p at which so few hits or fewer have probability ``failure``: the 1 − failure quantile of
     Beta(hits + 1, trials − hits) (Clopper and Pearson 1934).
-
-    1 where every trial hit.
-
-    >>> round(float(upper_bound(0, 100, 0.05)), 4)  # 1 − 0.05^(1/100)
-    0.0295
     """
     hits = np.asarray(hits, dtype=float)
     misses = np.maximum(trials - hits, 1.0)
@@ -46,25 +41,7 @@ def upper_bound(hits: ArrayLike, trials: int, failure: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Event:
-    """Scores beyond a level speak for the second neighbour; both errors bounded from above.
-
-    Parameters
-    ----------
-    level : float
-        The event is score ≥ level, or score ≤ level.
-    above : bool
-        Which of the two.
-    false_alarm : float
-        Upper confidence bound of the event's probability under the first neighbour.
-    miss : float
-        Upper confidence bound of the probability, under the second, that it does not happen.
-
-    Examples
-    --------
-    >>> event = Event(level=0.0, above=True, false_alarm=0.1, miss=0.6)
-    >>> round(event.epsilon(0.0), 4), round(event.mu, 4)  # log(0.4/0.1)
-    (1.3863, 1.0282)
-    """
+    """Scores beyond a level speak for the second neighbour; both errors bounded from above."""
 
     level: float
     above: bool
@@ -72,10 +49,7 @@ class Event:
     miss: float
 
     def epsilon(self, delta: float) -> float:
-        """Least ε that (ε, δ)-DP in both directions leaves room for, at least 0.
-
-        1 − δ − e^ε·false_alarm ≤ miss, and the same with the errors swapped.
-        """
+        """Least ε that (ε, δ)-DP in both directions leaves room for, at least 0."""
         check_delta(delta)
         return max(0.0, float(epsilons(self.false_alarm, self.miss, delta)))
 
@@ -89,13 +63,7 @@ class Event:
 
 
 def epsilons(false_alarm: FloatArray | float, miss: FloatArray | float, delta: float) -> FloatArray:
-    """:meth:`Event.epsilon` of many events, below 0 where they show nothing.
-
-    Examples
-    --------
-    >>> epsilons(np.array([0.1, 0.5]), np.array([0.6, 0.5]), 0.0).round(4).tolist()
-    [1.3863, 0.0]
-    """
+    """:meth:`Event.epsilon` of many events, below 0 where they show nothing."""
     one, other = np.asarray(false_alarm, dtype=float), np.asarray(miss, dtype=float)
     with np.errstate(divide="ignore"):
         ways = [
@@ -106,13 +74,7 @@ def epsilons(false_alarm: FloatArray | float, miss: FloatArray | float, delta: f
 
 
 def mus(false_alarm: FloatArray | float, miss: FloatArray | float) -> FloatArray:
-    """:attr:`Event.mu` of many events, below 0 where they show nothing.
-
-    Examples
-    --------
-    >>> mus(np.array([0.1, 0.8]), np.array([0.6, 0.5])).round(4).tolist()
-    [1.0282, -0.8416]
-    """
+    """:attr:`Event.mu` of many events, below 0 where they show nothing."""
     # An error of 1 is allowed for anything: −∞, also where the other bound is 0.
     some = np.maximum(false_alarm, miss) < 1
     with np.errstate(invalid="ignore"):
@@ -122,15 +84,7 @@ def mus(false_alarm: FloatArray | float, miss: FloatArray | float) -> FloatArray
 def errors(
     levels: FloatArray, above: bool, first: FloatArray, second: FloatArray, failure: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Upper bounds of false alarms and misses at each level, each failing at most ``failure``.
-
-    ``first`` and ``second`` (k,) are scores under either neighbour.
-
-    >>> low, high = np.zeros(100), np.ones(100)
-    >>> false_alarms, misses = errors(np.array([0.5]), True, low, high, failure=0.05)
-    >>> false_alarms.round(4).tolist(), misses.round(4).tolist()
-    ([0.0295], [0.0295])
-    """
+    """Upper bounds of false alarms and misses at each level, each failing at most ``failure``."""
     alarms, hits = (_counts(levels, above, scores) for scores in (first, second))
     misses = len(second) - hits
     return upper_bound(alarms, len(first), failure), upper_bound(misses, len(second), failure)
@@ -149,20 +103,7 @@ _MOST_FOR_SQUARES = 12  # columns, beyond which squares and products are too man
 
 
 def learnt_statistic(first: FloatArray, second: FloatArray) -> Statistic:
-    """Return the output itself if it is one number, otherwise a logistic regression on it.
-
-    Of the standardised entries, and of their squares and products where they are few, so that
-    laws that differ in spread are told apart too. A score that learns badly finds less: what an
-    audit proves stays true.
-
-    ``first`` and ``second`` are outputs that are used for nothing else.
-
-    >>> rng = np.random.default_rng(0)
-    >>> one, other = rng.standard_normal((2, 500, 3)) + [[[0.0, 0, 0]], [[3.0, 0, 0]]]
-    >>> score = learnt_statistic(one, other)
-    >>> bool(score(other).mean() > score(one).mean() + 3)
-    True
-    """
+    """Return the output itself if it is one number, otherwise a logistic regression on it."""
     flat = [outputs.reshape(len(outputs), -1) for outputs in (first, second)]
     if not all(np.isfinite(each).all() for each in flat):
         raise ValueError(
@@ -196,21 +137,7 @@ _QUANTILES = 1 / (1 + np.exp(-np.linspace(-7.0, 7.0, 141)))
 
 @dataclass(frozen=True)
 class MonteCarloAudit:
-    """What the outputs of two neighbours prove about a mechanism: lower bounds, never upper ones.
-
-    Parameters
-    ----------
-    events : tuple of Event
-        Picked on the first half of the runs, counted on the second. With probability
-        ``confidence`` the bounds of all of them hold at once, and with them whatever follows.
-    delta : float
-        δ for which an event was picked.
-    confidence : float
-    n_runs : int
-        Runs on each neighbour.
-    claim : Guarantee or TradeOff, optional
-        What the mechanism is said to satisfy.
-    """
+    """What the outputs of two neighbours prove about a mechanism: lower bounds, never upper ones."""
 
     events: tuple[Event, ...]
     delta: float
@@ -219,18 +146,7 @@ class MonteCarloAudit:
     claim: Claim | None = None
 
     def epsilon(self, delta: float | None = None) -> float:
-        """Lower bound of every ε for which the mechanism is (ε, δ)-DP.
-
-        Parameters
-        ----------
-        delta : float, optional
-            By default the audit's own; any other may be asked for, at the same confidence.
-
-        Raises
-        ------
-        ValueError
-            If ``delta`` is not in [0, 1).
-        """
+        """Lower bound of every ε for which the mechanism is (ε, δ)-DP."""
         return max(event.epsilon(self.delta if delta is None else delta) for event in self.events)
 
     @property
@@ -240,10 +156,7 @@ class MonteCarloAudit:
 
     @property
     def broken(self) -> bool:
-        """Whether the claim is refuted; False without a claim.
-
-        If the claim holds this is True with probability at most 1 − ``confidence``.
-        """
+        """Whether the claim is refuted; False without a claim."""
         if self.claim is None:
             return False
         false = np.array([event.false_alarm for event in self.events])
@@ -275,62 +188,7 @@ def monte_carlo(
     random_state: int | None = None,
     batched: bool = False,
 ) -> MonteCarloAudit:
-    """Lower bounds of ε and μ, and whether a claim is broken, from runs on two neighbours.
-
-    The score of an output is learnt on the first half of the runs, and so are up to three events
-    score ≥ level or score ≤ level: the one that shows the largest ε at δ, the largest μ, and the
-    clearest contradiction of the claim. The second half, which nothing was chosen by, counts
-    them. k events have 2k error probabilities; each gets a Clopper–Pearson bound that fails with
-    probability (1 − confidence)/(2k) at most, so that all hold together with ``confidence``
-    (Bonferroni). Then f(false alarm) > miss contradicts a trade-off f, and log((1 − δ −
-    miss)/false alarm) bounds ε, in both directions (Kairouz, Oh and Viswanath 2015, Theorem 2.1;
-    Dong, Roth and Su 2022, §2).
-
-    Parameters
-    ----------
-    mechanism : callable
-        ``mechanism(data, rng)`` returns one output, a number or an array of one shape, with all
-        its randomness from ``rng``. With ``batched``, ``mechanism(data, rng, size)`` returns
-        ``size`` independent outputs along the first axis.
-    first, second : object
-        The neighbours, handed to ``mechanism``. A search for the worst ones is up to the caller
-        (see :func:`search`).
-    claim : Guarantee or TradeOff, optional
-    n_runs : int, default=10_000
-        Runs on each neighbour; half of them learn. Even an event that never happens under one
-        neighbour shows no ε beyond about log(n_runs/(2·log(2k/(1 − confidence)))).
-    delta : float, default=0.0
-        δ of the ε that is looked for.
-    statistic : callable, optional
-        Maps outputs (k, ...) to scores (k,). By default a number is its own score, and a score
-        of arrays is learnt by logistic regression. The best there is is the log-likelihood ratio.
-    confidence : float, default=0.95
-    random_state : int, optional
-        For a reproducible audit.
-    batched : bool, default=False
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, outputs differ in shape, or a score is not finite.
-
-    Notes
-    -----
-    An audit that finds nothing proves nothing: another pair of neighbours, or another event, may
-    tell more. One that breaks a claim is evidence against the claim, the code or its randomness.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy import pure
-    >>> def mean(rows, rng):  # of rows in [0, 1]: 1/4 is the sensitivity
-    ...     return sum(rows) / 4 + rng.laplace(scale=1 / 4)
-    >>> neighbours = [0, 0, 0, 0], [0, 0, 0, 1]
-    >>> monte_carlo(mean, *neighbours, claim=pure(epsilon=1.0), random_state=0).broken
-    False
-    >>> audit = monte_carlo(mean, *neighbours, claim=pure(epsilon=0.5), random_state=0)
-    >>> audit.broken, 0.5 < audit.epsilon() < 1.0
-    (True, True)
-    """
+    """Lower bounds of ε and μ, and whether a claim is broken, from runs on two neighbours."""
     _check(n_runs, delta, confidence)
     streams = [None, None] if random_state is None else [[random_state, 0], [random_state, 1]]
     outputs = [

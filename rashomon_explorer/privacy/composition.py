@@ -340,19 +340,7 @@ def _counted(parts: list[Guarantee]) -> dict[Guarantee, int]:
 
 @dataclass(frozen=True)
 class Sum:
-    """What one way to add up says of some guarantees.
-
-    Parameters
-    ----------
-    method : str
-        Its name.
-    epsilon : float
-        Total ε at the asked δ; infinity where it says nothing.
-    applies : bool
-        Whether it says anything of these parts.
-    why : str
-        Why it does not apply, else empty.
-    """
+    """What one way to add up says of some guarantees."""
 
     method: str
     epsilon: float

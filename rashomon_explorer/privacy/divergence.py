@@ -44,15 +44,7 @@ class Proved(Protocol):
 
 
 class Divergence(NamedTuple):
-    """D_a at one order a.
-
-    Parameters
-    ----------
-    value : float
-        D_a in both directions is at most this.
-    steady : bool, default=True
-        Whether D_b ≤ (b/a)·value at every larger order b, as of zCDP.
-    """
+    """D_a at one order a."""
 
     value: float
     steady: bool = True
@@ -64,25 +56,6 @@ def divergence(guarantee: Proved, order: float) -> Divergence:
     The least that pure DP, bounded range, zCDP, a trade-off and known orders prove. Of pure DP,
     bounded range, zCDP, Gaussian mechanisms and Gaussian tilts the bound over a falls as a rises
     (docs/theory.md §4); where those prove as little as anything, the divergence is steady.
-
-    Parameters
-    ----------
-    guarantee : Guarantee
-    order : float
-        a > 1.
-
-    Raises
-    ------
-    ValueError
-        If ``order`` is not above 1 and finite.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy import bounded_range, rdp
-    >>> divergence(bounded_range(eta=1.0), 3.0).steady
-    True
-    >>> divergence(rdp([2.0, 4.0], [0.2, 0.9]), 4.0)
-    Divergence(value=0.9, steady=False)
     """
     if not 1 < order < math.inf:
         raise ValueError(f"order must be > 1 and finite, got {order!r}")

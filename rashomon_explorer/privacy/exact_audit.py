@@ -25,24 +25,7 @@ _ROUNDING = 1e-9  # of what a sum of a million terms may be wrong by, and more
 
 @dataclass(frozen=True, eq=False)
 class ExactAudit:
-    """Two laws on the same cells, and everything that follows for telling them apart.
-
-    Parameters
-    ----------
-    log_first, log_second : ndarray of shape (N,)
-        Log probabilities of the cells, each summing to 1; −∞ for 0.
-    error : float, default=0.0
-        How far log ratios may be off by quadrature: an estimate, not a bound.
-    rough : ExactAudit, optional
-        The same on every second node, by which the error of any figure is judged.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy.audit import discrete
-    >>> audit = discrete([0.0, 1.0], [1.0, 0.0])  # randomised response at ε = 1
-    >>> audit.max_log_ratio, audit.range, round(float(audit.delta(0.5)), 6)
-    (1.0, 2.0, 0.287649)
-    """
+    """Two laws on the same cells, and everything that follows for telling them apart."""
 
     log_first: FloatArray
     log_second: FloatArray
@@ -60,13 +43,7 @@ class ExactAudit:
         return float(self._ratio.max() - self._ratio.min())
 
     def delta(self, epsilon: ArrayLike) -> FloatArray:
-        """Least δ at ε ≥ 0: ∫ max{p − e^ε q, 0}, the larger of both directions.
-
-        Raises
-        ------
-        ValueError
-            If an ``epsilon`` is negative or NaN.
-        """
+        """Least δ at ε ≥ 0: ∫ max{p − e^ε q, 0}, the larger of both directions."""
         epsilon = np.asarray(epsilon, dtype=float)
         if not np.all(epsilon >= 0):
             raise ValueError("epsilon must be >= 0")
@@ -77,13 +54,7 @@ class ExactAudit:
         return best.reshape(epsilon.shape)[()]
 
     def epsilon(self, delta: float) -> float:
-        """Least ε at δ, of both directions; infinity if there is none.
-
-        Raises
-        ------
-        ValueError
-            If ``delta`` is not in [0, 1).
-        """
+        """Least ε at δ, of both directions; infinity if there is none."""
         check_delta(delta)
         if delta == 0:
             return self.max_log_ratio
@@ -96,25 +67,13 @@ class ExactAudit:
         return found
 
     def renyi(self, order: float) -> float:
-        """Rényi divergence of order a > 1, the larger of both directions.
-
-        Raises
-        ------
-        ValueError
-            If ``order`` is not above 1.
-        """
+        """Rényi divergence of order a > 1, the larger of both directions."""
         check_order(order)
         both = (self.log_first, self.log_second), (self.log_second, self.log_first)
         return max(_renyi(p, q, order) for p, q in both)
 
     def tradeoff(self, alpha: ArrayLike) -> FloatArray:
-        """Least type II error of any test at type I error α, the smaller of both directions.
-
-        Raises
-        ------
-        ValueError
-            If an ``alpha`` is outside [0, 1].
-        """
+        """Least type II error of any test at type I error α, the smaller of both directions."""
         alpha = np.asarray(alpha, dtype=float)
         if not np.all((alpha >= 0) & (alpha <= 1)):
             raise ValueError("alpha must be in [0, 1]")
@@ -122,21 +81,7 @@ class ExactAudit:
         return np.asarray(np.minimum(curves[0], curves[1]))[()]
 
     def violations(self, claim: Guarantee, deltas: Sequence[float] = _DELTAS) -> tuple[str, ...]:
-        """Say what of a claim the two laws refute; nothing if they are within it.
-
-        ε(δ) at each δ, and with them pure and Gaussian DP; the range of a bounded-range claim;
-        the Rényi curve of zCDP.
-
-        Parameters
-        ----------
-        claim : Guarantee
-        deltas : sequence of float, optional
-
-        Returns
-        -------
-        tuple of str
-            A sentence for each part of the claim that fails.
-        """
+        """Say what of a claim the two laws refute; nothing if they are within it."""
         # One slack for all δ: where a level falls between two nodes, errors have either sign.
         bounds = [(f"ε({d:g})", _epsilon_at(d), claim.epsilon(d)) for d in deltas]
         slack = max((self._slack(figure) for _, figure, _ in bounds), default=0.0)
@@ -178,10 +123,7 @@ class ExactAudit:
 
     @cached_property
     def _tests(self) -> tuple[tuple[FloatArray, FloatArray], ...]:
-        """Power and level of the best tests (Neyman and Pearson) of either law against the other.
-
-        A cell enters the rejection region in the order of its ratio.
-        """
+        """Power and level of the best tests (Neyman and Pearson) of either law against the other."""
         order = np.argsort(-self._ratio, kind="stable")
         one, other = np.exp(self.log_first[order]), np.exp(self.log_second[order])
         return _cumulated(one, other), _cumulated(other[::-1], one[::-1])
@@ -218,23 +160,7 @@ _POINTS = {1: 4001, 2: 401}  # an axis
 
 
 def discrete(log_first: ArrayLike, log_second: ArrayLike) -> ExactAudit:
-    """Audit of two laws on finitely many points, such as a grid of models.
-
-    Parameters
-    ----------
-    log_first, log_second : array-like of shape (N,)
-        Log weights, not necessarily normalised.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, or a law has no weight at all.
-
-    Examples
-    --------
-    >>> discrete([0.0, 0.0, 0.0], [0.0, 0.0, -1.0]).range
-    1.0
-    """
+    """Audit of two laws on finitely many points, such as a grid of models."""
     laws = [np.ravel(np.asarray(each, dtype=float)) for each in (log_first, log_second)]
     if laws[0].shape != laws[1].shape:
         raise ValueError(
@@ -251,36 +177,7 @@ def exact(
     box: Sequence[tuple[float, float]],
     points: int | None = None,
 ) -> ExactAudit:
-    """Audit of two densities in one or two dimensions by the trapezoidal rule.
-
-    The laws on the nodes are again normalised densities of the same mechanism, so that log ratios
-    of an exponential mechanism keep its bounded range exactly; what quadrature gets wrong are
-    the two normalising constants, by about the change from every second node to all (``error``).
-
-    Parameters
-    ----------
-    first, second : callable
-        Map points (d, K) to log densities (K,), up to a constant; −∞ off the support.
-    box : sequence of (low, high)
-        One interval a dimension, around all of the mass: what is outside is cut off.
-    points : int, optional
-        Nodes an axis, by default 4001 or 401; made odd.
-
-    Raises
-    ------
-    ValueError
-        If there are more than two dimensions, an interval is empty, or a density is NaN, +∞ or 0
-        at every node.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy import gdp
-    >>> def normal(mean):
-    ...     return lambda x: -((x[0] - mean) ** 2) / 2
-    >>> audit = exact(normal(0.0), normal(1.0), box=[(-9, 10)])
-    >>> audit.within(gdp(mu=1.0)), audit.within(gdp(mu=0.99))
-    (True, False)
-    """
+    """Audit of two densities in one or two dimensions by the trapezoidal rule."""
     nodes, weights, coarse = _nodes(box, points)
     values = [_checked(density(nodes), nodes.shape[1]) for density in (first, second)]
     fine = [_normalised(each, weights) for each in values]
@@ -342,14 +239,7 @@ Law = TypeVar("Law")
 
 @dataclass(frozen=True)
 class Worst(Generic[Record]):
-    """Two neighbours that no other searched pair is worse than, and their audit.
-
-    Parameters
-    ----------
-    first, second : tuple
-        Their records.
-    audit : ExactAudit
-    """
+    """Two neighbours that no other searched pair is worse than, and their audit."""
 
     first: tuple[Record, ...]
     second: tuple[Record, ...]
@@ -364,40 +254,7 @@ def search(
     *,
     key: Callable[[ExactAudit], float] = lambda audit: audit.max_log_ratio,
 ) -> Worst[Record]:
-    """Worst neighbours among all multisets of ``n`` of the given records, by brute force.
-
-    Extreme records, a middling one and one that says nothing find what there is to find for a
-    loss that is monotone in each. Each law is computed once.
-
-    Parameters
-    ----------
-    law : callable
-        Maps a tuple of n records to what ``compare`` takes, such as log weights on a grid.
-    compare : callable
-        Maps two of these to an audit, such as :func:`discrete`.
-    records : sequence
-        At least two.
-    n : int
-        Rows of a data set; C(len(records) + n − 1, n) laws are computed.
-    key : callable, optional
-        What is to be largest, by default |log ratio|.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two records, or ``n`` is below 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rashomon_explorer.privacy.audit import discrete
-    >>> places = np.linspace(0, 1, 11)
-    >>> def law(rows):  # exponential mechanism for a median, at ε = 1
-    ...     return -sum(abs(places - row) for row in rows) / 2
-    >>> worst = search(law, discrete, [0.0, 0.5, 1.0], n=3)
-    >>> worst.audit.max_log_ratio < 1.0, round(worst.audit.range, 9)
-    (True, 1.0)
-    """
+    """Worst neighbours among all multisets of ``n`` of the given records, by brute force."""
     if len(records) < 2:
         raise ValueError(f"a search needs at least two records, got {len(records)}")
     check_count(n=n)

@@ -85,14 +85,7 @@ class Numbers(Protocol):
 
 
 def numbers_of(guarantee: Numbers) -> str:
-    """Say what holds, in numbers that are rounded up.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy import compose, gdp, pure
-    >>> numbers_of(pure(1.0)), numbers_of(compose([gdp(3.0), gdp(4.0)]))
-    ('1-DP and 0.5-zCDP', '5-GDP')
-    """
+    """Say what holds, in numbers that are rounded up."""
     said = _numbers(guarantee)
     if guarantee.curve is None:
         return said
@@ -100,17 +93,7 @@ def numbers_of(guarantee: Numbers) -> str:
 
 
 def asked_for(guarantee: Numbers) -> str:
-    """Say what was asked for, if anything was and no less holds; empty otherwise.
-
-    Examples
-    --------
-    >>> from dataclasses import replace
-    >>> from rashomon_explorer.privacy import pure
-    >>> asked_for(replace(pure(0.5), asked=(0.5, 1e-6))), asked_for(pure(0.5))
-    ('ε = 0.5 at δ = 1e-6', '')
-    >>> asked_for(replace(pure(0.5), asked=(0.4, 1e-6)))
-    ''
-    """
+    """Say what was asked for, if anything was and no less holds; empty otherwise."""
     if guarantee.asked is None:
         return ""
     epsilon, delta = guarantee.asked
@@ -120,24 +103,12 @@ def asked_for(guarantee: Numbers) -> str:
 
 
 def price_of(epsilon: float, delta: float) -> str:
-    """ε rounded up and, above 0, δ.
-
-    Examples
-    --------
-    >>> price_of(4.0, 1e-6), price_of(0.12341, 0.0)
-    ('ε = 4 at δ = 1e-6', 'ε = 0.1235')
-    """
+    """ε rounded up and, above 0, δ."""
     return f"ε = {rounded_up(epsilon)}" + (f" at δ = {short(delta)}" if delta > 0 else "")
 
 
 def short(value: float) -> str:
-    """Write a number rounded up, without the zeros of its exponent.
-
-    Examples
-    --------
-    >>> short(1e-06), short(0.02), short(2.5e7)
-    ('1e-6', '0.02', '2.5e7')
-    """
+    """Write a number rounded up, without the zeros of its exponent."""
     mantissa, e, power = rounded_up(value).partition("e")
     return f"{mantissa}e{int(power)}" if e else mantissa
 

@@ -19,40 +19,7 @@ from rashomon_explorer.rows.steps import Clipped, Longer
 
 
 class BlockProblem(Problem):
-    """The problem of :class:`Problem`, for tables that do not fit in memory.
-
-    Loss, gradient, Hessian and what bounds are made of are sums over blocks. Digits depend neither
-    on the source nor on the workers, so that draws with a seed are the same from an array, a folder
-    of Parquet files and a cluster. They differ from those of :class:`Problem` in the last ones.
-
-    Parameters
-    ----------
-    table : RowBlocks
-        Numbers, before they are clipped, and targets as the loss takes them.
-    loss, radius, row_norm, ridge, intercept, domain
-        As for :class:`Problem`.
-
-    Attributes
-    ----------
-    table : RowBlocks
-        Clipped rows, the constant included, and what their blocks were when they were looked at.
-    clipped_share, targets_beyond : float
-        Shares of rows and of targets beyond their declared bound (curator).
-
-    Raises
-    ------
-    DataError
-        If a row or target cannot be used; the message says where it is.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.rows import row_blocks
-    >>> table = row_blocks(np.array([[0.5], [-0.5]]), np.array([1.0, -1.0]))
-    >>> problem = BlockProblem(table, radius=2.0)
-    >>> whole = Problem([[0.5], [-0.5]], [1, -1], radius=2.0)
-    >>> bool(np.isclose(problem.minimum.value, whole.minimum.value))
-    True
-    """
+    """The problem of :class:`Problem`, for tables that do not fit in memory."""
 
     def __init__(
         self,
@@ -90,24 +57,13 @@ class BlockProblem(Problem):
         raise TypeError(_NOT_WHOLE)
 
     def sampled(self, most: int) -> EmpiricalLoss:
-        """Mean loss of some of the rows, picked by their places alone (curator).
-
-        Parameters
-        ----------
-        most : int
-            About how many rows to take at most, fewer than n.
-        """
+        """Mean loss of some of the rows, picked by their places alone (curator)."""
         every = math.ceil(self.n / most)
         rows, targets = self.table.reduce(_Every(every), merge=_stacked)
         return self.loss.empirical(rows, targets)
 
     def of_loss(self, loss: Loss) -> EmpiricalLoss:
-        """Mean of another loss of the same clipped rows and targets.
-
-        Parameters
-        ----------
-        loss : Loss
-        """
+        """Mean of another loss of the same clipped rows and targets."""
         return BlockRisk(self.table, loss, self.p)
 
 

@@ -18,33 +18,7 @@ _GAP_PER_OSCILLATION_WITH_KINKS = 1e-3
 
 @dataclass(frozen=True)
 class Constants:
-    """Constants that hold for every data set of ``n`` rows within the declared bounds.
-
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    p : int
-        Number of parameters: those of a score, the intercept included, for each of the loss's
-        ``outputs``.
-    L : float
-        Lipschitz constant of one row's loss on the domain, the ridge included.
-    M : float
-        Smoothness (Lipschitz constant of the gradient), the ridge included; infinite for a loss
-        with kinks.
-    m : float
-        Strong convexity: the ridge. A loss of a linear score is flat across the row, so that
-        no positive constant holds for every data set without it.
-    osc : float
-        Oscillation: max − min over the domain of L_D − L_D' for data sets that differ in one
-        record. The ridge reads no data and cancels.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> Constants.of("logistic", n=100, p=3, domain=Ball(2.0), row_bound=1.0).osc
-    0.04
-    """
+    """Constants that hold for every data set of ``n`` rows within the declared bounds."""
 
     n: int
     p: int
@@ -80,26 +54,7 @@ class Constants:
         row_bound: float,
         ridge: float = 0.0,
     ) -> "Constants":
-        """Constants of a loss on a domain for rows of norm at most ``row_bound``.
-
-        Parameters
-        ----------
-        loss : str or Loss
-        n, p : int
-            Rows and parameters, both at least 1.
-        domain : Domain
-            Its largest ‖θ‖ is all that counts: the constants are those of the ball around it.
-        row_bound : float
-            Bound on the norm of a whole row, a constant column included.
-        ridge : float, default=0.0
-            Coefficient of ½‖θ‖².
-
-        Raises
-        ------
-        ValueError
-            If a count is no whole number of at least 1, ``row_bound`` or ``ridge`` is out of
-            range, scores could overflow, or ``p`` does not suit the domain or the loss.
-        """
+        """Constants of a loss on a domain for rows of norm at most ``row_bound``."""
         check_count(n=n, p=p)
         check_positive(row_bound=row_bound)
         check_nonnegative(ridge=ridge)
@@ -134,17 +89,6 @@ class Constants:
 
 
 def row_bound(row_norm: float, intercept: bool) -> float:
-    """Norm bound of a whole row: the features' bound, and 1 for the intercept's column.
-
-    Raises
-    ------
-    ValueError
-        If ``row_norm`` is not a finite number above 0.
-
-    Examples
-    --------
-    >>> round(row_bound(1.0, intercept=True), 6)
-    1.414214
-    """
+    """Norm bound of a whole row: the features' bound, and 1 for the intercept's column."""
     check_positive(row_norm=row_norm)
     return math.hypot(row_norm, 1.0) if intercept else row_norm

@@ -27,23 +27,7 @@ ROUNDING = 8 * float(np.finfo(float).eps)
 
 @dataclass(frozen=True, repr=False)
 class Minimum(Shown):
-    """Best model, with a proof of how good it is.  Curator: computed from private rows.
-
-    Parameters
-    ----------
-    theta : ndarray of shape (p,)
-        Model whose loss is within ``gap`` of the least.
-    value : float
-        Its loss.
-    gap : float
-        Duality gap, an upper bound of L(θ) − min L for convex L: max_{ϑ in C} ∇L(θ)·(θ − ϑ) for
-        smooth losses, L(θ) less a dual point's value for those with kinks.
-    multiplier : float
-        λ ≥ 0 of the ball: ∇L(θ) ≈ −λθ; 0 inside it, on other domains, and for losses with kinks.
-    slack : float
-        Upper bound of what the Lagrangian's minimum at θ leaves out, for points of the domain:
-        2R‖∇L(θ) + λθ‖ + ½λ(R² − ‖θ‖²) on the ball, the gap where there is no multiplier.
-    """
+    """Best model, with a proof of how good it is.  Curator: computed from private rows."""
 
     theta: FloatArray
     value: float
@@ -68,13 +52,7 @@ class Minimum(Shown):
 
 
 class Objective:
-    """Mean loss plus ½·ridge·‖θ‖², for K models at once.
-
-    Parameters
-    ----------
-    loss : EmpiricalLoss
-    ridge : float
-    """
+    """Mean loss plus ½·ridge·‖θ‖², for K models at once."""
 
     def __init__(self, loss: EmpiricalLoss, ridge: float) -> None:
         self.loss = loss
@@ -148,8 +126,6 @@ def minimise_on_ball(
 
     Each step solves min over the ball of the second-order model by its secular equation and
     searches back along the chord, which is feasible because the ball is convex.
-
-    ``tolerance`` is the duality gap after which steps that do not lower it end the search.
     """
     place = Place.of(objective, start)
     best = _certify(place, domain.radius)
@@ -213,12 +189,7 @@ _INNER_SHARE = 0.01
 def minimise_on(
     objective: Objective, domain: Domain, tolerance: float, start: FloatArray
 ) -> Minimum:
-    """Best model found, perhaps with a gap above the tolerance.
-
-    The certificate is the Frank–Wolfe gap max_{ϑ in C} ∇L(θ)·(θ − ϑ) = ∇L(θ)·θ + h(−∇L(θ)) with
-    the domain's support function h (Jaggi, ICML 2013): an upper bound of L(θ) − min L whatever
-    found θ.
-    """
+    """Best model found, perhaps with a gap above the tolerance."""
     place = Place.of(objective, start)
     best = _general_certify(place, domain)
     for _ in range(_GENERAL_MOST_STEPS):
@@ -244,11 +215,7 @@ def _general_certify(place: Place, domain: Domain) -> Minimum:
 def _general_model_minimiser(
     hessian: FloatArray, place: Place, domain: Domain, goal: float
 ) -> FloatArray:
-    """Minimiser over the domain of the second-order model, to a gap of ``goal``.
-
-    Accelerated projected gradient, restarted when the momentum points uphill (O'Donoghue and
-    Candès, Found. Comput. Math. 2015).
-    """
+    """Minimiser over the domain of the second-order model, to a gap of ``goal``."""
     constant = place.gradient - hessian @ place.theta
     # Where the loss is flat a step is a hundred radii: further, projections lose their digits.
     flat = 0.01 * float(np.linalg.norm(place.gradient)) / domain.radius_bound
@@ -285,14 +252,7 @@ def minimise_kinked(
     tolerance: float,
     start: FloatArray,
 ) -> Minimum:
-    """Best model found, perhaps with a gap above the tolerance.
-
-    With f(a) = max_{low ≤ α ≤ high} αa, every α of [low, high]ⁿ gives the lower bound
-    mean(α_i·offset_i) + min_{ϑ in C} [g·ϑ + ½·ridge·‖ϑ‖²], g = Σ α_i·rows_i/n; the minimum over
-    C is −h(−g) with its support function h, or at the projection of −g/ridge. The smoothed
-    loss (Nesterov, Math. Program. 2005) has its minimum near, and its slopes are such an α; it
-    is solved for narrower and narrower parabolas until the two bounds meet.
-    """
+    """Best model found, perhaps with a gap above the tolerance."""
     best = certify(loss, ridge, domain, start, smoothing=_WIDEST)
     smoothing, theta = _WIDEST, start
     for _ in range(_MOST_WIDTHS):
@@ -339,21 +299,7 @@ def _linear_minimum(slope: FloatArray, ridge: float, domain: Domain) -> float:
 
 
 def minimise(empirical: Objective, domain: Domain, tolerance: float) -> Minimum:
-    """Minimise on the domain, by the method that the loss and the domain allow.
-
-    Parameters
-    ----------
-    empirical : Objective
-        Convex objective with ``value_and_gradient`` of (p, K) blocks and ``hessian``.
-    domain : Domain
-    tolerance : float
-        Duality gap to reach; it is a public constant, because the price of a draw depends on it.
-
-    Raises
-    ------
-    SamplerError
-        If the gap cannot be certified.
-    """
+    """Minimise on the domain, by the method that the loss and the domain allow."""
     with one_blas_thread():
         best = _best(empirical, domain, tolerance)
     if best.gap > tolerance:

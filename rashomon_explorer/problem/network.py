@@ -18,51 +18,7 @@ from rashomon_explorer.problem.problem import add_intercept
 
 @dataclass(frozen=True, eq=False)
 class NetworkTarget:
-    """Density ∝ exp(−β·L(θ)) over networks with one hidden layer, ‖θ‖ ≤ radius.
-
-    L(θ) = (1/n) Σ log(1 + exp(−y_i f(x_i; θ))) + ½·ridge·‖θ‖², f(x) = w₂·tanh(W₁x + b₁) + b₂. The
-    loss is not convex, so that nobody knows its minimum, the hit rate or how long a chain takes to
-    mix. The path's privacy needs none of that (Lemma 2.2 of Ganesh, Thakurta and Upadhyay, 2023),
-    only a bound of what one record moves: each record's gradient is shortened to ``clip``, and
-    one that is not finite counts as 0.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d)
-        Rows, finite. One longer than ``row_norm`` is shortened to it, keeping its direction.
-    y : array-like of shape (n,)
-        Labels −1 and +1.
-    beta : float
-        Inverse temperature, > 0.
-    hidden : int, default=8
-        Units of the hidden layer.
-    clip : float, default=1.0
-        Largest norm of one record's gradient, > 0.
-    radius : float, default=20.0
-        Largest norm of a network's parameters.
-    ridge : float, default=0.0
-        Coefficient of ½‖θ‖², which reads no row and is not clipped.
-    row_norm : float, default=1.0
-        Declared bound of ‖x‖; never learnt from the rows.
-
-    Raises
-    ------
-    DataError
-        If the rows or labels cannot be used.
-    ValueError
-        If a setting is out of range.
-
-    Notes
-    -----
-    Parameters are one after the other: W₁ with b₁ as its last row, of shape (d + 1, hidden), then
-    w₂, then b₂. From θ = 0 the hidden units are alike until the noise parts them.
-
-    Examples
-    --------
-    >>> network = NetworkTarget([[1.0], [-1.0]], [1, -1], beta=10.0, hidden=2)
-    >>> network.p, network.gradient(np.zeros((7, 3))).shape
-    (7, (7, 3))
-    """
+    """Density ∝ exp(−β·L(θ)) over networks with one hidden layer, ‖θ‖ ≤ radius."""
 
     X: InitVar[ArrayLike]
     y: InitVar[ArrayLike]
@@ -109,19 +65,7 @@ class NetworkTarget:
         return self.hidden * (self._rows.shape[1] + 1) + 1
 
     def scores(self, X: ArrayLike, theta: FloatArray) -> FloatArray:
-        """Scores f(x; θ) of every network for every row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, d)
-            Shortened to ``row_norm`` as the target's own rows were.
-        theta : ndarray of shape (p, K)
-
-        Returns
-        -------
-        ndarray of shape (K, n_rows)
-            A row a network.
-        """
+        """Scores f(x; θ) of every network for every row."""
         rows = self._prepared(np.asarray(X, dtype=float))
         return self._forward(rows, self._layers(theta))[0]
 
@@ -137,20 +81,7 @@ class NetworkTarget:
         return total / self.n + self.ridge / 2 * np.einsum("ij,ij->j", theta, theta)
 
     def gradient(self, theta: FloatArray, rows: NDArray[np.intp] | None = None) -> FloatArray:
-        """Mean of the clipped gradients of L's records, plus the ridge's.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (p, K)
-        rows : ndarray of int, optional
-            Records to take the mean over; all of them by default.
-
-        Returns
-        -------
-        ndarray of shape (p, K)
-            Without β. Replacing one of m records moves it by at most 2·clip/m: every record
-            adds a vector of norm at most ``clip``, or 0 where its gradient is not finite.
-        """
+        """Mean of the clipped gradients of L's records, plus the ridge's."""
         X, y = (
             (self._rows, self._labels) if rows is None else (self._rows[rows], self._labels[rows])
         )
@@ -165,11 +96,7 @@ class NetworkTarget:
     def _clipped_sum(
         self, rows: FloatArray, labels: FloatArray, layers: tuple[FloatArray, ...]
     ) -> FloatArray:
-        """Sum of the records' clipped gradients, (K, p).
-
-        The gradient of a layer is an outer product, whose norm is the product of two norms, so
-        that no record's gradient has to be written down.
-        """
+        """Sum of the records' clipped gradients, (K, p)."""
         with np.errstate(over="ignore", invalid="ignore"):
             return self._sum_of_finite(rows, labels, layers)
 

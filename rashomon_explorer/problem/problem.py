@@ -114,15 +114,7 @@ ALL = slice(None)
 
 @dataclass(frozen=True)
 class HeldRows:
-    """Clipped rows (n, d) and targets (n,); labels may be folded into the rows.
-
-    Attributes
-    ----------
-    held : ndarray of shape (n, d)
-        Rows, or −y times each.
-    targets : ndarray of shape (n,)
-    are_folded : bool
-    """
+    """Clipped rows (n, d) and targets (n,); labels may be folded into the rows."""
 
     held: FloatArray
     targets: FloatArray
@@ -130,18 +122,7 @@ class HeldRows:
 
     @classmethod
     def of(cls, rows: FloatArray, targets: FloatArray, loss: Loss, *, owned: bool) -> "HeldRows":
-        """Fold labels into rows that are nobody else's, for a loss that asks for no more.
-
-        A second table would else stand beside the first.
-
-        Examples
-        --------
-        >>> from rashomon_explorer.problem.losses import get_loss
-        >>> rows, labels = np.array([[2.0], [3.0]]), np.array([1.0, -1.0])
-        >>> held = HeldRows.of(rows, labels, get_loss("logistic"), owned=True)
-        >>> held.held.ravel(), held.rows().ravel()
-        (array([-2.,  3.]), array([2., 3.]))
-        """
+        """Fold labels into rows that are nobody else's, for a loss that asks for no more."""
         fold = owned and of_margins(loss)
         if fold:
             rows *= -targets[:, None]
@@ -165,58 +146,7 @@ class HeldRows:
 
 
 class Problem(Shown):
-    """Empirical risk of K linear models at once, on rows clipped to a declared norm.
-
-    L(θ) = (1/n) Σ ℓ(y_i, z_i·θ) + ½·ridge·‖θ‖² on ‖θ‖ ≤ radius or another domain, with z_i the
-    clipped row and, if ``intercept``, a constant 1 as its last entry. A loss of several scores a
-    row (softmax) has one such θ for each, one after the other.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, n_features)
-        Rows. One longer than ``row_norm`` is shortened to it, keeping its direction, which
-        changes one record only by itself and so costs no privacy. An array of PyTorch, CuPy or
-        JAX says where losses and gradients are computed (docs/accelerators.md).
-    y : array-like of shape (n,)
-        Labels in {−1, +1} for two classes, 0, 1, … for several, targets for regression (clipped
-        by the loss).
-    loss : str or Loss, default="logistic"
-    radius : float, default=4.0
-        Radius of the ball of models, unless a domain is given.
-    row_norm : float, default=1.0
-        Declared bound of ‖x‖; never learnt from the rows.
-    ridge : float, default=0.0
-        Strong convexity added.
-    intercept : bool, default=True
-        Whether models carry an intercept, as their last parameter.
-    domain : Domain, optional
-        Set of models; by default the ball.
-    arrays : ArrayBackend, optional
-        Library and device of the work on rows; by default what
-        :func:`~rashomon_explorer._utils.arrays.array_backend` chose, or that of ``X``.
-    scale : ColumnMap, optional
-        A public map of the columns that rows go through, and are shortened again after.
-
-    Raises
-    ------
-    DataError
-        If rows or targets are no numbers, empty, not finite, or of different lengths.
-    ValueError
-        If a parameter is out of range.
-
-    Warns
-    -----
-    RowsClippedWarning
-        If more than 1 % of the targets are beyond the loss's bound (curator).
-
-    Examples
-    --------
-    >>> problem = Problem([[0.5], [-0.5]], [1, -1], radius=2.0)
-    >>> problem.n, problem.p, round(problem.osc, 4)
-    (2, 2, 2.8284)
-    >>> bool(problem.minimum.gap < 1e-9)
-    True
-    """
+    """Empirical risk of K linear models at once, on rows clipped to a declared norm."""
 
     arrays: ArrayBackend = NUMPY
     _held: HeldRows | None = None  # rows in blocks are not held
@@ -311,19 +241,12 @@ class Problem(Shown):
 
     @property
     def M(self) -> float:
-        """Smoothness: the Hessian of one row's loss is f''(score)·zzᵀ.
-
-        f'' ≤ ¼ for logistic loss gives B²/4 + ridge, f'' = 1 for squared loss B² + ridge; it is
-        infinite for a loss with kinks.
-        """
+        """Smoothness: the Hessian of one row's loss is f''(score)·zzᵀ."""
         return self.constants.M
 
     @property
     def m(self) -> float:
-        """Strong convexity that holds for every data set: the ridge.
-
-        A loss of a score is flat across z, so that rows which do not span the space have none.
-        """
+        """Strong convexity that holds for every data set: the ridge."""
         return self.constants.m
 
     @property
@@ -372,20 +295,7 @@ class Problem(Shown):
         return None if bound is None else bound + self.ridge * np.eye(self.p)
 
     def evaluator(self, dtype: type[np.floating[Any]] = np.float64) -> Objective:
-        """Objective for models of the domain, whose result for one knows nothing of the others.
-
-        On the host, wherever else the rows are.
-
-        Parameters
-        ----------
-        dtype : type, default=numpy.float64
-            Precision of the work on rows.
-
-        Returns
-        -------
-        Objective
-            For one shape and one place in it, the same to the last bit whatever models are beside.
-        """
+        """Objective for models of the domain, whose result for one knows nothing of the others."""
         reach = self.domain.reach(self.row_bound)
         return Objective(self.on_host.loss.within(reach, dtype), self.ridge)
 
@@ -397,53 +307,22 @@ class Problem(Shown):
 
     @cached_property
     def on_device(self) -> Objective:
-        """Objective for models of the domain that stand where ``arrays`` says.
-
-        What it gives is there too. Overflow is possible for models far outside the domain.
-        """
+        """Objective for models of the domain that stand where ``arrays`` says."""
         found = self._objective.loss.within(self.domain.reach(self.row_bound))
         return Objective(found, self.ridge)
 
     def batches(self, n_batches: int, rng: np.random.Generator) -> list[Objective]:
-        """Objectives of batches of almost equal size, in an order that no row influences.
-
-        Parameters
-        ----------
-        n_batches : int
-            From 1 to n.
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        list of Objective
-            Each row is in exactly one.
-        """
+        """Objectives of batches of almost equal size, in an order that no row influences."""
         parts = np.array_split(rng.permutation(self.n), n_batches)
         return [Objective(self._empirical(part), self.ridge) for part in parts]
 
     def sampled(self, most: int) -> EmpiricalLoss:
-        """Mean loss of some of the rows, picked without a look at any (curator).
-
-        Parameters
-        ----------
-        most : int
-            About how many rows to take at most, fewer than n.
-
-        Returns
-        -------
-        EmpiricalLoss
-            Of the rows of one batch of ⌈n/most⌉.
-        """
+        """Mean loss of some of the rows, picked without a look at any (curator)."""
         part = np.array_split(generator(0).permutation(self.n), math.ceil(self.n / most))[0]
         return self._whole.empirical(self.loss, part)
 
     def of_loss(self, loss: Loss) -> EmpiricalLoss:
-        """Mean of another loss of the same clipped rows and targets.
-
-        Parameters
-        ----------
-        loss : Loss
-        """
+        """Mean of another loss of the same clipped rows and targets."""
         return self._whole.empirical(loss)
 
     def _title(self) -> str:

@@ -44,32 +44,7 @@ class Threshold(Protocol):
 
 @dataclass(frozen=True)
 class GaussianThreshold:
-    """E[max{L(θ + λξ), min L + ψ}] for a standard normal ξ, its gradient by Monte Carlo.
-
-    The smoothing of Theorem 3.2 and Lemma D.7 of Ganesh, Thakurta and Upadhyay (2023): within
-    ψ + Mpλ²/2 of the thresholded loss (own constant; the printed minimum is a maximum), so that
-    λ = √(ψ/(Mp)) moves it by 3ψ/2 at most. It looks at the loss outside the domain and therefore
-    needs one that is Lipschitz everywhere, without a ridge. :class:`SmoothThreshold` is exactly
-    uniform on the Rashomon set, needs no Monte Carlo and has a smaller sensitivity: this one is
-    here because the paper has it.
-
-    Parameters
-    ----------
-    scale : float, optional
-        λ; by default √(ψ/(Mp)).
-    n_samples : int, default=16
-        Points at which a step looks for each of its chains.
-
-    Raises
-    ------
-    ValueError
-        If a setting is out of range.
-
-    Examples
-    --------
-    >>> GaussianThreshold(scale=0.05)
-    GaussianThreshold(scale=0.05, n_samples=16, name='gaussian')
-    """
+    """E[max{L(θ + λξ), min L + ψ}] for a standard normal ξ, its gradient by Monte Carlo."""
 
     scale: float | None = None
     n_samples: int = 16
@@ -98,13 +73,7 @@ _ONLY_CHAINS = (
 
 @dataclass(frozen=True)
 class HardThreshold:
-    """max(v, 0): the thresholded loss of Ganesh et al. (2023), with a kink at the edge.
-
-    Examples
-    --------
-    >>> HardThreshold().energy(np.array([-1.0, 2.0])).tolist()
-    [0.0, 2.0]
-    """
+    """max(v, 0): the thresholded loss of Ganesh et al. (2023), with a kink at the edge."""
 
     name: str = "hard"
 
@@ -121,13 +90,7 @@ class HardThreshold:
 
 @dataclass(frozen=True)
 class NoThreshold:
-    """v itself: what the hard threshold is at ψ = 0, smooth wherever the loss is.
-
-    Examples
-    --------
-    >>> NoThreshold().energy(np.array([0.0, 2.0])).tolist()
-    [0.0, 2.0]
-    """
+    """v itself: what the hard threshold is at ψ = 0, smooth wherever the loss is."""
 
     name: str = "hard"
 
@@ -148,21 +111,6 @@ class SmoothThreshold:
     Its excess over the hard threshold's bound is at most s/2 (own derivation, docs/theory.md §6),
     and a gradient step needs no Monte Carlo, unlike the Gaussian convolution of Theorem 3.2 of
     Ganesh et al. (2023).
-
-    Parameters
-    ----------
-    width : float
-        s > 0, in units of the loss.
-
-    Raises
-    ------
-    ValueError
-        If ``width`` is not a finite number above 0.
-
-    Examples
-    --------
-    >>> SmoothThreshold(width=1.0).energy(np.array([-1.0, 0.5, 2.0])).tolist()
-    [0.0, 0.125, 1.5]
     """
 
     width: float
@@ -195,24 +143,7 @@ THRESHOLDS: dict[str, Callable[[float], Threshold]] = {
 
 
 def get_threshold(threshold: str | Threshold, psi: float) -> Threshold:
-    """Shape of that name for a Rashomon threshold ``psi``, or the shape itself.
-
-    Parameters
-    ----------
-    threshold : str or Threshold
-        A key of ``THRESHOLDS``; ``"smooth"`` is ψ/2 wide, ``"hard"`` at ψ = 0 no threshold.
-    psi : float
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown, or ``"smooth"`` is asked for with ψ = 0.
-
-    Examples
-    --------
-    >>> get_threshold("smooth", psi=0.02)
-    SmoothThreshold(width=0.01, name='smooth')
-    """
+    """Shape of that name for a Rashomon threshold ``psi``, or the shape itself."""
     if isinstance(threshold, str) and threshold in THRESHOLDS:
         threshold = THRESHOLDS[threshold](psi)
     if isinstance(threshold, str) or not hasattr(threshold, "energy"):

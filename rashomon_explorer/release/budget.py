@@ -98,11 +98,7 @@ def price(
     *,
     ledger: bool = True,
 ) -> tuple[tuple[Priced, ...], Guarantee]:
-    """Noise of each query, and what all of them guarantee together.
-
-    ε of pure DP and μ² of Gaussian DP add up, and each query gets its weight's share of the sum
-    (of which all are fixed beforehand, so that nothing rests on results).
-    """
+    """Noise of each query, and what all of them guarantee together."""
     if budget.standard_error is not None:
         if weights is not None:
             raise ValueError("weights share a budget out: leave them out with standard_error")

@@ -77,16 +77,7 @@ REFUSED: dict[str, tuple[str, str]] = {
 
 
 def refuse(name: str) -> None:
-    """Refuse a query of that name, if it is one that has no useful bound.
-
-    The message says why and what to ask for.
-
-    >>> refuse("ambiguity")
-    >>> refuse("median_loss")
-    Traceback (most recent call last):
-        ...
-    ValueError: median_loss is not released: a median over rows can jump ...
-    """
+    """Refuse a query of that name, if it is one that has no useful bound."""
     if name in REFUSED:
         why, instead = REFUSED[name]
         raise ValueError(f"{name} is not released: {why}. Ask for {instead}")
@@ -132,20 +123,7 @@ _WITH_OPTIONS: dict[str, str] = {
 
 
 def get_query(query: str | Query) -> Query:
-    """Query of that name, or the query itself.
-
-    Raises
-    ------
-    ValueError
-        If there is none of that name, it needs options, or it has no useful bound.
-    TypeError
-        If it is neither name nor query.
-
-    Examples
-    --------
-    >>> get_query("ambiguity").name
-    'ambiguity'
-    """
+    """Query of that name, or the query itself."""
     if isinstance(query, Query):
         return query
     if not isinstance(query, str):

@@ -18,16 +18,7 @@ Of = Literal["selection", "true_positive", "false_positive", "accuracy", "base"]
 
 @dataclass(frozen=True)
 class GroupSizes(Query):
-    """Number of rows of each declared group.
-
-    A record that moves from one group to another takes 1 from one count and adds 1 to another:
-    √2 in length, 2 in the sum; both are attained. n is public, and no count needs to be.
-
-    Examples
-    --------
-    >>> GroupSizes().name
-    'group_sizes'
-    """
+    """Number of rows of each declared group."""
 
     name: str = "group_sizes"
     definition: str = "for each declared group, its number of rows"
@@ -50,16 +41,7 @@ class GroupSizes(Query):
 
 @dataclass(frozen=True)
 class BaseRates(Query):
-    """Share of rows of each class but the first.
-
-    A record moves two classes' shares by 1/n each, or one against the first class that is left
-    out: √min(2, K − 1)/n in length, attained.
-
-    Examples
-    --------
-    >>> BaseRates().name
-    'base_rates'
-    """
+    """Share of rows of each class but the first."""
 
     name: str = "base_rates"
     definition: str = "for each class but the first, its share of the rows"

@@ -97,17 +97,7 @@ class Losses(Query):
 
 @dataclass(frozen=True)
 class LossDifferences(Query):
-    """Mean loss of each draw less that of draw 0: how the draws compare, at less noise.
-
-    For 1-Lipschitz losses of one score the difference on a row lies in [−d_i, d_i] with
-    d_i = B‖w_i − w_0‖ + |b_i − b_0|, public and small where draws are alike. So a record moves the
-    k − 1 means by at most 2√(Σ d_i²)/n in length, or by the sums of both losses' ranges if less.
-
-    Examples
-    --------
-    >>> LossDifferences().name
-    'loss_differences'
-    """
+    """Mean loss of each draw less that of draw 0: how the draws compare, at less noise."""
 
     name: str = "loss_differences"
     definition: str = "for each draw, the mean over rows of its loss less draw 0's"
@@ -137,20 +127,7 @@ class LossDifferences(Query):
 
 @dataclass(frozen=True)
 class Accuracies(Query):
-    """Share of rows that each draw labels rightly, or the mean, largest or least share.
-
-    Each share moves by at most 1/n, and so does their mean, largest or least; k of them by
-    √k/n in length, attained where all models change from right to wrong.
-
-    Parameters
-    ----------
-    over : {"each", "mean", "largest", "least"}, default="each"
-
-    Examples
-    --------
-    >>> Accuracies("largest").name
-    'largest_accuracy'
-    """
+    """Share of rows that each draw labels rightly, or the mean, largest or least share."""
 
     over: Over = "each"
     needs: ClassVar[tuple[str, ...]] = ("y",)
@@ -188,12 +165,7 @@ class Accuracies(Query):
 
 
 def loss_ranges(public: Public) -> tuple[FloatArray, FloatArray]:
-    """Least and largest loss (n_draws,) of each draw over all rows and targets allowed.
-
-    With s = B‖w‖ + |b| the largest score: log(1 + e^(∓s)), a width of s, for logistic loss; 0 and
-    1 for wrong labels; 0 and ½(1 + s)² in units of half the target's range for half the squared
-    error; for K classes log(1 + (K − 1)e^(∓D)) with D the largest difference of two scores.
-    """
+    """Least and largest loss (n_draws,) of each draw over all rows and targets allowed."""
     return _RANGES[public.models.link](public)
 
 
@@ -248,13 +220,7 @@ def _differences(public: Public) -> FloatArray:
 
 @dataclass(frozen=True)
 class ClippedShare(Query):
-    """Share of rows that are shortened to the row norm; one record moves it by 1/n, attained.
-
-    Examples
-    --------
-    >>> ClippedShare().name
-    'clipped_share'
-    """
+    """Share of rows that are shortened to the row norm; one record moves it by 1/n, attained."""
 
     name: str = "clipped_share"
     definition: str = "share of rows longer than the row norm, which are shortened to it"
@@ -284,19 +250,7 @@ _LOSSES = ("logistic", "squared")
 
 @dataclass(frozen=True, kw_only=True)
 class ExcessQuery(Query):
-    """A query of excess losses e = L(θ) − L*, with L* the least within the ball.
-
-    For neighbours L_D − L_D' lies in an interval of width osc on the whole ball; L(θ) moves by a
-    value in it and L* by another, so that e moves by at most osc = O(1/n). The least is known to
-    a certified gap of at most the public ``gap_tolerance``, which is added.
-
-    Parameters
-    ----------
-    radius : float
-        Radius of the ball of models, as for the draws.
-    ridge : float, default=0.0
-        Ridge of the loss, as for the draws.
-    """
+    """A query of excess losses e = L(θ) − L*, with L* the least within the ball."""
 
     radius: float
     ridge: float = 0.0

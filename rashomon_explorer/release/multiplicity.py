@@ -33,28 +33,7 @@ _PUBLIC_BASELINE = (
 
 @dataclass(frozen=True)
 class MultiplicityQuery(Query):
-    """One of the measures in ``MEASURES`` that is a mean over rows, or an extreme of such means.
-
-    With terms in [low, high] the mean moves by at most (high − low)/n. A discrepancy is the
-    largest of k such means, and the largest moves by no more than one of them (``overall_widths``
-    in ``query.py``): neither a vector of k noisy means nor a noisy choice among them is needed.
-
-    Parameters
-    ----------
-    measure : str
-        A key of ``RELEASABLE``.
-    baseline : int or tuple of float, default=0
-        Draw, or coefficients of a public model, to compare with, where the measure compares.
-    tolerance : float, optional
-        Least change of score that counts, where the measure counts changes.
-    kappa : float, default=0.75
-        Least self-consistency for a decision, for the abstention share.
-
-    Examples
-    --------
-    >>> MultiplicityQuery("ambiguity").definition
-    'mean over rows of: some draw labels the row differently from draw 0'
-    """
+    """One of the measures in ``MEASURES`` that is a mean over rows, or an extreme of such means."""
 
     measure: str
     baseline: Baseline = 0
@@ -146,17 +125,7 @@ class MultiplicityQuery(Query):
 
 @dataclass(frozen=True)
 class Discrepancies(Query):
-    """Share of rows on which each draw differs from draw 0: which draw differs how much.
-
-    A record moves each of k − 1 shares by at most 1/n, in length √(k − 1)/n. Where only the
-    largest is wanted, ``"discrepancy"`` is √(k − 1) times more accurate and unbiased; the largest
-    of noisy shares is too large on average.
-
-    Examples
-    --------
-    >>> Discrepancies().name
-    'discrepancies'
-    """
+    """Share of rows on which each draw differs from draw 0: which draw differs how much."""
 
     name: str = "discrepancies"
     definition: str = "for each draw, share of rows that it labels differently from draw 0"
@@ -195,15 +164,7 @@ def _share(_: Public) -> tuple[float, float]:
 
 
 def largest_disagreement(n_draws: int, n_classes: int) -> float:
-    """Disagreement of a row whose votes are split as evenly as they can be.
-
-    1 − Σ m_c(m_c − 1)/(k(k − 1)) with counts m_c that differ by at most 1: the sum is convex.
-
-    Examples
-    --------
-    >>> largest_disagreement(2, 2), largest_disagreement(4, 2).__round__(4)
-    (1.0, 0.6667)
-    """
+    """Disagreement of a row whose votes are split as evenly as they can be."""
     least, more = divmod(n_draws, n_classes)
     agreeing = more * (least + 1) * least + (n_classes - more) * least * (least - 1)
     return 1 - agreeing / (n_draws * (n_draws - 1))
@@ -218,12 +179,7 @@ def _consistency(public: Public) -> tuple[float, float]:
 
 
 def score_width(public: Public) -> float:
-    """Most that the draws' predictions of one row can differ.
-
-    From the draws themselves, which are public: linear scores of a row within the row norm differ
-    by at most d = max B‖w − w'‖ + |b − b'|; probabilities by tanh(d/4), because σ(t) − σ(t − d) is
-    largest at t = d/2; predicted targets by d times half the width of the target's range.
-    """
+    """Most that the draws' predictions of one row can differ."""
     models = public.models
     if models.link == "logistic":
         return math.tanh(public.widest() / 4)

@@ -45,11 +45,6 @@ class GaussianNoise:
     """N(0, σ²): a query of L2 sensitivity Δ becomes Δ/σ-Gaussian DP.
 
     (Dong, Roth and Su 2022, Theorem 2.7; for vectors by rotation, §2.4.)
-
-    Examples
-    --------
-    >>> round(GaussianNoise(0.1).quantile(0.95), 4)
-    0.196
     """
 
     scale: float
@@ -74,11 +69,6 @@ class LaplaceNoise:
     """Laplace law of scale b: a query of L1 sensitivity Δ becomes Δ/b-DP.
 
     (Dwork, McSherry, Nissim and Smith 2006, Proposition 1.)
-
-    Examples
-    --------
-    >>> round(LaplaceNoise(0.1).quantile(0.95), 4)
-    0.2996
     """
 
     scale: float
@@ -108,11 +98,6 @@ def on_grid(values: FloatArray, noise: Noise) -> FloatArray:
 
     The scale is public, and so is the grid. It is fine enough to cost no accuracy (a thousandth
     of the noise) and coarse enough to hide the last bits (docs/floating-point.md).
-
-    Examples
-    --------
-    >>> float(on_grid(np.array([0.123456]), GaussianNoise(1.0))[0]) * 1024
-    126.0
     """
     if noise.scale == 0:
         return values

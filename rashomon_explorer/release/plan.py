@@ -20,19 +20,7 @@ _LEAST_SHARE = 2.0**-40  # of the largest term; means in doubles are right to ab
 
 
 def sensitivities_of(queries: Sequence[Query], public: Public) -> tuple[Sensitivity, ...]:
-    """Sensitivity of each query, 0 or well above the rounding of a mean of losses or scores.
-
-    Draws that almost coincide on rows that are almost 0 differ by less than the last bit of what
-    they are computed from. One record then moves the answer *in doubles* by more than it moves
-    the exact one, and noise in proportion to the latter would be too little.
-
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> from rashomon_explorer.release.catalogue import get_query
-    >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_.release()
-    >>> sensitivities_of([get_query("ambiguity")], Public(models, 200))
-    (Sensitivity(l1=0.005, l2=0.005),)
-    """
+    """Sensitivity of each query, 0 or well above the rounding of a mean of losses or scores."""
     found = tuple(query.sensitivity(public) for query in queries)
     least = _LEAST_SHARE * _largest_term(public)
     for query, sensitivity in zip(queries, found, strict=True):
@@ -53,17 +41,7 @@ def _largest_term(public: Public) -> float:
 
 @dataclass(frozen=True)
 class ReleasePlan:
-    """Noise and price of a release that has not taken place.
-
-    Parameters
-    ----------
-    queries : tuple of Query
-    sensitivities : tuple of Sensitivity
-    priced : tuple of Priced
-        Noise and share of the price, query by query.
-    guarantee : Guarantee
-        Of all together; what a ledger would be charged.
-    """
+    """Noise and price of a release that has not taken place."""
 
     queries: tuple[Query, ...]
     sensitivities: tuple[Sensitivity, ...]
@@ -71,11 +49,7 @@ class ReleasePlan:
     guarantee: Guarantee
 
     def table(self) -> "pd.DataFrame":
-        """Return sensitivity, standard deviation of the noise and share of the price, by query.
-
-        They are those of the numbers that get the noise: sums over rows for gaps between groups,
-        whose rates are quotients.
-        """
+        """Return sensitivity, standard deviation of the noise and share of the price, by query."""
         import pandas as pd
 
         rows = {

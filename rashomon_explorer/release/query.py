@@ -65,10 +65,7 @@ class Public:
         return np.asarray(self.linear.row_norm * norms + np.abs(intercepts[:, 0]))
 
     def apart(self, other: int) -> FloatArray:
-        """Largest difference (n_draws,) of a linear score from that of another model.
-
-        |x·(w − w') + b − b'| ≤ B‖w − w'‖ + |b − b'|, attained by some row. One score only.
-        """
+        """Largest difference (n_draws,) of a linear score from that of another model."""
         slopes, intercepts = self.split
         norms = np.linalg.norm(slopes[:, 0] - slopes[other, 0], axis=1)
         gaps = np.abs(intercepts[:, 0] - intercepts[other, 0])
@@ -258,29 +255,14 @@ def overall(values: FloatArray, over: Over) -> FloatArray:
 
 
 def overall_widths(widths: FloatArray, over: Over) -> FloatArray:
-    """Bound what one record moves of :func:`overall` by what it moves of each draw's value.
-
-    A mean moves by the mean. An extreme of values that each move by at most w moves by at most
-    max w: |max a − max b| ≤ max |a − b|. So extremes over draws cost no more than one draw.
-
-    Examples
-    --------
-    >>> overall_widths(np.array([1.0, 3.0]), "largest").tolist()
-    3.0
-    """
+    """Bound what one record moves of :func:`overall` by what it moves of each draw's value."""
     if over == "each":
         return widths
     return np.asarray(widths.mean(axis=0) if over == "mean" else widths.max(axis=0))
 
 
 def over_names(name: str, over: Over, n_draws: int) -> list[str]:
-    """Names of per-draw values, or of their summary.
-
-    Examples
-    --------
-    >>> over_names("loss", "each", 2), over_names("loss", "least", 2)
-    (['loss of draw 0', 'loss of draw 1'], ['least loss of the draws'])
-    """
+    """Names of per-draw values, or of their summary."""
     if over == "each":
         return [f"{name} of draw {draw}" for draw in range(n_draws)]
     return [f"{over} {name} of the draws"]

@@ -20,20 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one query released.
-
-    Parameters
-    ----------
-    query : str
-        Its name.
-    definition : str
-        What is measured.
-    statistics : tuple of Statistic
-    share : float
-        Of the whole price.
-    noise : str
-        Law and scale of the noise.
-    """
+    """What one query released."""
 
     query: str
     definition: str
@@ -198,45 +185,13 @@ _KIND, _NUMBER, _GUARANTEE = "kind", "number", "guarantee"
 
 
 def released_values(released: Released) -> dict[str, Any]:
-    """Plain values of released aggregates, for a file; nothing in them is unpaid.
-
-    Parameters
-    ----------
-    released : Released
-
-    Returns
-    -------
-    dict
-        From which `released_of` makes the same again; `Released.to_dict` is for readers.
-    """
+    """Plain values of released aggregates, for a file; nothing in them is unpaid."""
     plain: dict[str, Any] = _files_plain(released)
     return plain
 
 
 def released_of(values: dict[str, Any]) -> Released:
-    """Inverse of `released_values`.
-
-    Parameters
-    ----------
-    values : dict
-
-    Returns
-    -------
-    Released
-        As it was written.
-
-    Raises
-    ------
-    DataError
-        If the values are of something else.
-
-    Examples
-    --------
-    >>> released_of({"kind": "Moon"})
-    Traceback (most recent call last):
-        ...
-    rashomon_explorer.exceptions.DataError: these are no released aggregates
-    """
+    """Inverse of `released_values`."""
     try:
         found = _restored(values)
     except (KeyError, TypeError, ValueError) as error:

@@ -226,10 +226,7 @@ class _Run:
 
 
 def _exact(query: Query, rows: Rows) -> FloatArray:
-    """Exact vector; of rows that nobody has where no record moves it, for then it gets no noise.
-
-    The value is the same, but computed in doubles it would carry the rows in its last bits.
-    """
+    """Exact vector; of rows that nobody has where no record moves it, for then it gets no noise."""
     unmoved = query.sensitivity(rows.public).l1 == 0
     return query.compute(Rows.nobodys(rows.public) if unmoved else rows)
 

@@ -34,34 +34,7 @@ _LOCK = threading.Lock()
 
 @dataclass(frozen=True)
 class SecureNoise(ABC):
-    """Independent noise on every coordinate of a vector, exact on the multiples of a grid.
-
-    The vector is rounded to the grid, coordinate by coordinate, and integer noise, drawn from
-    random bits without floating point (Canonne, Kamath and Steinke 2020, §5), is added to the
-    multiple. Rounding moves no coordinate by more than half the grid, so that two vectors that
-    were Δ apart are Δ + r apart on the grid, r as in the subclass. The noise is as much wider as
-    keeps the price at what Δ and ``scale`` say: OpenDP's own privacy map, which rounds outward
-    and is of the mechanism that runs, is at most ``price``. All of this is public, and known
-    before a row is read.
-
-    Parameters
-    ----------
-    size : int
-        Number of coordinates.
-    sensitivity : float
-        Δ > 0, by which one record moves the vector, in the subclass's norm.
-    scale : float
-        Scale of the noise that is asked for.
-    grid : float, optional
-        A power of 2. By default the largest that adds at most 2⁻²⁰Δ to the sensitivity.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-    ImportError
-        If OpenDP is not installed; raised when its noise is asked for.
-    """
+    """Independent noise on every coordinate of a vector, exact on the multiples of a grid."""
 
     size: int
     sensitivity: float
@@ -176,15 +149,6 @@ class SecureGaussian(SecureNoise):
     divergence of order α is at most αs²/(2σ²) (Canonne, Kamath and Steinke 2020, Theorem 4), and
     independent coordinates add up. r = √size·grid. It is not Δ/σ-Gaussian DP: the discrete law
     has places at which a test does better than against the normal law.
-
-    Examples
-    --------
-    >>> noise = SecureGaussian(size=2, sensitivity=0.01, scale=0.02)
-    >>> round(noise.price, 6), noise.measured <= noise.price, noise.exponent
-    (0.125, True, -28)
-    >>> released = noise.release([0.25, 0.5])
-    >>> bool((released % noise.cell == 0).all())
-    True
     """
 
     @property
@@ -215,12 +179,6 @@ class SecureLaplace(SecureNoise):
 
     P(z) ∝ exp(−|z|/b) on the grid (Ghosh, Roughgarden and Sundararajan 2012): a shift changes
     no probability by more than e^{|shift|/b}. r = size·grid.
-
-    Examples
-    --------
-    >>> noise = SecureLaplace(size=1, sensitivity=1.0, scale=2.0)
-    >>> noise.price, noise.measured <= 0.5, noise.drawn_scale < 2.00001
-    (0.5, True, True)
     """
 
     @property
@@ -291,15 +249,7 @@ def check_secure(budget: Budget, random_state: int | None) -> None:
 
 
 def secure_guarantee(guarantee: Guarantee) -> Guarantee:
-    """Return what exact noise promises: zCDP where it was Gaussian DP, or pure DP.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy import gdp
-    >>> found = secure_guarantee(gdp(mu=0.2))
-    >>> round(found.rho, 6), found.mu
-    (0.02, inf)
-    """
+    """Return what exact noise promises: zCDP where it was Gaussian DP, or pure DP."""
     normal = not np.isfinite(guarantee.pure_epsilon)
     return replace(
         zcdp(rho=guarantee.rho) if normal else guarantee,
@@ -309,14 +259,7 @@ def secure_guarantee(guarantee: Guarantee) -> Guarantee:
 
 
 def exact_noise(size: int, sensitivity: Sensitivity, noise: Noise) -> SecureNoise:
-    """Exact noise at no higher price than ``noise``.
-
-    Examples
-    --------
-    >>> moved = Sensitivity.of([0.06, 0.08])
-    >>> exact_noise(2, moved, GaussianNoise(0.5 * (1 + 1e-9))).price <= 0.02
-    True
-    """
+    """Exact noise at no higher price than ``noise``."""
     exact, norm = _EXACTLY[type(noise)]
     return exact(size, getattr(sensitivity, norm) * _HAIR, noise.scale)
 
@@ -324,14 +267,7 @@ def exact_noise(size: int, sensitivity: Sensitivity, noise: Noise) -> SecureNois
 def add_exactly(
     values: FloatArray, sensitivity: Sensitivity, noise: Noise
 ) -> tuple[FloatArray, Noise]:
-    """Values with exact noise, and the noise as it was drawn; as they are if no record moves them.
-
-    Examples
-    --------
-    >>> values, noise = add_exactly(np.array([0.5]), Sensitivity.of(0.01), LaplaceNoise(0.1))
-    >>> noise.law, 0 < noise.scale - 0.1 < 1e-6
-    ('discrete Laplace', True)
-    """
+    """Values with exact noise, and the noise as it was drawn; as they are if no record moves them."""
     if sensitivity.l1 == 0:
         return values, _drawn(noise, 0.0)
     exact = exact_noise(len(values), sensitivity, noise)

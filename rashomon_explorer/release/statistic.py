@@ -118,28 +118,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Rate:
-    """Share within a group of unknown size: ½ + S/N from noisy S and N.
-
-    S = Σ over the group of (value − ½), N the number of its rows.
-
-    Parameters
-    ----------
-    name : str
-    excess, size : float
-        Noisy S and N.
-    excess_noise, size_noise : Noise
-    n_rows : int
-        All rows; N is at most this.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.release.noise import GaussianNoise
-    >>> noise = GaussianNoise(5.0), GaussianNoise(5.0)
-    >>> Rate("women", -30.0, 100.0, *noise, n_rows=1000).estimate
-    0.2
-    >>> Rate("too few", 3.0, 4.0, *noise, n_rows=1000).estimate
-    nan
-    """
+    """Share within a group of unknown size: ½ + S/N from noisy S and N."""
 
     name: str
     excess: float
@@ -219,14 +198,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Gap:
-    """Largest less least of several groups' rates.
-
-    Parameters
-    ----------
-    name : str
-    rates : tuple of Rate
-        One a group.
-    """
+    """Largest less least of several groups' rates."""
 
     name: str
     rates: tuple[Rate, ...]

@@ -86,11 +86,7 @@ class Kind(Protocol):
 
 
 def declared(names: Sequence[str], bounds: Bounds) -> pd.DataFrame:
-    """List declared bounds of each feature, in its own units.
-
-    >>> declared(["age", "owns"], {"age": (18, 99)}).iloc[:, 0].to_dict()
-    {'age': '18 to 99', 'owns': '–'}
-    """
+    """List declared bounds of each feature, in its own units."""
     told = [
         f"{number(bounds[name][0])} to {number(bounds[name][1])}" if name in bounds else "–"
         for name in names
@@ -541,9 +537,5 @@ KINDS: tuple[Kind, ...] = (Linear(), Trees(), Others())
 
 
 def kind_of(models: Any) -> Kind:
-    """Kind of a set, the curator's or a release.
-
-    >>> kind_of("anything else").terms
-    ('Rashomon set',)
-    """
+    """Kind of a set, the curator's or a release."""
     return next(kind for kind in KINDS if kind.holds(models))

@@ -109,10 +109,7 @@ class Curator(Public):
 
 @dataclass(frozen=True, kw_only=True)
 class Release(Public):
-    """Material of the release: draws that were paid for, and aggregates that were.
-
-    There is no field for rows, losses or anything else that was computed from them.
-    """
+    """Material of the release: draws that were paid for, and aggregates that were."""
 
     models: Paid
     aggregates: tuple[Released, ...] = ()

@@ -15,16 +15,7 @@ KEPT_BYTES = 2**29
 
 @dataclass(frozen=True, eq=False)
 class KeptRows:
-    """The blocks of a table, the first ones from memory and the others made as before.
-
-    Parameters
-    ----------
-    table : RowBlocks
-    first : list
-        Rows and targets of its first blocks; none any more when memory was needed elsewhere.
-    columns : int
-        Of the rows that are made.
-    """
+    """The blocks of a table, the first ones from memory and the others made as before."""
 
     table: RowBlocks
     first: list[tuple[FloatArray, FloatArray]]
@@ -73,19 +64,7 @@ class KeptRows:
 
 
 def kept(table: RowBlocks, most: float | None = None) -> RowBlocks:
-    """Return the same table, with as many of its first blocks in memory as ``most`` bytes hold.
-
-    By default :data:`KEPT_BYTES`, or a quarter of what this process's limits leave. Only where
-    threads of this process do the work: other processes read for themselves.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rashomon_explorer.rows import row_blocks
-    >>> table = kept(row_blocks(np.eye(2), np.zeros(2)))
-    >>> len(table.source.first), table.reduce(lambda rows, targets: (rows.sum(axis=0),))
-    (1, (array([1., 1.]),))
-    """
+    """Return the same table, with as many of its first blocks in memory as ``most`` bytes hold."""
     if not isinstance(table.workers, Threads):
         return table
     first: list[tuple[FloatArray, FloatArray]] = []

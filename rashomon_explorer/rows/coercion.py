@@ -135,31 +135,17 @@ def _flat(y: Any) -> Any:
 
 
 def is_in_blocks(X: Any) -> bool:
-    """Whether rows come in blocks: as such, or as a Dask collection.
-
-    >>> is_in_blocks(np.eye(2))
-    False
-    """
+    """Whether rows come in blocks: as such, or as a Dask collection."""
     return isinstance(X, RowBlocks) or is_dask(X)
 
 
 def as_blocks(X: Any) -> RowBlocks:
-    """Rows in blocks as they are; a Dask collection as rows without targets.
-
-    >>> as_blocks(row_blocks(np.eye(2), labelled=False)).n
-    2
-    """
+    """Rows in blocks as they are; a Dask collection as rows without targets."""
     return X if isinstance(X, RowBlocks) else row_blocks(X, labelled=False)
 
 
 def blocks_with(X: Any, y: Any) -> RowBlocks:
-    """Rows in blocks with their own targets, or a Dask collection with another's.
-
-    Rows in blocks that are given targets again are refused.
-
-    >>> blocks_with(row_blocks(np.eye(2), np.ones(2)), None).n
-    2
-    """
+    """Rows in blocks with their own targets, or a Dask collection with another's."""
     if not isinstance(X, RowBlocks):
         return row_blocks(X, y)
     if y is not None:

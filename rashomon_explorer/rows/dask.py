@@ -21,16 +21,7 @@ other for ever, each at a lock of ``functools.cached_property`` that the other o
 
 
 def known_lengths(data: Any) -> tuple[int, ...] | None:
-    """Rows of each partition, if they are known without a computation; otherwise None.
-
-    Arrays know their chunks. A DataFrame knows its lengths if it was made from pandas or Parquet
-    files (whose footers are read) by selecting columns and by work on single rows.
-
-    Raises
-    ------
-    DataError
-        If an array does not know its chunks.
-    """
+    """Rows of each partition, if they are known without a computation; otherwise None."""
     if hasattr(data, "chunks"):
         found = data.chunks[0]
         if any(length != length for length in found):  # NaN: not known
@@ -67,11 +58,7 @@ def n_partitions(data: Any) -> int | None:
 
 
 def count_partitions(collections: Sequence[Any]) -> list[tuple[int, ...]]:
-    """Count the rows of each partition of each collection; computes all of them, once.
-
-    Not through ``compute()``: Dask's optimiser may join several files into one partition, and other
-    files for other columns.
-    """
+    """Count the rows of each partition of each collection; computes all of them, once."""
     from dask.base import get_scheduler
 
     graph: dict[Any, Any] = {}
@@ -117,16 +104,7 @@ def _parts_of_dask() -> tuple[type, type, tuple[type, ...]] | None:
 
 @dataclass(frozen=True, eq=False)
 class DaskRows:
-    """Partitions of a Dask collection, each computed anew where it is needed.
-
-    Parameters
-    ----------
-    X : dask.array.Array of shape (n, d) or dask.dataframe.DataFrame
-    y : dask.array.Array or dask.dataframe.Series of shape (n,), or None
-        In the same partitions.
-    known : tuple of int or None
-        Rows of each partition; None if only a computation can tell.
-    """
+    """Partitions of a Dask collection, each computed anew where it is needed."""
 
     X: Any
     y: Any
@@ -134,22 +112,7 @@ class DaskRows:
 
     @classmethod
     def of(cls, X: Any, y: Any, lengths: Sequence[int] | bool | None = None) -> "DaskRows":
-        """Look at chunks, and at the footers of Parquet files; compute no partition.
-
-        Parameters
-        ----------
-        X, y : Dask collections
-        lengths : sequence of int or bool, optional
-            Rows of each partition, where they are declared; True computes and counts them now.
-
-        Raises
-        ------
-        DataError
-            If X and y are not cut alike, or lengths do not fit the partitions.
-        TypeError
-            If one is no Dask collection, or is held by a cluster: such rows are not computed anew
-            where a worker is lost.
-        """
+        """Look at chunks, and at the footers of Parquet files; compute no partition."""
         for name, data in (("X", X), ("y", y)) if y is not None else (("X", X),):
             if not is_dask(data):
                 raise TypeError(f"{name} must be a Dask collection too, got {type(data).__name__}")
@@ -243,13 +206,7 @@ class DaskRows:
 
 
 def is_dask(data: Any) -> bool:
-    """Whether data are a Dask collection; imports nothing.
-
-    Examples
-    --------
-    >>> is_dask([1.0])
-    False
-    """
+    """Whether data are a Dask collection; imports nothing."""
     # Of the class: a column may have any name. Other libraries' arrays may hold none of Dask's.
     return hasattr(type(data), "__dask_graph__") and is_made_by(data, ("dask", "dask_expr"))
 
@@ -314,10 +271,7 @@ def _partition(data: Any, place: int) -> Any:
 
 
 def _computed(collections: list[Any], place: int) -> Any:
-    """Compute a partition of each collection, in this thread.
-
-    On a worker as here: a task that asked the cluster for more would wait for itself.
-    """
+    """Compute a partition of each collection, in this thread."""
     import dask
 
     def get(graph: Any, keys: Any, **options: Any) -> Any:
@@ -339,25 +293,7 @@ _SECONDS = 10
 
 
 def cluster_findings(scheduler: str | None = None) -> list[str]:
-    """Look at Dask's settings here, and at a cluster's workers if an address is given.
-
-    Parameters
-    ----------
-    scheduler : str, optional
-        Address such as ``tls://cluster.example:8786``.
-
-    Returns
-    -------
-    list of str
-        What is wrong and what to do, a sentence each; empty if nothing was found.
-
-    Raises
-    ------
-    ImportError
-        If Dask is not installed.
-    ClusterError
-        If nobody answers at the address.
-    """
+    """Look at Dask's settings here, and at a cluster's workers if an address is given."""
     try:
         import dask
         import distributed

@@ -15,77 +15,24 @@ _COPIES = 8  # of a block: as it was read, encoded, clipped, folded, and a loss'
 
 
 def block_needs(rows: int, columns: int) -> int:
-    """Bytes that one thread needs to work on a block, about.
-
-    Parameters
-    ----------
-    rows, columns : int
-        Of the block; public numbers.
-
-    Examples
-    --------
-    >>> block_needs(2**14, 20) // 2**20
-    20
-    """
+    """Bytes that one thread needs to work on a block, about."""
     return _COPIES * 8 * rows * columns
 
 
 def room() -> float:
-    """Bytes that this process may still take; infinite where nothing limits it.
-
-    Examples
-    --------
-    >>> room() >= 0
-    True
-    """
+    """Bytes that this process may still take; infinite where nothing limits it."""
     return min((float(limit.left) for limit in memory_limits()), default=float("inf"))
 
 
 def threads_within(count: int, needs: int) -> int:
-    """How many threads have the room they need: one at least.
-
-    Where a thread finds none for its own data, or for its first product, the process ends without
-    a word: such threads must not be begun.
-
-    Parameters
-    ----------
-    count : int
-        How many there may be.
-    needs : int
-        Bytes of each.
-
-    Examples
-    --------
-    >>> threads_within(4, 2**70) if memory_limits() else 1
-    1
-    """
+    """How many threads have the room they need: one at least."""
     if count == 1:
         return 1
     return max(1, int(min(count, room() // (needs + _OF_THREAD + _OF_BLAS))))
 
 
 def check_room(needs: int, what: str) -> None:
-    """Refuse work for which this process's own limits leave no room.
-
-    What products of matrices need is taken with the first work that has room, before a row is
-    looked at: BLAS ends a process in which it finds none.
-
-    Parameters
-    ----------
-    needs : int
-        Bytes.
-    what : str
-        That need them.
-
-    Raises
-    ------
-    MemoryLimitError
-        If they are not left.
-
-    Examples
-    --------
-    >>> check_room(0, "nothing")
-    """
+    """Refuse work for which this process's own limits leave no room."""
     own = [limit for limit in memory_limits() if limit.own]
     if not own:
         return
@@ -107,18 +54,7 @@ def _blas_has_room() -> None:
 
 
 def ran_out(needs: int, what: str) -> MemoryLimitError:
-    """Say that memory ran out on work that was thought to have room.
-
-    Parameters
-    ----------
-    needs, what
-        As of :func:`check_room`.
-
-    Examples
-    --------
-    >>> "take less" in str(ran_out(2**20, "work")) or "allow" in str(ran_out(2**20, "work"))
-    True
-    """
+    """Say that memory ran out on work that was thought to have room."""
     limits = memory_limits()
     if not limits:
         return MemoryLimitError(

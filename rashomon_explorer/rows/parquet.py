@@ -26,14 +26,7 @@ _WHOLE = re.compile(r"-?\d+")
 
 @dataclass(frozen=True)
 class PartitionColumn:
-    """A column that folder names give.
-
-    Parameters
-    ----------
-    name : str
-    is_number : bool
-        Whether it holds whole numbers.
-    """
+    """A column that folder names give."""
 
     name: str
     is_number: bool
@@ -41,19 +34,7 @@ class PartitionColumn:
 
 @dataclass(frozen=True)
 class ParquetFolder:
-    """Files in the order of their names, with the values of their partition columns.
-
-    Files and folders whose names begin with ``_`` or ``.`` are skipped, as other readers of Parquet
-    do: they are what a failed or running job has left.
-
-    Parameters
-    ----------
-    files : tuple of Path
-    partitions : tuple of PartitionColumn
-        The outermost folder's first.
-    values : tuple of tuples
-        Of each file, a value for each partition column.
-    """
+    """Files in the order of their names, with the values of their partition columns."""
 
     files: tuple[Path, ...]
     partitions: tuple[PartitionColumn, ...]
@@ -61,13 +42,7 @@ class ParquetFolder:
 
     @classmethod
     def of(cls, path: Path) -> "ParquetFolder":
-        """List the files at a path; opens none.
-
-        Raises
-        ------
-        DataError
-            If there is no file, or folders name different columns.
-        """
+        """List the files at a path; opens none."""
         if path.is_file():
             return cls((path,), (), ((),))
         found = sorted(path.glob("**/*.parquet"))
@@ -128,18 +103,7 @@ _READ_AT_ONCE = 2**16  # bytes of a column
 
 @dataclass(frozen=True)
 class RowGroup:
-    """A row group of a file, known from the file's footer.
-
-    Parameters
-    ----------
-    path : str
-        Absolute: a worker may stand in another folder.
-    number : int
-        Of the group in its file, from 0.
-    rows : int
-    values : tuple
-        Of the partition columns, from the names of the file's folders.
-    """
+    """A row group of a file, known from the file's footer."""
 
     path: str
     number: int
@@ -149,23 +113,7 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class ParquetRows:
-    """Rows of one Parquet file, or of all in a folder in the order of their names.
-
-    Only footers are read beforehand: names, types and numbers of rows. Names that begin with ``_``
-    or ``.`` are skipped, and ``key=value`` folders give a column, as other readers have it.
-
-    Parameters
-    ----------
-    groups : tuple of RowGroup
-    columns : tuple of str
-        Features, in this order.
-    target : str or None
-        None for rows without targets.
-    tabular : bool
-        Whether pieces are DataFrames, for a schema to read, or arrays of numbers.
-    partitions : tuple of PartitionColumn
-        Columns that folders name and files do not hold.
-    """
+    """Rows of one Parquet file, or of all in a folder in the order of their names."""
 
     groups: tuple[RowGroup, ...]
     columns: tuple[str, ...]
@@ -180,22 +128,7 @@ class ParquetRows:
         target: str | None,
         columns: Sequence[str] | None = None,
     ) -> "ParquetRows":
-        """Look at the footers of a file or folder.
-
-        Parameters
-        ----------
-        path : str or path
-        target : str or None
-            Name of the column with the targets, if rows are to have any.
-        columns : sequence of str, optional
-            Features; by default all other columns.
-
-        Raises
-        ------
-        DataError
-            If there is no file, a column lacks, files or folders differ in their columns, or there
-            is no row.
-        """
+        """Look at the footers of a file or folder."""
         folder = ParquetFolder.of(Path(path).absolute())
         files = folder.files
         read: list[RowGroup] = []

@@ -20,25 +20,7 @@ Node = tuple[int, Any]
 
 
 class Tree:
-    """A binary tree over consecutive parts, of which only unfinished branches are held.
-
-    Part i joins part i + 1 for even i, pairs join pairs, and so on; what is left at the end joins
-    from the right. Which additions are made, and in which order, follows from how many parts there
-    are: a branch that another process has added up is the same branch, to the last bit.
-
-    Parameters
-    ----------
-    merge : callable
-        Joins what two neighbours come to, the earlier one first.
-
-    Examples
-    --------
-    >>> tree = Tree(lambda one, other: f"({one}{other})")
-    >>> for letter in "abcde":
-    ...     tree.push(0, letter)
-    >>> tree.total()
-    '(((ab)(cd))e)'
-    """
+    """A binary tree over consecutive parts, of which only unfinished branches are held."""
 
     def __init__(self, merge: Merge) -> None:
         self._merge = merge
@@ -56,13 +38,7 @@ class Tree:
         return list(self._nodes)
 
     def total(self) -> Any:
-        """Join what is left, from the right: what all parts come to.
-
-        Raises
-        ------
-        ValueError
-            If there was none.
-        """
+        """Join what is left, from the right: what all parts come to."""
         if not self._nodes:
             raise ValueError("there is nothing to add up: no part was given")
         *earlier, (_, total) = self._nodes
@@ -72,13 +48,7 @@ class Tree:
 
 
 def branches(n_parts: int, workers: int) -> Iterator[tuple[int, int]]:
-    """Cut parts 0 to n into branches of the tree, a few for each worker.
-
-    Examples
-    --------
-    >>> list(branches(10, workers=1))
-    [(0, 4), (4, 8), (8, 10)]
-    """
+    """Cut parts 0 to n into branches of the tree, a few for each worker."""
     size = 1
     while 4 * workers * size < n_parts:
         size *= 2
@@ -87,27 +57,12 @@ def branches(n_parts: int, workers: int) -> Iterator[tuple[int, int]]:
 
 
 def added(one: tuple[FloatArray, ...], other: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-    """Arrays of two branches added up, each to its own.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> added((np.ones(2), np.zeros(1)), (np.ones(2), np.ones(1)))
-    (array([2., 2.]), array([1.]))
-    """
+    """Arrays of two branches added up, each to its own."""
     return tuple(left + right for left, right in zip(one, other, strict=True))
 
 
 class Digest(NamedTuple):
-    """What a block is recognised by.
-
-    Parameters
-    ----------
-    quick : int
-        CRC-32, checked in every pass.
-    strong : bytes
-        SHA-256, of which the rows' version is made.
-    """
+    """What a block is recognised by."""
 
     quick: int
     strong: bytes
@@ -115,19 +70,7 @@ class Digest(NamedTuple):
 
 @dataclass(frozen=True)
 class Seen:
-    """Digests of all blocks, in their order.  Curator: they are computed from private rows.
-
-    Parameters
-    ----------
-    digests : tuple of Digest
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> seen = Seen(look(np.eye(2), np.zeros(2)))
-    >>> seen.agrees(0, np.eye(2), np.zeros(2)), seen.agrees(0, np.eye(2), np.ones(2))
-    (True, False)
-    """
+    """Digests of all blocks, in their order.  Curator: they are computed from private rows."""
 
     digests: tuple[Digest, ...]
 
@@ -145,13 +88,7 @@ class Seen:
 
 
 def look(rows: FloatArray, targets: FloatArray) -> tuple[Digest]:
-    """Digest of a block's rows and targets, bit by bit.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (m, d)
-    targets : ndarray of shape (m,)
-    """
+    """Digest of a block's rows and targets, bit by bit."""
     strong = hashlib.sha256(rows.data)
     strong.update(targets.data)
     return (Digest(_quick(rows, targets), strong.digest()),)
@@ -176,24 +113,7 @@ class How:
 
 
 def branch_sum(source: RowSource, what: Any, span: Span) -> list[Node]:
-    """Add up consecutive blocks: a pure function of rows, what to do, and which.
-
-    Parameters
-    ----------
-    source : RowSource
-    what : tuple
-        :class:`How` blocks are read, what is found of each, and how two neighbours are joined.
-    span : tuple of int
-        The first block, and the first one after.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.rows.source import ArrayRows
-    >>> from rashomon_explorer.rows.reduction import added
-    >>> rows, how = ArrayRows(np.ones((5, 2)), np.arange(5.0)), How((), rows=2, n=5, seen=None)
-    >>> branch_sum(rows, (how, lambda rows, targets: (targets @ rows,), added), (0, 3))
-    [(1, (array([6., 6.]),)), (0, (array([4., 4.]),))]
-    """
+    """Add up consecutive blocks: a pure function of rows, what to do, and which."""
     how, function, merge = what
     tree = Tree(merge)
     with one_blas_thread():
@@ -206,15 +126,7 @@ def branch_sum(source: RowSource, what: Any, span: Span) -> list[Node]:
 def blocks_of(
     source: RowSource, how: How, span: Span
 ) -> Iterator[tuple[int, FloatArray, FloatArray]]:
-    """Read blocks in order: number, rows and targets.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.rows.source import ArrayRows
-    >>> rows, how = ArrayRows(np.ones((5, 2)), np.arange(5.0)), How((), rows=2, n=5, seen=None)
-    >>> [(index, targets.tolist()) for index, _, targets in blocks_of(rows, how, (1, 3))]
-    [(1, [2.0, 3.0]), (2, [4.0])]
-    """
+    """Read blocks in order: number, rows and targets."""
     low, high = span[0] * how.rows, min(span[1] * how.rows, how.n)
     cut = _cut(source.pieces(low, high), how.rows)
     for index, (rows, targets) in enumerate(cut, start=span[0]):
@@ -277,13 +189,7 @@ def _slice(values: Any, low: int, high: int) -> Any:
 
 
 def glued(pieces: list[Piece]) -> Piece:
-    """One piece of several, in their order.
-
-    Examples
-    --------
-    >>> glued([(np.eye(1), np.zeros(1)), (np.ones((1, 1)), np.ones(1))])[1].tolist()
-    [0.0, 1.0]
-    """
+    """One piece of several, in their order."""
     if len(pieces) == 1:
         return pieces[0]
     rows, targets = zip(*pieces, strict=True)

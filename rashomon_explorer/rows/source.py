@@ -21,13 +21,7 @@ _AT_ONCE = 2**24  # bytes that may be read for however few
 
 
 def mapping_of(values: Any) -> Any:
-    """Return the mapped array that values are, or are a view of; None if they are in memory.
-
-    Examples
-    --------
-    >>> mapping_of(np.eye(2)) is None
-    True
-    """
+    """Return the mapped array that values are, or are a view of; None if they are in memory."""
     while isinstance(values, np.ndarray):
         if isinstance(values, np.memmap) and getattr(values, "_mmap", None) is not None:
             return values
@@ -36,35 +30,14 @@ def mapping_of(values: Any) -> Any:
 
 
 def read_mapped(values: Any) -> Any:
-    """Return a mapped array as one in memory, read from its file; other data as they are.
-
-    Raises
-    ------
-    RowsGoneError
-        If the file was truncated. Touching its pages would end the process.
-
-    Examples
-    --------
-    >>> read_mapped([1.0, 2.0])
-    [1.0, 2.0]
-    """
+    """Return a mapped array as one in memory, read from its file; other data as they are."""
     if mapping_of(values) is None:
         return values
     return MappedRows(values).part(0, len(values))
 
 
 class MappedRows:
-    """Reads parts of a mapped array from its file, so that a truncated file is an error.
-
-    A page of a mapping that its file no longer reaches ends the process (SIGBUS). An array without
-    a name of its file, or with cells of its own (mode ``"c"``), is read from its pages, after a
-    look at the length of the file.
-
-    Parameters
-    ----------
-    values : ndarray
-        A ``numpy.memmap`` or a view of one.
-    """
+    """Reads parts of a mapped array from its file, so that a truncated file is an error."""
 
     def __init__(self, values: NDArray[Any]) -> None:
         mapped = mapping_of(values)
@@ -143,15 +116,7 @@ def _extent(part: NDArray[Any]) -> tuple[int, int]:
 
 
 def let_go(values: Any, low: int, high: int) -> None:
-    """Give back the pages of rows low to high of a mapped array; the file keeps what they hold.
-
-    Without it a table that is read through looks as if it were held. What is no mapped file, or
-    does not lie in it row after row, is left alone.
-
-    Examples
-    --------
-    >>> let_go(np.eye(3), 0, 3)
-    """
+    """Give back the pages of rows low to high of a mapped array; the file keeps what they hold."""
     mapped = getattr(values, "_mmap", None)
     if mapped is None or values.mode not in _SAFE or not values.flags.c_contiguous:
         return
@@ -173,11 +138,7 @@ _MAPPED_ROWS = 2**14  # of a mapped file that are read at a time: a block
 
 
 class RowSource(Protocol):
-    """Rows and targets that can be read again and again, in consecutive pieces.
-
-    It is sent to other processes and must mean the same rows there: files by absolute paths, or
-    the numbers themselves.
-    """
+    """Rows and targets that can be read again and again, in consecutive pieces."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -214,24 +175,7 @@ class RowSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ArrayRows:
-    """Rows of an array in memory or in a file that is mapped, or of a frame, read by its names.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d), DataFrame or Arrow table
-    y : ndarray or Series of shape (n,), optional
-
-    Raises
-    ------
-    DataError
-        If X is no table or y has not one target a row.
-
-    Examples
-    --------
-    >>> rows = ArrayRows(np.eye(3), np.arange(3.0))
-    >>> [targets.tolist() for _, targets in rows.pieces(1, 3)], rows.place(2)
-    ([[1.0, 2.0]], 'row 2')
-    """
+    """Rows of an array in memory or in a file that is mapped, or of a frame, read by its names."""
 
     X: Any
     y: Any = None
@@ -298,28 +242,14 @@ class ArrayRows:
 
 
 def check_column(column: str, names: Sequence[str]) -> str:
-    """Refuse a column that is not there.
-
-    Examples
-    --------
-    >>> check_column("age", ["age", "sex"])
-    'age'
-    """
+    """Refuse a column that is not there."""
     if column not in names:
         raise DataError(f"there is no column {column!r}: there are {list(names)}")
     return column
 
 
 def numbers(values: Any) -> FloatArray:
-    """Values as float64 in the order of C, always a copy of their own.
-
-    How a product of matrices rounds depends on how they lie in memory.
-
-    Examples
-    --------
-    >>> numbers(np.asfortranarray([[1, 2], [3, 4]])).flags.c_contiguous
-    True
-    """
+    """Values as float64 in the order of C, always a copy of their own."""
     given = np.asarray(values)
     if given.dtype.kind in "cmM":  # complex numbers and dates would lose their meaning
         raise DataError(f"values must be numbers, got {given.dtype}")
@@ -342,13 +272,7 @@ def _reader(values: Any) -> _Reader:
 
 
 def named(rows: Any, names: Sequence[str] | None) -> Any:
-    """Rows with their names, where they have any.
-
-    Examples
-    --------
-    >>> named(np.eye(1), ["age"]).columns.tolist()
-    ['age']
-    """
+    """Rows with their names, where they have any."""
     if names is None or hasattr(rows, "iloc"):
         return rows
     import pandas as pd

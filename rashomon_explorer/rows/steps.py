@@ -29,14 +29,7 @@ class AsNumbers:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Rows as a schema encodes them, text and missing values included.
-
-    Parameters
-    ----------
-    schema : TableSchema
-    row_norm : float
-        About the norm of a typical encoded row.
-    """
+    """Rows as a schema encodes them, text and missing values included."""
 
     schema: TableSchema
     row_norm: float
@@ -48,14 +41,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Transformed:
-    """Rows as a fitted transformer of scikit-learn makes them.
-
-    Parameters
-    ----------
-    transformer : object
-    names : sequence of str, optional
-        Of the columns, for a transformer that was fitted to a DataFrame.
-    """
+    """Rows as a fitted transformer of scikit-learn makes them."""
 
     transformer: Any
     names: tuple[str, ...] | None = None
@@ -66,14 +52,7 @@ class Transformed:
 
 
 def step_of(encoder: Any, names: Sequence[str] | None) -> "Encoded | Transformed":
-    """Find what a fitted encoder does to a block; a schema's says nothing of clipped cells there.
-
-    Examples
-    --------
-    >>> from sklearn.preprocessing import FunctionTransformer
-    >>> step_of(FunctionTransformer(), None).names is None
-    True
-    """
+    """Find what a fitted encoder does to a block; a schema's says nothing of clipped cells there."""
     if getattr(encoder, "schema", None) is not None:
         return Encoded(encoder.schema_, float(encoder.row_norm))
     return Transformed(encoder, None if names is None else tuple(names))
@@ -81,12 +60,7 @@ def step_of(encoder: Any, names: Sequence[str] | None) -> "Encoded | Transformed
 
 @dataclass(frozen=True)
 class Mapped:
-    """Rows mapped by released centres and spreads.
-
-    Parameters
-    ----------
-    scale : ColumnMap
-    """
+    """Rows mapped by released centres and spreads."""
 
     scale: ColumnMap
 
@@ -97,13 +71,7 @@ class Mapped:
 
 @dataclass(frozen=True)
 class Clipped:
-    """Rows shortened to a norm, with a constant 1 as their last entry if asked for.
-
-    Parameters
-    ----------
-    row_norm : float
-    intercept : bool
-    """
+    """Rows shortened to a norm, with a constant 1 as their last entry if asked for."""
 
     row_norm: float
     intercept: bool
@@ -121,12 +89,7 @@ class Clipped:
 
 @dataclass(frozen=True)
 class Longer:
-    """Counts rows longer than a norm: a reduction, for the one word about clipped rows.
-
-    Parameters
-    ----------
-    row_norm : float
-    """
+    """Counts rows longer than a norm: a reduction, for the one word about clipped rows."""
 
     row_norm: float
 

@@ -10,23 +10,7 @@ from rashomon_explorer.rows.source import Piece, RowSource, check_column, named
 
 @dataclass(frozen=True, eq=False)
 class MadeRows:
-    """A source of rows that are made anew in every pass.
-
-    Parameters
-    ----------
-    table : RowBlocks
-        With the steps that make them, and, where it was looked at, what its blocks were then.
-    titles : tuple of str
-        Names of the columns that are made.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rashomon_explorer.rows import row_blocks
-    >>> table = row_blocks(np.eye(2), np.zeros(2)).then(lambda rows, y: (2 * rows, y))
-    >>> [rows.tolist() for rows, _ in MadeRows(table, ("a", "b")).pieces(1, 2)]
-    [[[0.0, 2.0]]]
-    """
+    """A source of rows that are made anew in every pass."""
 
     table: RowBlocks
     titles: tuple[str, ...]
@@ -76,24 +60,7 @@ class MadeRows:
 
 @dataclass(frozen=True)
 class Titled:
-    """A source of DataFrames, of one whose pieces are arrays.
-
-    Parameters
-    ----------
-    source : RowSource
-    titles : tuple of str
-        A name for each of its columns.
-    column : str, optional
-        The only one that is handed out, without targets.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rashomon_explorer.rows.source import ArrayRows
-    >>> rows = Titled(ArrayRows(np.eye(2)), ("a", "b"))
-    >>> [X.columns.tolist() for X, _ in rows.pieces(0, 2)], rows.only("b").shape
-    ([['a', 'b']], (2, 1))
-    """
+    """A source of DataFrames, of one whose pieces are arrays."""
 
     source: RowSource
     titles: tuple[str, ...]

@@ -18,18 +18,7 @@ _UNPROVEN_SECONDS = 100.0  # for workers that came and have never finished a tas
 
 
 class ClusterWatch:
-    """Time since a cluster got on with its work, over as many tries as that takes.
-
-    A worker that runs on gets on, however long its task takes, and so does a task that ends. A
-    worker that dies and starts again and again does not: its address is another one every time.
-
-    Parameters
-    ----------
-    patience : float
-        Seconds that the cluster may get nowhere.
-    proven : bool
-        Whether its workers have finished a task before.
-    """
+    """Time since a cluster got on with its work, over as many tries as that takes."""
 
     def __init__(self, patience: float, *, proven: bool) -> None:
         self._patience, self._proven = patience, proven
@@ -105,18 +94,7 @@ class Workers(Protocol):
 
 @dataclass(frozen=True)
 class Threads:
-    """Threads of this process; NumPy and Arrow let go of the interpreter.
-
-    Parameters
-    ----------
-    count : int, optional
-        By default one for each core that may be used, four at most.
-
-    Examples
-    --------
-    >>> list(Threads(2).run(lambda source, what, span: span[0], None, None, [(0, 1), (1, 2)]))
-    [0, 1]
-    """
+    """Threads of this process; NumPy and Arrow let go of the interpreter."""
 
     count: int = field(default_factory=lambda: min(4, cores()))
     assumed: ClassVar[str] = ""
@@ -133,27 +111,14 @@ class Threads:
 
 @dataclass(frozen=True)
 class InExecutor:
-    """Any executor of :mod:`concurrent.futures`: the source is sent with each task.
-
-    Parameters
-    ----------
-    executor : Executor
-    count : int, default=4
-        About how many tasks it runs at a time.
-    """
+    """Any executor of :mod:`concurrent.futures`: the source is sent with each task."""
 
     executor: Executor
     count: int = 4
     assumed: ClassVar[str] = "nobody else sees what passes between this process and the executor's"
 
     def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
-        """Results in the order of the spans.
-
-        Raises
-        ------
-        ClusterError
-            If a process died; nothing was drawn with what is left.
-        """
+        """Results in the order of the spans."""
         futures = [self.executor.submit(task, source, what, span) for span in spans]
         try:
             for future in futures:
@@ -167,13 +132,7 @@ class InExecutor:
 
 @dataclass(frozen=True)
 class Jobs:
-    """joblib's workers as scikit-learn asks for them: ``joblib.parallel_config`` says where.
-
-    Parameters
-    ----------
-    n_jobs : int
-        As everywhere in scikit-learn; −1 is every core.
-    """
+    """joblib's workers as scikit-learn asks for them: ``joblib.parallel_config`` says where."""
 
     n_jobs: int
     assumed: ClassVar[str] = "nobody else sees what passes between this process and joblib's"
@@ -186,13 +145,7 @@ class Jobs:
         return int(effective_n_jobs(self.n_jobs))
 
     def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
-        """Results in the order of the spans.
-
-        Raises
-        ------
-        ClusterError
-            If a process died.
-        """
+        """Results in the order of the spans."""
         from sklearn.utils.parallel import Parallel, delayed
 
         try:
@@ -202,15 +155,7 @@ class Jobs:
 
 
 class OnDask:
-    """Workers of a Dask cluster: rows are sent once, to one, and others fetch them from it.
-
-    Tasks add up, they neither draw nor charge: one that runs twice, because the worker that had run
-    it is gone, returns the same.
-
-    Parameters
-    ----------
-    client : dask.distributed.Client
-    """
+    """Workers of a Dask cluster: rows are sent once, to one, and others fetch them from it."""
 
     assumed: ClassVar[str] = (
         "nobody else sees what passes between this process, the cluster's scheduler and workers, "
@@ -231,13 +176,7 @@ class OnDask:
         return max(1, sum(self.client.nthreads().values()))
 
     def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
-        """Results in the order of the spans.
-
-        Raises
-        ------
-        ClusterError
-            If workers were lost again and again, or the scheduler was, or nobody finished a task.
-        """
+        """Results in the order of the spans."""
         watch = ClusterWatch(_PATIENCE_SECONDS, proven=self._proven)
         for trial in range(1, _TRIES + 1):
             try:
@@ -308,10 +247,7 @@ class OnDask:
         return self._sent[1]
 
     def _scattered(self, source: RowSource, watch: ClusterWatch) -> Any:
-        """Rows on one worker; a scheduler that loses it meanwhile says so in whatever error.
-
-        Not on all (``broadcast=True``): Dask never ends that when a worker dies while it copies.
-        """
+        """Rows on one worker; a scheduler that loses it meanwhile says so in whatever error."""
         try:
             return self._awaited(self.client.scatter(source, hash=False, asynchronous=True), watch)
         except (TypeError, PickleError, ClusterError):  # these rows cannot be sent, to whomever
@@ -349,18 +285,7 @@ class OnDask:
 
 
 def workers_of(n_jobs: int | None = None, executor: Any = None) -> Workers:
-    """Who is meant by scikit-learn's ``n_jobs``, an executor, or a Dask client.
-
-    Raises
-    ------
-    TypeError
-        If both are given, or the executor is none.
-
-    Examples
-    --------
-    >>> workers_of(n_jobs=2)
-    Jobs(n_jobs=2)
-    """
+    """Who is meant by scikit-learn's ``n_jobs``, an executor, or a Dask client."""
     if executor is None:
         return Threads() if n_jobs is None else Jobs(n_jobs)
     if n_jobs is not None:

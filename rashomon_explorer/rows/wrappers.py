@@ -13,12 +13,7 @@ from rashomon_explorer.rows.source import Piece, RowSource
 
 @dataclass(frozen=True, eq=False)
 class HandedOn:
-    """All of a source but its rows, which :meth:`pieces` of what derives from this must give.
-
-    Parameters
-    ----------
-    source : RowSource
-    """
+    """All of a source but its rows, which :meth:`pieces` of what derives from this must give."""
 
     source: RowSource
 
@@ -53,25 +48,13 @@ class HandedOn:
 
 @dataclass(frozen=True, eq=False)
 class Beside(HandedOn):
-    """A source whose targets are other columns, which are held: a few bytes a row.
-
-    Parameters
-    ----------
-    source : RowSource
-    columns : ndarray of shape (n,), with a field a column
-    """
+    """A source whose targets are other columns, which are held: a few bytes a row."""
 
     columns: NDArray[Any]
 
     @classmethod
     def of(cls, source: RowSource, columns: Mapping[str, ArrayLike]) -> "Beside":
-        """Put columns beside a source.
-
-        Raises
-        ------
-        ValueError
-            If a column has not an entry a row.
-        """
+        """Put columns beside a source."""
         n, arrays = source.shape[0], {name: np.asarray(given) for name, given in columns.items()}
         for name, array in arrays.items():
             if not array.ndim or len(array) != n:
@@ -98,21 +81,7 @@ class Beside(HandedOn):
 
 @dataclass(frozen=True, eq=False)
 class Picked(HandedOn):
-    """Rows of a source at some places, in their order.
-
-    Parameters
-    ----------
-    source : RowSource
-    places : ndarray of shape (m,)
-        Ascending.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.rows.source import ArrayRows
-    >>> rows = Picked(ArrayRows(np.arange(6.0)[:, None]), np.array([1, 4]))
-    >>> [X.ravel().tolist() for X, _ in rows.pieces(0, 2)], rows.place(1)
-    ([[1.0, 4.0]], 'row 4')
-    """
+    """Rows of a source at some places, in their order."""
 
     places: IntArray
 

@@ -53,11 +53,7 @@ Its `RequestInfoSocketHandler` is left out: the page does not use it, and it ask
 
 
 class RunningInterpreter(KernelSpecManager):
-    """Knows one kernel, the native one, which starts the interpreter that is running now.
-
-    Jupyter looks for a kernel called ``python3`` in the user's home first, and one left there by
-    another environment would run the notebook without this package.
-    """
+    """Knows one kernel, the native one, which starts the interpreter that is running now."""
 
     def _kernel_dirs_default(self) -> list[str]:
         return []

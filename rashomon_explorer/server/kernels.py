@@ -11,12 +11,7 @@ _MOMENT = 0.02  # seconds
 
 
 class PatientKernels(AsyncMappingKernelManager):
-    """Ends programs that have been idle for long, counted from when they were given to a page.
-
-    Voilà keeps one ready for the next visitor and does not ask about it here while it waits. Idle
-    since it was made, it would be ended as soon as it is given away, before the page it belongs to
-    is connected, and the page would stay empty.
-    """
+    """Ends programs that have been idle for long, counted from when they were given to a page."""
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
@@ -32,19 +27,12 @@ class PatientKernels(AsyncMappingKernelManager):
         return kernel_id
 
     def pages(self, waiting: list[Task[Any]]) -> list[str]:
-        """Name the programs that were given to a page: not those of the tasks that wait for one.
-
-        The number of tasks does not do: one that has only just begun has no program yet.
-        """
+        """Name the programs that were given to a page: not those of the tasks that wait for one."""
         kept = {name: by() for name, by in self._started_by.items() if by is not None}
         return [name for name in self.list_kernel_ids() if kept.get(name) not in waiting]
 
     async def begun(self, waiting: list[Task[Any]]) -> None:
-        """Wait until the first program that is kept ready has begun, or could not.
-
-        Voilà knows of it from then on, and starts another for a page that is asked for before: two
-        at once, of which the one that the page does not get takes half of the time.
-        """
+        """Wait until the first program that is kept ready has begun, or could not."""
         while waiting and not self._started_by and not any(task.done() for task in waiting):
             await sleep(_MOMENT)
 

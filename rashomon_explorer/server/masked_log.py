@@ -14,20 +14,7 @@ _MASK = "[secret]"
 
 
 class TokenMask(logging.Filter):
-    """Replaces tokens in a record's text, and a trace by types and places.
-
-    Parameters
-    ----------
-    token : str
-        The dashboard's own, which is replaced wherever it stands. Any ``token=`` in an address is
-        replaced too: a wrong one may be a misspelt right one, or another server's.
-
-    Examples
-    --------
-    >>> record = logging.LogRecord("x", logging.ERROR, "", 0, "GET %s", ("/x?token=abc&y=1",), None)
-    >>> TokenMask("s3cret").filter(record), record.getMessage()
-    (True, 'GET /x?token=[secret]&y=1')
-    """
+    """Replaces tokens in a record's text, and a trace by types and places."""
 
     def __init__(self, token: str) -> None:
         super().__init__()

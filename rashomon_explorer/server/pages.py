@@ -19,34 +19,7 @@ _ASKED = re.compile(r"\b\w\.e\((\d+)\)")
 
 
 def joined_parts(folders: Sequence[str | Path]) -> bytes:
-    r"""Return the scripts that Voilà's first script asks for before it does anything.
-
-    Parameters
-    ----------
-    folders : sequence of path
-        Where Voilà's scripts are; the first that has a file counts.
-
-    Returns
-    -------
-    bytes
-        A script that the page runs before the first one, which then finds its parts and asks for
-        none. They are fifty or so, one after another over six connections. Empty where the first
-        script is not built in the way that is known: it asks for its parts by itself then.
-
-    Notes
-    -----
-    A part is a list of functions, of which none runs before it is asked for. Each stands in a
-    function of its own, since ``"use strict"`` is said at the head of some.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     for name, code in {"voila.js": "r.e(7)", "7.voila.js": "push([[7]])"}.items():
-    ...         _ = (Path(folder) / name).write_text(code)
-    ...     joined_parts([folder])
-    b'(()=>{push([[7]])\n})();\n'
-    """
+    r"""Return the scripts that Voilà's first script asks for before it does anything."""
     main = _found(_MAIN, folders)
     if main is None:
         return b""
@@ -86,10 +59,7 @@ def _packed(code: bytes) -> Packed:
 
 
 class PackedFile(JupyterHandler):
-    """A script, which a browser reads while the program behind the page gets ready.
-
-    It is the same for everybody; whoever may not see the page does not get it either.
-    """
+    """A script, which a browser reads while the program behind the page gets ready."""
 
     def initialize(self, packed: Callable[[], Packed]) -> None:
         """Know what makes the file."""
@@ -115,18 +85,7 @@ class PackedFile(JupyterHandler):
 
 
 def packed_files(folders: tuple[str, ...]) -> Mapping[str, Callable[[], Packed]]:
-    """Name the files under the dashboard's address, and what makes each.
-
-    Parameters
-    ----------
-    folders : tuple of str
-        Where Voilà's scripts are.
-
-    Examples
-    --------
-    >>> sorted(packed_files(()))
-    ['plotly.mjs', 'voila-parts.js']
-    """
+    """Name the files under the dashboard's address, and what makes each."""
     return {"plotly.mjs": packed_plotly, "voila-parts.js": lambda: packed_parts(folders)}
 
 
@@ -144,9 +103,5 @@ class TemplateFile(TemplateStaticFileHandler):
 
 
 def is_template_file(path: str) -> bool:
-    r"""Whether an address below ``/voila/templates/`` can be that of a file.
-
-    >>> [is_template_file(path) for path in ("lab/static/a.js", "x", "lab/static/../../x")]
-    [True, False, False]
-    """
+    r"""Whether an address below ``/voila/templates/`` can be that of a file."""
     return all(_FILE.fullmatch(one) for one in (path, normpath(path)))

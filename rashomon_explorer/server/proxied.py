@@ -11,21 +11,7 @@ _SECONDS = 60
 
 
 def proxied_dashboard() -> dict[str, Any]:
-    """Say how `jupyter-server-proxy` starts the dashboard, which finds this by its entry point.
-
-    Who may see it is the Jupyter server's to say. The proxy brings a token with every question
-    it passes on, so that other users of the machine, who reach the same port, are refused.
-
-    Returns
-    -------
-    dict
-        What its documentation calls a server process.
-
-    Examples
-    --------
-    >>> proxied_dashboard()["launcher_entry"]["title"]
-    'Rashomon Explorer'
-    """
+    """Say how `jupyter-server-proxy` starts the dashboard, which finds this by its entry point."""
     token = secrets.token_urlsafe(24)
     command = [sys.executable, "-m", "rashomon_explorer", "--no-browser", "--any-host"]
     return {

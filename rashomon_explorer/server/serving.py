@@ -17,36 +17,7 @@ MOST_PAGES = 16
 
 @dataclass(frozen=True)
 class Serving:
-    """Where the dashboard listens, and for whom.
-
-    Parameters
-    ----------
-    home : Path
-        Where it keeps what it writes, such as ledgers.
-    ip, port : str, int
-        Where it listens.
-    port_retries : int
-        How many more ports are tried where this one is taken.
-    browse : bool
-        Whether it opens a browser.
-    base_url : str
-        Folder of its addresses, ``/`` or such as ``/user/ann/explorer/`` behind a proxy that
-        leaves them as they are.
-    any_host : bool
-        Whether it answers under every name: behind a proxy, or on an address that is not this
-        machine's own. The token is what keeps others out then.
-    token : str
-        What a visitor must bring; without one anybody on this machine may look.
-    told : bool
-        Whether the token is printed with the address: one that came from outside is known.
-    most_pages : int
-        How many pages may be open at once.
-
-    Examples
-    --------
-    >>> Serving(Path(), token="secret").query, Serving(Path(), token="secret", told=False).query
-    ('?token=secret', '')
-    """
+    """Where the dashboard listens, and for whom."""
 
     home: Path
     ip: str = LOOPBACK
@@ -66,11 +37,7 @@ class Serving:
 
 
 def is_loopback(ip: str) -> bool:
-    """Whether only programs on this machine reach it.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
-    (True, False)
-    """
+    """Whether only programs on this machine reach it."""
     return ip_address(ip).is_loopback
 
 

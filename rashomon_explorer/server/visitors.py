@@ -59,10 +59,7 @@ class InWords(JupyterHandler):
 
 
 def in_words(handler: type[RequestHandler]) -> type[RequestHandler]:
-    """Return the handler, or one that refuses in words where it would render a missing template.
-
-    Rendering fails, and each such address would leave three stack traces in the log.
-    """
+    """Return the handler, or one that refuses in words where it would render a missing template."""
     if handler.write_error is not JupyterHandler.write_error:
         return handler
     return type(handler.__name__, (InWords, handler), {})
@@ -89,11 +86,7 @@ class Leave(InWords):
 
 
 class Visitors(PasswordIdentityProvider):
-    """Knows who brings the token.
-
-    The cookie's name is made anew with the secret that signs it: cookies are not told apart by
-    their port, and behind a proxy they stand beside the proxy's own.
-    """
+    """Knows who brings the token."""
 
     def __init__(self, **traits: Any) -> None:
         traits["cookie_name"] = f"rashomon-explorer-{token_hex(8)}"

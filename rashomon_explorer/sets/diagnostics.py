@@ -25,38 +25,7 @@ _TAILS = (0.05, 0.95)
 
 
 def chain_diagnostics(draws: ArrayLike, names: Sequence[str] | None = None) -> pd.DataFrame:
-    """Rank-normalised split R-hat, and bulk and tail effective sample sizes.  Curator only.
-
-    The definitions of Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), by ArviZ. R-hat above
-    1.01 says that the chains disagree; nothing proves that they agree, and no number here
-    makes a chain's draw private.
-
-    Parameters
-    ----------
-    draws : array-like of shape (n_chains, n_draws, n_parameters)
-        States of chains, in the order in which they were visited. A single chain is cut into two.
-    names : sequence of str, optional
-        Names of the parameters; ``x0``, ``x1``, … if left out.
-
-    Returns
-    -------
-    DataFrame
-        One row a parameter: ``r_hat``, ``ess_bulk``, ``ess_tail``; NaN for a parameter that never
-        moves.
-
-    Raises
-    ------
-    ValueError
-        If ``draws`` has another shape, too few draws, or holds NaN or infinity.
-    ImportError
-        If ArviZ is not installed.
-
-    Examples
-    --------
-    >>> chains = np.random.default_rng(0).standard_normal((4, 500, 2))
-    >>> chain_diagnostics(chains, ["age", "debt"]).round(2)["r_hat"].tolist()
-    [1.0, 1.0]
-    """
+    """Rank-normalised split R-hat, and bulk and tail effective sample sizes.  Curator only."""
     chains = _checked(draws)
     labels = _names(names, chains.shape[2])
     if len(chains) == 1:
@@ -76,32 +45,7 @@ def chain_diagnostics(draws: ArrayLike, names: Sequence[str] | None = None) -> p
 
 
 def effective_size(values: ArrayLike) -> float:
-    """Effective sample size of the mean of numbers along chains, by ArviZ.  Curator only.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_chains, n_draws)
-        One number a state, in the order in which they were visited. A single chain is cut into
-        two.
-
-    Returns
-    -------
-    float
-        At most the number of values; NaN if they are all the same.
-
-    Raises
-    ------
-    ValueError
-        If ``values`` has another shape, too few draws, or holds NaN or infinity.
-    ImportError
-        If ArviZ is not installed.
-
-    Examples
-    --------
-    >>> steps = np.random.default_rng(0).standard_normal((4, 1000))
-    >>> effective_size(np.repeat(steps, 10, axis=1)) < 6000 < 40_000
-    True
-    """
+    """Effective sample size of the mean of numbers along chains, by ArviZ.  Curator only."""
     chains = _checked(np.asarray(values, dtype=float)[..., None])[..., 0]
     if np.ptp(chains) == 0:
         return float("nan")
@@ -120,36 +64,7 @@ def to_data_tree(
     names: Sequence[str] | None = None,
     attributes: Mapping[str, float | str] | None = None,
 ) -> "DataTree":
-    """ArviZ's container of draws and their losses.  Curator only.
-
-    Parameters
-    ----------
-    draws : array-like of shape (n_chains, n_draws, n_parameters)
-    losses : array-like of shape (n_chains, n_draws)
-        Loss of each draw on the private rows.
-    names : sequence of str, optional
-        Names of the parameters; ``x0``, ``x1``, … if left out.
-    attributes : mapping, optional
-        Written at the root, beside ``view``, which says ``"curator: not private"``.
-
-    Returns
-    -------
-    xarray.DataTree
-        Groups ``posterior`` with the variable ``coef`` and ``sample_stats`` with ``loss``.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit.
-    ImportError
-        If ArviZ is not installed.
-
-    Examples
-    --------
-    >>> tree = to_data_tree(np.zeros((1, 5, 2)), losses=np.zeros((1, 5)))
-    >>> dict(tree["posterior"].sizes), tree.attrs["view"]
-    ({'chain': 1, 'draw': 5, 'parameter': 2}, 'curator: not private')
-    """
+    """ArviZ's container of draws and their losses.  Curator only."""
     chains = _three_axes(draws)
     values = np.asarray(losses, dtype=float)
     if values.shape != chains.shape[:2]:

@@ -7,11 +7,7 @@ FeatureGroups = Mapping[str, tuple[str, ...]]
 
 
 def groups_by_name(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Find the groups that the names of columns tell of: two or more ``"name=level"``.
-
-    >>> groups_by_name(["age", "home=own", "home=rent", "x=1"])
-    {'home': ('home=own', 'home=rent')}
-    """
+    """Find the groups that the names of columns tell of: two or more ``"name=level"``."""
     found: dict[str, list[str]] = {}
     for name in names:
         stem, sign, _ = name.partition("=")
@@ -23,11 +19,7 @@ def groups_by_name(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
 def checked_groups(
     groups: Mapping[str, Sequence[str]], names: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Check that groups are made of columns that there are, each in one group at most.
-
-    >>> checked_groups({"home": ["own", "rent"]}, ["age", "own", "rent"])
-    {'home': ('own', 'rent')}
-    """
+    """Check that groups are made of columns that there are, each in one group at most."""
     taken: dict[str, str] = {}
     for group, columns in groups.items():
         if isinstance(columns, str) or not len(columns):

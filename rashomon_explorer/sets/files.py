@@ -114,13 +114,7 @@ def scale_of(arrays: Arrays, row_norm: float) -> ColumnMap | None:
 
 
 def number(value: float) -> float | str:
-    """Write a float, by its name where JSON has none: infinities and NaN.
-
-    Examples
-    --------
-    >>> number(0.5), number(-math.inf), number_of("-inf")
-    (0.5, '-inf', -inf)
-    """
+    """Write a float, by its name where JSON has none: infinities and NaN."""
     return float(value) if math.isfinite(value) else str(float(value))
 
 

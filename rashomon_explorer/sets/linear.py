@@ -294,11 +294,7 @@ class RashomonSet(ModelBlock, CuratorSet):
 
 
 def sphere_in_words(radius: float) -> str:
-    """Say what it means that a Rashomon set reaches the sphere of its ball, and what to do.
-
-    >>> print(sphere_in_words(32.0).split(":")[0])
-    the Rashomon set reaches the sphere ‖θ‖ = 32
-    """
+    """Say what it means that a Rashomon set reaches the sphere of its ball, and what to do."""
     return (
         f"the Rashomon set reaches the sphere ‖θ‖ = {radius:.4g}: models beyond it are as good and "
         "are left out. A larger radius= takes more of them, a ridge= > 0 bounds the set by itself"

@@ -47,17 +47,7 @@ if TYPE_CHECKING:
 
 
 def parts_of(models: Any) -> tuple[Arrays, Values]:
-    """Arrays and JSON values for a file, of stored predictions or trees.
-
-    Parameters
-    ----------
-    models : PredictorSet
-
-    Raises
-    ------
-    TypeError
-        If the models could be written by pickle alone.
-    """
+    """Arrays and JSON values for a file, of stored predictions or trees."""
     arrays: Arrays = {"losses": models.losses}
     held: Values = {}
     for name, part in (("models", models.models), ("reference", models.reference)):

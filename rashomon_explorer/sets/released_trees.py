@@ -47,83 +47,26 @@ if TYPE_CHECKING:
 
 
 class WrittenTrees:
-    """Adds ``text``, ``dot``, ``to_treefarms``, ``to_timbertrek`` and trees' ``to_sklearn``.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.trees import CountedTrees
-    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], ["b", "b", "a"], max_leaves=2)
-    >>> models = counted.draw(1, psi=0.0, random_state=0)
-    >>> print(models.text(0))
-    x0?
-      yes: b
-      no: a
-    >>> models.to_sklearn(0).predict([[1, 0], [0, 1]]).tolist()
-    ['b', 'a']
-    """
+    """Adds ``text``, ``dot``, ``to_treefarms``, ``to_timbertrek`` and trees' ``to_sklearn``."""
 
     _curated: ClassVar[bool]
     models: Any
     classes: tuple[Any, ...]
 
     def text(self, draw: int) -> str:
-        """Write one of the trees for people: a line a node.
-
-        Raises
-        ------
-        TypeError
-            If the set holds no trees.
-        """
+        """Write one of the trees for people: a line a node."""
         return as_text(self._tree(draw), self.models.feature_names, self.classes)
 
     def dot(self, draw: int) -> str:
-        """Write one of the trees in the DOT language, which Graphviz draws.
-
-        Raises
-        ------
-        TypeError
-            If the set holds no trees.
-        """
+        """Write one of the trees in the DOT language, which Graphviz draws."""
         return as_dot(self._tree(draw), self.models.feature_names, self.classes)
 
     def to_treefarms(self) -> list[dict[str, Any]]:
-        """Write all trees as TreeFARMS does; ``from_treefarms`` reads them.
-
-        Raises
-        ------
-        TypeError
-            If the set holds no trees.
-        """
+        """Write all trees as TreeFARMS does; ``from_treefarms`` reads them."""
         return [as_nested(self._tree(draw)) for draw in range(len(self.models))]
 
     def to_timbertrek(self, X: Any = None, y: Any = None) -> dict[str, Any]:
-        """Write all trees as TimberTrek does; ``json.dump`` makes its file of it.
-
-        ``from_timbertrek`` reads it back. A question is a column of 0 and 1; where trees compare
-        numbers, each comparison is numbered as a column of its own, with its words in
-        ``featureMap``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features), optional
-            Rows as the trees take them: what is written then says how many of them reach each
-            node, and is the curator's.
-        y : array-like of shape (n_rows,), optional
-            Their labels.
-
-        Returns
-        -------
-        dict
-            ``trie``, ``featureMap`` and ``treeMap``. The objective of a tree is its loss, and the
-            share of errors on X where the set knows no loss.
-
-        Raises
-        ------
-        TypeError
-            If the set holds no trees, or trees of more than two classes.
-        ValueError
-            If the set knows no losses and there are no rows, or X and y do not go together.
-        """
+        """Write all trees as TimberTrek does; ``json.dump`` makes its file of it."""
         trees = [self._tree(draw) for draw in range(len(self.models))]
         if len(self.classes) != 2:
             raise TypeError(f"TimberTrek's leaves say + or -, and there are {self.classes} here")

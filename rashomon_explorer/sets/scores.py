@@ -36,17 +36,7 @@ def unit_rows(schema: "TableSchema", X: Any) -> FloatArray:
 
 
 def rows_by_name(X: Any, names: Sequence[str], schema: "TableSchema | None" = None) -> Any:
-    """Return encoded rows; refuse a frame whose columns are not those of the models, in order.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> rows_by_name(pd.DataFrame({"b": [1.0], "a": [2.0]}), ["a", "b"])
-    Traceback (most recent call last):
-        ...
-    rashomon_explorer.exceptions.DataError: X must have the columns ['a', 'b'] in this order, got \
-['b', 'a']: ...
-    """
+    """Return encoded rows; refuse a frame whose columns are not those of the models, in order."""
     from rashomon_explorer._utils.containers import column_labels, values_of
 
     labels = column_labels(X)
@@ -75,10 +65,7 @@ def check_encoded(X: Any, rows: FloatArray, row_norm: float) -> None:
 
 
 def released_schema(schema: "TableSchema | None", names: Sequence[str]) -> "TableSchema | None":
-    """Return the part of a schema that may leave; None if it does not encode the models' columns.
-
-    A column with a value that was read off the rows leaves as its name and role alone.
-    """
+    """Return the part of a schema that may leave; None if it does not encode the models' columns."""
     if schema is None:
         return None
     from rashomon_explorer.data.schema import public_part
@@ -154,35 +141,17 @@ def linear_scores(
 
 
 def seen_rows(rows: FloatArray, row_norm: float, scale: ColumnMap | None) -> FloatArray:
-    """Rows (n_rows, n_features) as models look at them: shortened, and mapped where they are.
-
-    Examples
-    --------
-    >>> seen_rows(np.array([[0.25], [10.0]]), 1.0, None).tolist()
-    [[0.25], [1.0]]
-    """
+    """Rows (n_rows, n_features) as models look at them: shortened, and mapped where they are."""
     return clip_rows(rows, row_norm)[0] if scale is None else scale.rows(rows)
 
 
 def likeliest(scores: FloatArray) -> NDArray[np.int_]:
-    """Class 0, 1, … of probabilities (…, n_rows) or (n_models, n_rows, n_classes); at ½ the first.
-
-    Examples
-    --------
-    >>> likeliest(np.array([[0.2, 0.5, 0.7]])).tolist()
-    [[0, 0, 1]]
-    """
+    """Class 0, 1, … of probabilities (…, n_rows) or (n_models, n_rows, n_classes); at ½ the first."""
     return np.asarray(scores.argmax(axis=-1) if scores.ndim == 3 else (scores > 0.5).astype(int))
 
 
 def in_words(classes: Sequence[object]) -> tuple[str, ...]:
-    """Each class in words: its label if that is text, otherwise ``"class "`` and the label.
-
-    Examples
-    --------
-    >>> in_words([0, "good"])
-    ('class 0', 'good')
-    """
+    """Each class in words: its label if that is text, otherwise ``"class "`` and the label."""
     return tuple(x if isinstance(x, str) else f"class {x}" for x in classes)
 
 
@@ -221,22 +190,7 @@ class ScoresRows:
             """Linear scores that a model gives a row."""
 
     def encode(self, X: Any) -> FloatArray:
-        """Rows as :meth:`scores` takes them, from a raw table.
-
-        Parameters
-        ----------
-        X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_features)
-            Encoded by the schema; without one, the rows themselves.
-
-        Raises
-        ------
-        DataError, ValueError
-            If the table is encoded otherwise than the schema or the models' columns say.
-        """
+        """Rows as :meth:`scores` takes them, from a raw table."""
         if self.schema is not None:
             return scaled_rows(self.schema, X, self.row_norm)
         rows = np.asarray(rows_by_name(X, self.feature_names[:-1]), dtype=float)
@@ -246,36 +200,7 @@ class ScoresRows:
         return rows
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Prediction of the mean over the models for each row of a raw table.
-
-        Parameters
-        ----------
-        X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
-            As the estimator's ``predict`` takes it: with a schema as it was before encoding.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Class label of the largest mean probability, or mean predicted target.
-
-        Raises
-        ------
-        DataError, ValueError
-            If the table is encoded otherwise than the schema or the models' columns say, or there
-            are no models.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from rashomon_explorer import RashomonClassifier
-        >>> from rashomon_explorer.data import Categorical, TableSchema
-        >>> schema = TableSchema([Categorical("home", ["own", "rent"])])
-        >>> X, y = pd.DataFrame({"home": ["own", "rent"] * 100}), [1, 0] * 100
-        >>> clf = RashomonClassifier(schema=schema, n_draws=5, epsilon=80.0, random_state=0)
-        >>> released = clf.fit(X, y).rashomon_set_.release()
-        >>> released.predict(X[:2]).tolist()
-        [1, 0]
-        """
+        """Prediction of the mean over the models for each row of a raw table."""
         if not len(self.coef):
             raise ValueError("the set holds no models, so that there is no mean to predict by")
         mean = self._scores(self.coef, self.encode(X)).mean(axis=0)
@@ -284,70 +209,19 @@ class ScoresRows:
         return class_labels(self.classes, likeliest(mean[None])[0])
 
     def margins(self, X: ArrayLike) -> FloatArray:
-        """Linear score of every model for every row, before the link.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes) for a softmax link
-            The first class of a softmax link has the score 0.
-
-        Raises
-        ------
-        ValueError
-            If the rows are not finite or have another number of columns than the models.
-        """
+        """Linear score of every model for every row, before the link."""
         return self._margins(self.coef, X)
 
     def rows(self, X: ArrayLike) -> FloatArray:
-        """Rows as the models look at them: shortened, and mapped where the columns were.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_features)
-            What ``coef`` is multiplied with, less the constant.
-        """
+        """Rows as the models look at them: shortened, and mapped where the columns were."""
         return seen_rows(self._encoded_rows(X), self.row_norm, self.scale)
 
     def scores(self, X: ArrayLike) -> FloatArray:
-        """Prediction of every model for every row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes) for a softmax link
-            Probability of the positive class or of each class, the predicted target, or, for a
-            sign link, which knows no probabilities, 1.0 for the positive class and 0.0.
-        """
+        """Prediction of every model for every row."""
         return self._scores(self.coef, X)
 
     def labels(self, X: ArrayLike) -> NDArray[np.int_]:
-        """Class 0, 1, … that every model gives to every row: the likeliest, at ½ the first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_draws, n_rows)
-            A row a model.
-
-        Raises
-        ------
-        TypeError
-            For a regression set.
-        """
+        """Class 0, 1, … that every model gives to every row: the likeliest, at ½ the first."""
         if self.task != "classification":
             raise TypeError("labels need a classification set; use scores for regression")
         return likeliest(self.scores(X))

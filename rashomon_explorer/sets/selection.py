@@ -62,27 +62,7 @@ class Saved:
         raise NotImplementedError
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the set to one file of arrays and JSON, without pickle.
-
-        The file is written beside its place and then moved there, so that no half of it is ever
-        found. Numbers come back to the last bit. A curator's file can be read by its owner alone.
-
-        Parameters
-        ----------
-        path : path-like
-            Usually ``"something.npz"``; used as it is.
-        overwrite : bool, default=False
-            Whether a file that is already there may be replaced.
-
-        Raises
-        ------
-        FileExistsError
-            If there is a file and ``overwrite`` is False.
-        TypeError
-            If a class label is neither text, number, truth value nor None; and for fitted models,
-            which only pickle could write and no one should load: ``stored(X).save(path)`` keeps
-            what they predict.
-        """
+        """Write the set to one file of arrays and JSON, without pickle."""
         save(self, path, overwrite=overwrite)
 
 
@@ -90,24 +70,14 @@ Places = NDArray[np.intp]
 
 
 def frozen(values: ArrayLike) -> FloatArray:
-    """Read-only copy.
-
-    Examples
-    --------
-    >>> frozen([1.0]).flags.writeable
-    False
-    """
+    """Read-only copy."""
     copy = np.array(values, dtype=float)
     copy.flags.writeable = False
     return copy
 
 
 def places_of_mask(mask: ArrayLike, count: int) -> Places:
-    """Places of the models that a mask keeps.
-
-    >>> places_of_mask([True, False, True], 3).tolist()
-    [0, 2]
-    """
+    """Places of the models that a mask keeps."""
     kept = np.asarray(mask)
     if kept.dtype != bool or kept.shape != (count,):
         raise ValueError(
@@ -118,11 +88,7 @@ def places_of_mask(mask: ArrayLike, count: int) -> Places:
 
 
 def places_of_key(key: object, count: int) -> Places:
-    """Places that an index, slice, mask or sequence of places names.
-
-    >>> places_of_key(-1, 3).tolist(), places_of_key(slice(2), 3).tolist()
-    ([2], [0, 1])
-    """
+    """Places that an index, slice, mask or sequence of places names."""
     if isinstance(key, slice):
         return np.arange(count)[key]
     given = np.asarray(key)
@@ -139,27 +105,14 @@ def places_of_key(key: object, count: int) -> Places:
 
 
 def how_many(n: int, count: int) -> int:
-    """Return ``n`` if so many of ``count`` models can be had.
-
-    >>> how_many(2, 3)
-    2
-    """
+    """Return ``n`` if so many of ``count`` models can be had."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= count:
         raise ValueError(f"n must be a whole number from 1 to the {count} models, got {n!r}")
     return int(n)
 
 
 class Selection(Saved, Shown):
-    """What every set can do with its models.  Nothing is changed: each method returns a new set.
-
-    A choice that looks at nothing but released models is post-processing and keeps their
-    guarantee (Dwork and Roth 2014, Proposition 2.1). A choice that looks at private rows is a
-    second mechanism: it may tell by what it keeps, and no price was paid for it, so that nothing
-    is guaranteed of what is left. Which of the two it is depends on the *arguments* too: a mask,
-    coefficients or rows may come from private rows, and no program can see that. So on a
-    curator's set a choice with such arguments loses the guarantee, unless ``reads_rows=False``
-    states that they do not; that statement is then one of the guarantee's assumptions.
-    """
+    """What every set can do with its models.  Nothing is changed: each method returns a new set."""
 
     steps: tuple[str, ...]
     guarantee: Guarantee
@@ -212,39 +165,7 @@ class Selection(Saved, Shown):
     def filter(
         self, rule: ArrayLike | Callable[[Any], ArrayLike], *, reads_rows: bool | None = None
     ) -> Self:
-        """Keep the models that a mask or a rule says.
-
-        Parameters
-        ----------
-        rule : array-like of bool of shape (n_draws,), or callable
-            A callable is given this set and returns the mask; with ``reads_rows=False`` it is
-            given what a release shows, so that it cannot ask for losses.
-        reads_rows : bool, optional
-            Whether the mask or the rule was made with private rows. Not stated, it counts as
-            made with them on a curator's set, and as made without on a release.
-
-        Returns
-        -------
-        set of the same type
-            Without a guarantee if ``reads_rows``.
-
-        Raises
-        ------
-        ValueError
-            If the mask is not one True or False for each model.
-        CuratorOnlyError
-            If a release is to be filtered by private rows.
-
-        Examples
-        --------
-        >>> from rashomon_explorer import RashomonClassifier
-        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-        >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_
-        >>> models.filter(lambda m: m.losses < 0.6).guarantee.holds
-        False
-        >>> models.filter(lambda m: m.coef[:, 0] > 0, reads_rows=False).guarantee.holds
-        True
-        """
+        """Keep the models that a mask or a rule says."""
         seen = self._public_view() if reads_rows is False else self
         mask = rule(seen) if callable(rule) else rule
         places = places_of_mask(mask, self.n_draws)
@@ -258,33 +179,7 @@ class Selection(Saved, Shown):
         metric: str = "euclidean",
         reads_rows: bool | None = None,
     ) -> Self:
-        """Keep the ``n`` models nearest to given coefficients, the nearest first.
-
-        Parameters
-        ----------
-        coef : array-like of shape (n_parameters,)
-            One value for each column of ``coef``, the intercept included.
-        n : int, default=1
-        metric : {"euclidean", "cosine"}, default="euclidean"
-            ‖θ − c‖, or 1 − θ·c/(‖θ‖‖c‖), which compares directions alone.
-        reads_rows : bool, optional
-            Whether ``coef`` was computed from private rows; see :meth:`filter`.
-
-        Raises
-        ------
-        ValueError
-            If the shape, the metric or ``n`` is wrong.
-        AttributeError
-            If the models have no coefficients.
-
-        Examples
-        --------
-        >>> from rashomon_explorer import RashomonClassifier
-        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-        >>> models = RashomonClassifier(n_draws=5, epsilon=80.0).fit(X, y).rashomon_set_
-        >>> bool((models.nearest(models.coef[3]).coef == models.coef[3]).all())
-        True
-        """
+        """Keep the ``n`` models nearest to given coefficients, the nearest first."""
         if metric not in DISTANCES:
             raise ValueError(f"metric must be one of {sorted(DISTANCES)}, got {metric!r}")
         own: FloatArray = self.coef  # type: ignore[attr-defined]
@@ -299,27 +194,7 @@ class Selection(Saved, Shown):
         return self._chosen(order[: how_many(n, self.n_draws)], step, reads_rows=reads_rows)
 
     def simplest(self, n: int = 1, *, tol: float = 0.0, reads_rows: bool = False) -> Self:
-        """Keep the ``n`` simplest models; of equally simple ones the earlier.
-
-        The fewest coefficients above ``tol`` in size, intercepts aside, or the fewest leaves of a
-        tree. It looks at the models alone, and so is post-processing. In the whole set, draws
-        outside ψ included: write ``models.inside().simplest()`` for the simplest good model.
-
-        Parameters
-        ----------
-        n : int, default=1
-        tol : float, default=0.0
-            Coefficients up to this size count as 0; drawn ones are hardly ever exactly 0.
-        reads_rows : bool, default=False
-            Whether ``tol`` was chosen by private rows.
-
-        Raises
-        ------
-        ValueError
-            If ``tol`` or ``n`` is out of range.
-        TypeError
-            If the models are stored predictions or have no known size.
-        """
+        """Keep the ``n`` simplest models; of equally simple ones the earlier."""
         check_nonnegative_or_infinite(tol=tol)
         order = np.argsort(self.complexity(tol), kind="stable")
         step = f"the simplest (tol={tol:g})"
@@ -328,27 +203,7 @@ class Selection(Saved, Shown):
     def dedupe(
         self, X: Any = None, *, by: str = "predictions", reads_rows: bool | None = None
     ) -> Self:
-        """Keep the first of each group of models that do the same.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features), optional
-            Rows on which predictions are compared; stored predictions have their own.
-        by : {"predictions", "scores", "coef"}, default="predictions"
-            Equal labels (for regression equal predictions), equal scores, or equal coefficients.
-        reads_rows : bool, optional
-            Whether ``X`` holds private rows; see :meth:`filter`. Equal coefficients need none.
-
-        Returns
-        -------
-        set of the same type
-            In the old order.
-
-        Raises
-        ------
-        ValueError
-            If ``by`` is unknown, or rows are needed and not given.
-        """
+        """Keep the first of each group of models that do the same."""
         if by not in PATTERNS:
             raise ValueError(f"by must be one of {sorted(PATTERNS)}, got {by!r}")
         pattern = np.asarray(PATTERNS[by](self, X)).reshape(self.n_draws, -1)
@@ -361,23 +216,7 @@ class Selection(Saved, Shown):
         )
 
     def sample(self, n: int, random_state: int | np.random.RandomState | None = None) -> Self:
-        """Keep ``n`` models taken at random without replacement.
-
-        Parameters
-        ----------
-        n : int
-        random_state : int, RandomState instance or None, default=None
-
-        Returns
-        -------
-        set of the same type
-            It keeps its guarantee: the choice looks at no row and no model.
-
-        Raises
-        ------
-        ValueError
-            If there are not so many models.
-        """
+        """Keep ``n`` models taken at random without replacement."""
         # Here and not at the top: it is slow to import.
         from sklearn.utils import check_random_state
 

@@ -16,23 +16,7 @@ from rashomon_explorer.sets.selection import places_of_key
 
 
 class EncodedCoefficients:
-    """Shows ``coef_`` and ``intercept_`` only where they are the decision function of any row.
-
-    Other programs take them for that function: SHAP's ``LinearExplainer``, converters,
-    ``SelectFromModel``. A model that encodes rows by a schema, or clips long ones, has another.
-
-    Attributes
-    ----------
-    encoded_coef_, encoded_intercept_ : ndarray or float
-        Coefficients of rows once they are encoded and clipped.
-
-    Examples
-    --------
-    >>> model = EncodedCoefficients()
-    >>> model.encoded_coef_ = [1.0]
-    >>> hasattr(model, "coef_")
-    False
-    """
+    """Shows ``coef_`` and ``intercept_`` only where they are the decision function of any row."""
 
     encoded_coef_: FloatArray
     encoded_intercept_: Any
@@ -107,12 +91,7 @@ class LinearDraws(Protocol):
 
 
 class ShortensRows(EncodedCoefficients):
-    """A linear model that shortens rows to ``row_norm_`` before it scores them.
-
-    Without that step a long row would get another prediction than the set gives it. ``coef_`` is
-    there where rows are neither clipped nor mapped. Fitted anew, the model is scikit-learn's own:
-    ``row_norm_`` is then infinite.
-    """
+    """A linear model that shortens rows to ``row_norm_`` before it scores them."""
 
     row_norm_: float
     scale_: ColumnMap | None

@@ -245,12 +245,7 @@ def need_all(counted: CountedTrees) -> None:
 
 
 def losses_by_leaves(counted: CountedTrees, whole: NDArray[np.int64]) -> FloatArray:
-    """Losses of trees of 1, 2, … leaves by their errors.
-
-    >>> trees = CountedTrees([[1, 0], [1, 1]], [1, 0], max_leaves=2, leaf_penalty=0.1)
-    >>> losses_by_leaves(trees, np.array([1, 0])).tolist()
-    [0.6, 0.2]
-    """
+    """Losses of trees of 1, 2, … leaves by their errors."""
     leaves = range(1, len(whole) + 1)
     each = [losses_of(counted.unit, counted.leaf_penalty, k, whole[k - 1 : k])[0] for k in leaves]
     return np.array(each)
@@ -262,11 +257,7 @@ def least_of_some(counted: CountedTrees, whole: NDArray[np.int64]) -> float:
 
 
 def above_best(loss: float, counted: CountedTrees) -> float:
-    """Loss beyond the least, 0 where rounding alone is.
-
-    >>> above_best(0.75, CountedTrees([[1, 0], [1, 1]], [1, 0], max_leaves=2))
-    0.75
-    """
+    """Loss beyond the least, 0 where rounding alone is."""
     beyond = loss - counted.least
     return 0.0 if beyond < _NOTHING else beyond
 

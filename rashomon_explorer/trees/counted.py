@@ -27,11 +27,7 @@ from rashomon_explorer.trees.tree_class import Costs, TreeClass, check_dear, cos
 
 
 def labels_of(y: ArrayLike, n: int) -> NDArray[Any]:
-    """Labels that can be told apart and sorted: not missing, not of mixed kinds, no numbers.
-
-    >>> labels_of(["no", "yes"], 2).tolist()
-    ['no', 'yes']
-    """
+    """Labels that can be told apart and sorted: not missing, not of mixed kinds, no numbers."""
     labels = np.asarray(y)
     if labels.shape != (n,):
         raise DataError(f"{n} rows need as many labels, got shape {labels.shape}")
@@ -51,11 +47,7 @@ def labels_of(y: ArrayLike, n: int) -> NDArray[Any]:
 
 
 def numbers_of(rows: NDArray[Any]) -> FloatArray:
-    """Finite numbers, or what to do with what is none.
-
-    >>> numbers_of(np.array([["1", "2.5"]])).tolist()
-    [[1.0, 2.5]]
-    """
+    """Finite numbers, or what to do with what is none."""
     try:
         numbers = rows.astype(float)
     except (TypeError, ValueError) as error:
@@ -72,11 +64,7 @@ def numbers_of(rows: NDArray[Any]) -> FloatArray:
 
 
 def names_of(X: Any, width: int, given: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of columns: the given ones, a table's own, or x0, x1, ….
-
-    >>> names_of(np.eye(2), 2, None)
-    ('x0', 'x1')
-    """
+    """Names of columns: the given ones, a table's own, or x0, x1, …."""
     if given is None:
         own = getattr(X, "columns", None)
         return tuple(f"x{j}" for j in range(width)) if own is None else tuple(map(str, own))

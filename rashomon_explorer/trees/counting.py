@@ -24,14 +24,7 @@ _LONG = 400  # terms from which a product by itself is faster
 
 @dataclass(frozen=True, eq=False)
 class FlatHistograms:
-    """Numbers of subtrees with so many leaves, by set and errors; none for the place −1.
-
-    Examples
-    --------
-    >>> flat = FlatHistograms.of([(2, np.array([5.0, 1.0])), None])
-    >>> flat.at(np.array([0, 0, 1, -1]), np.array([3, 4, 2, 2])).tolist()
-    [1.0, 0.0, 0.0, 0.0]
-    """
+    """Numbers of subtrees with so many leaves, by set and errors; none for the place −1."""
 
     low: IntArray  # (N + 1,): least errors
     size: IntArray  # (N + 1,): numbers kept, 0 where there is no histogram
@@ -116,11 +109,7 @@ class Pairs:
 
 
 def chunks(many: IntArray) -> list[IntArray]:
-    """Places where there is something, so many at a time that all of it fits.
-
-    >>> [part.tolist() for part in chunks(np.array([2, 0, 3]))]
-    [[0, 2]]
-    """
+    """Places where there is something, so many at a time that all of it fits."""
     wanted = np.flatnonzero(many)
     if not len(wanted):
         return []
@@ -129,12 +118,7 @@ def chunks(many: IntArray) -> list[IntArray]:
 
 
 def chosen_in_parts(weights: FloatArray, many: IntArray, rng: np.random.Generator) -> IntArray:
-    """One place in each part, drawn in proportion to its whole weights, exactly.
-
-    >>> parts = np.array([0.0, 1.0, 5.0]), np.array([2, 1])
-    >>> chosen_in_parts(*parts, np.random.default_rng(0)).tolist()
-    [1, 0]
-    """
+    """One place in each part, drawn in proportion to its whole weights, exactly."""
     starts = np.cumsum(many) - many
     found = np.empty(len(many), dtype=np.int64)
     lengths = np.ceil(np.log2(many))  # parts of about one length make a table without much air
@@ -150,10 +134,7 @@ def chosen_in_parts(weights: FloatArray, many: IntArray, rng: np.random.Generato
 
 
 def chosen_in_rows(table: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
-    """One column for each asked row, drawn in proportion to its whole weights, exactly.
-
-    Sums of whole numbers below 2⁵³ are exact, and so is a uniform whole number below them.
-    """
+    """One column for each asked row, drawn in proportion to its whole weights, exactly."""
     ends = np.cumsum(table, axis=1)
     found = np.empty(len(rows), dtype=np.int64)
     step = max(1, 4 * _AT_ONCE // table.shape[1])
@@ -175,12 +156,7 @@ Histogram = tuple[int, FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Histograms of the trees within limits, for each level, set and number of leaves.
-
-    N(l, ·) = Σ_features Σ_{a + b = l} N_yes(a, ·) ∗ N_no(b, ·). Sums and products of whole numbers
-    below 2⁵³ are exact in doubles; beyond, each is right to a relative 2⁻⁵³, and as nothing is
-    ever subtracted the error stays relative (``rounding``).
-    """
+    """Histograms of the trees within limits, for each level, set and number of leaves."""
 
     levels: list[Level]
     trees: TreeClass
@@ -202,19 +178,7 @@ class Counts:
 
 
 def count(levels: list[Level], trees: TreeClass, least: Least, limits: IntArray) -> Counts:
-    """Count all trees with at most limits[l − 1] errors and l leaves, for every l.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.trees.lattice import lattice
-    >>> from rashomon_explorer.trees.lattice import least_errors
-    >>> from rashomon_explorer.trees.rows import MergedRows
-    >>> trees, rows = TreeClass(2, 2), MergedRows.of([[1, 0], [0, 1]], [1, 0], n_labels=2)
-    >>> levels = lattice(rows, trees)
-    >>> counts = count(levels, trees, least_errors(levels, trees), np.array([2, 2]))
-    >>> [(least, found.tolist()) for least, found in counts.by_leaves()]
-    [(1, [2.0]), (0, [2.0, 0.0, 2.0])]
-    """
+    """Count all trees with at most limits[l − 1] errors and l leaves, for every l."""
     given = allowances(levels, least, limits)
     found: list[list[list[Histogram | None]]] = []
     for asked in range(len(levels) - 1, -1, -1):
@@ -341,11 +305,7 @@ class _Counter:
 
 
 def stump_errors(level: Level, places: IntArray) -> tuple[IntArray, FloatArray]:
-    """Errors (K, J) of all subtrees of two leaves below sets, and how many trees each stands for.
-
-    The first m·C(C − 1) are the cuts by feature, label of yes and label of no; the last C those
-    that do not cut, by the label of the leaf that has the rows.
-    """
+    """Errors (K, J) of all subtrees of two leaves below sets, and how many trees each stands for."""
     part = _part(level, places)
     yes, no = leaf_errors(part)
     labels = range(yes.shape[2])

@@ -22,22 +22,7 @@ class TooManyError(Exception):
 
 
 class Fronts:
-    """Fronts below every set that a tree within ψ can reach, made where they are asked for.
-
-    F(S, l) = min over questions and a of the sums of F(S_yes, a) and F(S_no, l − a): weights add
-    up over leaves as errors do. What exceeds the errors that a set may have in any tree within ψ
-    is left out; nothing within is lost.
-
-    Parameters
-    ----------
-    counted : CountedTrees
-    weights : ndarray of shape (U,)
-        Of each combination of features: what it adds where it is given the label.
-    label : int
-    psi : float
-    most : int
-        Numbers that may be kept.
-    """
+    """Fronts below every set that a tree within ψ can reach, made where they are asked for."""
 
     def __init__(
         self,
@@ -177,10 +162,7 @@ class Fronts:
         return self._own[asked, place]
 
     def _weights_of(self, asked: int, place: int) -> tuple[int, NDArray[np.int64]]:
-        """Weight of a set, and of those of it that have each feature.
-
-        Combinations are added up by their answers to eight questions at a time, once a set.
-        """
+        """Weight of a set, and of those of it that have each feature."""
         members = as_masks([self._levels[asked].sets[place]], self._answers.shape[1])[0]
         inside = np.flatnonzero(members.view(bool))
         bytes_of = [np.take(eight, inside) for eight in self._answers]

@@ -14,11 +14,7 @@ from rashomon_explorer.trees.tree_class import TreeClass
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """Distinct sets after the same number of questions.
-
-    The number of trees below a path depends on the set and on how many questions led to it: those
-    asked already do not cut the set, and all others that do not cut it are alike.
-    """
+    """Distinct sets after the same number of questions."""
 
     sets: list[int]
     totals: IntArray  # (N, C): rows of each label
@@ -39,14 +35,7 @@ class Level:
 
 
 def lattice(rows: MergedRows, trees: TreeClass, *, by_majority: bool = False) -> list[Level]:
-    """Levels 0, 1, … down to the deepest at which a tree can split.
-
-    ``by_majority`` leaves out questions that cut nothing: such trees have no empty leaves.
-
-    >>> rows = MergedRows.of([[1, 0], [1, 1], [0, 1]], [1, 0, 0], n_labels=2)
-    >>> [len(level.sets) for level in lattice(rows, TreeClass(2, 3))]
-    [1, 4]
-    """
+    """Levels 0, 1, … down to the deepest at which a tree can split."""
     levels: list[Level] = []
     sets, counted = [rows.everything], rows.weights.sum(axis=0)[None]
     deepest = max(1, trees.split_levels)
@@ -63,11 +52,7 @@ def lattice(rows: MergedRows, trees: TreeClass, *, by_majority: bool = False) ->
 
 
 class _Branching:
-    """Finds the sets of the next level, and counts their rows by those of this level.
-
-    The rows of a set that have two features at once are one product of small matrices, made of
-    the set's own combinations alone; it counts the rows of every set that a question leads to.
-    """
+    """Finds the sets of the next level, and counts their rows by those of this level."""
 
     def __init__(
         self,
@@ -144,11 +129,7 @@ class Least:
 def least_errors(
     levels: list[Level], trees: TreeClass, stumps: list[IntArray] | None = None
 ) -> Least:
-    """Least errors by leaves, from the deepest level up.
-
-    e(l) = min over questions and a of e_yes(a) + e_no(l − a). Those of two leaves by a question
-    that cuts, (N,) of each level, need not be found again where they are known: ``stumps``.
-    """
+    """Least errors by leaves, from the deepest level up."""
     found: list[IntArray] = []
     for asked in range(len(levels) - 1, -1, -1):
         below = found[0] if found else None
@@ -217,11 +198,7 @@ def _of_level(
 
 
 def pairs(leaves: int, most: int) -> list[tuple[int, int]]:
-    """Ways to share leaves between two branches that have at most ``most`` each.
-
-    >>> pairs(4, 2), pairs(3, 5)
-    ([(2, 2)], [(1, 2), (2, 1)])
-    """
+    """Ways to share leaves between two branches that have at most ``most`` each."""
     return [(a, leaves - a) for a in range(max(1, leaves - most), min(most, leaves - 1) + 1)]
 
 
@@ -245,10 +222,7 @@ def _stumps(level: Level) -> Iterator[tuple[slice, IntArray]]:
 
 
 def stumps_of(level: Level, feature: int) -> IntArray:
-    """Least errors (N,) of two leaves of different labels below each set, by one question.
-
-    ``NEVER`` where it does not cut.
-    """
+    """Least errors (N,) of two leaves of different labels below each set, by one question."""
     having = level.with_feature[:, feature].astype(np.int64)
     errors = _two_leaves(level, having, level.totals - having)
     return np.where(level.cuts[:, feature], errors, NEVER)
@@ -286,10 +260,7 @@ class TwoBest:
 
 
 def allowances(levels: list[Level], least: Least, limits: NDArray[Any]) -> list[NDArray[Any]]:
-    """Most errors (N, leaves) below each set in any tree of l leaves with at most limits[l − 1].
-
-    −1 where no such tree has so many leaves below the set: nothing need be counted there.
-    """
+    """Most errors (N, leaves) below each set in any tree of l leaves with at most limits[l − 1]."""
     given = [np.full(one.shape, -1, dtype=limits.dtype) for one in least.levels]
     given[0][0] = np.where(least.whole <= limits, limits, -1)
     for asked, level in enumerate(levels[:-1]):

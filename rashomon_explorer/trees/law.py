@@ -17,11 +17,7 @@ _WORD = 2**63
 
 
 def whole_below(total: int, rng: np.random.Generator) -> int:
-    """Draw uniformly from 0, …, total − 1, however large.
-
-    >>> whole_below(1, np.random.default_rng(0))
-    0
-    """
+    """Draw uniformly from 0, …, total − 1, however large."""
     if total <= _WORD:  # as exact, and three times faster
         return int(rng.integers(total))
     bits = total.bit_length()
@@ -35,11 +31,7 @@ def whole_below(total: int, rng: np.random.Generator) -> int:
 def any_tree(
     trees: TreeClass, rng: np.random.Generator, *, asked: tuple[int, ...] = (), leaves: int = 0
 ) -> Node:
-    """Draw a tree of the class uniformly, or a subtree below asked questions with so many leaves.
-
-    >>> any_tree(TreeClass(1, 1), np.random.default_rng(0)) in (Leaf(0), Leaf(1))
-    True
-    """
+    """Draw a tree of the class uniformly, or a subtree below asked questions with so many leaves."""
     counts = trees.table[len(asked)]
     leaves = leaves or 1 + _chosen(list(counts), rng)
     if leaves == 1:
@@ -80,24 +72,7 @@ _LAW_WORD = 2**63 - 1
 
 @dataclass(frozen=True)
 class CappedEnergy:
-    """β·max{L − L* − ψ, 0}, and no more than ``cap``; L the share of errors and a price a leaf.
-
-    A cap changes no price: min{max{L, L* + ψ}, L* + c} moves by no more than L does. Below it
-    lies all but e^(−20) of the weight that trees of the class can have beyond it.
-
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    beta : float
-        Inverse temperature.
-    psi : float
-        Threshold of the law.
-    leaf_penalty : float
-        Loss of a leaf.
-    cap : float
-        Largest energy.
-    """
+    """β·max{L − L* − ψ, 0}, and no more than ``cap``; L the share of errors and a price a leaf."""
 
     n: int
     beta: float
@@ -109,11 +84,7 @@ class CappedEnergy:
     def of(
         cls, trees: TreeClass, n: int, *, beta: float, psi: float, leaf_penalty: float
     ) -> "CappedEnergy":
-        """Cap that is settled by the number of trees.
-
-        >>> CappedEnergy.of(TreeClass(2, 2), 100, beta=10.0, psi=0.1, leaf_penalty=0.0).cap
-        21.791759469228055
-        """
+        """Cap that is settled by the number of trees."""
         return cls(n, beta, psi, leaf_penalty, energy_cap(trees.log_size))
 
     def limits(self, least: float, most_leaves: int) -> IntArray:
@@ -131,22 +102,12 @@ class CappedEnergy:
 
 
 def losses_of(n: int, leaf_penalty: float, leaves: int | IntArray, errors: IntArray) -> FloatArray:
-    """Loss of trees: the share of errors, and a price a leaf.
-
-    >>> losses_of(10, 0.01, 3, np.array([2])).tolist()
-    [0.23]
-    """
+    """Loss of trees: the share of errors, and a price a leaf."""
     return np.asarray(errors / n + leaf_penalty * leaves)
 
 
 def limits(n: int, leaf_penalty: float, most_leaves: int, most: float) -> IntArray:
-    """Most errors of a tree of 1, 2, … leaves whose loss is at most ``most``; −1 for none.
-
-    Compared as losses are compared, so that no tree on the very edge is lost to rounding.
-
-    >>> limits(10, 0.1, 3, 0.35).tolist()
-    [2, 1, 0]
-    """
+    """Most errors of a tree of 1, 2, … leaves whose loss is at most ``most``; −1 for none."""
     errors = np.arange(n + 1)
     found = [
         np.searchsorted(losses_of(n, leaf_penalty, leaves, errors), most, side="right") - 1
@@ -156,11 +117,7 @@ def limits(n: int, leaf_penalty: float, most_leaves: int, most: float) -> IntArr
 
 
 class CellLaw:
-    """A law over cells of trees with as many leaves and errors, drawn from without rounding.
-
-    ``cells`` are (leaves, errors, how many trees, weight of one); all trees of the class have the
-    weight ``floor`` besides, which is drawn as the cell None. Weights are whole numbers.
-    """
+    """A law over cells of trees with as many leaves and errors, drawn from without rounding."""
 
     def __init__(self, cells: list[tuple[int, int, int, int]], floor: int, size: int) -> None:
         self._cells: list[tuple[int, int] | None] = [(cell[0], cell[1]) for cell in cells]
@@ -189,11 +146,7 @@ class CellLaw:
 def gibbs(
     histograms: list[Histogram | None], trees: TreeClass, energy: CappedEnergy, least: float
 ) -> CellLaw:
-    """Law ∝ exp(−energy) over all trees of the class.
-
-    What is below the cap is counted; every tree has the cap's weight besides, so that those beyond
-    need no counting: the law is a mixture of the whole class and of what stands out of it.
-    """
+    """Law ∝ exp(−energy) over all trees of the class."""
     floor = whole_weights(np.array([energy.cap]))[0]
     cells = []
     for leaves, found in enumerate(histograms, start=1):
@@ -221,12 +174,7 @@ def uniform(histograms: list[Histogram | None]) -> CellLaw:
 
 
 def whole_weights(energies: FloatArray) -> list[int]:
-    """exp(−energy) as whole numbers of one unit, each right to a factor 1 ± 2⁻³⁹.
-
-    >>> heavy, light = whole_weights(np.array([0.0, np.log(2)]))
-    >>> heavy // light
-    2
-    """
+    """exp(−energy) as whole numbers of one unit, each right to a factor 1 ± 2⁻³⁹."""
     law = IntegerLaw(energies)
     shifts = (256 - law.depths).tolist()
     return [

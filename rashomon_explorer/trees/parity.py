@@ -333,11 +333,7 @@ def _parity_front_among_draws(
 
 
 def _unbeaten(losses: FloatArray, gaps: FloatArray) -> NDArray[np.intp]:
-    """Places of those that no other beats at both, by loss; of equal ones the first.
-
-    >>> _unbeaten(np.array([0.1, 0.2, 0.2, 0.3]), np.array([0.5, 0.4, 0.3, 0.3])).tolist()
-    [0, 2]
-    """
+    """Places of those that no other beats at both, by loss; of equal ones the first."""
     order = np.lexsort((gaps, losses))
     least = np.minimum.accumulate(np.concatenate([[np.inf], gaps[order]]))[:-1]
     return np.asarray(order[gaps[order] < least - 1e-12])

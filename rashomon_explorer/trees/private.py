@@ -25,15 +25,7 @@ class DrawnTrees:
 
 
 def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generator) -> DrawnTrees:
-    """Draw as many trees as were planned from exp(−β·max{L, L* + s}), capped.
-
-    >>> from rashomon_explorer.mechanisms.planning.trees import plan_trees
-    >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 1, 0], max_leaves=2)
-    >>> public = {"log_size": counted.trees.log_size, "most_leaves": 2}
-    >>> planned = plan_trees(3, **public, psi=0.0, epsilon=300.0, n_draws=5)
-    >>> gibbs_draws(counted, planned, np.random.default_rng(0)).losses.tolist()
-    [0.0, 0.0, 0.0, 0.0, 0.0]
-    """
+    """Draw as many trees as were planned from exp(−β·max{L, L* + s}), capped."""
     if counted.convention != "all":
         raise ValueError("draws are private from a class that reads no row: convention='all'")
     energy = CappedEnergy.of(
@@ -59,11 +51,7 @@ def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generat
 
 
 def leaves_of(tree: Node) -> int:
-    """Count the leaves of a tree.
-
-    >>> leaves_of(Leaf(0))
-    1
-    """
+    """Count the leaves of a tree."""
     if isinstance(tree, Leaf):
         return 1
     return leaves_of(tree.if_true) + leaves_of(tree.if_false)

@@ -21,22 +21,7 @@ from rashomon_explorer.trees.rows import MergedRows, merged, yes_or_no
 
 @dataclass(frozen=True)
 class Questions:
-    """Which column each question is about, and the number that it is compared with.
-
-    A threshold t asks whether the column is above t; None, whether a column of 0 and 1 holds a 1.
-
-    Parameters
-    ----------
-    asked : tuple of (int, float or None)
-    names : tuple of str
-        Names of the columns.
-
-    Examples
-    --------
-    >>> about = Questions(((0, 30.0), (1, None)), ("age", "owns"))
-    >>> about.answers(np.array([[35.0, 0.0]])).tolist(), about.in_words
-    ([[True, False]], ('age > 30', 'owns'))
-    """
+    """Which column each question is about, and the number that it is compared with."""
 
     asked: tuple[tuple[int, float | None], ...]
     names: tuple[str, ...]
@@ -60,13 +45,7 @@ class Questions:
         )
 
     def answers(self, table: FloatArray) -> Mask:
-        """Answers (n, m) for the rows of a table.
-
-        Raises
-        ------
-        DataError
-            If a column without thresholds holds anything but 0 and 1.
-        """
+        """Answers (n, m) for the rows of a table."""
         plain = sorted({column for column, threshold in self.asked if threshold is None})
         if plain:
             _check_plain(table, plain, self.names)
@@ -99,14 +78,7 @@ def _check_plain(table: FloatArray, columns: list[int], names: tuple[str, ...]) 
 
 
 def of_array(names: Sequence[str], thresholds: Any) -> Questions:
-    """Questions about a table of numbers.
-
-    ``thresholds`` is None where all columns hold 0 and 1, numbers that every column is compared
-    with, or a mapping from columns, by name or place, to theirs; the others then hold 0 and 1.
-
-    >>> of_array(["age", "owns"], {"age": [30, 50]}).in_words
-    ('age > 30', 'age > 50', 'owns')
-    """
+    """Questions about a table of numbers."""
     if not isinstance(thresholds, Mapping):
         cuts: list[float | None] = [None] if thresholds is None else [*checked(thresholds)]
         asked = [(column, cut) for column in range(len(names)) for cut in cuts]
@@ -117,18 +89,7 @@ def of_array(names: Sequence[str], thresholds: Any) -> Questions:
 
 
 def of_schema(schema: TableSchema, thresholds: Any) -> Questions:
-    """Questions about a declared table, in the columns' own units.
-
-    A number is compared with the thresholds given here, with those that the schema declares, or
-    with three evenly spaced ones in its typical range; levels in an order with each but the last,
-    and each other level is asked for.
-
-    >>> from rashomon_explorer.data import Categorical, Ordered
-    >>> columns = [Numeric("age", (20, 80)), Categorical("home", ["own", "rent"])]
-    >>> schema = TableSchema([*columns, Ordered("grade", ["a", "b", "c"])])
-    >>> of_schema(schema, {"age": [30]}).in_words
-    ('age > 30', 'home=rent', 'grade > 0.5', 'grade > 1.5')
-    """
+    """Questions about a declared table, in the columns' own units."""
     if thresholds is not None and not isinstance(thresholds, Mapping):
         raise DataError("with a schema thresholds must map columns of numbers to theirs")
     given = {str(key): checked(values) for key, values in (thresholds or {}).items()}
@@ -159,11 +120,7 @@ def _cuts(column: Column, given: tuple[float, ...] | None) -> Iterable[tuple[int
 
 
 def checked(given: Any) -> tuple[float, ...]:
-    """Refuse thresholds that are no finite numbers; one number is one threshold.
-
-    >>> checked(0.5), checked([2, 1])
-    ((0.5,), (1.0, 2.0))
-    """
+    """Refuse thresholds that are no finite numbers; one number is one threshold."""
     values = [given] if isinstance(given, Real) else list(np.asarray(given, dtype=object).ravel())
     good = values and all(
         isinstance(one, Real) and not isinstance(one, bool) and is_finite(one) for one in values
@@ -182,29 +139,7 @@ def _place(key: Any, names: Sequence[str]) -> int:
 
 
 def merged_blocks(table: RowBlocks, questions: Questions, n_labels: int) -> MergedRows:
-    """Which answers occur, and how many rows of each label have them: eight bytes a row are held.
-
-    Parameters
-    ----------
-    table : RowBlocks
-        Rows as questions ask them, and labels as 0, 1, ….
-    questions : Questions
-    n_labels : int
-
-    Raises
-    ------
-    DataError
-        If a row cannot be used; the message says where it is.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rashomon_explorer.rows import row_blocks
-    >>> from rashomon_explorer.trees.questions import of_array
-    >>> table = row_blocks(np.array([[25.0], [70.0], [80.0]]), np.array([0, 1, 1]))
-    >>> merged_blocks(table, of_array(["age"], {"age": [30]}), 2).counts.tolist()
-    [[1, 0], [0, 2]]
-    """
+    """Which answers occur, and how many rows of each label have them: eight bytes a row are held."""
     found: MergedRows = table.then(_Answered(questions)).reduce(_Merge(n_labels), merge=merged)
     return found
 

@@ -12,30 +12,7 @@ from rashomon_explorer.trees.tree_class import TreeClass
 
 
 def counted_like(models: Any, X: ArrayLike, y: ArrayLike) -> CountedTrees:
-    """Count all trees with the questions, leaves, depth, price of a leaf and costs of drawn ones.
-
-    Parameters
-    ----------
-    models : PredictorSet
-        Of a fitted ``RashomonTreeClassifier``, whose plan says the class.
-    X : array-like of shape (n, n_features)
-        Rows as the trees take them: those that were fitted, or a resample of them.
-    y : array-like of shape (n,)
-
-    Raises
-    ------
-    DataError
-        If the trees have no plan that names their questions, or counting might take more memory.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import RashomonTreeClassifier
-    >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]] * 50, ["a", "b", "b", "b"] * 50
-    >>> asked = {"max_leaves": 3, "n_draws": 2, "epsilon": 80.0, "random_state": 0}
-    >>> models = RashomonTreeClassifier(**asked).fit(X, y).rashomon_set_
-    >>> counted_like(models, X[:100], y[:100]).n
-    100
-    """
+    """Count all trees with the questions, leaves, depth, price of a leaf and costs of drawn ones."""
     planned = models.planned
     if planned is None or not planned.questions:
         raise DataError(

@@ -16,10 +16,7 @@ BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(flo
 
 @dataclass(frozen=True, eq=False)
 class MergedRows:
-    """Which combinations of features occur, and how many rows of each label each has.
-
-    A tree cannot tell equal rows apart, so that subsets of rows are sets of combinations.
-    """
+    """Which combinations of features occur, and how many rows of each label each has."""
 
     patterns: Mask  # (U, m), each once
     counts: IntArray  # (U, C): rows of each label
@@ -30,14 +27,7 @@ class MergedRows:
     def of(
         cls, X: ArrayLike, codes: ArrayLike, n_labels: int, costs: IntArray | None = None
     ) -> "MergedRows":
-        """Merge the rows (n, m) of 0 and 1, with labels (n,) 0, 1, ….
-
-        Examples
-        --------
-        >>> rows = MergedRows.of([[1, 0], [1, 0], [0, 1]], [1, 0, 0], n_labels=2)
-        >>> rows.patterns.astype(int).tolist(), rows.counts.tolist()
-        ([[0, 1], [1, 0]], [[1, 0], [1, 1]])
-        """
+        """Merge the rows (n, m) of 0 and 1, with labels (n,) 0, 1, …."""
         table = yes_or_no(X)
         labels = np.asarray(codes).astype(np.int64)
         if labels.shape != (len(table),):
@@ -82,17 +72,7 @@ class MergedRows:
 
 
 def merged(one: MergedRows, other: MergedRows) -> MergedRows:
-    """Rows of two tables with the same features and labels, those of the first before the others.
-
-    Whoever merges parts, and in which order of merging, gets what :meth:`MergedRows.of` gives.
-
-    Examples
-    --------
-    >>> parts = [MergedRows.of([[1, 0], row], [1, 0], n_labels=2) for row in ([1, 0], [0, 1])]
-    >>> both = merged(*parts)
-    >>> both.patterns.astype(int).tolist(), both.counts.tolist(), both.place.tolist()
-    ([[0, 1], [1, 0]], [[1, 0], [1, 2]], [1, 1, 1, 0])
-    """
+    """Rows of two tables with the same features and labels, those of the first before the others."""
     every = np.concatenate([one.patterns, other.patterns])
     patterns, place = np.unique(every, axis=0, return_inverse=True)
     place = place.reshape(-1)
@@ -103,23 +83,14 @@ def merged(one: MergedRows, other: MergedRows) -> MergedRows:
 
 
 def wrong(rows: IntArray, costs: IntArray | None) -> IntArray:
-    """Cost (…, C) of saying each label of rows (…, C) of each label.
-
-    >>> rows = np.array([3, 1])
-    >>> wrong(rows, None).tolist(), wrong(rows, np.array([[0, 2], [7, 0]])).tolist()
-    ([1, 3], [7, 6])
-    """
+    """Cost (…, C) of saying each label of rows (…, C) of each label."""
     if costs is None:
         return np.asarray(rows.sum(axis=-1, keepdims=True) - rows)
     return np.asarray(rows @ costs)
 
 
 def yes_or_no(X: Any) -> Mask:
-    """Refuse what is not 0 and 1.
-
-    >>> yes_or_no([[0, 1], [1, 1]]).tolist()
-    [[False, True], [True, True]]
-    """
+    """Refuse what is not 0 and 1."""
     table = np.asarray(X)
     if table.ndim != 2 or 0 in table.shape:
         raise DataError(f"X must have rows and columns of 0 and 1, got shape {table.shape}")
@@ -138,20 +109,12 @@ def yes_or_no(X: Any) -> Mask:
 
 
 def as_bits(mask: Mask) -> int:
-    """Set of places as the bits of a whole number, place 0 the highest.
-
-    >>> bin(as_bits(np.array([True, False, True])))
-    '0b10100000'
-    """
+    """Set of places as the bits of a whole number, place 0 the highest."""
     return int.from_bytes(np.packbits(mask).tobytes(), "big")
 
 
 def as_masks(sets: list[int], size: int) -> NDArray[np.uint8]:
-    """Inverse of :func:`as_bits` for many sets: 0 and 1 of shape (len(sets), size).
-
-    >>> as_masks([0b10100000], 3).tolist()
-    [[1, 0, 1]]
-    """
+    """Inverse of :func:`as_bits` for many sets: 0 and 1 of shape (len(sets), size)."""
     width = (size + 7) // 8
     written = b"".join(one.to_bytes(width, "big") for one in sets)
     packed = np.frombuffer(written, dtype=np.uint8).reshape(len(sets), width)

@@ -338,11 +338,7 @@ Option = tuple[str, int, int, int]
 def draw_cells(
     counts: Counts, cells: list[tuple[int, int]], rng: np.random.Generator
 ) -> list[Node]:
-    """Draw a tree for each pair of leaves and errors, uniformly from all that have them.
-
-    Where a class is so large that doubles round its counts, one by one in whole numbers: then what
-    is rounded stays relative to each choice, as ``TreeClass.rounding`` prices it.
-    """
+    """Draw a tree for each pair of leaves and errors, uniformly from all that have them."""
     if not cells:
         return []
     if counts.trees.counts_are_exact:
@@ -352,11 +348,7 @@ def draw_cells(
 
 
 class Walker:
-    """Draws uniformly from all trees that are counted in a cell.
-
-    A subtree of l leaves and e errors begins with a question in proportion to the number of pairs
-    of subtrees that it leads to: N_yes(a, e') · N_no(l − a, e − e').
-    """
+    """Draws uniformly from all trees that are counted in a cell."""
 
     def __init__(self, counts: Counts, rng: np.random.Generator) -> None:
         self._counts, self._rng = counts, rng

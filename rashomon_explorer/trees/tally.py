@@ -29,20 +29,7 @@ _AT_ONCE = 4096  # sets whose stumps are looked at together
 
 
 class Reached:
-    """Counts taken back down: for every set and label, the trees that have such a leaf there.
-
-    A subtree below a set stands in R(e) trees within the limits, e its errors: as many as there
-    are ways to go on around it. Above all, R is 1 within the limit of its leaves; below a question
-    R_yes(e) = Σ over e' of R(e + e')·N_no(e'), and so down to the leaves (the adjoint of the sums
-    and products that :func:`count` makes). Every number counts trees, whence sums are as exact as
-    the counts themselves: nothing is ever subtracted.
-
-    Parameters
-    ----------
-    counts : Counts
-    rows : MergedRows
-        What was counted.
-    """
+    """Counts taken back down: for every set and label, the trees that have such a leaf there."""
 
     def __init__(self, counts: Counts, rows: MergedRows) -> None:
         self._counts, self._rows = counts, rows
@@ -239,24 +226,7 @@ def _add(sums: list[FloatArray | None], place: int, values: FloatArray) -> None:
 
 
 class Tally:
-    """Numbers of trees by leaves and errors, and the best of them; counted when first asked for.
-
-    Parameters
-    ----------
-    rows : MergedRows
-    trees : TreeClass
-    leaf_penalty : float, default=0.0
-        Loss of a leaf.
-    by_majority : bool, default=False
-        Whether a leaf has rows, and the label of most of them.
-
-    Examples
-    --------
-    >>> rows = MergedRows.of([[1, 0], [1, 1], [0, 1]], [1, 0, 0], n_labels=2)
-    >>> tally = Tally(rows, TreeClass(2, 2))
-    >>> tally.least, tally.size(psi=0.5)
-    (0.0, 3)
-    """
+    """Numbers of trees by leaves and errors, and the best of them; counted when first asked for."""
 
     def __init__(
         self,
@@ -340,35 +310,17 @@ class Tally:
         return tuple(0 if one is None else sum(map(int, one[1].tolist())) for one in found)
 
     def size(self, psi: float) -> int:
-        """Count the trees within ψ of the best.
-
-        Exact for a class of at most 2⁵³ trees, otherwise right to a relative 10⁻⁸.
-        """
+        """Count the trees within ψ of the best."""
         return sum(self.sizes(psi))
 
     def curve(self, psis: ArrayLike) -> NDArray[Any]:
-        """Count the trees within every ψ, shape (K, leaves), at once.
-
-        Parameters
-        ----------
-        psis : array-like of shape (K,)
-
-        Examples
-        --------
-        >>> from rashomon_explorer.trees import CountedTrees
-        >>> trees = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 0, 0], max_leaves=2)
-        >>> trees.curve([0.0, 0.5]).tolist()
-        [[0, 1], [1, 2]]
-        """
+        """Count the trees within every ψ, shape (K, leaves), at once."""
         values = np.asarray(psis, dtype=float)
         self.counts(float(values.max(initial=0.0)))
         return np.array([self.sizes(float(psi)) for psi in values], dtype=object)
 
     def labelled(self, psi: float) -> FloatArray:
-        """Count the trees within ψ that give each combination each label, (U, C); the last is kept.
-
-        Each combination's add up to :meth:`size`.
-        """
+        """Count the trees within ψ that give each combination each label, (U, C); the last is kept."""
         if self._labelled[0] != psi:
             limit = self.limits(psi)
             self._labelled = psi, Reached(self.counts(psi), self.rows).labels(limit)

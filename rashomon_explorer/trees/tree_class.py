@@ -265,11 +265,7 @@ class TreeClass(Shown):
 
 
 def allowed_memory(most: int | None) -> tuple[int, str]:
-    """Bytes that counting may take, and in words why no more.
-
-    >>> allowed_memory(2**20)
-    (1048576, 'allowed')
-    """
+    """Bytes that counting may take, and in words why no more."""
     if most is not None:
         return most, "allowed"
     tightest = min(memory_limits(), key=lambda limit: limit.left, default=None)
@@ -289,13 +285,7 @@ Costs = Mapping[Any, int] | ArrayLike
 
 
 def cost_matrix(given: Costs | None, classes: Sequence[Any]) -> IntArray | None:
-    """Cost (C, C) of saying each label (columns) of a row of each label (rows); None for 0 and 1.
-
-    >>> cost_matrix({"ill": 5}, ["ill", "well"]).tolist()
-    [[0, 5], [1, 0]]
-    >>> cost_matrix([[0, 1], [0, 0]], [0, 1]).tolist()
-    [[0, 1], [0, 0]]
-    """
+    """Cost (C, C) of saying each label (columns) of a row of each label (rows); None for 0 and 1."""
     if given is None:
         return None
     if isinstance(given, Mapping):
@@ -318,11 +308,7 @@ def cost_matrix(given: Costs | None, classes: Sequence[Any]) -> IntArray | None:
 
 
 def dearest(given: Costs | None) -> int:
-    """Cost of the dearest error.
-
-    >>> dearest(None), dearest({"ill": 5}), dearest([[0, 2], [7, 0]])
-    (1, 5, 7)
-    """
+    """Cost of the dearest error."""
     if given is None:
         return 1
     table = np.asarray([1, *given.values()] if isinstance(given, Mapping) else given, dtype=object)
@@ -332,12 +318,7 @@ def dearest(given: Costs | None) -> int:
 
 
 def check_dear(trees: TreeClass, n: int, dear: int, most: int | None = None) -> None:
-    """Refuse costs with which counting might not fit: one of k takes the memory of k rows.
-
-    >>> check_dear(TreeClass(40, 6), 200, 1000)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    rashomon_explorer.exceptions.DataError: counting ... costs of at most ... fit...
-    """
+    """Refuse costs with which counting might not fit: one of k takes the memory of k rows."""
     room, told = allowed_memory(most)
     if trees.memory(n * dear) <= room or trees.memory(n) > room:
         return

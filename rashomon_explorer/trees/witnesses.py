@@ -25,18 +25,7 @@ from rashomon_explorer.trees.tree_class import TreeClass
 def best_tree(
     levels: list[Level], trees: TreeClass, least: Least, leaves: int, without: int | None = None
 ) -> Node:
-    """Tree of least errors with so many leaves; of several the first by features.
-
-    With ``without``, levels, class and errors are those that :func:`avoiding` gave of a feature.
-
-    >>> from rashomon_explorer.trees.lattice import lattice
-    >>> from rashomon_explorer.trees.lattice import least_errors
-    >>> from rashomon_explorer.trees.rows import MergedRows
-    >>> trees, rows = TreeClass(2, 2), MergedRows.of([[1, 0], [0, 0]], [1, 0], n_labels=2)
-    >>> levels = lattice(rows, trees)
-    >>> best_tree(levels, trees, least_errors(levels, trees), leaves=1)
-    Leaf(prediction=0)
-    """
+    """Tree of least errors with so many leaves; of several the first by features."""
     return _Best(levels, trees, least, without).below(0, 0, leaves, ())
 
 
@@ -117,12 +106,7 @@ class _Best:
 def first_tree(
     trees: TreeClass, leaves: int, path: tuple[int, ...], without: int | None = None
 ) -> Node:
-    """Return some subtree of so many leaves below asked questions, where no row comes.
-
-    >>> first_tree(TreeClass(3, 2), 2, (0,))
-    Split(feature=1, if_true=Leaf(prediction=0), if_false=Leaf(prediction=1), relation='==', \
-reference=1.0)
-    """
+    """Return some subtree of so many leaves below asked questions, where no row comes."""
     if leaves == 1:
         return Leaf(0)
     feature = next(one for one in count() if one not in path and one != without)
@@ -136,13 +120,7 @@ reference=1.0)
 
 
 def avoiding(levels: list[Level], trees: TreeClass, feature: int) -> tuple[list[Level], TreeClass]:
-    """Levels and class of the trees that never ask for a feature.
-
-    What only the feature leads to stays there, and nothing leads to it.
-
-    >>> avoiding([], TreeClass(3, 4), 1)[1].n_features
-    2
-    """
+    """Levels and class of the trees that never ask for a feature."""
     if trees.n_features == 1:
         smaller = TreeClass(1, 1, None, trees.n_labels)
     else:
@@ -275,13 +253,7 @@ Errors = NDArray[Any]
 
 
 class Using:
-    """Least errors (N, leaves) below each set of subtrees that ask for one feature.
-
-    U(l) = min over: the feature asked here; another question, with the feature asked on one of
-    its sides, U_yes(a) + e_no(l − a) or e_yes(a) + U_no(l − a); and a question that cuts nothing,
-    with the feature asked where the rows are. Asked where no row is it saves nothing: as many
-    leaves, or fewer, ask for it in some subtree that rows reach, with the same errors.
-    """
+    """Least errors (N, leaves) below each set of subtrees that ask for one feature."""
 
     def __init__(self, levels: list[Level], trees: TreeClass, least: Least, feature: int) -> None:
         self._levels, self._trees, self._least = levels, trees, least

@@ -37,12 +37,7 @@ from rashomon_explorer.sets.models.trees import DecisionTrees
 
 
 def also_said(figure: go.Figure, words: str, finding: str = "") -> go.Figure:
-    """Add words below a figure's title, or give it another one.
-
-    >>> from rashomon_explorer.plots.theme import new_figure
-    >>> also_said(new_figure("Losses", "20 draws"), "of 3").layout.title.text.split("<br>")[1]
-    '<span style="font-size:11.5px">20 draws · of 3</span>'
-    """
+    """Add words below a figure's title, or give it another one."""
     head, _, below = (figure.layout.title.text or "").partition("<br>")
     if words:
         below = below.replace("</span>", f" · {words}</span>") if below else words
@@ -75,21 +70,7 @@ CURATOR_FIGURE = (
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to make a card's figure and table; safe to run in another thread.
-
-    Attributes
-    ----------
-    figure : callable
-        Returns the figure.
-    table : callable or None
-        Returns the numbers behind it.
-    lines : tuple of str
-        Python that shows the same figure, given ``explorer``.
-    marks : tuple of Mark, or callable
-        Which kinds of number it shows; a callable says it once the figure is made.
-    of_people : bool
-        Whether it looks at the rows that are held: of rows in blocks a sample, which it must say.
-    """
+    """How to make a card's figure and table; safe to run in another thread."""
 
     figure: Callable[[], go.Figure]
     table: Callable[[], pd.DataFrame] | None = None
@@ -116,28 +97,7 @@ def _empty_figure(title: str, text: str, height: int) -> go.Figure:
 
 
 class FigureCard:
-    """One figure of the dashboard.
-
-    Parameters
-    ----------
-    session : Session
-        What to show; a card never changes it except for the selection.
-
-    Attributes
-    ----------
-    view : PlotlyView
-        The figure on the page.
-    widget : ipywidgets.Widget
-        The whole card.
-    changed : callable
-        Called when one of the card's own controls moved; the owner redraws the card.
-    appeared : callable
-        Called when the card comes in sight; the owner redraws it if it changed meanwhile.
-    shown : bool
-        Whether it stands in the view on screen.
-    asked_for : bool
-        Whether a program has asked for it, which then finds it up to date wherever it stands.
-    """
+    """One figure of the dashboard."""
 
     name: ClassVar[str]
     """What the page, its tests and ``Explorer.cards`` call it."""
@@ -213,10 +173,7 @@ class FigureCard:
 
     @property
     def seen(self) -> bool:
-        """Whether anyone sees it: in the view on screen, or in a cell of its own.
-
-        In the release every card counts as seen: none keeps a curator's figure until it is.
-        """
+        """Whether anyone sees it: in the view on screen, or in a cell of its own."""
         return self.shown or self.view.visible or self.state.view == "release"
 
     @property
@@ -255,10 +212,7 @@ class FigureCard:
             self._show(recipe, figure)
 
     async def redraw_later(self, outdated: Callable[[], bool] = lambda: False) -> None:
-        """Make the figure in a worker thread, then show it.
-
-        What failed because the page has gone on meanwhile is not told: it is drawn anew.
-        """
+        """Make the figure in a worker thread, then show it."""
         recipe = self._next()
         if recipe is None:
             return
@@ -346,10 +300,7 @@ def _failed(title: str, error: Exception) -> Recipe:
 
 
 def picks(card: "FigureCard") -> None:
-    """Let clicks and box selections in a card's figure choose draws.
-
-    Its points carry the draw's number as ``customdata``.
-    """
+    """Let clicks and box selections in a card's figure choose draws."""
 
     def clicked(change: dict[str, Any]) -> None:
         draw = _draw_of(change["new"], card)
@@ -369,10 +320,7 @@ def picks(card: "FigureCard") -> None:
 
 
 def picks_people(card: "FigureCard") -> None:
-    """Let clicks and box selections in a card's figure choose people.
-
-    Its points carry the person's place among the rows as ``customdata``.
-    """
+    """Let clicks and box selections in a card's figure choose people."""
 
     def clicked(change: dict[str, Any]) -> None:
         person, chosen = _person_of(change["new"], card), card.state.people
@@ -408,10 +356,7 @@ NO_CLASSES = "These models predict numbers, which have no labels that could flip
 
 
 class StudyCard(FigureCard):
-    """A figure of the models on screen and of the people that are read.
-
-    A subclass says what it needs, and `study` how it is drawn once that is there.
-    """
+    """A figure of the models on screen and of the people that are read."""
 
     needs: ClassVar[tuple[str, ...]] = (
         "rashomon_set",

@@ -40,13 +40,7 @@ _GTU = GTU.removeprefix("GTU: ")
 
 
 class BoundsCard(FigureCard):
-    """Each promise with its theorem; before a draw and in the release without the draws.
-
-    Attributes
-    ----------
-    facts : ipywidgets.HTML
-        The numbers.
-    """
+    """Each promise with its theorem; before a draw and in the release without the draws."""
 
     name = "bounds"
     title = "What was measured, beside what is promised"

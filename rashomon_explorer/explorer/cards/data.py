@@ -78,10 +78,7 @@ _NONE_PAID = "No penalty was drawn yet:<br>see <b>A penalty, privately</b>."
 
 
 class PenaltiesCard(FigureCard):
-    """Validation loss of every penalty, its Rashomon set, the law of a draw, and RidgeCV beside it.
-
-    In the release it shows what was drawn and paid for, and nothing else.
-    """
+    """Validation loss of every penalty, its Rashomon set, the law of a draw, and RidgeCV beside it."""
 
     name = "penalties"
     title = "Which penalty"

@@ -370,13 +370,7 @@ def _noise(found: Any) -> go.Figure:
 
 
 def split_draws(models: Any, rows: Any, groups: Any = None, answers: Any = None) -> Any:
-    """Split what draws disagree about; of trees beside all of them, which ``answers`` counts.
-
-    Raises
-    ------
-    DataError
-        If it cannot be told, saying why.
-    """
+    """Split what draws disagree about; of trees beside all of them, which ``answers`` counts."""
     options: dict[str, Any] = {} if groups is None else {"groups": groups}
     if answers is not None:
         options["reference"] = answers.beside(models)

@@ -103,10 +103,7 @@ class DistributionCard(StudyCard):
 
 
 def resampled_importance(models: Any, X: Any, y: Any) -> ImportanceDistribution:
-    """Measure the importance distribution on at most a thousand of some rows.
-
-    Of drawn trees that of all trees of their class on every resampled table.
-    """
+    """Measure the importance distribution on at most a thousand of some rows."""
     places = some(np.arange(len(X)), MOST_ROWS)
     asked: dict[str, Any] = {"psi": models.psi, "n_bootstraps": _TABLES, "n_models": _MODELS}
     if trees_in(models) is not None:

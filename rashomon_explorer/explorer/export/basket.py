@@ -17,17 +17,7 @@ Paid = ReleasedSet | ReleasedTrees
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One thing that can be bought of the rows.
-
-    Attributes
-    ----------
-    group : str
-        Heading under which it stands.
-    title : str
-        What one learns from it.
-    query : callable
-        Makes the question for released models.
-    """
+    """One thing that can be bought of the rows."""
 
     group: str
     title: str
@@ -113,23 +103,7 @@ _CHOOSE = (
 
 @dataclass(frozen=True)
 class Basket:
-    """Aggregates of some models on the rows, at a price that is known beforehand.
-
-    Parameters
-    ----------
-    models : ReleasedSet or ReleasedTrees
-        Paid draws: all of a set, or some that were chosen without a look at the rows.
-    n_rows : int
-        Rows of the table, which is public.
-    names : tuple of str
-        Keys of `AGGREGATES`.
-    epsilon, delta : float
-        What they may cost together, by themselves.
-    weights : mapping of str to float
-        Shares of the price, 1 each by default.
-    categories : tuple
-        Declared groups that are told apart.
-    """
+    """Aggregates of some models on the rows, at a price that is known beforehand."""
 
     models: Paid
     n_rows: int

@@ -185,15 +185,7 @@ _WHEN = (2000, 1, 1, 0, 0, 0)  # the same contents give the same bytes
 
 
 def bundle(given: Contents, pictures: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
-    """Write the zip file.
-
-    Parameters
-    ----------
-    given : Contents
-        What may leave.
-    pictures : dict of str to bytes, optional
-        Pictures of its `figures`, by name with ``.png`` or ``.svg``; others are left out.
-    """
+    """Write the zip file."""
     into = io.BytesIO()
     with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as archive, said_elsewhere():
         for name, content in _files(given, pictures):
@@ -232,13 +224,7 @@ def _is_one(name: str, content: bytes, made: Mapping[str, go.Figure]) -> bool:
 
 
 def figures(given: Contents) -> dict[str, go.Figure]:
-    """Make the figures that may leave, by name.
-
-    Raises
-    ------
-    CuratorOnlyError
-        If one of them says of itself that it is not made of public and paid numbers alone.
-    """
+    """Make the figures that may leave, by name."""
     made = tree_figures(given) if given.of_trees else _linear_figures(given.linear)
     made["one_record"] = plot_tradeoff(given.models.guarantee, "these models")
     for place, one in enumerate(given.purchases, 1):

@@ -37,21 +37,7 @@ from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 
 @dataclass(frozen=True)
 class Purchase:
-    """What was bought, when, and what it added to what was spent.
-
-    Attributes
-    ----------
-    released : Released
-        The numbers; public.
-    at : datetime.datetime
-        When.
-    adds : float
-        What it added to the ledger's total.
-    draws : tuple of int or None
-        Which models of the set they are of; None for all.
-    group : str
-        Column by which groups are told apart; empty without.
-    """
+    """What was bought, when, and what it added to what was spent."""
 
     released: Released
     at: datetime
@@ -95,27 +81,14 @@ class Purchase:
 
 
 class Purchases:
-    """The purchases of one kept set, each in a file of its own beside it.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        ``loans.sets/0003.paid`` for draw 3 of loans, of which ``0003-0001.paid`` is the first
-        purchase. Older versions wrote all purchases into the former.
-    """
+    """The purchases of one kept set, each in a file of its own beside it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._files = NumberedFiles(path.parent, f"{path.stem}-", path.suffix)
 
     def all(self, failed: Failed = log_unread) -> tuple[Purchase, ...]:
-        """Read them, oldest first; a file that is damaged is put aside and logged.
-
-        Parameters
-        ----------
-        failed : callable, default=log_unread
-            Called with every error of the file system, which may pass: the file stays as it is.
-        """
+        """Read them, oldest first; a file that is damaged is put aside and logged."""
         try:
             paths = self._files.paths()
         except OSError as error:
@@ -125,13 +98,7 @@ class Purchases:
         return tuple(one for one in (*self._of_older_versions(failed), *own) if one is not None)
 
     def add(self, bought: Purchase) -> None:
-        """Write one more.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written.
-        """
+        """Write one more."""
         self._files.add(json.dumps(bought.to_values(), ensure_ascii=False, indent=1))
 
     def _of_older_versions(self, failed: Failed) -> list[Purchase | None]:
@@ -162,24 +129,7 @@ def _usable(values: Any, path: Path) -> Purchase | None:
 
 @dataclass(frozen=True)
 class Contents:
-    """What may leave; there is no place in it for a row or a loss.
-
-    Attributes
-    ----------
-    table : str
-        Name of the data set.
-    models : ReleasedSet or ReleasedTrees
-    n_rows : int or None
-        Rows of the table, which is public; None where it is not here.
-    purchases : tuple of Purchase
-        Aggregates of these models.
-    schema : TableSchema or None
-        How rows become what the models take.
-    constants : Constants or None
-        Public constants of the problem.
-    account : Account or None
-        The ledger, of which number, notion and total of each charge leave.
-    """
+    """What may leave; there is no place in it for a row or a loss."""
 
     table: str
     models: ReleasedSet | ReleasedTrees
@@ -236,15 +186,7 @@ _LEVELLED = (Categorical, Ordered, YesNo)
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """A basket that is about to be paid for.
-
-    Attributes
-    ----------
-    pay : callable
-        Charges the ledger, reads the rows, and gives what was bought.
-    models : RashomonSet or PredictorSet
-        The set on screen when it was ordered.
-    """
+    """A basket that is about to be paid for."""
 
     pay: Callable[[], Purchase]
     models: Any
@@ -262,13 +204,7 @@ _OTHERS = "only models that were drawn and paid for may leave"
 
 
 class Shop:
-    """What may be bought of the rows for the set on screen, and what was.
-
-    Parameters
-    ----------
-    session : Session
-        Its set, rows and ledger; ``state.paid`` follows the set on screen.
-    """
+    """What may be bought of the rows for the set on screen, and what was."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -279,13 +215,7 @@ class Shop:
         self._follow()
 
     def models(self, draws: tuple[int, ...] | None = None) -> Paid:
-        """Give what may leave of the set on screen: all, or some chosen without private rows.
-
-        Raises
-        ------
-        DataError, CuratorOnlyError
-            If there is nothing that may leave, saying why.
-        """
+        """Give what may leave of the set on screen: all, or some chosen without private rows."""
         drawn = self.state.rashomon_set
         if drawn is None or not drawn.n_draws or self.state.spent:
             raise DataError(_NO_MODELS)
@@ -318,13 +248,7 @@ class Shop:
         draws: tuple[int, ...] | None = None,
         group: str = "",
     ) -> Basket:
-        """Fill a basket for the set on screen; reads no row.
-
-        Raises
-        ------
-        DataError, CuratorOnlyError
-            If nothing of this set or table can be bought.
-        """
+        """Fill a basket for the set on screen; reads no row."""
         state, models = self.state, self.models(draws)
         if state.data is None or self.session.rows is None:
             raise DataError(_NO_ROWS)
@@ -368,10 +292,7 @@ class Shop:
     def order(
         self, basket: Basket, *, draws: tuple[int, ...] | None = None, group: str = ""
     ) -> Order:
-        """Take an order; carrying it out charges the ledger and reads the rows, perhaps aside.
-
-        The set and table on screen may change meanwhile: what was ordered stays what it is.
-        """
+        """Take an order; carrying it out charges the ledger and reads the rows, perhaps aside."""
         session, account = self.session, self.session.refresh_account()
         if basket.plan is None or account is None:
             raise DataError("the basket is empty: tick what is to be released")
@@ -394,10 +315,7 @@ class Shop:
         return Order(pay, self.state.rashomon_set)
 
     def received(self, order: Order, bought: Purchase) -> None:
-        """Put on screen what was bought, if its set is still there, and say what is left.
-
-        Where it could not be kept, that is reported.
-        """
+        """Put on screen what was bought, if its set is still there, and say what is left."""
         state, session = self.state, self.session
         there = [one.released.charge for one in state.paid]  # read from its file meanwhile
         if _same(state.rashomon_set, order.models) and bought.released.charge not in there:

@@ -18,12 +18,7 @@ def read(path: str) -> Any:
 
 
 def scores(models: dict[str, Any], rows: Any) -> Any:
-    """Predict with every model.
-
-    Rows hold the columns that models["columns"] names, encoded as schema.toml declares. Two
-    classes: probability of the second (or its label, for a hinge). More classes: probability of
-    each. A regression: the target itself.
-    """
+    """Predict with every model."""
     rows = _shortened(np.asarray(rows, dtype=float), models)
     if "spreads" in models:  # released with the models, whose coefficients are in these units
         centred = rows - np.asarray(models["centres"])

@@ -21,12 +21,7 @@ def read(path: str) -> Any:
 
 
 def labels(models: dict[str, Any], rows: Any) -> Any:
-    """Predict with every tree.
-
-    Rows hold the columns that models["columns"] names, as schema.toml declares them: numbers in
-    their own units, a level such as home=rent as 1 where it is the row's and 0 elsewhere, no as 0
-    and yes as 1, an ordered level as its place from 0.
-    """
+    """Predict with every tree."""
     table = np.asarray(rows, dtype=float)
     says = np.array([_codes(tree, table) for tree in models["trees"]])
     return np.asarray(models["classes"])[says]

@@ -141,22 +141,7 @@ _OTHER = 0
 
 
 class SetPicker:
-    """Which set is on screen; another one is opened without a charge.
-
-    Parameters
-    ----------
-    session : Session
-        Opens and deletes sets.
-
-    Attributes
-    ----------
-    choice : ipywidgets.Dropdown
-        The kept sets, newest first.
-    delete, sure : ipywidgets.Button
-        The first asks, the second deletes the set in view.
-    widget : ipywidgets.Widget
-        The picker.
-    """
+    """Which set is on screen; another one is opened without a charge."""
 
     def __init__(self, session: Session) -> None:
         self.session = session

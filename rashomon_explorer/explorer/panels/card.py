@@ -61,32 +61,7 @@ def card(
 
 
 class Question:
-    """Words, a button that goes on and one that does not; hidden while nothing is asked.
-
-    Parameters
-    ----------
-    words : str
-        Of the button that goes on.
-    go_on : callable
-        What it does.
-
-    Attributes
-    ----------
-    said : LiveText
-        The question, which a screen reader announces.
-    yes, no : ipywidgets.Button
-        The two answers.
-    widget : ipywidgets.Widget
-        All of it.
-
-    Examples
-    --------
-    >>> done = []
-    >>> question = Question("Delete it", lambda: done.append(True))
-    >>> question.ask("For good?")
-    >>> question.open, question.yes.click(), question.open, done
-    (True, None, False, [True])
-    """
+    """Words, a button that goes on and one that does not; hidden while nothing is asked."""
 
     def __init__(self, words: str, go_on: Callable[[], object]) -> None:
         self._go_on = go_on
@@ -203,11 +178,7 @@ class SelectionChip:
 
 
 def picked_in_words(state: ExplorerState) -> list[str]:
-    """Say which models, groups and people are picked; nothing where none are.
-
-    >>> picked_in_words(ExplorerState(groups=(("sex", "f"),), people=(3, 7)))
-    ['sex = f', '2 people']
-    """
+    """Say which models, groups and people are picked; nothing where none are."""
     chosen, models = state.selection, state.rashomon_set
     parts = [f"{len(chosen):,} of {plural(models.n_draws, 'model')}"] if chosen and models else []
     if state.view == "release":  # who is looked at is the curator's
@@ -225,24 +196,7 @@ T = TypeVar("T")
 
 
 class Paying:
-    """Carries out orders: in a loop aside, in a script at once.
-
-    Parameters
-    ----------
-    session : Session
-        Its ledger is read again after each, also after one that failed.
-    what : str
-        For the sentence "... did not work".
-    changed : callable
-        Called when an order begins and when it ends.
-
-    Attributes
-    ----------
-    under_way : bool
-        Whether an order is being carried out.
-    task : asyncio.Task or None
-        The last one of a loop.
-    """
+    """Carries out orders: in a loop aside, in a script at once."""
 
     def __init__(self, session: Session, what: str, changed: Callable[[], object]) -> None:
         self._session = session

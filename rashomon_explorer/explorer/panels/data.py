@@ -21,24 +21,7 @@ _FETCHING = "Fetching from OpenML"
 
 
 class OpenMLPicker:
-    """Fetches a table and hands it over; needs the network, and says so where there is none.
-
-    Parameters
-    ----------
-    state : ExplorerState
-        Told of failures.
-    found : callable
-        Given the table's name and its rows, the target last.
-
-    Attributes
-    ----------
-    which : ipywidgets.Text
-        Name or number of the table.
-    fetch : ipywidgets.Button
-        Fetches it.
-    widget : ipywidgets.Widget
-        Both.
-    """
+    """Fetches a table and hands it over; needs the network, and says so where there is none."""
 
     def __init__(self, state: ExplorerState, found: Callable[[str, pd.DataFrame], None]) -> None:
         self.state = state

@@ -21,22 +21,7 @@ _OF_A_PATH = "For less than a model of zeros loses"
 
 
 class Remedies:
-    """One button a remedy; what no slider can do, such as more rows, stands beside them in words.
-
-    Parameters
-    ----------
-    state : ExplorerState
-        Its plan's remedies are offered; a button writes its setting.
-    dials : mapping of str to Dial
-        Sliders by setting: a number beyond a slider's end has no button.
-
-    Attributes
-    ----------
-    buttons : tuple of ipywidgets.Button
-        Those offered now.
-    widget : ipywidgets.Widget
-        Words and buttons; hidden where nothing is known to help.
-    """
+    """One button a remedy; what no slider can do, such as more rows, stands beside them in words."""
 
     def __init__(self, state: ExplorerState, dials: Mapping[str, Dial]) -> None:
         self.state = state

@@ -43,20 +43,7 @@ _ROOM = 1.25
 
 
 class ThresholdControl:
-    """A slider of ψ over the stored draws.
-
-    Parameters
-    ----------
-    state : ExplorerState
-        Its set is held against another ψ; everything that says "the set" follows.
-
-    Attributes
-    ----------
-    dial : Dial
-        The threshold.
-    widget : ipywidgets.Widget
-        It; hidden in the release, where nobody may tell which draws lie inside.
-    """
+    """A slider of ψ over the stored draws."""
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
@@ -113,10 +100,7 @@ def inside_only(state: ExplorerState) -> ipywidgets.Checkbox:
 
 
 def _end(models: CuratorSet) -> float:
-    """Where the slider ends: beyond the worst draw, in two digits, the same wherever ψ is.
-
-    A complete set ends at the ψ that it was made for.
-    """
+    """Where the slider ends: beyond the worst draw, in two digits, the same wherever ψ is."""
     planned = getattr(getattr(models, "plan", None), "psi", models.psi)
     if getattr(models, "complete", False):
         return float(models.excess.max(initial=planned))

@@ -35,11 +35,7 @@ _NOTHING = 0.99
 
 
 def risk_fact(state: ExplorerState) -> str:
-    """Say what the planned draw leaves to the best attacker; empty where nothing is guaranteed.
-
-    >>> risk_fact(ExplorerState())
-    ''
-    """
+    """Say what the planned draw leaves to the best attacker; empty where nothing is guaranteed."""
     plan = state.plan
     if plan is None or state.uncharged or not plan.guarantee.holds:
         return ""

@@ -34,34 +34,7 @@ _HOW = (
 
 
 class SchemaPanel:
-    """Edits the one declaration of a table, and makes it the data set on screen.
-
-    Parameters
-    ----------
-    session : Session
-        Gets the data set.
-
-    Attributes
-    ----------
-    file : FilePicker
-        Takes a table of one's own.
-    dictionary : ipywidgets.Textarea
-        Takes a data dictionary, or a saved declaration.
-    form : TableForm
-        A row a column.
-    positive : ipywidgets.Dropdown
-        The class to tell from the rest, shown for three or more.
-    use : ipywidgets.Button
-        Makes it the data set on screen.
-    table : TableEditor or None
-        The table that is edited.
-    told_apart : object or None
-        The class to tell from the rest, where that was settled elsewhere.
-    made : sklearn.utils.Bunch or None
-        The data set that was made of the table last.
-    widget : ipywidgets.Widget
-        The panel.
-    """
+    """Edits the one declaration of a table, and makes it the data set on screen."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -238,10 +211,7 @@ class SchemaPanel:
             self._confirm_on_screen(before)
 
     def _confirm_on_screen(self, before: TableEditor) -> None:
-        """Confirm for the data set on screen too, where nothing but marks differs from the form.
-
-        Where a model sees what was unconfirmed, its rows are encoded anew: by Use this table.
-        """
+        """Confirm for the data set on screen too, where nothing but marks differs from the form."""
         data = self.state.data
         if self.table is None or data is None or not self._on_screen or data.bounds_learnt:
             return

@@ -23,23 +23,7 @@ from rashomon_explorer.problem.losses import get_loss
 
 
 class OpenDial:
-    """A dial and a tick that leaves it to the rule; moving the dial takes the tick away.
-
-    Parameters
-    ----------
-    state : ExplorerState
-        Its setting is linked both ways; while it is ``"auto"`` the dial shows the plan's number.
-    name : str
-        The setting, also an attribute of plans.
-    dial : Dial
-
-    Attributes
-    ----------
-    auto : ipywidgets.Checkbox
-        Ticked while the rule chooses.
-    widget : ipywidgets.Widget
-        Both.
-    """
+    """A dial and a tick that leaves it to the rule; moving the dial takes the tick away."""
 
     def __init__(self, state: ExplorerState, name: str, dial: Dial) -> None:
         self.state, self.name, self.dial = state, name, dial
@@ -80,11 +64,7 @@ class OpenDial:
 
 
 def on_scale(dial: Dial, value: float) -> float:
-    """Move a number to the nearer end of a slider's scale; where zero has a place, it stays.
-
-    >>> on_scale(Dial(low=1.0, high=8.0, value=2.0), 20.0)
-    8.0
-    """
+    """Move a number to the nearer end of a slider's scale; where zero has a place, it stays."""
     if dial.zero and value == 0:
         return value
     return min(max(value, dial.low), dial.high)
@@ -96,11 +76,7 @@ TREES_ALONE = ("max_leaves", "max_depth", "leaf_penalty")
 
 
 def dials() -> dict[str, Dial]:
-    """Make one slider a setting.
-
-    >>> sorted(set(dials()) - {*LINEAR_ALONE, *TREES_ALONE})
-    ['delta', 'epsilon', 'n_draws', 'psi']
-    """
+    """Make one slider a setting."""
     return {
         "max_leaves": Dial(
             label="Leaves",
@@ -191,11 +167,7 @@ def dials() -> dict[str, Dial]:
 
 
 def follow(dial: Dial, state: ExplorerState, name: str) -> None:
-    """Link a slider and a setting both ways.
-
-    What is beyond the slider's end is shown at its end and stays what it is; a setting that may be
-    None, no bound, is shown at the upper end.
-    """
+    """Link a slider and a setting both ways."""
     open_ended = bool(state.traits()[name].allow_none)
     telling = False
 
@@ -234,22 +206,7 @@ WAYS: Mapping[str, str] = {
 
 
 class WayPicker:
-    """Which way the next draws are made, and why.
-
-    Parameters
-    ----------
-    state : ExplorerState
-        Its ``sampler`` is linked both ways.
-
-    Attributes
-    ----------
-    way : ipywidgets.Dropdown
-        ``"auto"``, or a sampler by name.
-    why : ipywidgets.HTML
-        What was taken and what it promises; why not where it cannot be had.
-    widget : ipywidgets.Widget
-        Both.
-    """
+    """Which way the next draws are made, and why."""
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
@@ -294,26 +251,7 @@ _HOW = (
 
 
 class QuestionsEditor:
-    """Thresholds, a box a column of numbers, and the size of the class that follows.
-
-    Parameters
-    ----------
-    state : ExplorerState
-        Its data set's declaration is edited.
-
-    Attributes
-    ----------
-    redeclare : callable
-        Takes the declaration once it was changed; the owner sets it.
-    opened : ipywidgets.ToggleButton
-        Shows the boxes.
-    boxes : dict of str to ipywidgets.Text
-        By column; empty before anybody opened them.
-    size : ipywidgets.HTML
-        How many trees there are, and whether they can be counted. No row is read.
-    widget : ipywidgets.Widget
-        All of it.
-    """
+    """Thresholds, a box a column of numbers, and the size of the class that follows."""
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
@@ -404,20 +342,12 @@ _FAMILIES = {"linear models": LINEAR, "sparse trees": TREES}
 
 
 def losses_for(task: str) -> tuple[str, ...]:
-    """Name the losses of a task that the estimators fit.
-
-    >>> losses_for("classification")
-    ('logistic',)
-    """
+    """Name the losses of a task that the estimators fit."""
     return tuple(name for name in _FITTED if get_loss(name).task == task)
 
 
 def linear_lines(state: ExplorerState) -> tuple[str, ...]:
-    """Python that makes the estimator of linear models of these settings.
-
-    >>> linear_lines(ExplorerState())[0]
-    'from rashomon_explorer import RashomonClassifier'
-    """
+    """Python that makes the estimator of linear models of these settings."""
     regression = state.data is not None and state.data.task == "regression"
     kind = "RashomonRegressor" if regression else "RashomonClassifier"
     names = (*_MAIN, *_MORE, "sampler")
@@ -429,11 +359,7 @@ def linear_lines(state: ExplorerState) -> tuple[str, ...]:
 
 
 def tree_lines(state: ExplorerState) -> tuple[str, ...]:
-    """Python that makes the estimator of trees of these settings.
-
-    >>> "max_depth=None" in tree_lines(ExplorerState())[1]
-    True
-    """
+    """Python that makes the estimator of trees of these settings."""
     names = (*TREE_SETTINGS, "n_draws")
     settings = ", ".join(f"{name}={getattr(state, name)!r}" for name in names)
     return (

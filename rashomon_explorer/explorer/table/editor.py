@@ -26,33 +26,7 @@ _CALLED_TARGET = ("target", "label", "class", "outcome", "y")
 
 @dataclass(frozen=True)
 class TableEditor:
-    """A table as it came, and what is declared of it so far; every edit gives a new one.
-
-    Parameters
-    ----------
-    name : str
-        Of the table, and of its ledger.
-    frame : DataFrame
-        Private rows, as they came.
-    schema : TableSchema
-        A column of it for every column of the table.
-    description, source : str
-        For the data set that it becomes.
-    memo : dict
-        What was read from the rows once, by columns of the schema.
-    came : Came, optional
-        All rows, where `frame` is but a sample of them.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"age": [20, 44, 90, 30], "repaid": ["no", "yes", "yes", "no"]})
-    >>> table = TableEditor.proposed("loans", frame)
-    >>> table.schema.unconfirmed["age"]
-    ('kind', 'bounds', 'typical', 'missing')
-    >>> table = table.edited("age", "low", "18").edited("age", "high", "110").confirmed("age")
-    >>> table.schema["age"].in_words
-    'numeric 18 to 110, typically 21.5 to 83.1'
-    """
+    """A table as it came, and what is declared of it so far; every edit gives a new one."""
 
     name: str
     frame: pd.DataFrame
@@ -64,11 +38,7 @@ class TableEditor:
 
     @classmethod
     def proposed(cls, name: str, frame: pd.DataFrame, target: str | None = None) -> "TableEditor":
-        """Propose a declaration, in which what is learnt is marked.
-
-        The target is the one named, the column that is called so, or the last one that can be
-        predicted: no date, text or number that tells rows apart.
-        """
+        """Propose a declaration, in which what is learnt is marked."""
         if target is not None:
             return cls(name, frame, propose_schema(frame, target=target))
         names = [str(column) for column in frame.columns]
@@ -94,24 +64,7 @@ class TableEditor:
         return replace(self, came=came, description=told, source="rows in blocks")
 
     def edited(self, column: str, what: str, value: str) -> "TableEditor":
-        """Change one word about a column.
-
-        An end of a range that was learnt stays marked until the range is confirmed; what is said
-        whole needs no confirming.
-
-        Parameters
-        ----------
-        column : str
-        what : str
-            Key in `FIELDS`.
-        value : str
-            As it was typed or chosen.
-
-        Raises
-        ------
-        DataError
-            If it cannot be used; nothing is changed then.
-        """
+        """Change one word about a column."""
         before = self.schema[column]
         after = FIELDS[what](self, before, value.strip())
         if what != "kind":
@@ -123,13 +76,7 @@ class TableEditor:
         return replace(self, schema=self.schema.confirm(*(columns or self.schema)))
 
     def declared(self, said: TableSchema) -> "TableEditor":
-        """Take what a data dictionary or a schema's file declares in place of what was proposed.
-
-        Raises
-        ------
-        DataError
-            If it declares a column that the table does not have.
-        """
+        """Take what a data dictionary or a schema's file declares in place of what was proposed."""
         if strange := [name for name in said if name not in set(self.schema)]:
             raise DataError(
                 f"the dictionary declares {quoted(strange)}, which the table does not have; it has "
@@ -149,13 +96,7 @@ class TableEditor:
         return self.memo[key]
 
     def data(self, positive: Any = None) -> Bunch:
-        """Make the data set that the page draws from.
-
-        Raises
-        ------
-        DataError
-            Naming the column or row that is wrong, and what to do.
-        """
+        """Make the data set that the page draws from."""
         declared = Declaration.of_schema(self.schema, None, positive)
         made = make_bunch(
             self.frame,
@@ -310,13 +251,7 @@ def release_rows(table: TableEditor) -> list[dict[str, Any]]:
 
 
 def form_rows(table: TableEditor, problems: dict[str, str]) -> list[dict[str, Any]]:
-    """Write a line for each column; ``problems`` are said beside theirs.
-
-    >>> frame = pd.DataFrame({"age": [20, 44, 90], "repaid": ["no", "yes", "yes"]})
-    >>> line = form_rows(TableEditor.proposed("loans", frame), {})[0]
-    >>> line["name"], line["low"], line["high"], line["learnt"], line["shape"]
-    ('age', '20', '90', ['kind', 'bounds', 'typical', 'missing'], '█▁▁▁█▁▁▁▁▁▁█')
-    """
+    """Write a line for each column; ``problems`` are said beside theirs."""
     return [
         {
             **_line(one),
@@ -355,11 +290,7 @@ def _short(value: float) -> str:
 
 
 def shape(cells: pd.Series, column: Column) -> str:
-    """Draw how the values lie within what is declared, in a few characters (curator).
-
-    >>> shape(pd.Series([1, 1, 1, 4]), Numeric("x", (0, 12)))
-    '▁█▁▁▄▁▁▁▁▁▁▁'
-    """
+    """Draw how the values lie within what is declared, in a few characters (curator)."""
     counts = _counts(cells, column)
     most = max(counts, default=0)
     if not most:

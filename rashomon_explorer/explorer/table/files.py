@@ -53,11 +53,7 @@ READERS: Mapping[str, Callable[[bytes, str], pd.DataFrame]] = {
 
 
 def read_table(name: str, content: bytes) -> pd.DataFrame:
-    r"""Read an uploaded table.
-
-    >>> read_table("loans.csv", b"age,repaid\n20,no\n44,yes\n").shape
-    (2, 2)
-    """
+    r"""Read an uploaded table."""
     reader = READERS.get(PurePath(name).suffix.lower())
     if reader is None:
         raise DataError(f"{name} is none of {', '.join(READERS)}: save the table as one of them")
@@ -75,32 +71,7 @@ def data_in_blocks(
     schema: TableSchema | str | os.PathLike[str] | None = None,
     name: str | None = None,
 ) -> Bunch:
-    """Make the page's data set of rows in blocks; holds a fixed random sample of them alone.
-
-    Parameters
-    ----------
-    rows : RowBlocks
-        With targets, as they came.
-    schema : TableSchema, str or path, optional
-        What is public about them, or its file. Without one it is proposed from the sample, and
-        nothing has a guarantee before somebody has confirmed it.
-    name : str, optional
-        Of the table and its ledger; by default that of the folder or file.
-
-    Raises
-    ------
-    DataError, TypeError
-        If rows or declaration cannot be used, saying what to do.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rashomon_explorer.rows import row_blocks
-    >>> X = np.random.default_rng(0).uniform(size=(6_000, 2))
-    >>> data = data_in_blocks(row_blocks(X, (X[:, 0] > 0.5).astype(int)))
-    >>> data.whole.words, len(data.X), data.bounds_learnt
-    ('a fixed random sample of 5,000 of 6,000 people', 5000, True)
-    """
+    """Make the page's data set of rows in blocks; holds a fixed random sample of them alone."""
     came = Came.of(rows)
     called = name or _name(rows.source)
     frame = came.people

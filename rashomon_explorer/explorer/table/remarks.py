@@ -21,24 +21,12 @@ _MOST_CODES = 0.2  # of the rows: more different values than that name rows, and
 
 
 def remarks(table: TableEditor) -> list[str]:
-    """Say what is probably wrong with a declaration, a sentence each.
-
-    >>> frame = pd.DataFrame({"score": range(60), "late": [0, 1] * 30, "repaid": ["y", "n"] * 30})
-    >>> for told in remarks(TableEditor.proposed("loans", frame)):
-    ...     print(told)
-    'late' alone predicts 'repaid' almost without error: is it known before the outcome is? If \
-not, leave it out.
-    """
+    """Say what is probably wrong with a declaration, a sentence each."""
     return [told for remark in _REMARKS for told in remark(table)]
 
 
 def confirmations(schema: TableSchema) -> list[str]:
-    """Say what is to be confirmed, and what depends on it.
-
-    >>> from rashomon_explorer.data import YesNo
-    >>> confirmations(TableSchema([YesNo("sex", role="sensitive")]))
-    []
-    """
+    """Say what is to be confirmed, and what depends on it."""
     fitted = schema.unconfirmed
     others = [name for name in data_dependent(schema) if name not in fitted]
     told = []

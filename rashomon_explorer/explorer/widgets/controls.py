@@ -9,43 +9,7 @@ import traitlets
 
 
 class Dial(anywidget.AnyWidget):
-    """A number chosen by slider, keyboard or typing.
-
-    Stock sliders carry no accessible name on their handle and round small values away; this one is
-    a native ``<input type="range">`` with a name, a unit and the value in words.
-
-    Parameters
-    ----------
-    **traits
-        Any of the attributes.
-
-    Attributes
-    ----------
-    value : float
-        The number; between `low` and `high`, or zero if `zero`.
-    low, high : float
-        Ends of the scale.
-    log : bool
-        Whether the scale is logarithmic (40 steps a decade).
-    zero : bool
-        Whether the first position of a logarithmic scale means zero.
-    step : float
-        Step of a linear scale.
-    integer : bool
-        Whether only whole numbers are taken.
-    label, unit, help : str
-        Name, unit behind the name, and a line below.
-    disabled : bool
-        Whether the number is shown but cannot be changed.
-
-    Examples
-    --------
-    >>> dial = Dial(value=4.0, low=0.01, high=100.0, log=True, label="Privacy price ε")
-    >>> dial.value = 1000.0
-    Traceback (most recent call last):
-    ...
-    traitlets.traitlets.TraitError: Privacy price ε must be between 0.01 and 100, got 1000
-    """
+    """A number chosen by slider, keyboard or typing."""
 
     _esm = (Path(__file__).parent / "dial.js").read_text(encoding="utf-8")
     value = traitlets.Float(1.0).tag(sync=True)
@@ -74,30 +38,7 @@ class Dial(anywidget.AnyWidget):
 
 
 class Fold(anywidget.AnyWidget):
-    """Opens and closes the box it stands in, by the box's attribute ``data-open``.
-
-    What that hides, and on which widths, is the style sheet's (``phone.css``).
-
-    Attributes
-    ----------
-    label : str
-        What the button is called by a screen reader; begins with its words.
-    words : str
-        What stands on it beside its mark.
-    of : str
-        Selector of the box, the nearest one around the button.
-    marks : list of str
-        What stands on the button while the box is closed, and open.
-    unfolded : bool
-        Whether the box is open.
-    escapes : bool
-        Whether the Escape key closes it.
-
-    Examples
-    --------
-    >>> Fold(label="Menu", of=".rx-topbar", marks=["☰", "✕"]).marks
-    ['☰', '✕']
-    """
+    """Opens and closes the box it stands in, by the box's attribute ``data-open``."""
 
     _esm = (Path(__file__).parent / "fold.js").read_text(encoding="utf-8")
     label = traitlets.Unicode("").tag(sync=True)
@@ -109,32 +50,7 @@ class Fold(anywidget.AnyWidget):
 
 
 class Tabs(anywidget.AnyWidget):
-    """One view of several, chosen by link, by address (``#set``), or from Python.
-
-    The views stand in boxes of the classes ``rx-view`` and ``rx-view-<name>``.
-
-    Parameters
-    ----------
-    options : sequence of (str, str)
-        Name and title of each view.
-    label : str
-        What the links lead to, for a screen reader.
-
-    Attributes
-    ----------
-    value : str
-        Name of the view on screen.
-
-    Examples
-    --------
-    >>> tabs = Tabs([("plan", "Plan"), ("set", "Set")], label="Views")
-    >>> tabs.value
-    'plan'
-    >>> tabs.value = "moon"
-    Traceback (most recent call last):
-    ...
-    traitlets.traitlets.TraitError: there is no view 'moon', expected one of ['plan', 'set']
-    """
+    """One view of several, chosen by link, by address (``#set``), or from Python."""
 
     _esm = (Path(__file__).parent / "tabs.js").read_text(encoding="utf-8")
     options: traitlets.List[list[str]] = traitlets.List().tag(sync=True)
@@ -186,39 +102,13 @@ class Step(anywidget.AnyWidget):
 
 
 class ThemeSwitch(anywidget.AnyWidget):
-    """Turns the page; the browser remembers it. A notebook has its own theme and needs none.
-
-    Examples
-    --------
-    >>> ThemeSwitch().comm is None
-    False
-    """
+    """Turns the page; the browser remembers it. A notebook has its own theme and needs none."""
 
     _esm = (Path(__file__).parent / "theme_switch.js").read_text(encoding="utf-8")
 
 
 class ChoiceTable(anywidget.AnyWidget):
-    """Things to tick, under headings, with what each would be like and its share of a price.
-
-    Attributes
-    ----------
-    rows : list of dict
-        ``name``, ``group``, ``title``, ``definition``, ``noise``, ``share`` and ``why``, which
-        says why a thing cannot be had and is empty where it can.
-    ticked : dict of str to float
-        Weights of what is ticked, by name.
-    headings : list of (str, str)
-        Of the three columns, each with its explanation.
-    label : str
-        What a screen reader calls the table.
-    disabled : bool
-        Whether nothing can be ticked.
-
-    Examples
-    --------
-    >>> ChoiceTable(label="Aggregates").ticked
-    {}
-    """
+    """Things to tick, under headings, with what each would be like and its share of a price."""
 
     _esm = (Path(__file__).parent / "choice_table.js").read_text(encoding="utf-8")
     rows = traitlets.List(traitlets.Dict()).tag(sync=True)

@@ -22,17 +22,7 @@ _BEGUN, _BETWEEN = 20.0, 60.0
 
 @dataclass(frozen=True)
 class Made:
-    """A file on its way to the browser.
-
-    Attributes
-    ----------
-    name : str
-        What it will be called.
-    content : bytes
-        What is in it.
-    mime : str
-        What it is.
-    """
+    """A file on its way to the browser."""
 
     name: str
     content: bytes
@@ -41,16 +31,7 @@ class Made:
 
 @dataclass(frozen=True)
 class ToPicture:
-    """A file that wants pictures of figures first, which a browser draws.
-
-    Attributes
-    ----------
-    figures : dict of str to plotly.graph_objects.Figure
-        By name.
-    finish : callable
-        Makes the file with the pictures, by names such as ``losses.png`` and ``losses.svg``; with
-        none where no browser draws them.
-    """
+    """A file that wants pictures of figures first, which a browser draws."""
 
     figures: Mapping[str, go.Figure]
     finish: Callable[[Mapping[str, bytes]], Made]
@@ -60,33 +41,7 @@ Making = Callable[[], Made | ToPicture]
 
 
 class Download(anywidget.AnyWidget):
-    """A button that makes a file and hands it to the browser.
-
-    Parameters
-    ----------
-    label, hint : str
-        Words of the button, and what a pointer that rests on it is told.
-    prepare : callable
-        Called in the page's own thread when the button is pressed: looks at the page and returns
-        what makes the file, which then works in another thread.
-    failed : callable
-        Told of an exception of either.
-    primary : bool
-        Whether it is the loud button of its place.
-
-    Attributes
-    ----------
-    making : bool
-        Whether a file is being made.
-    disabled : bool
-        Whether there is nothing to save.
-
-    Examples
-    --------
-    >>> note = Made("note.txt", b"paid")
-    >>> Download("Save", "a note", lambda: lambda: note, print).fetch().name
-    'note.txt'
-    """
+    """A button that makes a file and hands it to the browser."""
 
     _esm = "".join((_HERE / name).read_text(encoding="utf-8") for name in _PARTS)
     label = traitlets.Unicode("Save").tag(sync=True)
@@ -174,35 +129,7 @@ _MEGABYTE = 1_000_000
 
 
 class FilePicker(anywidget.AnyWidget):
-    """One file, as a native input that shows its name.
-
-    Parameters
-    ----------
-    label : str
-        What to choose.
-    accept : str
-        File types, as HTML's ``accept``.
-
-    Attributes
-    ----------
-    name : str
-        Name of the file chosen.
-    content : bytes
-        What is in it; empty if it is larger than `most_bytes`.
-    size : int
-        Its size in bytes.
-    most_bytes : int
-        Largest file that the page sends.
-    picked : int
-        Counts the choices; observe this one.
-    disabled : bool
-        Whether nothing can be chosen.
-
-    Examples
-    --------
-    >>> FilePicker(label="CSV file", accept=".csv").name
-    ''
-    """
+    """One file, as a native input that shows its name."""
 
     _esm = (Path(__file__).parent / "file_picker.js").read_text(encoding="utf-8")
     label = traitlets.Unicode("File").tag(sync=True)
@@ -218,15 +145,7 @@ class FilePicker(anywidget.AnyWidget):
         super().__init__(label=label, accept=accept)
 
     def choose(self, name: str, content: bytes) -> None:
-        """Do what choosing a file in the browser does.
-
-        Parameters
-        ----------
-        name : str
-            The file's name.
-        content : bytes
-            What is in it.
-        """
+        """Do what choosing a file in the browser does."""
         with self.hold_trait_notifications():
             self.name, self.size = name, len(content)
             self.content = content if len(content) <= self.most_bytes else b""
@@ -234,18 +153,7 @@ class FilePicker(anywidget.AnyWidget):
 
 
 class Saver(anywidget.AnyWidget):
-    """A button; off while there is nothing to save.
-
-    Attributes
-    ----------
-    label, name, content : str
-        Words of the button, name of the file, and what is in it.
-
-    Examples
-    --------
-    >>> Saver(label="Save", name="loans.toml", content="[columns]").name
-    'loans.toml'
-    """
+    """A button; off while there is nothing to save."""
 
     _esm = (Path(__file__).parent / "saver.js").read_text(encoding="utf-8")
     label = traitlets.Unicode("Save").tag(sync=True)

@@ -17,10 +17,7 @@ from rashomon_explorer.plots.theme import templates
 
 
 class PlotlyBundle(anywidget.AnyWidget):
-    """Carries plotly.js to a browser that asks for it, once, whatever the number of figures.
-
-    The dashboard's server has it as a file, and its page does not ask.
-    """
+    """Carries plotly.js to a browser that asks for it, once, whatever the number of figures."""
 
     _esm = "export default { render() {} }"
     code = traitlets.Bytes().tag(sync=True)
@@ -39,11 +36,7 @@ def _bundle_for(_connection: object) -> PlotlyBundle:
 
 
 def shared_bundle() -> PlotlyBundle:
-    """Return the kernel's one bundle widget, made anew if it was closed.
-
-    >>> shared_bundle() is shared_bundle()
-    True
-    """
+    """Return the kernel's one bundle widget, made anew if it was closed."""
     bundle = _bundle_for(None)
     if bundle.comm is None:
         _bundle_for.cache_clear()
@@ -59,26 +52,7 @@ KEPT, NEW = "$kept", "new"
 
 
 def piece(before: Any, after: Any) -> Any:
-    """Say a figure by what differs from another.
-
-    Parameters
-    ----------
-    before, after : figure as dict
-        The one that is known, and the one to say; typed numbers are texts in base 64, of which
-        those of more draws begin as those of fewer did.
-
-    Returns
-    -------
-    dict
-        ``after``, where each long text and list that begins as in ``before`` is how much of that
-        stays, and what follows.
-
-    Examples
-    --------
-    >>> known, grown = {"x": "ab" * 200}, {"x": "ab" * 200 + "c"}
-    >>> piece(known, grown), piece({}, grown) == grown
-    ({'x': {'$kept': 400, 'new': 'c'}}, True)
-    """
+    """Say a figure by what differs from another."""
     if isinstance(after, dict):
         known = before if isinstance(before, dict) else {}
         return {key: piece(known.get(key), value) for key, value in after.items()}
@@ -94,11 +68,7 @@ def piece(before: Any, after: Any) -> Any:
 
 
 def size(figure: Any) -> int:
-    """Count letters and numbers of a figure or a piece of one, roughly.
-
-    >>> size({"x": "abc", "y": [1, 2]})
-    5
-    """
+    """Count letters and numbers of a figure or a piece of one, roughly."""
     if isinstance(figure, str):
         return len(figure)
     if isinstance(figure, dict):
@@ -126,43 +96,7 @@ _QUIET = 1.0  # seconds after which a figure that came in pieces is sent whole
 
 
 class PlotlyView(anywidget.AnyWidget):
-    """A figure that follows the page's theme and width and says when it has been drawn.
-
-    Parameters
-    ----------
-    figure : plotly.graph_objects.Figure, optional
-        What to draw first.
-    label : str
-        The figure's name for a screen reader.
-    name : str
-        Its short name on the page.
-    selectable : bool
-        Whether the mode bar offers box and lasso selection.
-
-    Attributes
-    ----------
-    rev : int
-        Number of the newest figure; `drawn` waits for it.
-    selected : list of dict
-        Points in the last selection, each ``{"trace", "point", "id", "x", "y"}``; ``id`` is the
-        point's ``customdata``.
-    hovered, clicked : dict
-        The point under the pointer, the last point clicked; same keys.
-    dragged : dict
-        Where the point that ``layout.meta.handle`` names was moved to, by pointer or arrow keys:
-        ``x``, ``y``, and ``curve``, what the handle calls the curve it was put on, or None.
-    appeared : callable
-        Called when the figure comes in sight.
-
-    Examples
-    --------
-    >>> import plotly.graph_objects as go
-    >>> view = PlotlyView(go.Figure(go.Scatter(y=[1, 3, 2])), label="Three numbers")
-    >>> view.rev
-    1
-    >>> view.show(go.Figure())
-    2
-    """
+    """A figure that follows the page's theme and width and says when it has been drawn."""
 
     _esm = "".join((_HERE / name).read_text(encoding="utf-8") for name in _PARTS)
     figure = traitlets.Dict().tag(sync=True)
@@ -216,18 +150,7 @@ class PlotlyView(anywidget.AnyWidget):
         return self._views > 0
 
     def show(self, figure: go.Figure) -> int:
-        """Send a figure to the browser.
-
-        Parameters
-        ----------
-        figure : plotly.graph_objects.Figure
-            Replaces the one on screen; zoom is kept where ``layout.uirevision`` is unchanged.
-
-        Returns
-        -------
-        int
-            The number to give to `drawn`.
-        """
+        """Send a figure to the browser."""
         content = figure.to_dict()
         content.get("layout", {}).pop("template", None)  # the browser adds the page's own
         new = piece(self.figure, content) if self.visible else content
@@ -262,20 +185,7 @@ class PlotlyView(anywidget.AnyWidget):
             self.send_state(["figure", "rev"])
 
     async def drawn(self, rev: int | None = None, timeout: float = 1.0) -> bool:
-        """Wait until a browser has drawn a figure.
-
-        Parameters
-        ----------
-        rev : int, optional
-            What `show` returned; the newest one by default.
-        timeout : float
-            Seconds to wait at most.
-
-        Returns
-        -------
-        bool
-            True once drawn; False at once if no page has it in sight, or after the timeout.
-        """
+        """Wait until a browser has drawn a figure."""
         rev = self.rev if rev is None else rev
         if self._drawn_rev >= rev:
             return True

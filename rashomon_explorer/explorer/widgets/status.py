@@ -8,23 +8,7 @@ import traitlets
 
 
 class KernelWatch(anywidget.AnyWidget):
-    """Nothing on the page, until its program gives no sign of life: then an alert.
-
-    The browser asks every five seconds. A busy program answers when it is free again, and the
-    alert goes away; one that was killed never does.
-
-    Attributes
-    ----------
-    patience : float
-        Seconds without an answer before the alert.
-    words : str
-        What the alert says.
-
-    Examples
-    --------
-    >>> KernelWatch().words.startswith("The program behind this page does not answer")
-    True
-    """
+    """Nothing on the page, until its program gives no sign of life: then an alert."""
 
     _esm = (Path(__file__).parent / "kernel_watch.js").read_text(encoding="utf-8")
     patience = traitlets.Float(20.0).tag(sync=True)
@@ -40,25 +24,7 @@ class KernelWatch(anywidget.AnyWidget):
 
 
 class LiveText(anywidget.AnyWidget):
-    """Text in a live region of the page.
-
-    Parameters
-    ----------
-    role : {"status", "alert"}
-        ``status`` waits for a pause, ``alert`` interrupts.
-    kind : str
-        CSS class of the region.
-
-    Attributes
-    ----------
-    html : str
-        The words; an empty string hides the region. Escape what users typed.
-
-    Examples
-    --------
-    >>> LiveText(role="alert").html
-    ''
-    """
+    """Text in a live region of the page."""
 
     _esm = (Path(__file__).parent / "live.js").read_text(encoding="utf-8")
     html = traitlets.Unicode("").tag(sync=True)

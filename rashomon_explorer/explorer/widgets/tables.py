@@ -11,33 +11,7 @@ from numpy.typing import ArrayLike
 
 
 class ModelTable(anywidget.AnyWidget):
-    """One row a model; only the rows in sight are in the page.
-
-    Attributes
-    ----------
-    columns : list of dict
-        ``name``, ``title``, ``help``, ``kind`` (``"number"``, ``"share"``, ``"count"`` or
-        ``"yes"``), ``curator`` (whether private rows were read) and ``values``, binary numbers.
-    count : int
-        Models.
-    picked : list of int
-        Rows that are ticked, in both directions.
-    starred : list of int
-        Rows with a star.
-    notes : dict
-        Words by row.
-    inside_only : bool
-        Whether rows with 0 in the column ``inside`` are hidden.
-    edit : dict
-        The last star or note: ``kind``, ``draw``, ``text`` and a ``count``; observe this one.
-
-    Examples
-    --------
-    >>> table = ModelTable()
-    >>> table.fill(2, [table_column("size", "non-zero", [3, 4], kind="count")])
-    >>> table.count, [column["title"] for column in table.columns]
-    (2, ['non-zero'])
-    """
+    """One row a model; only the rows in sight are in the page."""
 
     _esm = (Path(__file__).parent / "model_table.js").read_text(encoding="utf-8")
     columns: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
@@ -68,11 +42,7 @@ def table_column(
     meaning: str = "",
     curator: bool = False,
 ) -> dict[str, Any]:
-    """Return a column as the browser takes it.
-
-    >>> len(table_column("inside", "within ψ", [True, False], kind="yes")["values"])
-    16
-    """
+    """Return a column as the browser takes it."""
     return {
         "name": name,
         "title": title,
@@ -84,24 +54,7 @@ def table_column(
 
 
 class RowTable(anywidget.AnyWidget):
-    """Things, one a row: a click on a heading sorts, typing searches, a click on a row picks.
-
-    Attributes
-    ----------
-    columns : list of dict
-        ``name`` and ``hint`` of each column; the first names the row.
-    rows : list of dict
-        ``id``, ``cells`` (words, one a column) and ``keys`` (what each column is sorted by).
-    picked : list of int
-        Ids of the picked rows; with Ctrl or Shift several.
-    label, hint, note : str
-        The table's name for a screen reader, what can be searched for, and what is left out.
-
-    Examples
-    --------
-    >>> RowTable(label="People").picked
-    []
-    """
+    """Things, one a row: a click on a heading sorts, typing searches, a click on a row picks."""
 
     _esm = (Path(__file__).parent / "row_table.js").read_text(encoding="utf-8")
     columns = traitlets.List(traitlets.Dict()).tag(sync=True)
@@ -116,22 +69,7 @@ class RowTable(anywidget.AnyWidget):
 
 
 class TableForm(anywidget.AnyWidget):
-    """One row a column, each with native inputs; Python answers every edit with the rows.
-
-    Attributes
-    ----------
-    rows : list of dict
-        What each line shows, as `rashomon_explorer.explorer.table.editor.form_rows` writes it.
-    edit : dict
-        The last edit: ``column``, ``field``, ``value`` and a ``count``; observe this one.
-    disabled : bool
-        Whether nothing can be changed.
-
-    Examples
-    --------
-    >>> TableForm().rows
-    []
-    """
+    """One row a column, each with native inputs; Python answers every edit with the rows."""
 
     _esm = (Path(__file__).parent / "table_form.js").read_text(encoding="utf-8")
     rows = traitlets.List(traitlets.Dict()).tag(sync=True)
@@ -139,15 +77,6 @@ class TableForm(anywidget.AnyWidget):
     disabled = traitlets.Bool(False).tag(sync=True)
 
     def do(self, column: str, field: str, value: str = "") -> None:
-        """Do what an edit in the browser does.
-
-        Parameters
-        ----------
-        column : str
-        field : str
-            What is said of it, or ``"confirm"``.
-        value : str
-            As it was typed or chosen.
-        """
+        """Do what an edit in the browser does."""
         count = self.edit.get("count", 0) + 1
         self.edit = {"count": count, "column": column, "field": field, "value": value}

@@ -47,23 +47,7 @@ def jackknife(
     *,
     skewed: bool = False,
 ) -> Estimate:
-    """Student interval with the delete-one jackknife's variance, of one or two samples.
-
-    Var = Σ over samples of (k − 1)/k·Σ_i (t_(i) − mean)² (Efron and Stein 1981; for U-statistics
-    and smooth functions of them, Arvesen 1969): consistent for independent units, and for a
-    single U-statistic too large rather than too small in expectation. A skewed statistic's
-    interval is shifted by Johnson's (1978) a(1 + 2t²) standard errors, with a = Σl³/(6(Σl²)^{3/2})
-    from the influences l_i = (k − 1)(mean − t_(i)): few misses that all raise it leave a long tail
-    on one side.
-
-    ``replicates`` (1 + n_units,): the statistic, then the statistic without each unit; ``drawn``
-    says which of the two samples a unit is of. Below one degree of freedom the interval is
-    infinite; the shift is at most half its half-width.
-
-    >>> means = np.array([2.0, 2.5, 2.0, 1.5])  # of 1, 2, 3 and of each pair of them
-    >>> print(jackknife(means, np.ones(3, dtype=bool), 0.95, 2))
-    2 [-0.484, 4.48]
-    """
+    """Student interval with the delete-one jackknife's variance, of one or two samples."""
     value = float(replicates[0])
     spread = sum(float(variance(replicates[1:][of])) for of in (drawn, ~drawn))
     if math.isnan(value) or math.isnan(spread) or freedom < 1:
@@ -76,13 +60,7 @@ def jackknife(
 
 
 def hit_interval(hits: int, n_draws: int, confidence: float) -> Estimate:
-    """Share of independent draws that hit, with the interval of Clopper and Pearson (1934).
-
-    Examples
-    --------
-    >>> print(hit_interval(100, 100, 0.95))
-    1 [0.964, 1]
-    """
+    """Share of independent draws that hit, with the interval of Clopper and Pearson (1934)."""
     failure = (1 - confidence) / 2
     low = 1 - float(upper_bound(n_draws - hits, n_draws, failure))
     return Estimate(hits / n_draws, low, float(upper_bound(hits, n_draws, failure)))
@@ -108,12 +86,7 @@ PAIRS = ("both inside", "one outside", "both outside")
 
 @dataclass(frozen=True)
 class Mixture:
-    """A pairwise measure of draws as a mixture over pairs, with each unit left out in turn.
-
-    With h the hit rate, U the law inside and Q the law outside, independent draws f, f' of
-    P = hU + (1 − h)Q have E k(f, f') = h²·k(U, U) + 2h(1 − h)·k(U, Q) + (1 − h)²·k(Q, Q), and so
-    have the pairs of different draws: exactly, since they are counted.
-    """
+    """A pairwise measure of draws as a mixture over pairs, with each unit left out in turn."""
 
     # (3, 1 + n_units, …): share of the pairs with none, one and two models outside; m(m − 1), 2m(k
     # − m) and (k − m)(k − m − 1) over k(k − 1) for m of k draws inside. Their sum is 1.
@@ -126,10 +99,7 @@ class Mixture:
     def of(
         cls, units: PairSums, uniform: bool, exact: FloatArray | float | None = None
     ) -> "Mixture":
-        """Split draws; reference models join the hits where those are ``uniform`` too.
-
-        Where the width is known, ``exact``, it is taken as it is, whichever unit is left out.
-        """
+        """Split draws; reference models join the hits where those are ``uniform`` too."""
         layout = units.layout
         hit, reference = layout.hit.astype(float), (~layout.drawn).astype(float)
         missed = layout.missed * layout.weights
@@ -205,17 +175,7 @@ def split_of(
     least_hit_rate: float = 0.0,
     exact: bool = False,
 ) -> Split:
-    """Estimates of a mixture.
-
-    With at least five draws outside the intervals are Student's with the jackknife's variance,
-    corrected for skewness, and as many degrees of freedom as the smaller of the samples has. With
-    fewer, what the misses would say is not known from them: the interval of the noise, and with
-    it the total's, then holds all that the interval of the hit rate leaves open. With fewer than
-    five uniform models the width's is everything.
-
-    ``most`` is the largest value of k, ``least_hit_rate`` what is proved for the mechanism, and
-    ``exact`` says that the width is known and not estimated.
-    """
+    """Estimates of a mixture."""
     layout, noise = units.layout, mixture.total - mixture.width
     wide = int((~layout.drawn).sum() + (layout.hit.sum() if uniform else 0))
     missed = _effective(layout.weights[layout.missed])
@@ -271,11 +231,7 @@ def _pairs_with_a_miss(layout: Layout, least_hit_rate: float, confidence: float)
 def _widest(
     value: float, missing: float, inner: Estimate, apart: Estimate, most: float
 ) -> Estimate:
-    """All that the share of pairs with a model outside leaves open: they may have any value.
-
-    total = (1 − q)·W' + q·V with W' the measure inside, V ∈ [0, most] and q = 1 − h², so that
-    noise = (W' − width) + q(V − W').
-    """
+    """All that the share of pairs with a model outside leaves open: they may have any value."""
     if missing <= 0:
         return Estimate(value, apart.low, apart.high)
     low, high = apart.low - missing * inner.high, apart.high + missing * (most - inner.low)

@@ -26,17 +26,7 @@ _SETTABLE = ("psi", "radius", "ridge", "row_norm", "loss", "target_bounds", "cla
 
 
 def check_same_set(drawn: Any, reference: Any) -> None:
-    """Refuse a reference of another Rashomon set than the draws'.
-
-    Parameters
-    ----------
-    drawn, reference : RashomonSet or PredictorSet
-
-    Raises
-    ------
-    ValueError
-        Naming each setting that differs, both values, and how to fit the reference.
-    """
+    """Refuse a reference of another Rashomon set than the draws'."""
     apart = {
         name: (own, other)
         for name, own, other in _settings(drawn, reference)
@@ -106,25 +96,7 @@ def _remedy(apart: dict[str, tuple[Any, Any]]) -> str:
 def counted_width(
     counted: CountedTrees, drawn: Any, X: ArrayLike, measure: PairMeasure
 ) -> FloatArray:
-    """Measure of two trees drawn at random from all within ψ, row by row.
-
-    1 − Σ over labels of the squared share of all trees that say it, which is what two independent
-    uniform trees differ by; half of it for the variance of one score of 0 and 1.
-
-    Parameters
-    ----------
-    counted : CountedTrees
-    drawn : PredictorSet
-        Drawn trees of that class on that table.
-    X : array-like of shape (n_rows, n_features)
-        Some of the table's rows.
-    measure : PairMeasure
-
-    Raises
-    ------
-    ValueError
-        If the draws are of another class or table, or a row is none of the table's.
-    """
+    """Measure of two trees drawn at random from all within ψ, row by row."""
     if not isinstance(drawn, PredictorSet) or not isinstance(drawn.models, DecisionTrees):
         raise ValueError(
             "reference must be uniform on the set of the draws, and counted trees are for drawn "
@@ -168,14 +140,7 @@ def _costs(given: ArrayLike | None) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class PairMeans:
-    """Mean differences of every pair of models, of all rows and of each group.
-
-    Parameters
-    ----------
-    whole : ndarray of shape (n_models, n_models)
-    groups : dict of (int, ndarray of shape (n_models, n_models))
-        Number of rows and means of each group, by name.
-    """
+    """Mean differences of every pair of models, of all rows and of each group."""
 
     whole: FloatArray
     groups: dict[Any, tuple[int, FloatArray]]
@@ -184,28 +149,7 @@ class PairMeans:
 def pair_means(
     sets: list[Any], table: RowBlocks, measure: PairMeasure, groups: Any = None
 ) -> PairMeans:
-    """Find them in one pass; no row is held.
-
-    Parameters
-    ----------
-    sets : list of sets of models
-        All of them, one after the other.
-    table : RowBlocks
-    measure : PairMeasure
-    groups : array-like of shape (n,), or str, optional
-        Group of each row, or the column that says it.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.rows import row_blocks
-    >>> from rashomon_explorer.measures.decomposition.kernels import Disagreement
-    >>> class Signs:
-    ...     def labels(self, X):
-    ...         return np.array([X[:, 0] > 0, X[:, 0] > 1], dtype=int)
-    >>> rows = row_blocks(np.array([[-1.0], [0.5], [2.0], [3.0]]), labelled=False)
-    >>> pair_means([Signs()], rows, Disagreement()).whole.tolist()
-    [[0.0, 0.25], [0.25, 0.0]]
-    """
+    """Find them in one pass; no row is held."""
     if isinstance(groups, str):
         groups = column_of(table, groups)
     if groups is None:

@@ -119,11 +119,7 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
 
 
 def get_pair_measure(name: str) -> PairMeasure:
-    """Measure of that name.
-
-    >>> get_pair_measure("disagreement").of
-    'labels'
-    """
+    """Measure of that name."""
     if name not in PAIR_MEASURES:
         raise ValueError(
             f"measure must be one of {sorted(PAIR_MEASURES)}, means over pairs of models, which "
@@ -137,25 +133,7 @@ TREES = "trees"
 
 @dataclass(frozen=True)
 class Law:
-    """The law of draws.
-
-    Parameters
-    ----------
-    name : str
-        Of the sampler, or what the models are.
-    independent : bool
-        Whether they are independent draws of one law.
-    uniform_on : str
-        Models of which those inside the Rashomon set are equally likely; "" where that is not so.
-    stays_inside : bool
-        Whether no draw lies outside.
-    least_hit_rate : float
-        Proved before the rows were read; 0 if nothing is.
-    n_chains : int
-        Chains that they came from; 0 where each is by itself.
-    remedy : str
-        What to do where draws inside do not tell the set's own width.
-    """
+    """The law of draws."""
 
     name: str
     independent: bool = False
@@ -168,11 +146,7 @@ class Law:
 
 
 def law_of(models: object) -> Law:
-    """Law of a set's draws; of anything else nothing is known.
-
-    >>> law_of("models").independent
-    False
-    """
+    """Law of a set's draws; of anything else nothing is known."""
     for kind, tell in _LAWS.items():
         if isinstance(models, kind):
             return tell(models)
@@ -266,11 +240,7 @@ class Layout:
         return self.hit | self.missed
 
     def pairs(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Count the ordered pairs of models of different units, (1 + n_units,).
-
-        Of all units, and then without each; the arguments weigh the units, (n_units,), that the
-        two models come from.
-        """
+        """Count the ordered pairs of models of different units, (1 + n_units,)."""
         return without_each(np.outer(self.sizes, self.sizes), first, second)
 
 
@@ -330,14 +300,7 @@ class Units:
 
 
 def without_each(matrix: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-    """Σ_{u≠v} first_u matrix_uv second_v of all units, and then without each, (1 + n_units,).
-
-    Examples
-    --------
-    >>> ones = np.ones(3)
-    >>> without_each(np.array([[9.0, 1, 2], [1, 9, 4], [2, 4, 9]]), ones, ones).tolist()
-    [14.0, 8.0, 4.0, 2.0]
-    """
+    """Σ_{u≠v} first_u matrix_uv second_v of all units, and then without each, (1 + n_units,)."""
     own = np.diag(matrix)
     to_first, to_second = matrix @ first - own * first, matrix @ second - own * second
     whole = first @ to_second

@@ -38,12 +38,7 @@ if TYPE_CHECKING:
 def margin_gaps(
     models: Any, places: pd.Index, problem: Any, X: Any, groups: ArrayLike, psi: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Signed gaps (models, pairs of groups) of linear models, and their exact ranges.
-
-    ``groups`` names the group of each row of ``X``; the ranges are those within ``psi``.
-
-    A model outside its exact range is an error.
-    """
+    """Signed gaps (models, pairs of groups) of linear models, and their exact ranges."""
     coef = getattr(models, "coef", None)
     if coef is None or coef.shape[1] != problem.p:
         raise TypeError(

@@ -23,24 +23,7 @@ Sums = dict[str, Any]
 def table_of_blocks(
     task: FairnessTask, table: RowBlocks, scores_of: Callable[[Any], FloatArray], models: int
 ) -> pd.DataFrame:
-    """Quality and gaps, as :meth:`FairnessTask.table` makes them of all rows.
-
-    Parameters
-    ----------
-    task : FairnessTask
-        Truth and groups of all rows, which are held: two columns.
-    table : RowBlocks
-        Rows as the models take them.
-    scores_of : callable
-        From rows (m, d) to scores (n_models, m) or (n_models, m, n_classes).
-    models : int
-        How many there are.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a model.
-    """
+    """Quality and gaps, as :meth:`FairnessTask.table` makes them of all rows."""
     sums = _sums(task, table, scores_of, models, (*_rates(task, True), *_rates(task, False)))
     quality = np.asarray(sums[_QUALITY] / table.n)
     labelled = [name for name in task.metrics if name in LABEL_GAPS]
@@ -161,14 +144,7 @@ def _added(one: Sums, other: Sums) -> Sums:
 
 
 def columns_beside(table: RowBlocks, y: Any, groups: Any) -> tuple[Any, Any]:
-    """Read targets and groups that are named instead of given.
-
-    >>> from rashomon_explorer.rows import row_blocks
-    >>> frame = pd.DataFrame({"age": [30, 50], "home": ["rent", "own"], "bad": [0, 1]})
-    >>> y, groups = columns_beside(row_blocks(frame, target="bad"), None, "home")
-    >>> y.tolist(), groups.tolist()
-    ([0, 1], ['rent', 'own'])
-    """
+    """Read targets and groups that are named instead of given."""
     truth = targets_of(table) if y is None else y
     if isinstance(groups, str):
         return truth, column_of(table, groups)

@@ -224,10 +224,7 @@ def gap_table(
     agg: str,
     method: str,
 ) -> pd.DataFrame:
-    """Gaps of rates, however they were found.
-
-    ``rates_of`` gives a rate (n_models, n_groups), and that of all rows (n_models, 1).
-    """
+    """Gaps of rates, however they were found."""
     signed = [name for name in names if name in SCORE_RATES and SCORE_RATES[name].signed]
     if agg == "ratio" and signed:
         raise ValueError(f"{signed[0]} may be negative and has no ratio: use agg='difference'")

@@ -26,12 +26,7 @@ GroupsLike = ArrayLike | pd.Series | pd.DataFrame
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Group of each row.
-
-    >>> table = pd.DataFrame({"sex": ["f", "m", "f"], "age": ["old", "old", "young"]})
-    >>> Groups.of(table, 3).names
-    (('f', 'old'), ('f', 'young'), ('m', 'old'))
-    """
+    """Group of each row."""
 
     codes: Codes  # (n_rows,): place of the row's group in ``names``; each group has rows
     names: tuple[Any, ...]  # one a group; of several attributes a tuple of their values
@@ -39,10 +34,7 @@ class Groups:
 
     @classmethod
     def of(cls, groups: "GroupsLike | Groups", n_rows: int) -> "Groups":
-        """Read one attribute, or the crossing of several, one a column.
-
-        Of a crossing only combinations that occur are groups.
-        """
+        """Read one attribute, or the crossing of several, one a column."""
         if isinstance(groups, Groups):
             return groups
         columns = _columns(groups)
@@ -92,13 +84,7 @@ class Groups:
 
 
 def in_words(name: Any) -> str:
-    """Write a group's name, values of several attributes with commas between.
-
-    Examples
-    --------
-    >>> in_words("f"), in_words(("f", "old"))
-    ('f', 'f, old')
-    """
+    """Write a group's name, values of several attributes with commas between."""
     return ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
@@ -132,13 +118,7 @@ def _coded(column: Any, name: str, n_rows: int) -> tuple[Codes, list[Any]]:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Some rows in the order of their groups.
-
-    >>> groups = Groups.of(["b", "a", "b"], 3)
-    >>> cells, values = Cells.of(groups), np.array([[1, 0, 1]])
-    >>> cells.sums(values[:, cells.order]).tolist()
-    [[0, 2]]
-    """
+    """Some rows in the order of their groups."""
 
     order: NDArray[np.intp]  # (n_chosen,): rows, those of the first group first
     # starts, sizes: (n_groups,): where each group starts in ``order``, and how many rows it has
@@ -148,10 +128,7 @@ class Cells:
 
     @classmethod
     def of(cls, groups: Groups, chosen: Mask | None = None, why: str = "") -> "Cells":
-        """Order all rows, or those chosen.
-
-        A group without any is an error whose message starts with ``why``.
-        """
+        """Order all rows, or those chosen."""
         rows = np.arange(len(groups.codes)) if chosen is None else np.flatnonzero(chosen)
         codes = groups.codes[rows]
         sizes = np.bincount(codes, minlength=len(groups.names))

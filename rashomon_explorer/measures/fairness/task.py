@@ -167,11 +167,7 @@ def _code(positive: Any, classes: tuple[Any, ...]) -> int:
 
 
 def of_class(scores: FloatArray, code: int) -> FloatArray:
-    """Scores (n_models, n_rows) of one class.
-
-    >>> of_class(np.array([[0.25]]), 0).tolist()
-    [[0.75]]
-    """
+    """Scores (n_models, n_rows) of one class."""
     if scores.ndim == 3:
         return scores[:, :, code]
     return scores if code == 1 else 1 - scores

@@ -186,10 +186,7 @@ def _rows(task: LinearTask, chosen: Mask) -> LinearTask:
 
 
 def _with_residuals(task: LinearTask, columns: Columns) -> LinearTask:
-    """Rows whose columns S are residuals, and models that give them the same scores.
-
-    θ_S·x_S + θ_R·x_R = θ_S·(x_S − Γᵀx_R) + (θ_R + Γθ_S)·x_R for the fit Γᵀx_R.
-    """
+    """Rows whose columns S are residuals, and models that give them the same scores."""
     rest = np.setdiff1d(np.arange(task.rows.shape[1]), columns)
     fit, *_ = np.linalg.lstsq(task.rows[:, rest], task.rows[:, columns], rcond=None)
     rows, coef = task.rows.copy(), task.coef.copy()

@@ -21,20 +21,7 @@ from rashomon_explorer.sets.models.trees import DecisionTrees, columns_of
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Models that are judged on some rows.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_rows, n_columns)
-    names : sequence of str
-        Of the columns.
-    groups : mapping or None
-        Which columns are one feature, where the set says.
-    losses : callable
-        Mean loss (n_models,) of every model on rows in the place of those.
-    asking : callable
-        Places of the models that any of some columns can move; no others need be asked again.
-    """
+    """Models that are judged on some rows."""
 
     rows: FloatArray
     names: Sequence[str]
@@ -44,13 +31,7 @@ class Judge:
 
 
 def judge_of(models: Any, X: ArrayLike, y: ArrayLike) -> Judge:
-    """Models with rows and targets: linear ones, or trees.
-
-    Raises
-    ------
-    TypeError
-        If they are neither.
-    """
+    """Models with rows and targets: linear ones, or trees."""
     trees = trees_of(models)
     return _of_linear(models, X, y) if trees is None else _of_trees(trees, models, X, y)
 

@@ -94,12 +94,7 @@ def tree_shap(
 
 
 def players(features: Features, names: Sequence[str]) -> dict[str, NDArray[np.intp]]:
-    """Return the groups that are asked about, each a player, no column in two of them.
-
-    >>> players({"a": ["x"], "b": ["x", "y"]}, ["x", "y"])
-    Traceback (most recent call last):
-    ValueError: column 'x' is in two of the features: a player cannot share it
-    """
+    """Return the groups that are asked about, each a player, no column in two of them."""
     groups = feature_groups(features, names)
     seen: set[int] = set()
     for own in groups.values():

@@ -21,21 +21,7 @@ _INNER = 0.25  # of the tolerance: what the steps may leave, so that a round has
 
 
 def channel_capacity(rows: FloatArray, tolerance: float) -> FloatArray:
-    """Lower and upper bound, in nats, of each channel's capacity.
-
-    The information I(P) is maximised over the few models that count, by a primal-dual
-    interior-point method; then the model furthest from the mixture q_P joins them, until none is
-    further than the information: at most c of them are needed in the end (Carathéodory). That
-    Blahut's and Arimoto's condition holds, KL(f ‖ q_P) ≤ I(P) + tolerance for every model f, is
-    what ends the search, whatever way led there; their own multiplicative steps need thousands
-    where two models nearly coincide or one nearly counts.
-
-    ``rows`` (n_rows, n_models, n_classes) are probabilities; a row is done once its bounds, in
-    nats, differ by the tolerance at most.
-
-    >>> channel_capacity(np.array([[[1.0, 0.0], [0.0, 1.0]]]), 1e-9).round(6).tolist()
-    [[0.693147, 0.693147]]
-    """
+    """Lower and upper bound, in nats, of each channel's capacity."""
     bounds = np.tile([0.0, np.inf], (len(rows), 1))
     todo = np.arange(len(rows))
     negentropy = _negentropy(rows)

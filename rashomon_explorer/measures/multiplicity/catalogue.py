@@ -85,13 +85,7 @@ class Largest:
 
 
 class OfPairs:
-    """What follows from how many rows each pair of models labels differently.
-
-    Parameters
-    ----------
-    of : callable
-        From distances (k, k), class counts (k, n_classes) and rows to the measure of so many.
-    """
+    """What follows from how many rows each pair of models labels differently."""
 
     def __init__(self, of: Callable[[IntArray, IntArray, int], FloatArray]) -> None:
         self.of = of
@@ -108,11 +102,7 @@ class OfPairs:
 
 
 def of_statistic(name: str) -> OfPairs:
-    """Statistic of pairs by its name, for 1, 2, … models.
-
-    >>> of_statistic("largest").value(np.array([[0, 0, 2, 1], [3, 0, 3, 0]]), 6, np.array([2]))
-    array([0.5])
-    """
+    """Statistic of pairs by its name, for 1, 2, … models."""
 
     def of(differ: IntArray, counts: IntArray, rows: int) -> FloatArray:
         statistic, values, shares = STATISTICS[name](), [], counts / rows
@@ -238,11 +228,7 @@ MEASURES: dict[str, Measure] = {
 
 
 def get_measure(name: str) -> Measure:
-    """Measure by its name.
-
-    >>> get_measure("ambiguity").sampled
-    'lower bound'
-    """
+    """Measure by its name."""
     if name not in MEASURES:
         raise ValueError(f"measure must be one of {sorted(MEASURES)}, got {name!r}")
     return MEASURES[name]

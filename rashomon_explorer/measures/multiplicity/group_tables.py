@@ -187,12 +187,7 @@ def multiplicity_curve(
 def nest(
     excess: ArrayLike, psi: FloatArray, n_models: int
 ) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
-    """Order of the models by excess, and how many of them lie within each ψ.
-
-    >>> order, sizes = nest([0.3, 0.1], np.array([0.2, 0.3]), 2)
-    >>> order.tolist(), sizes.tolist()
-    ([1, 0], [1, 2])
-    """
+    """Order of the models by excess, and how many of them lie within each ψ."""
     above = np.asarray(excess, dtype=float)
     if above.shape != (n_models,):
         raise ValueError(

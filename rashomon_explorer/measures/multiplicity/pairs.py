@@ -98,13 +98,7 @@ STATISTICS: dict[str, Callable[[], Statistic]] = {"kappa": MeanKappa, "largest":
 
 
 class Pairs:
-    """A statistic of all pairs of models seen.
-
-    Labels are kept as one bit a row and binary digit of the class, so that 64 rows of a pair are
-    compared by one exclusive or: a million pairs of 50,000 rows take a second.
-
-    ``disputed`` are the rows that some models label differently: on the others no pair differs.
-    """
+    """A statistic of all pairs of models seen."""
 
     def __init__(self, n_classes: int, statistic: Statistic, disputed: NDArray[np.int_]) -> None:
         self.n_classes = n_classes
@@ -129,20 +123,12 @@ class Pairs:
 
 
 def distances(codes: Bytes, n_classes: int) -> IntArray:
-    """Rows (k, k) that two models (k, n_rows) label differently, below the diagonal.
-
-    >>> distances(np.array([[0, 1], [1, 1]], dtype=np.uint8), 2).tolist()
-    [[0, 0], [1, 0]]
-    """
+    """Rows (k, k) that two models (k, n_rows) label differently, below the diagonal."""
     return _distances(_bits(codes.take(_disputed(codes), axis=1), n_classes), 0)
 
 
 def class_counts(codes: Bytes, n_classes: int) -> IntArray:
-    """Rows (k, n_classes) to which each model gives each class.
-
-    >>> class_counts(np.array([[0, 1], [1, 1]], dtype=np.uint8), 2).tolist()
-    [[1, 1], [0, 2]]
-    """
+    """Rows (k, n_classes) to which each model gives each class."""
     return np.transpose([np.count_nonzero(codes == code, axis=1) for code in range(n_classes)])
 
 

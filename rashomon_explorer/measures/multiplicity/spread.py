@@ -243,10 +243,7 @@ Differs = Callable[[NDArray[Any]], Mask]
 
 
 class AnyDiffers:
-    """Share of rows on which some model differs from the baseline.
-
-    ``differs`` takes a block of models (k, n_rows, …) and gives booleans (k, n_rows).
-    """
+    """Share of rows on which some model differs from the baseline."""
 
     def __init__(self, differs: Differs) -> None:
         self.differs = differs

@@ -41,17 +41,7 @@ Sums = dict[Key, Any]
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What all blocks say together.
-
-    Parameters
-    ----------
-    sums : dict
-        By measure and group.
-    groups : list
-        Names of the groups.
-    certain : bool
-        Whether all scores that were looked at are 0 or 1.
-    """
+    """What all blocks say together."""
 
     sums: Sums
     groups: list[Any]
@@ -85,22 +75,7 @@ def measured_in_blocks(
     order: NDArray[np.int_],
     sizes: NDArray[np.int_],
 ) -> Found:
-    """Make every measure's sums in one pass over the rows.
-
-    Parameters
-    ----------
-    models : RashomonSet, PredictorSet or ReleasedSet
-    table : RowBlocks
-        Rows as the models take them.
-    names : sequence of str
-    groups : array-like of shape (n_rows,), or str
-        A column of the table, by its name, need be no feature.
-    baseline : array-like of shape (n_rows,) or (n_rows, n_classes), optional
-    options : mapping
-        Of the measures.
-    order, sizes : ndarray
-        In which order models enter, and how many for each ψ.
-    """
+    """Make every measure's sums in one pass over the rows."""
     column = column_of(table, groups) if isinstance(groups, str) else groups
     nobody = np.zeros(table.n, dtype=np.int8), [None]
     codes, found = nobody if column is None else group_codes(column, table.n)

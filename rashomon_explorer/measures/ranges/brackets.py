@@ -160,12 +160,7 @@ _COLUMNS = 512  # of a part: enough for a matrix product to be worth its rows, f
 
 @dataclass(frozen=True)
 class Past:
-    """What is known as soon as one end of a bracket is past it.
-
-    Parameters
-    ----------
-    need : ndarray of shape (K,)
-    """
+    """What is known as soon as one end of a bracket is past it."""
 
     need: FloatArray
 
@@ -191,18 +186,7 @@ def bracketed(
     n_jobs: int | None = None,
     executor: Any = None,
 ) -> Extents:
-    """Bracket as :func:`brackets` does, here or where joblib or an executor says.
-
-    Parts are of the same size whoever works, so that the digits are the same for any number of
-    workers.
-
-    Raises
-    ------
-    TypeError
-        If both ``n_jobs`` and ``executor`` are given, or the executor is none.
-    ClusterError
-        If workers were lost again and again.
-    """
+    """Bracket as :func:`brackets` does, here or where joblib or an executor says."""
     starts = range(0, max(directions.shape[1], 1), _COLUMNS)
     parts = [_part(directions, decided, slice(low, low + _COLUMNS)) for low in starts]
     what = (psi, tolerance)

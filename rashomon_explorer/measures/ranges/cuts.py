@@ -48,16 +48,7 @@ def furthest_by_cuts(
     enough: Enough,
     pool: CutPool,
 ) -> tuple[float, FloatArray]:
-    """Outer bound of max a·(ϑ − θ*) over the set, and a model of the set that comes near.
-
-    A linear programme over the cuts G known so far proposes a point; it is drawn to θ* as far as
-    the domain and the level ask, and the tangents met there are new cuts (the supporting
-    hyperplane method, Veinott, Oper. Res. 1967). Whatever the programme's rounding, multipliers
-    λ ≥ 0 of the cuts prove a·ϑ ≤ λ·limits + h_C(a − Gᵀλ) with the domain's support function.
-
-    ``enough`` takes the inner and the outer extent and says whether to stop; new cuts join the
-    pool.
-    """
+    """Outer bound of max a·(ϑ − θ*) over the set, and a model of the set that comes near."""
     centre, radius = among.centre, domain.radius_bound
     outer = float(domain.support(direction[:, None])[0] - direction @ centre)
     best, idle = centre, 0
@@ -92,10 +83,7 @@ def _programme(
 
 
 def _supported(domain: Domain, among: LevelSet, far: FloatArray, pool: CutPool) -> FloatArray:
-    """Point of the set on the way from the centre to ``far``; tangents met are added as cuts.
-
-    Newton's method along the segment falls to the level from above, because L is convex.
-    """
+    """Point of the set on the way from the centre to ``far``; tangents met are added as cuts."""
     nearest = domain.project(far[:, None])[:, 0]
     normal = far - nearest
     if np.linalg.norm(normal) > 1e-12 * domain.radius_bound:
@@ -146,15 +134,7 @@ def furthest_on(
     tolerance: float,
     enough: Enough,
 ) -> tuple[float, FloatArray]:
-    """Outer bound of max a·(ϑ − θ*) over the set, and a model of the set that comes near.
-
-    For a tilt τ > 0 let m ≤ min over C of L(ϑ) − τa·ϑ, proved by a duality gap. Every ϑ of the
-    level set has a·ϑ ≤ (level − m)/τ, with equality for the τ whose minimiser has L = level;
-    L there rises with τ, which is searched for.
-
-    ``outer`` is a bound known before, ``tolerance`` a share of it; ``enough`` takes the inner and
-    the outer extent and says whether to stop.
-    """
+    """Outer bound of max a·(ϑ − θ*) over the set, and a model of the set that comes near."""
     centre, room = among.centre, among.room
     outer = min(outer, float(domain.support(direction[:, None])[0] - direction @ centre))
     corner = domain.project(domain.extreme(direction[:, None]))[:, 0]

@@ -87,13 +87,7 @@ def directions_of_rows(
 
 
 def row_index(X: ArrayLike) -> pd.Index:
-    """Names of the rows: a frame's own, which may repeat, or their places.
-
-    Examples
-    --------
-    >>> row_index([[0.5], [0.2]]).tolist()
-    [0, 1]
-    """
+    """Names of the rows: a frame's own, which may repeat, or their places."""
     names: Any = X.index if isinstance(X, pd.DataFrame) else range(len(np.asarray(X)))
     return pd.Index(names, name="row")
 

@@ -42,14 +42,7 @@ class BallReach:
 
 @dataclass(frozen=True)
 class EllipsoidReach:
-    """Models θ* + W u with ‖u‖ ≤ extent, known to hold the level set; it constrains nothing.
-
-    Parameters
-    ----------
-    whiten : ndarray of shape (p, p)
-        W.
-    extent : float
-    """
+    """Models θ* + W u with ‖u‖ ≤ extent, known to hold the level set; it constrains nothing."""
 
     whiten: FloatArray
     extent: float
@@ -68,18 +61,7 @@ class EllipsoidReach:
 
 
 def least_tilted_norm(a: FloatArray, g: FloatArray, price: FloatArray, radius: float) -> FloatArray:
-    """Least over λ ≥ 0 of λ·price + radius·‖a − λg‖, shape (K,), for columns a, g of (p, K).
-
-    With λ₀ = a·g/‖g‖² and d the distance of a from the line of g, ‖a − λg‖² = d² +
-    (λ − λ₀)²‖g‖²: a hyperbola in λ, whose slope is −price at
-    λ₀ − d·price/(‖g‖√(radius²‖g‖² − price²)), if there is such a place.
-
-    Examples
-    --------
-    >>> one = np.array([[1.0]])
-    >>> least_tilted_norm(one, 2 * one, np.array([0.5]), 3.0).tolist()
-    [0.25]
-    """
+    """Least over λ ≥ 0 of λ·price + radius·‖a − λg‖, shape (K,), for columns a, g of (p, K)."""
     square = np.maximum(np.einsum("ij,ij->j", g, g), 1e-300)
     best = np.einsum("ij,ij->j", a, g) / square
     away = np.linalg.norm(a - best * g, axis=0)
@@ -184,10 +166,7 @@ class LevelSet:
         return self.level - self.base
 
     def shrink(self, value: FloatArray) -> FloatArray:
-        """Largest t ≤ 1 (K,) that convexity proves to bring θ* + t(θ − θ*) below the level.
-
-        L(θ* + t·h) ≤ L(θ*) + t(L(θ) − L(θ*)) for L(θ) = ``value``.
-        """
+        """Largest t ≤ 1 (K,) that convexity proves to bring θ* + t(θ − θ*) below the level."""
         above = np.maximum(value - self.base, self.room)
         return np.asarray(self.room / above)
 
@@ -214,14 +193,6 @@ class LevelSet:
     def outer(
         self, direction: FloatArray, step: FloatArray, value: FloatArray, gradient: FloatArray
     ) -> FloatArray:
-        """Upper bound (K,) of a·(ϑ − θ*) over the set, for each column a of ``direction`` (p, K).
-
-        A convex objective lies above its tangent at θ = θ* + step, so that every ϑ of the set has
-        g·(ϑ − θ*) ≤ s = level − L(θ) + g·step, and for every λ ≥ 0
-
-            a·(ϑ − θ*) ≤ λs + max over the reach of (a − λg)·(ϑ − θ*).
-
-        It holds wherever θ lies, and is attained at the optimum (weak and strong duality).
-        """
+        """Upper bound (K,) of a·(ϑ − θ*) over the set, for each column a of ``direction`` (p, K)."""
         room = self.level - value + np.einsum("ij,ij->j", gradient, step) + self._error
         return self.reach.least_bound(direction, gradient, np.maximum(room, self.room))

@@ -242,14 +242,7 @@ _EXACT = ("svd", "cholesky", "auto")
 
 
 def stopping_slopes(estimator: Any, problem: PenalisedProblem, theta: FloatArray) -> FloatArray:
-    """Largest slope (p,) of the mean objective where the estimator's solver has converged.
-
-    ``lbfgs``, ``newton-cg`` and ``newton-cholesky`` stop at max_j |∂F/∂θ_j| ≤ ``tol``;
-    ``liblinear`` at ‖∇F‖ ≤ tol·(share of the rarer class)·‖∇F(0)‖, and its dual where every
-    multiplier is within ``tol``, so that |∂F/∂θ_j| ≤ tol·mean|x_j|. ``lsqr`` stops at
-    ‖Aᵀr‖ ≤ tol·‖A‖·‖r‖ and ``sparse_cg`` at a gradient of ``tol`` times that of zero weights. The
-    other solvers of least squares are exact up to rounding.
-    """
+    """Largest slope (p,) of the mean objective where the estimator's solver has converged."""
     tol = min(float(getattr(estimator, "tol", 0.0)), _LOOSEST)
     solver = getattr(estimator, "solver_", getattr(estimator, "solver", "auto"))
     if problem.loss.task == "classification":

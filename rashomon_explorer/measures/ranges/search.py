@@ -24,14 +24,7 @@ def furthest_of_model(
     inverse: FloatArray,
     radius: float,
 ) -> FloatArray:
-    """Point furthest along a of {ϑ : g·(ϑ − θ) + ½(ϑ − θ)ᵀB(ϑ − θ) ≤ room, ‖ϑ‖ ≤ radius}.
-
-    Without the ball it is θ − B⁻¹g + ρ·B⁻¹a/√(aᵀB⁻¹a) with ρ² = 2·room + gᵀB⁻¹g; where that
-    leaves the ball, two multipliers are searched for.
-
-    ``direction``, ``theta``, ``gradient`` (p, K) are a, θ, g; ``room`` (K,); ``inverse`` (K, p, p)
-    is B⁻¹; the radius may be infinite. Where the level set is empty it is the model's minimiser.
-    """
+    """Point furthest along a of {ϑ : g·(ϑ − θ) + ½(ϑ − θ)ᵀB(ϑ − θ) ≤ room, ‖ϑ‖ ≤ radius}."""
     both = inverse @ np.stack([gradient.T, direction.T], axis=2)
     down, along = both[:, :, 0].T, both[:, :, 1].T
     square = 2 * room + np.einsum("ij,ij->j", gradient, down)
@@ -89,11 +82,7 @@ class SharedMetric:
 def _on_sphere(
     direction: FloatArray, centre: FloatArray, room: FloatArray, inverse: FloatArray, radius: float
 ) -> FloatArray:
-    """Furthest point along a of {½(ϑ − c)ᵀB(ϑ − c) ≤ room, ‖ϑ‖ ≤ radius}.
-
-    For a pull τ the best of the ball is x(τ) = argmin ½(x − c)ᵀB(x − c) − τa·x; its model value
-    rises with τ, and log τ is halved until the room is used up.
-    """
+    """Furthest point along a of {½(ϑ − c)ᵀB(ϑ − c) ≤ room, ‖ϑ‖ ≤ radius}."""
     softness, vectors = np.linalg.eigh(inverse)
     stiff = 1 / np.maximum(softness, softness[:, -1:] * 1e-15)
     a = np.einsum("kij,ik->kj", vectors, direction)
@@ -118,10 +107,7 @@ def _in_axes(
 
 
 def _best_of_ball(stiff: FloatArray, pull: FloatArray, radius: float) -> FloatArray:
-    """Minimiser (K, p) of ½xᵀdiag(stiff)x − pull·x over ‖x‖ ≤ radius, by its secular equation.
-
-    Newton's method on 1/‖x‖, which is concave in the multiplier, rises from 0 to the root.
-    """
+    """Minimiser (K, p) of ½xᵀdiag(stiff)x − pull·x over ‖x‖ ≤ radius, by its secular equation."""
     multiplier = np.zeros(len(pull))
     for _ in range(_INNER_STEPS):
         x = pull / (stiff + multiplier[:, None])
@@ -164,18 +150,7 @@ def furthest(
     *,
     decided: Decide | None = None,
 ) -> Extents:
-    """Bracket max a·(ϑ − θ*) over the set for every column a.
-
-    Each round evaluates the loss and its gradient once for all columns that still search, and
-    moves each to the furthest point of its quadratic model's level set (Auslender, Shefi and
-    Teboulle, SIAM J. Optim. 2010). The metric is the Hessian at θ*, whose axes serve all
-    columns; those that it does not close start again with one of their own, which BFGS updates
-    change. A model that promised too much is made stiffer, until the step climbs.
-
-    The bracket is wider than the tolerance, a share of the outer extent, where the search ended
-    without success. ``decided`` takes columns, their inner and outer ends, and says which need no
-    more search.
-    """
+    """Bracket max a·(ϑ − θ*) over the set for every column a."""
     least = _least_curvature(among)
     metric = _axes(among.objective.hessian(among.centre), least)
     search = _Search(among, directions)

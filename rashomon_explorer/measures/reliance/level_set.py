@@ -25,19 +25,7 @@ _NOTHING = 1e-15  # of a segment: rounding
 
 
 def pulled_inside(problem: Problem, level: float, points: FloatArray) -> FloatArray:
-    """Furthest models of the set on the segments from the best model to ``points`` (p, K).
-
-    The set is convex, so that each segment leaves it once: first the domain, found by halving, then
-    the level of the loss, which is convex along the segment, so that a chord's place lies inside.
-
-    ``level`` is the largest loss of the set, at least the best model's.
-
-    >>> problem = Problem([[0.5], [-0.5]], [1, -1], radius=2.0)
-    >>> level = problem.minimum.value + 0.1
-    >>> inside = pulled_inside(problem, level, np.array([[-9.0], [9.0]]))
-    >>> bool(problem.value(inside)[0] <= level)
-    True
-    """
+    """Furthest models of the set on the segments from the best model to ``points`` (p, K)."""
     best = problem.minimum.theta[:, None]
     move = points - best
     # A loss among other models' differs in its last bits from the same loss alone.
@@ -75,12 +63,7 @@ def _within_domain(problem: Problem, best: FloatArray, move: FloatArray) -> Floa
 
 
 class LastSeen:
-    """A function of one model that remembers its last answer: searches ask several times.
-
-    >>> seen = LastSeen(lambda theta: (print("looked"), theta))
-    >>> _ = seen(np.zeros(1)), seen(np.zeros(1))
-    looked
-    """
+    """A function of one model that remembers its last answer: searches ask several times."""
 
     def __init__(self, function: ValueAndGradient) -> None:
         self._function = function
@@ -95,11 +78,7 @@ class LastSeen:
 
 
 def loss_of(problem: Problem) -> LastSeen:
-    """Objective and gradient of a problem at one model at a time.
-
-    >>> loss_of(Problem([[0.5]], [1], loss="squared"))(np.zeros(2))[0]
-    0.5
-    """
+    """Objective and gradient of a problem at one model at a time."""
 
     def look(theta: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = problem.value_and_gradient(theta[:, None])
@@ -116,15 +95,7 @@ def climbed(
     width: FloatArray | None = None,
     loss: ValueAndGradient | None = None,
 ) -> FloatArray:
-    """Model (p,) of the set that a local search from ``start`` (p,) finds highest.
-
-    A heuristic: sequential quadratic programming on the ball around the domain, and projected
-    ascent on another domain. What it finds is attained, nothing more.
-
-    ``function`` takes a model (p,) and gives value and gradient; ``width`` (p,) bounds |θ − θ*| on
-    the set, beyond which the search need not look. ``loss`` is :func:`loss_of` the problem, where
-    ``function`` asks it too.
-    """
+    """Model (p,) of the set that a local search from ``start`` (p,) finds highest."""
     loss = loss or loss_of(problem)
     wide = np.full(problem.p, problem.domain.diameter) if width is None else 1.01 * width
     scale = max(level - problem.minimum.value, 1e-12)
@@ -192,12 +163,7 @@ class Extreme(NamedTuple):
 
 @dataclass(frozen=True)
 class Quadratic:
-    """θᵀPθ + 2qᵀθ + r.
-
-    >>> one = Quadratic(np.eye(2), np.array([0.0, 1.0]), 3.0)
-    >>> (2.0 * one - one)(np.array([[1.0], [2.0]])).tolist()
-    [12.0]
-    """
+    """θᵀPθ + 2qᵀθ + r."""
 
     matrix: FloatArray  # (p, p): P, symmetric
     vector: FloatArray  # (p,)
@@ -258,11 +224,6 @@ class SquareMoments:
     def rise(self, columns: Columns) -> Quadratic:
         """e_switch(θ) − e_orig(θ), the sample covariance of moving part and residual.
 
-        With a_i = z_{i,S}·θ_S, b_i the rest of the score and r_i = y_i − b_i, expanding the mean
-        of ½(r_i − a_j)² over i ≠ j gives
-
-            e_switch − e_orig = (1/(n − 1)) Σ (a_i − ā)(r_i − r̄),
-
         a quadratic form in θ with the blocks of the covariance matrix across S and its
         complement (equal to Fisher, Rudin and Dominici 2019, equation 6.2, less e_orig).
         """
@@ -294,23 +255,7 @@ class Least:
 
 
 def least_on_ellipsoid(objective: Quadratic, ellipsoid: Quadratic) -> Least:
-    """Minimise any quadratic, convex or not, where a definite quadratic is ≤ 0.
-
-    By the S-lemma the Lagrangian dual has no gap (Pólik and Terlaky, A survey of the S-lemma,
-    SIAM Review 2007), and in the axes of the objective it is the secular equation of the trust
-    region problem (Moré and Sorensen, Computing a trust region step, 1983), the hard case
-    included. The bound is the dual value at the multiplier found, which is below the least value
-    whatever that multiplier is.
-
-    Two points where the hard case has two minimisers. ``ellipsoid`` is definite, and below 0
-    somewhere.
-
-    >>> saddle = Quadratic(np.diag([1.0, -1.0]), np.zeros(2), 0.0)
-    >>> disc = Quadratic(np.eye(2), np.zeros(2), -4.0)
-    >>> least = least_on_ellipsoid(saddle, disc)
-    >>> round(least.bound, 9), np.abs(least.points).round(6).tolist()
-    (-4.0, [[0.0, 0.0], [2.0, 2.0]])
-    """
+    """Minimise any quadratic, convex or not, where a definite quadratic is ≤ 0."""
     root = cholesky(ellipsoid.matrix, lower=True, check_finite=False)
     inverse = solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False)
     half = inverse @ -ellipsoid.vector
@@ -328,20 +273,7 @@ def least_on_ellipsoid(objective: Quadratic, ellipsoid: Quadratic) -> Least:
 
 
 def least_on_intersection(objective: Quadratic, first: Quadratic, second: Quadratic) -> Least:
-    """Minimise any quadratic where two convex quadratics are ≤ 0, within a certified bound.
-
-    Where (1 − w)·first + w·second ≤ 0 the set lies inside for every w in [0, 1], so that each
-    least value there is a bound; the largest over w is the Lagrangian dual of both constraints.
-    It is exact where one constraint holds by itself at the minimiser of the other's problem, and
-    may fall short of the least value otherwise: with two constraints the S-lemma does not hold.
-
-    The sum of the constraints must be definite.
-
-    >>> line = Quadratic(np.zeros((1, 1)), np.array([0.5]), 0.0)
-    >>> near, wide = (Quadratic(np.eye(1), np.zeros(1), -r * r) for r in (1.0, 2.0))
-    >>> round(least_on_intersection(line, wide, near).bound, 9)
-    -1.0
-    """
+    """Minimise any quadratic where two convex quadratics are ≤ 0, within a certified bound."""
     search, found = _Weight(), []
     for _ in range(_LOOKS):
         w = search.next()
@@ -358,12 +290,7 @@ def least_on_intersection(objective: Quadratic, first: Quadratic, second: Quadra
 
 
 class _Weight:
-    """Search for the weight of the second constraint whose bound is greatest.
-
-    At a minimiser x under the multiplier μ the bound rises with the weight as μ(second − first)(x),
-    and the dual lies below the planes that touch it at both ends. Where its slope is smooth a false
-    position finds the top, and where minimisers jump the planes' crossing does: they take turns.
-    """
+    """Search for the weight of the second constraint whose bound is greatest."""
 
     def __init__(self) -> None:
         self._places, self._values, self._slopes = [0.0, 1.0], [-np.inf, -np.inf], [np.nan, np.nan]
@@ -425,11 +352,7 @@ def _trust_region(curvature: FloatArray, pull: FloatArray) -> tuple[FloatArray, 
 
 
 def _multiplier(curvature: FloatArray, pull: FloatArray, least: float) -> float:
-    """Multiplier ≥ least at which the step is no longer than 1.
-
-    1/‖step‖ is a concave, increasing function of it, so that Newton's method climbs to the root
-    from the left and never beyond (Conn, Gould and Toint, Trust-Region Methods, 2000, §7.3).
-    """
+    """Multiplier ≥ least at which the step is no longer than 1."""
     multiplier = least
     for _ in range(_NEWTON):
         stiffness = curvature + multiplier

@@ -42,20 +42,10 @@ _ROUNDING = 1e-12
 def outer_ellipsoid(problem: Problem, psi: float) -> Quadratic:
     """Quadratic that is ≤ 0 on {L ≤ min L + ψ}.
 
-    With h = θ − θ*, λ the multiplier of the ball, a_i the scores of θ* and d_i a bound of |z_i·h|
-    on the set, every row's loss exceeds its tangent by at least q_i(z_i·h)²,
-
-        q_i = max{σ'(a_i)(e^{−d_i} + d_i − 1)/d_i², ½·min σ'(a_i ± d_i)}:
-
     the first because |σ''| ≤ σ' (docs/theory.md §3), the second because σ' falls on both sides
     of 0. So the set lies in hᵀ(2K + (ridge + λ)I)h ≤ 2(ψ + slack), K the mean of q_i z_i z_iᵀ,
     which bounds the |z_i·h| anew. The first d_i are those of the ball and of the certified
     excess bound that the exact sampler uses; each round only lowers them.
-
-    >>> problem = Problem([[0.5], [-0.5]] * 9, [1, -1] * 6 + [-1, 1] * 3, radius=2.0)
-    >>> outer = outer_ellipsoid(problem, 0.01)
-    >>> bool(outer(problem.minimum.theta[:, None])[0] < 0)
-    True
     """
     best, rows = problem.minimum, problem.rows
     scores = rows @ best.theta
@@ -103,16 +93,7 @@ def _least_curvature(scores: FloatArray, distance: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class SwitchedLogistic:
-    """e_switch(θ) = mean over i ≠ j of log(1 + e^s) − y_i·s, s = z_{i,R}·θ_R + z_{j,S}·θ_S.
-
-    Value, gradient and Hessian cost O(n·m), through :class:`SoftplusKernel`.
-
-    ``codes`` (n,) are 1 for the positive class and 0 for the other; ``columns`` are S.
-
-    >>> one = SwitchedLogistic(np.array([[0.0], [1.0]]), np.array([0.0, 1.0]), np.array([0]))
-    >>> bool(np.isclose(one.value(np.array([[2.0]]))[0], (np.log1p(np.exp(2)) + np.log(2)) / 2))
-    True
-    """
+    """e_switch(θ) = mean over i ≠ j of log(1 + e^s) − y_i·s, s = z_{i,R}·θ_R + z_{j,S}·θ_S."""
 
     rows: FloatArray  # (n, p)
     codes: FloatArray  # (n,): 1 for the positive class, 0 for the other
@@ -205,20 +186,7 @@ _MIXTURES = (0.0, 0.5, 1.0)
 
 @dataclass(frozen=True)
 class LogisticClass:
-    """Logistic models within ``level``, and the reliance of each on some columns.
-
-    *Least reliance.* e_orig ≤ level − ½·ridge·‖θ‖² on the set, so that e_switch − e_orig is at
-    least min (e_switch + ½·ridge·‖θ‖²) − level, and e_switch/e_orig at least min e_switch/level:
-    convex programmes, whose Lagrangian dual certifies them at any multiplier, attained where
-    the loss is active (without ridge, for the ratio) at their minimisers.
-
-    *Greatest reliance*, and the least where the loss is not active. At any model ϑ, e_switch and
-    e_orig lie above their tangents and below their values, gradients and curvatures 2λ(s)
-    (:func:`majorant`). The set lies in an ellipsoid (:func:`outer_ellipsoid`), behind L's
-    tangent at ϑ and in the ball of models. So the maximum of a quadratic on the intersection of
-    two quadratic sets is a bound for every ϑ, mixture of tangents and pair of sets; the least of
-    a few is kept. What is attained comes from a local search.
-    """
+    """Logistic models within ``level``, and the reliance of each on some columns."""
 
     problem: Problem  # of logistic loss
     psi: float
@@ -293,11 +261,7 @@ class LogisticClass:
         return Extreme(theta, attained, max(attained, bound + _ROUNDING))
 
     def _least_switched(self, ridge: float) -> tuple[Minimum, float]:
-        """Minimiser and certified least value of e_switch + ½·ridge·‖θ‖² over the set.
-
-        Far out a multiplier γ moves the minimiser by about 1/γ and the excess loss by 1/γ², so
-        that 1/√excess is nearly linear in γ: a secant of it finds excess = ψ in a few steps.
-        """
+        """Minimiser and certified least value of e_switch + ½·ridge·‖θ‖² over the set."""
         multiplier, best, low, high = 0.0, -np.inf, 0.0, np.inf
         found = self._lagrangian(0.0, ridge, self.problem.minimum.theta)
         seen: list[tuple[float, float]] = []
@@ -341,10 +305,7 @@ class LogisticClass:
         return self.around.ellipsoid
 
     def _touching_bound(self, sign: int, theta: FloatArray, attained: float) -> float:
-        """Certified greatest value: the least over touching points, mixtures and constraints.
-
-        For the ratio the least t found with max sign·(e_switch − e_orig) − t·e_orig ≤ 0.
-        """
+        """Certified greatest value: the least over touching points, mixtures and constraints."""
         ways = self._ways(theta)
         if not self.ratio:
             return min(way.greatest(self._outer, sign, 1.0) for way in ways)

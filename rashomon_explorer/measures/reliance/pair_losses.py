@@ -20,22 +20,7 @@ _HEIGHT = 12.0  # on the strip each of them is at most |Re z| + 12
 
 @dataclass(frozen=True)
 class SoftplusKernel:
-    """Σ_ij α_i g(b_i + a_j) β_j for g = log(1 + eˢ) and what is built of it.
-
-    log(1 + eˢ), σ(s), σ'(s) and tanh(s/2)/(4s) are analytic in the strip |Im s| < π. On an
-    interval of half-width w their Chebyshev interpolants of degree m err by at most
-    4·M·ρ^{−m}/(ρ − 1), with M their largest modulus on the Bernstein ellipse
-    log ρ = arsinh(0.9π/w), which lies inside the strip (Trefethen, Approximation Theory and
-    Approximation Practice, 2013, Theorem 8.2). So the n × n matrix g(b_i + a_j) is
-    T(b)·C·g(t_k + u_l)·Cᵀ·T(a)ᵀ to rounding, with some 12·w + 10 nodes t, u a side, and every sum
-    over pairs costs O(n·m) instead of O(n²).
-
-    >>> b, a = np.array([0.0, 1.0]), np.array([0.5, -2.0])
-    >>> kernel, ones = SoftplusKernel.of(b, a), np.ones((2, 1))
-    >>> exact = np.logaddexp(0, b[:, None] + a).sum()
-    >>> bool(abs(kernel.between(softplus, ones, ones)[0, 0] - exact) < 1e-14)
-    True
-    """
+    """Σ_ij α_i g(b_i + a_j) β_j for g = log(1 + eˢ) and what is built of it."""
 
     # The two sides stay apart from what interpolates at their nodes: a sum over rows is one of
     # polynomials first, and of n rows none is multiplied by an m × m matrix.
@@ -81,17 +66,7 @@ class SoftplusKernel:
 
 @dataclass(frozen=True)
 class Side:
-    """Chebyshev interpolation of functions of some points.
-
-    T_{lq + r} = 2·T_{lq}·T_r − T_{lq − r}, so that the q polynomials T_r of a step and the m/q
-    that are whole steps make all m of them: sums over the points, and values at them, are
-    products of these 2√m vectors.
-
-    >>> side = Side.of(np.linspace(-1.0, 2.0, 50), 2.0)
-    >>> error = side.at_points(softplus(side.nodes)) - softplus(np.linspace(-1.0, 2.0, 50))
-    >>> bool(np.abs(error).max() < 1e-14)
-    True
-    """
+    """Chebyshev interpolation of functions of some points."""
 
     nodes: FloatArray  # (m,)
     low: FloatArray  # (q, n): T_0 … T_{q − 1} at each point
@@ -163,17 +138,7 @@ def curvature(s: FloatArray) -> FloatArray:
 
 
 def majorant(s: FloatArray) -> FloatArray:
-    """2λ(s) = tanh(s/2)/(2s), the curvature of the quadratic that touches from above at ±s.
-
-    log(1 + eᵗ) ≤ log(1 + eˢ) + σ(s)(t − s) + λ(s)(t − s)² for every t (Jaakkola and Jordan,
-    Bayesian parameter estimation via variational methods, 2000): log(1 + eᵗ) − t/2 is a concave
-    function of t².
-
-    Examples
-    --------
-    >>> majorant(np.array([0.0])).tolist()
-    [0.25]
-    """
+    """2λ(s) = tanh(s/2)/(2s), the curvature of the quadratic that touches from above at ±s."""
     safe = np.where(np.abs(s) < 1e-4, 1.0, s)
     return np.where(np.abs(s) < 1e-4, 0.25 - s * s / 48, np.tanh(safe / 2) / (2 * safe))
 
@@ -224,13 +189,6 @@ def switched_mean(
     (Fisher, Rudin and Dominici 2019, equation 3.3.) In O(n) for squared loss, O(n log n) for
     zero-one, absolute and hinge loss by sorting a, O(n·m) for logistic loss through
     :class:`SoftplusKernel`, O(n²) for softmax.
-
-    ``base`` b stays with its row, ``moving`` a moves; both are (n_models, n_rows, outputs), and
-    ``loss`` is a key of ``ROW_LOSSES``.
-
-    >>> scores = np.array([[[0.0], [1.0]]])
-    >>> switched_mean(np.zeros((1, 2, 1)), scores, np.array([0.0, 1.0]), "squared").tolist()
-    [0.5]
     """
     if base.shape[1] < 2:
         raise ValueError(f"switching needs at least two rows, got {base.shape[1]}")

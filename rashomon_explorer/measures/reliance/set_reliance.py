@@ -34,10 +34,7 @@ Groups = Mapping[str, Sequence[str]] | None
 def asked_task(
     models_or_problem: Any, X: ArrayLike | None, y: ArrayLike | None, loss: str | None
 ) -> tuple[LinearTask, Sequence[str], Groups]:
-    """Models with rows, the names of the features, and which are one feature if that is known.
-
-    Of a problem, which holds its own rows, or one of scikit-learn's linear models: its best model.
-    """
+    """Models with rows, the names of the features, and which are one feature if that is known."""
     given = getattr(models_or_problem, "rashomon_set_", models_or_problem)
     if hasattr(given, "fit"):  # a set predicts too
         given, X, y = penalised_problem(given, _needed(X, "X"), _needed(y, "y")), None, None

@@ -27,14 +27,7 @@ _STEPS = 40
 
 @dataclass(frozen=True)
 class SquareClass:
-    """Squared-loss models within ``level``, and the reliance of each on some columns.
-
-    The loss, e_orig and e_switch are quadratic in θ, so that the extremes of e_switch − e_orig
-    over the loss's ellipsoid are trust-region problems, solved exactly by the S-lemma, and
-    those of the ratio are the roots t of max (±(e_switch − e_orig) − t·e_orig) = 0, found by
-    Dinkelbach's steps (Fisher, Rudin and Dominici 2019, §6, search binarily). Where the ball of
-    models cuts the ellipsoid there are two constraints: the bound is their dual, still certified.
-    """
+    """Squared-loss models within ``level``, and the reliance of each on some columns."""
 
     problem: Problem  # of squared loss
     level: float  # largest loss of the set

@@ -53,18 +53,7 @@ def tree_reliance(
     codes: NDArray[np.int_],
     groups: Mapping[str, Columns],
 ) -> tuple[pd.DataFrame, FloatArray]:
-    """Rise of the share of errors (K, groups) when columns are switched, and that share (K,).
-
-    Row i with the columns of row j answers a tree's questions about them as j does. Rows j that
-    answer alike make one prediction for i, so that all pairs are the sum over 2^q answers at most,
-    of q questions about the columns: no pair is gone through.
-
-    >>> trees = DecisionTrees((Split(0, Leaf(1), Leaf(0)),), 2)
-    >>> rows, codes = np.array([[0.0], [1.0], [1.0]]), np.array([0, 1, 1])
-    >>> rise, share = tree_reliance(trees, rows, codes, {"x0": np.array([0])})
-    >>> rise["x0"].round(3).tolist(), share.tolist()
-    ([0.667], [0.0])
-    """
+    """Rise of the share of errors (K, groups) when columns are switched, and that share (K,)."""
     n = len(codes)
     if n < 2:
         raise ValueError(f"switching needs at least two rows, got {n}")

@@ -198,39 +198,7 @@ _THEOREM = "Theorem 2.5 of Ganesh, Thakurta and Upadhyay (2023)"
 
 
 def coupling_distance(*, L: float, m: float, n: int, psi: float = 0.0, width: float = 0.0) -> float:
-    """Bound 4√(2(ψ+s)/m) + 2L/(mn) of the ∞-Wasserstein distance of two neighbours' laws.
-
-    From the proof of Theorem 2.5 of Ganesh, Thakurta and Upadhyay (2023), at any time of the
-    diffusion and in the limit: with the same noise the path with the threshold stays within
-    diam(G) ≤ 2√(2ψ/m) of the one without, and those of neighbours within 2L/(mn). At ψ = 0 it is
-    attained by quadratic losses when 2L is the largest difference of two rows' gradients.
-    For the smooth threshold of width s the first step holds with G enlarged to ψ + s: where the
-    slope is less than 1 both paths are in it, or convexity pulls them together (own derivation).
-
-    Parameters
-    ----------
-    L : float
-        Lipschitz constant of one row's loss on the domain; the ridge may be left out, because it
-        cancels between neighbours.
-    m : float
-        Strong convexity of every row's loss, the ridge included.
-    n : int
-        Number of rows.
-    psi : float, default=0.0
-        Rashomon threshold.
-    width : float, default=0.0
-        Width s of the smooth threshold, 0 for the hard one.
-
-    Raises
-    ------
-    ValueError
-        If the loss is not strongly convex (m ≤ 0), or a number is out of range.
-
-    Examples
-    --------
-    >>> coupling_distance(L=1.0, m=0.5, n=1000)
-    0.004
-    """
+    """Bound 4√(2(ψ+s)/m) + 2L/(mn) of the ∞-Wasserstein distance of two neighbours' laws."""
     check_strong_convexity(m, _THEOREM)
     check_positive(L=L)
     check_count(n=n)

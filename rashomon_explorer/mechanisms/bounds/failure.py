@@ -58,26 +58,7 @@ def least_acceptance(p: int, beta: float, psi: float, spread: float) -> float:
 
 
 def giving_up_probability(acceptance: float, patience: int, n_draws: int) -> float:
-    """Upper bound n_draws·(1 − a)^patience of the probability to give up before the last draw.
-
-    Parameters
-    ----------
-    acceptance : float
-        a, at most the probability that a proposal becomes a draw.
-    patience : int
-        Proposals in a row that may be refused.
-    n_draws : int
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Examples
-    --------
-    >>> giving_up_probability(0.5, 10, 1) * 2**10 <= 1.01
-    True
-    """
+    """Upper bound n_draws·(1 − a)^patience of the probability to give up before the last draw."""
     if acceptance >= 1:
         return 0.0
     bound = n_draws * math.exp(patience * math.log1p(-acceptance))

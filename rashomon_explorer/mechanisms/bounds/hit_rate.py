@@ -56,25 +56,6 @@ def crowded_hit_rate(p: int, beta: float, psi: float) -> float:
 
     β·excess of a draw from exp(−βL) is stochastically below a Gamma(p) variable (docs/theory.md
     §2), so that P(p, βψ), the regularised incomplete gamma function, bounds it from below.
-
-    Parameters
-    ----------
-    p : int
-        Number of parameters.
-    beta : float
-        Inverse temperature.
-    psi : float
-        Rashomon threshold of the set that is to be hit.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Examples
-    --------
-    >>> round(crowded_hit_rate(p=1, beta=10.0, psi=1.0), 5)
-    0.99995
     """
     return float(gammainc(p, beta * psi))
 
@@ -83,17 +64,6 @@ def expected_excess_bound(p: int, beta: float, psi: float) -> float:
     """Upper bound p/β + ψ of a draw's expected excess loss, for convex losses.
 
     Theorem 2.4 of Ganesh et al. (2023).
-
-    Parameters
-    ----------
-    p : int
-    beta : float
-    psi : float
-
-    Examples
-    --------
-    >>> expected_excess_bound(p=10, beta=1000.0, psi=0.02)
-    0.03
     """
     return p / beta + psi if beta > 0 else math.inf
 
@@ -103,17 +73,6 @@ def sharp_excess_bound(p: int, beta: float, psi: float) -> float:
 
     p/β + ψ·p/(p + 1)·P(e ≤ ψ) with the cone's P, :func:`guaranteed_hit_rate`: never more than
     :func:`expected_excess_bound`, and what a plan promises (own derivation, docs/theory.md §8).
-
-    Parameters
-    ----------
-    p : int
-    beta : float
-    psi : float
-
-    Examples
-    --------
-    >>> round(sharp_excess_bound(p=10, beta=4000.0, psi=0.02), 4)
-    0.0184
     """
     if beta <= 0:
         return math.inf
@@ -122,12 +81,7 @@ def sharp_excess_bound(p: int, beta: float, psi: float) -> float:
 
 
 def beta_for_crowded_hit_rate(p: int, psi: float, hit_rate: float) -> float:
-    """Inverse temperature at which :func:`crowded_hit_rate` promises so much, and hardly more.
-
-    >>> beta = beta_for_crowded_hit_rate(p=11, psi=0.02, hit_rate=0.9)
-    >>> round(beta), crowded_hit_rate(11, beta, 0.02) >= 0.9
-    (770, True)
-    """
+    """Inverse temperature at which :func:`crowded_hit_rate` promises so much, and hardly more."""
     beta = float(gammaincinv(p, hit_rate)) / psi
     while crowded_hit_rate(p, beta, psi) < hit_rate:  # an ulp short
         beta *= 1 + 1e-12
@@ -135,28 +89,7 @@ def beta_for_crowded_hit_rate(p: int, psi: float, hit_rate: float) -> float:
 
 
 def beta_for_hit_rate(p: int, psi: float, hit_rate: float) -> float:
-    """Least inverse temperature at which :func:`guaranteed_hit_rate` promises so much.
-
-    Parameters
-    ----------
-    p : int
-        Number of parameters.
-    psi : float
-        Rashomon threshold, > 0: nothing can be promised of a set without width.
-    hit_rate : float
-        In (0, 1).
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
-    Examples
-    --------
-    >>> beta = beta_for_hit_rate(p=11, psi=0.02, hit_rate=0.9)
-    >>> round(beta), guaranteed_hit_rate(11, beta, 0.02) >= 0.9
-    (5445, True)
-    """
+    """Least inverse temperature at which :func:`guaranteed_hit_rate` promises so much."""
     check_count(p=p)
     if not (math.isfinite(psi) and psi > 0):
         raise ValueError(f"psi must be finite and > 0 for a hit rate to be promised, got {psi!r}")

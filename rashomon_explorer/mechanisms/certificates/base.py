@@ -9,39 +9,7 @@ from rashomon_explorer.privacy.guarantee import Guarantee, numbers_of
 
 @dataclass(frozen=True, repr=False)
 class Certificate(Shown):
-    """A theorem applied to public numbers.
-
-    Parameters
-    ----------
-    name : str
-        Key in the registry.
-    title : str
-        What it says, in words.
-    source : str
-        Theorem and paper, or "own derivation" with the page that has the proof.
-    guarantee : Guarantee or None
-        Of all draws or chains together; None where the theorem does not apply.
-    applies : bool
-        Whether its conditions hold.
-    why : str
-        Why it does or does not apply, with the numbers.
-    printed : bool, default=False
-        Whether the constants are those that a paper prints and that do not hold. Such a
-        certificate has no guarantee; it is there to be shown beside the sound ones.
-
-    Raises
-    ------
-    ValueError
-        If a guarantee is given where the theorem does not apply or its constants are unsound, or
-        is missing where it applies.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy.notions import pure
-    >>> one = Certificate("oscillation", "a title", "a theorem", pure(0.5), True, "always")
-    >>> one.usable, one.epsilon(0.0)
-    (True, 0.5)
-    """
+    """A theorem applied to public numbers."""
 
     name: str
     title: str
@@ -66,13 +34,7 @@ class Certificate(Shown):
         return self.guarantee is not None and self.guarantee.holds
 
     def epsilon(self, delta: float) -> float:
-        """Least ε at δ, infinite where it is not usable.
-
-        Raises
-        ------
-        ValueError
-            If ``delta`` is out of range.
-        """
+        """Least ε at δ, infinite where it is not usable."""
         return self.guarantee.epsilon(delta) if self.guarantee is not None else math.inf
 
     def _title(self) -> str:
@@ -91,14 +53,6 @@ def for_ledger(certificate: Certificate) -> Certificate:
     The D_a ≤ aρ that Gaussian DP, zCDP and bounded range prove hold however charges are chosen;
     μ and trade-off functions are no stopping rule, and what loses some δ outright has no D_a
     (docs/ledger.md).
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy.notions import gdp
-    >>> one = Certificate("gaussian", "a title", "a theorem", gdp(0.5), True, "always")
-    >>> found = for_ledger(one).guarantee
-    >>> found.rho, found.mu
-    (0.125, inf)
     """
     held = certificate.guarantee
     if held is None:
@@ -111,11 +65,5 @@ def for_ledger(certificate: Certificate) -> Certificate:
 
 
 def refused(name: str, title: str, source: str, why: str, *, printed: bool = False) -> Certificate:
-    """Build a certificate that does not apply, and say why.
-
-    Examples
-    --------
-    >>> refused("localised", "a title", "a theorem", "m = 0").usable
-    False
-    """
+    """Build a certificate that does not apply, and say why."""
     return Certificate(name, title, source, None, False, why, printed)

@@ -47,38 +47,7 @@ _RIDGED = (ADJACENCY, "the loss is convex and its ridge is m", "the draw is exac
 
 @dataclass(frozen=True)
 class GibbsLaw:
-    """Law ∝ exp(−β·φ(L − L̂ − ψ)) on a convex domain, by its public numbers.
-
-    φ is the hard threshold max(v, 0) or the smooth one of width s, L convex, and L̂ a minimum
-    known to within τ = ``constants.gap_tolerance`` from above.
-
-    Parameters
-    ----------
-    constants : Constants
-    domain : Domain
-        The one that the constants are of.
-    psi : float
-        Rashomon threshold ψ ≥ 0.
-    beta : float
-        Inverse temperature β > 0.
-    width : float, default=0.0
-        Width s of the smooth threshold, 0 for the hard one.
-    interior : bool, default=False
-        Whether for every data set the minimiser over ℝᵖ is inside the domain.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, or the constants are not the domain's.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> ball = Ball(1.0)
-    >>> constants = Constants.of("logistic", n=500, p=2, domain=ball, row_bound=1.0, ridge=0.1)
-    >>> round(GibbsLaw(constants, ball, psi=0.1, beta=100.0).slope, 6)
-    0.002924
-    """
+    """Law ∝ exp(−β·φ(L − L̂ − ψ)) on a convex domain, by its public numbers."""
 
     constants: Constants
     domain: Domain
@@ -131,12 +100,7 @@ class GibbsLaw:
 
 
 class GibbsTheorem(Protocol):
-    """A theorem on exact draws from a Gibbs law of a convex loss.
-
-    ``n_draws`` are settled beforehand, and the certificate is of all of them together. ``delta`` is
-    their total δ, at which it is to be best: only ``localised`` looks at it, the others' notions
-    have a price at every δ.
-    """
+    """A theorem on exact draws from a Gibbs law of a convex loss."""
 
     def __call__(self, law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
         """Apply it to public numbers."""
@@ -149,14 +113,6 @@ def oscillation(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate
     If L_D − L_D' ∈ [a, b] on the domain, then so is the difference of the thresholded losses up
     to the minimum's error τ on either side (docs/theory.md §1). Needs no convexity. It is η-DP
     for one draw; k draws cost the optimum for bounded range, at most kη²/8-zCDP.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> constants = Constants.of("logistic", n=1000, p=2, domain=Ball(1.0), row_bound=1.0)
-    >>> law = GibbsLaw(constants, Ball(1.0), psi=0.1, beta=500.0)
-    >>> round(oscillation(law, delta=0.0).epsilon(0.0), 5)
-    1.0
     """
     check_count(n_draws=n_draws)
     eta = law.beta * law.constants.priced_osc
@@ -165,24 +121,7 @@ def oscillation(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate
 
 
 def gaussian_gibbs(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
-    """μ-GDP with μ = Δ√(β/m) + 2μ(c), c = β(ψ + τ + s/2), for a loss with ridge.
-
-    exp(−βL) is βm-strongly convex and neighbours' energies differ by a βΔ-Lipschitz function, so
-    that exact draws of it are Δ√(β/m)-GDP on any convex domain, which quadratic losses attain. The
-    threshold, and at ψ = 0 the error τ of the minimum, changes each law's log density by a range
-    of at most c; a pair of range c is μ(c)-GDP (``bounded_range_mu``), and Gaussian trade-offs of
-    three pairs in a row add up. So the threshold is nearly free while βψ is small, and
-    ruinous once it is not.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> ball = Ball(1.0)
-    >>> constants = Constants.of("logistic", n=1000, p=1, domain=ball, row_bound=0.5, ridge=1.0)
-    >>> law = GibbsLaw(constants, ball, psi=0.0, beta=40_000.0)
-    >>> round(gaussian_gibbs(law, delta=1e-6).guarantee.mu, 3)
-    0.125
-    """
+    """μ-GDP with μ = Δ√(β/m) + 2μ(c), c = β(ψ + τ + s/2), for a loss with ridge."""
     check_count(n_draws=n_draws)
     m = law.constants.m
     if not m > 0:
@@ -203,24 +142,7 @@ def gaussian_gibbs(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certific
 
 
 def isoperimetry(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
-    """ρ-zCDP with ρ = β²Δ_ψ²/(2c), c the log-Sobolev constant of the law of a loss with ridge.
-
-    Both neighbours' laws satisfy the inequality with c = βm·e^(−βℓ) for βℓ ≤ 1 and m/(eℓ) beyond,
-    ℓ = ψ + τ + s/2 (Lemma D.4 of Ganesh et al. 2023), also on a convex domain. With h the
-    difference of the energies and K(s) = log E e^(sh), Herbst's argument gives
-    (K(s)/s)' ≤ β²Δ_ψ²/(2c), and the Rényi divergence of order α is
-    (α/(α − 1))·(K(α)/α − K(1)) ≤ αβ²Δ_ψ²/(2c), in both directions. At ψ = 0 it is the zCDP
-    part of :func:`gaussian_gibbs`, which says more.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> ball = Ball(1.0)
-    >>> constants = Constants.of("logistic", n=1000, p=1, domain=ball, row_bound=0.5, ridge=1.0)
-    >>> law = GibbsLaw(constants, ball, psi=0.1, beta=1.0)
-    >>> round(isoperimetry(law, delta=1e-6).guarantee.rho, 3)
-    0.95
-    """
+    """ρ-zCDP with ρ = β²Δ_ψ²/(2c), c the log-Sobolev constant of the law of a loss with ridge."""
     check_count(n_draws=n_draws)
     m = law.constants.m
     if not m > 0:
@@ -244,35 +166,14 @@ def isoperimetry(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificat
 
 
 def log_sobolev(beta: float, m: float, level: float) -> float:
-    """c, the largest aβm·exp(−aβℓ) over 0 ≤ a ≤ 1, ℓ how far the threshold lifts the loss.
-
-    Examples
-    --------
-    >>> log_sobolev(beta=10.0, m=0.5, level=0.0)
-    5.0
-    """
+    """c, the largest aβm·exp(−aβℓ) over 0 ≤ a ≤ 1, ℓ how far the threshold lifts the loss."""
     raised = beta * level
     share = min(1.0, 1 / raised) if raised > 0 else 1.0
     return share * beta * m * math.exp(-share * raised)
 
 
 def convex_body(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
-    """μ-GDP with μ = √(2βΔ_ψD), D the diameter, for convex losses with or without ridge.
-
-    Corollary 5.4 of Bok, Su and Altschuler 2024, on the limit of a chain's last iterate, has
-    2√(LD) for energies that are L-Lipschitz, whose differences are 2L-Lipschitz, which is all that
-    is used: here they are βΔ_ψ-Lipschitz. At ψ = 0 the minimum's error changes both log densities
-    by a range of βτ and adds 2μ(βτ) (``bounded_range_mu``). Better than bounded range only for
-    large prices.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> constants = Constants.of("logistic", n=1000, p=2, domain=Ball(1.0), row_bound=1.0)
-    >>> law = GibbsLaw(constants, Ball(1.0), psi=0.0, beta=5000.0)
-    >>> round(convex_body(law, delta=1e-6).guarantee.mu, 2)
-    5.41
-    """
+    """μ-GDP with μ = √(2βΔ_ψD), D the diameter, for convex losses with or without ridge."""
     check_count(n_draws=n_draws)
     slope, diameter = law.energy_slope, law.domain.diameter
     mu = math.sqrt(2 * law.beta * slope * diameter)

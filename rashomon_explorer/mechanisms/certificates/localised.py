@@ -26,29 +26,7 @@ _LOCALISED = (
 
 
 def localised(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
-    """δ'-approximate DP from where an m-strongly convex law has its mass.
-
-    Let Δ be the Lipschitz constant of L_D − L_D', q the excess that a draw is above with
-    probability at most δ' (:func:`excess_quantile`, for either neighbour), and
-
-        b(e) = Δ(√(2e/m) + Δ/m) + τ,   f(e) = max{b(e) − max(ψ − e, 0), 0}.
-
-    Then a draw is (ε₁, δ')-DP with ε₁ = β·(b(q) + J), J an upper bound of E f(e) under the cone's
-    law; and, but for parts of mass δ' of both laws, it is η-bounded-range with
-    η = β·max{Δ(2r + Δ/m), Δ(r + Δ/m) + τ}, r = √(2q/m). So k draws,
-    but for parts of mass kδ', are k·min(ε₁, η)-DP and cost no more than k draws of range
-    min(2ε₁, η). The proof is in docs/certificates.md.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.constants import Constants
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> ball = Ball(1.0)
-    >>> constants = Constants.of("logistic", n=1000, p=1, domain=ball, row_bound=0.5, ridge=1.0)
-    >>> law = GibbsLaw(constants, ball, psi=0.1, beta=1500.0)
-    >>> round(localised(law, delta=1e-6).epsilon(1e-6), 3)
-    0.434
-    """
+    """δ'-approximate DP from where an m-strongly convex law has its mass."""
     check_count(n_draws=n_draws)
     m = law.constants.m
     if not m > 0:
@@ -121,11 +99,7 @@ def _edge(law: GibbsLaw) -> float:
 
 
 def _quantile(law: GibbsLaw, failure: float) -> float:
-    """q, for a threshold that the minimum's error and the smooth rise lift.
-
-    The smooth law is below the hard one at ψ + s, and (as φ(v) ≥ v − s/2) its excess over
-    ψ + s/2 is below a Gamma variable: both hold.
-    """
+    """q, for a threshold that the minimum's error and the smooth rise lift."""
     p, beta, base = law.constants.p, law.beta, law.psi + law.tolerance
     hard = excess_quantile(p, beta, base + law.width, failure)
     if not law.width:
@@ -140,18 +114,6 @@ def excess_quantile(p: int, beta: float, level: float, failure: float) -> float:
     For convex L and the hard threshold at ``level``, x = β·level and z = β·excess, a draw is
     stochastically below the law of density ∝ z^(p−1)·exp(−max(z − x, 0)), a cone's (by
     Brunn–Minkowski and a monotone likelihood ratio, docs/theory.md §2), so that for y ≥ 0
-
-        P(z > x + y) ≤ e^(−y)·T_{p−1}(x + y)/T_p(x),   T_k(z) = Σ_{j≤k} z^j/j!.
-
-    At ``level`` = 0, the threshold's height above the minimum, this is the Gamma(p) tail. Never
-    less than ``level``.
-
-    Examples
-    --------
-    >>> round(excess_quantile(1, beta=10.0, level=0.0, failure=1e-6), 4)
-    1.3816
-    >>> excess_quantile(2, beta=1e4, level=0.1, failure=1e-6) < 0.1015
-    True
     """
     x = beta * level
     wanted = math.log(failure)
@@ -169,18 +131,7 @@ def excess_quantile(p: int, beta: float, level: float, failure: float) -> float:
 
 
 def mean_above(p: int, beta: float, level: float, least: float) -> tuple[float, float]:
-    """Mass of the cone's law above an excess ``least`` ≤ ``level``, and its mean excess there.
-
-    With H = x^p/p!/T_p(x) the mass below ``level``, r = ``least``/``level`` and the law of
-    :func:`excess_quantile`: 1 − H·r^p, and [p/β + H·level·p/(p+1)·(1 − r^(p+1))]/(1 − H·r^p).
-
-    Examples
-    --------
-    >>> mean_above(1, beta=10.0, level=0.0, least=0.0)
-    (1.0, 0.1)
-    >>> [round(value, 4) for value in mean_above(1, beta=10.0, level=1.0, least=0.0)]
-    [1.0, 0.5545]
-    """
+    """Mass of the cone's law above an excess ``least`` ≤ ``level``, and its mean excess there."""
     x = beta * level
     if x <= 0:
         return 1.0, p / beta

@@ -39,31 +39,7 @@ _FINITE = (
 
 @dataclass(frozen=True)
 class PathRun:
-    """Chains θ ← Π(θ − hβg(θ) + √(2h) ξ) of full gradients, by their public numbers.
-
-    Parameters
-    ----------
-    constants : Constants
-    domain : Domain
-        The one that the constants are of.
-    psi : float
-        Rashomon threshold ψ ≥ 0.
-    beta : float
-        Inverse temperature β > 0.
-    step_size : float
-        h.
-    n_steps : int
-        N, settled beforehand.
-    threshold : Threshold
-    n_chains : int, default=1
-    interior : bool, default=False
-        Whether for every data set the minimiser over ℝᵖ is inside the domain.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, or the constants are not those of the domain.
-    """
+    """Chains θ ← Π(θ − hβg(θ) + √(2h) ξ) of full gradients, by their public numbers."""
 
     constants: Constants
     domain: Domain
@@ -105,11 +81,7 @@ class PathRun:
 
     @property
     def sensitivity(self) -> float:
-        """Δ of the gradient that runs.
-
-        Random points are noise that no record influences; given them each point's gradient moves
-        by the hard threshold's Δ, and they leave the domain, so that ``interior`` does not help.
-        """
+        """Δ of the gradient that runs."""
         psi = 0.0 if self.bare else self.psi
         inside = self.interior and not self.gaussian
         return gradient_sensitivity(
@@ -142,16 +114,7 @@ class PathRun:
 
 
 def path(run: PathRun) -> Certificate:
-    """μ-GDP with μ² = kNhβ²Δ²/2, whatever the threshold; see :func:`path_guarantee`.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> constants = Constants.of("logistic", n=1000, p=2, domain=Ball(1.0), row_bound=1.0)
-    >>> run = PathRun(constants, Ball(1.0), 0.0, 100.0, 1e-2, 200, "hard")
-    >>> round(path(run).guarantee.mu, 4)
-    0.1462
-    """
+    """μ-GDP with μ² = kNhβ²Δ²/2, whatever the threshold; see :func:`path_guarantee`."""
     if run.gaussian and run.constants.m > 0:
         why = (
             "the Gaussian threshold looks outside the domain, where a ridge has no bounded "
@@ -173,22 +136,7 @@ def path(run: PathRun) -> Certificate:
 
 
 def last_iterate(run: PathRun) -> Certificate:
-    """μ-GDP of the last of N steps, settled beforehand, for steps that bring no two models apart.
-
-    Without a threshold a step contracts by c = max{|1 − hβm|, |1 − hβM|}, with the smooth threshold
-    by c = 1, for h ≤ 2/(β·smoothness); see :func:`last_iterate_guarantee`. The hard and the
-    Gaussian threshold's gradients jump.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> constants = Constants.of("logistic", n=1000, p=2, domain=Ball(1.0), row_bound=1.0)
-    >>> smooth = PathRun(constants, Ball(1.0), 0.1, 100.0, 1e-4, 20_000, "smooth")
-    >>> last_iterate(smooth).applies
-    True
-    >>> print(last_iterate(PathRun(constants, Ball(1.0), 0.1, 100.0, 1e-4, 20_000, "hard")).why)
-    the gradient jumps (hard threshold), so that steps may bring models apart
-    """
+    """μ-GDP of the last of N steps, settled beforehand, for steps that bring no two models apart."""
     if not math.isfinite(run.bend):
         cause = f"{run.threshold.name} threshold" if run.hard or run.gaussian else "loss with kinks"
         why = f"the gradient jumps ({cause}), so that steps may bring models apart"
@@ -220,34 +168,7 @@ def last_iterate(run: PathRun) -> Certificate:
 
 
 def diffusion_guarantee(*, beta: float, sensitivity: float, m: float, time: float) -> Guarantee:
-    """State at time T of dθ = −β∇L dt + √2 dW: μ² = (βΔ²/m)·tanh(βmT/2), β²Δ²T/2 for m = 0.
-
-    The limit h → 0 of the last iterate's bound, attained by quadratic losses. From β²Δ²T/2, the
-    whole path's, for short times to the Gibbs law's βΔ²/m. Of the diffusion in continuous time,
-    which no computer runs: charge a chain for its steps.
-
-    Parameters
-    ----------
-    beta : float
-        Inverse temperature.
-    sensitivity : float
-        Δ of the gradient, without a threshold.
-    m : float
-        Strong convexity.
-    time : float
-        T.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-
-    Examples
-    --------
-    >>> long = diffusion_guarantee(beta=100.0, sensitivity=1e-2, m=1.0, time=1.0)
-    >>> round(long.mu, 6)
-    0.1
-    """
+    """State at time T of dθ = −β∇L dt + √2 dW: μ² = (βΔ²/m)·tanh(βmT/2), β²Δ²T/2 for m = 0."""
     check_positive(beta=beta)
     check_nonnegative(sensitivity=sensitivity, m=m, time=time)
     square = beta * sensitivity**2 / m * math.tanh(beta * m * time / 2) if m > 0 else math.inf
@@ -261,15 +182,7 @@ def diffusion_guarantee(*, beta: float, sensitivity: float, m: float, time: floa
 
 
 def finite_time(run: PathRun) -> Certificate:
-    """Never applies to a chain: shows what its last iterate's price tends to as steps shrink.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> constants = Constants.of("logistic", n=1000, p=2, domain=Ball(1.0), row_bound=1.0)
-    >>> finite_time(PathRun(constants, Ball(1.0), 0.0, 100.0, 1e-2, 200, "hard")).usable
-    False
-    """
+    """Never applies to a chain: shows what its last iterate's price tends to as steps shrink."""
     if not run.bare:
         why = "is stated for the diffusion without a threshold, whose drift is smooth"
         return refused(*_FINITE, why)

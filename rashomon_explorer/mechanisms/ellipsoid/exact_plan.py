@@ -38,35 +38,7 @@ _FAILURES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 
 
 def expected_margin(p: int, steepness: float, share: float) -> float:
-    """Largest a at which a quadratic loss lets nine in ten draws hit, and one in twenty come.
-
-    On the ellipsoid of heights up to aψ, with the centre ``share``·ψ above the least loss, the
-    height tψ of a uniform model has the density t^{p/2−1}, and the law on it that times
-    exp(−βψ(t − t₀)₊), t₀ = 1 − ``share``. With many columns nearly all of its volume is near its
-    surface: unless βψ is above p/2 or so, a larger ellipsoid holds nothing but worse models. It is
-    a guess by which a size is chosen, and no promise.
-
-    Parameters
-    ----------
-    p : int
-        Number of parameters.
-    steepness : float
-        βψ.
-    share : float
-        The centre's excess over ψ, ≥ 0.
-
-    Returns
-    -------
-    float
-        At most ``WIDEST``; 0 where the centre itself is not expected in the set.
-
-    Examples
-    --------
-    >>> [round(expected_margin(92, steep, 0.2), 2) for steep in (0, 40, 100, 1000)]
-    [0.8, 0.8, 0.8, 0.85]
-    >>> round(expected_margin(8, 40.0, 0.0), 2)
-    2.17
-    """
+    """Largest a at which a quadratic loss lets nine in ten draws hit, and one in twenty come."""
     top = 1 - share
     if top <= 0:
         return 0.0
@@ -85,22 +57,6 @@ def promised_hits(p: int, beta: float, psi: float, excess: Callable[[float], flo
     the least, e the centre's excess. The law has its threshold at ψ − e above the least loss on
     the ellipsoid, which is convex: given e the bound is that of docs/theory.md §2 at ψ − e. It is
     less by the probability q that e is larger than is known; the best of several q.
-
-    Parameters
-    ----------
-    p : int
-        Number of parameters.
-    beta, psi : float
-        Inverse temperature and Rashomon threshold.
-    excess : callable
-        Bound of the centre's excess but for a probability q.
-
-    Examples
-    --------
-    >>> round(promised_hits(10, 2_000.0, 0.05, lambda q: 0.0005 / q), 3)
-    0.833
-    >>> promised_hits(10, 2_000.0, 0.05, lambda q: 0.05)
-    0.0
     """
     found = max((1 - q) * guaranteed_hit_rate(p, beta, psi - excess(q)) for q in _FAILURES)
     return found if found >= _LEAST_SAID else 0.0
@@ -128,16 +84,7 @@ _LEAST = 0.5  # of ψ, where nothing is proved
 
 @dataclass(frozen=True, repr=False)
 class EllipsoidExactPlan(EllipsoidPlan):
-    """What a budget buys of exact draws on a private ellipsoid, known before the rows are touched.
-
-    ``eta`` is infinite, because the ellipsoid has no pure price; ``beta`` is that of the law on it.
-    ``hit_rate_bound`` is 0 where nothing is proved.
-
-    Parameters
-    ----------
-    draw_eta : float
-        Bounded range β·osc of one draw, given the ellipsoid.
-    """
+    """What a budget buys of exact draws on a private ellipsoid, known before the rows are touched."""
 
     draw_eta: float
     sampler: str = field(default="ellipsoid_exact", kw_only=True, compare=False)
@@ -176,51 +123,9 @@ def plan_ellipsoid_exact(
 ) -> EllipsoidExactPlan:
     """Choose a private ellipsoid, and the temperature of exact draws on it; reads no row.
 
-    A centre and a Hessian are released at μ-GDP as :func:`plan_ellipsoid` has them, which makes the
-    part E of the ball where the quadratic excess is at most aψ a public convex set. On it draws
-    have exactly the law ∝ exp(−β·max{L, min L + ψ}), min L over the whole ball: that of
-    :func:`~rashomon_explorer.mechanisms.planning.plan`, given that a draw lies in E. Given E each
-    is η-bounded-range, η = β·osc, and all together cost
-
-        ρ = ½μ² + kη²/8
-
     of zCDP. The share of the draws is that for which most is promised, and then the largest
     ellipsoid is to be expected (:func:`~rashomon_explorer.mechanisms.ellipsoid.exact_plan
     .expected_margin`); docs/theory.md §13.
-
-    Parameters
-    ----------
-    n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger
-        As in :func:`rashomon_explorer.mechanisms.planning.plan`; δ > 0, the loss without kinks. At
-        ψ = 0 every draw is the centre.
-    margin : float, optional
-        a > 0. By default the largest for which a hit rate of .9 is proved for all of the
-        ellipsoid, if that is at least ¼ and no temperature promises as much; else the largest by
-        which nine draws in ten are expected to hit, at least ½.
-    share : float, optional
-        Of ρ, in (0, 1), for the draws.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or the loss has kinks.
-
-    Warns
-    -----
-    WeakGuaranteeWarning
-        If the centre itself is not known to lie in the Rashomon set on average, and no hit rate is
-        promised.
-
-    Examples
-    --------
-    >>> rows = {"n": 48_842, "p": 92, "psi": 0.02, "radius": 4.0, "row_norm": 2**0.5}
-    >>> bought = plan_ellipsoid_exact(**rows, ridge=0.01, epsilon=4.0, delta=1e-6, n_draws=20)
-    >>> bought.hit_rate_bound, bought.guarantee.epsilon(1e-6) <= 4.0
-    (0.0, True)
-    >>> large = {**rows, "n": 10**6, "p": 20, "psi": 0.05}
-    >>> sure = plan_ellipsoid_exact(**large, epsilon=4.0, delta=1e-6, n_draws=20)
-    >>> sure.hit_rate_bound > 0.8, sure.margin > 1
-    (True, True)
     """
     check_nonnegative(psi=psi)
     check_count(n_draws=n_draws)
@@ -256,14 +161,7 @@ def plan_ellipsoid_exact(
 
 
 def two_stages(first: Guarantee, draw_eta: float, n_draws: int) -> Guarantee:
-    """Guarantee of an ellipsoid and of exact draws on it, which is chosen before they are made.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy import gdp
-    >>> round(two_stages(gdp(0.2), 0.1, 16).rho, 9)
-    0.04
-    """
+    """Guarantee of an ellipsoid and of exact draws on it, which is chosen before they are made."""
     draws = zcdp(n_draws * draw_eta**2 / 8)
     return replace(
         compose([first, draws]),

@@ -22,46 +22,7 @@ _CELLS_AT_ONCE = 2**24  # rows × models evaluated between two looks at the Stop
 
 @dataclass(frozen=True)
 class EllipsoidExactSampler:
-    """Exact draws from the thresholded Gibbs law on an ellipsoid that was released before.
-
-    The ellipsoid is that of :class:`EllipsoidSampler`, cut by the ball: a public convex set E. Its
-    uniform models are kept with probability exp(−β·(L − min L − ψ)₊), min L over the whole ball, so
-    that what is kept has exactly the law ∝ exp(−β·max{L, min L + ψ}) on E, and those that lie in
-    the Rashomon set are uniform on the part of it that lies in E. No bound of the loss is needed,
-    at any number of columns. Of models of the set outside E none is ever drawn.
-
-    Parameters
-    ----------
-    plan : EllipsoidExactPlan
-        From :func:`rashomon_explorer.mechanisms.ellipsoid.exact_plan.plan_ellipsoid_exact`.
-    patience : int or None, default=5_000_000
-        As of :class:`~rashomon_explorer.mechanisms.ExactSampler`.
-
-    Raises
-    ------
-    TypeError
-        If the plan is for other draws.
-
-    Notes
-    -----
-    How many proposals are refused depends on the rows: running time and giving up are curator
-    information, and are listed among the assumptions. Where less than one in fifty models of the
-    ellipsoid lies in the ball, proposals are ends of walks, uniform only in the limit: the
-    price is the same, as any proposals made without a look at the rows have it.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exact
-    >>> from rashomon_explorer.problem.problem import Problem
-    >>> from rashomon_explorer.mechanisms.samplers.base import collect
-    >>> problem = Problem([[0.5], [-0.5]] * 4_000, [1, -1] * 4_000, ridge=0.1)
-    >>> public = {"radius": 4.0, "row_norm": problem.row_bound, "ridge": 0.1}
-    >>> plan = plan_ellipsoid_exact(8_000, 2, 0.02, **public, epsilon=2.0, delta=1e-6, n_draws=50)
-    >>> target = GibbsTarget.of(problem, plan)
-    >>> draws = collect(EllipsoidExactSampler(plan), target, 50, np.random.default_rng(0))
-    >>> draws.coef.shape, bool(draws.region.contains(draws.coef.T).all())
-    ((50, 2), True)
-    """
+    """Exact draws from the thresholded Gibbs law on an ellipsoid that was released before."""
 
     name: ClassVar[str] = "ellipsoid_exact"
     traits: ClassVar[Traits] = Traits(
@@ -100,14 +61,7 @@ class EllipsoidExactSampler:
         return EllipsoidSampler(self.plan)
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """Empty batches until the ellipsoid is there, then endless ones of draws on it.
-
-        Raises
-        ------
-        SamplerError
-            If the minimum cannot be certified, or ``patience`` proposals in a row were refused,
-            which depends on the rows.
-        """
+        """Empty batches until the ellipsoid is there, then endless ones of draws on it."""
         none = np.empty((target.problem.p, 0))
         region = None
         for region in self.first().released(target, rng):

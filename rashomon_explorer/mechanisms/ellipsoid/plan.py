@@ -27,24 +27,7 @@ _WIDEST = 1.0
 
 
 def bend_of(loss: Loss, row_bound: float) -> float | None:
-    """Find b with |φ'''(t)| ≤ b·‖w‖·φ''(t) for a row's loss φ(t) = ℓ(θ + tw), or None.
-
-    A row's loss changes by z·w, at most B‖w‖: for logistic loss |f'''| ≤ f'', so that b = B. The
-    squared loss has no third derivative, b = 0. Cross-entropy is a cumulant generating function,
-    |φ'''| ≤ (max − min of the scores' changes)·φ'' ≤ √2·B‖w‖·φ'' (B‖w‖ for two classes).
-
-    Parameters
-    ----------
-    loss : Loss
-    row_bound : float
-        B on the norm of a whole row.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.losses import get_loss
-    >>> [bend_of(get_loss(loss), 1.5) for loss in ("logistic", "squared", "smoothed_hinge")]
-    [1.5, 0.0, None]
-    """
+    """Find b with |φ'''(t)| ≤ b·‖w‖·φ''(t) for a row's loss φ(t) = ℓ(θ + tw), or None."""
     steepest = {"squared": 0.0, "logistic": 1.0, "softmax": math.sqrt(2 if loss.outputs > 1 else 1)}
     return steepest[loss.name] * row_bound if loss.name in steepest else None
 
@@ -52,35 +35,9 @@ def bend_of(loss: Loss, row_bound: float) -> float | None:
 def proved_margin(*, psi: float, ridge: float, bend: float, excess: float) -> float:
     """Largest a for which {½wᵀAw ≤ aψ} around the centre lies in the set; 0 if no a is known.
 
-    Let A be at least the Hessian at the centre, ridge included, the centre's excess e and the
-    minimiser inside the domain. With c = bend/√m and h(x) = (e^{cx} − 1 − cx)/c², x²/2 for c = 0,
-    a model at x = √(2aψ) in the metric of A has an excess of at most
-
-        e + ν·x + h(x),   ν = min_{s > 0} [e + h(s)]/s:
-
     the gradient at the centre has a dual norm of at most ν, or a step of s against it would fall
     below the least loss (own derivation, docs/theory.md §13). a is the largest with that at most
     ψ, and at most 1.
-
-    Parameters
-    ----------
-    psi : float
-        ψ > 0.
-    ridge : float
-        m.
-    bend : float
-        See :func:`bend_of`.
-    excess : float
-        e.
-
-    Examples
-    --------
-    >>> round(proved_margin(psi=0.02, ridge=0.1, bend=0.0, excess=0.0), 6)
-    1.0
-    >>> round(proved_margin(psi=0.02, ridge=0.1, bend=0.0, excess=0.0002), 6)
-    0.81
-    >>> proved_margin(psi=0.02, ridge=0.0, bend=1.0, excess=0.0)
-    0.0
     """
     if not (excess < psi and (ridge > 0 or bend == 0)):
         return 0.0
@@ -138,24 +95,7 @@ _GRID = 2.0**-16  # of σ, to which the Hessian is rounded
 
 @dataclass(frozen=True, repr=False)
 class EllipsoidPlan(Plan):
-    """What a budget buys of a private ellipsoid, known before the rows are touched.
-
-    ``eta`` and ``beta`` are infinite: it has neither a pure price nor a temperature, and its draws
-    are uniform. ``hit_rate_bound`` is 0 where nothing is proved, and ``excess_bound`` infinite.
-
-    Parameters
-    ----------
-    centre : Centre
-        How the centre is made private, and its promised excess.
-    hessian_mu : float
-        Gaussian DP of the Hessian.
-    hessian_noise : float
-        σ of its symmetric noise.
-    lift : float
-        s, added to the noisy Hessian so that with probability .95 it is at least the true one.
-    margin : float
-        a: the ellipsoid is that of a quadratic excess of at most aψ.
-    """
+    """What a budget buys of a private ellipsoid, known before the rows are touched."""
 
     centre: Centre
     hessian_mu: float
@@ -208,64 +148,9 @@ def plan_ellipsoid(
 ) -> EllipsoidPlan:
     """Choose centre, noise and size of a private ellipsoid for a total budget; reads no row.
 
-    A centre θ̃ is released at μ₁-GDP
-    (:func:`~rashomon_explorer.mechanisms.planning.centres.best_centre`), and
-    its Hessian with symmetric Gaussian noise at μ₂-GDP, μ₁² + μ₂² = μ². One record moves the
-    Hessian by at most √2·sup‖∇²ℓ‖_F/n in Frobenius norm, as the difference of two positive
-    semidefinite matrices. Models are uniform on
-
-        ½(θ − θ̃)ᵀ(H̃ + sI + mI)(θ − θ̃) ≤ aψ,   ‖θ‖ ≤ R,
-
     as many as are wanted, for this one price. The shares are those of the least sum of two doubts
     in units of the loss: the centre's excess, and what s adds to the height of the flattest models
     (docs/ellipsoid.md, docs/theory.md §13).
-
-    Parameters
-    ----------
-    n, p : int
-        Rows, and parameters with the intercept.
-    psi : float
-        Rashomon threshold, ≥ 0; at 0 every draw is the centre.
-    loss : str or Loss, default="logistic"
-        Without kinks.
-    radius : float
-        Radius of the ball of models.
-    row_norm : float
-        Bound on the norm of a whole row, see :func:`rashomon_explorer.problem.constants.row_bound`.
-    ridge : float, default=0.0
-        Strong convexity added.
-    epsilon, delta : float
-        Total price, δ > 0, of any number of draws.
-    n_draws : int, default=1
-        Draws that will be taken; they cost nothing.
-    margin : float, optional
-        a in (0, 1]. By default the largest for which a hit rate of .9 is proved, if that is at
-        least ¼; otherwise nothing is promised, and it is 1 less half of the centre's bound
-        over ψ, within [.5, .9].
-    ledger : bool, default=False
-        Whether the price is to stay within (ε, δ) as a ledger counts it, by zCDP.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or the loss has kinks.
-
-    Warns
-    -----
-    WeakGuaranteeWarning
-        If the centre itself is not known to lie in the Rashomon set on average.
-
-    Examples
-    --------
-    >>> rows = {"n": 48_842, "p": 92, "psi": 0.02, "radius": 4.0, "row_norm": 2**0.5}
-    >>> bought = plan_ellipsoid(**rows, ridge=0.01, epsilon=1.0, delta=1e-6)
-    >>> bought.centre.name, round(bought.centre.excess, 4), bought.promises
-    ('gradients', 0.0051, False)
-    >>> bought.guarantee.epsilon(1e-6) <= 1.0
-    True
-    >>> sure = plan_ellipsoid(**rows, ridge=0.1, epsilon=4.0, delta=1e-6)
-    >>> sure.centre.name, sure.hit_rate_bound, round(sure.margin, 2)
-    ('output', 0.9, 0.71)
     """
     check_nonnegative(psi=psi)
     check_count(n_draws=n_draws)
@@ -307,27 +192,7 @@ def ellipsoid_for(
     margin: float | None,
     ledger: bool,
 ) -> EllipsoidPlan:
-    """Plan of an ellipsoid at μ-GDP; checks and warns of nothing.
-
-    Parameters
-    ----------
-    mu : float
-        Gaussian DP of centre and Hessian together.
-    constants : Constants
-        Of a smooth loss on the ball.
-    kind : Loss
-    psi, radius, row_norm, epsilon, delta, n_draws, margin, ledger
-        As in :func:`plan_ellipsoid`.
-
-    Examples
-    --------
-    >>> rows = {"n": 50_000, "p": 40, "domain": Ball(4.0), "row_bound": 1.4, "ridge": 0.1}
-    >>> asked = {"psi": 0.02, "radius": 4.0, "row_norm": 1.4, "epsilon": 1.0, "delta": 1e-6}
-    >>> known = Constants.of("logistic", **rows), get_loss("logistic")
-    >>> bought = ellipsoid_for(0.2, *known, **asked, n_draws=1, margin=None, ledger=False)
-    >>> round(bought.guarantee.mu, 9)
-    0.2
-    """
+    """Plan of an ellipsoid at μ-GDP; checks and warns of nothing."""
     centre, hessian_mu = _shared(constants, psi, radius, mu, loss_of_zeros(kind))
     proved = _proved(constants, kind, psi, radius, row_norm, centre)
     chosen = _margin(psi, centre, proved) if margin is None else float(margin)
@@ -362,13 +227,7 @@ def ellipsoid_for(
 
 
 def ellipsoid_guarantee(centre: Centre, hessian_mu: float) -> Guarantee:
-    """Gaussian DP of a centre and of the noisy Hessian there, which is chosen after it.
-
-    Examples
-    --------
-    >>> round(ellipsoid_guarantee(Centre("output", 3.0, 1.0, 1.0), 4.0).mu, 9)
-    5.0
-    """
+    """Gaussian DP of a centre and of the noisy Hessian there, which is chosen after it."""
     return replace(
         gdp(math.hypot(centre.mu, hessian_mu)),
         theorem="Gaussian DP of a centre and of its Hessian; draws are made of these two alone",
@@ -381,12 +240,6 @@ def hessian_sensitivity(constants: Constants) -> float:
     b bounds the Frobenius norm of one row's Hessian f''(s)·zzᵀ or, of several classes,
     (diag π − ππᵀ) ⊗ zzᵀ, which its largest eigenvalue's bound M − m does as well: sup f''·B², and
     ½B² for three and more classes, as ‖diag π − ππᵀ‖²_F ≤ Σπ² − (Σπ²)² ≤ ¼ (docs/theory.md §13).
-
-    Examples
-    --------
-    >>> rows = {"n": 1000, "p": 2, "domain": Ball(4.0), "row_bound": 1.0, "ridge": 0.1}
-    >>> round(hessian_sensitivity(Constants.of("logistic", **rows)) * 1000, 6)
-    0.353553
     """
     # Larger by more than the rounding of the difference.
     largest = constants.M - constants.m + 1e-12 * constants.M

@@ -39,22 +39,7 @@ class Released:
 def released_centre(
     problem: Problem, centre: Centre, rng: np.random.Generator
 ) -> Iterator[Released | None]:
-    """Yield None while at work, and at the end the private centre.
-
-    Parameters
-    ----------
-    problem : Problem
-        On a ball.
-    centre : Centre
-        How, from :func:`rashomon_explorer.mechanisms.planning.centres.best_centre`.
-    rng : numpy.random.Generator
-
-    Raises
-    ------
-    SamplerError
-        If the minimum cannot be certified as closely as the noisy minimiser's price allows for,
-        which depends on the rows; noisy gradients always come.
-    """
+    """Yield None while at work, and at the end the private centre."""
     theta, pushed = np.zeros(problem.p), 0.0
     if centre.name == "accelerated":
         yield from _by_acceleration(problem, centre, rng)
@@ -77,12 +62,7 @@ def released_centre(
 def descent(
     problem: Problem, centre: Centre, rng: np.random.Generator, start: FloatArray | None = None
 ) -> Iterator[FloatArray]:
-    """States (p,) of noisy gradient descent, each before it is put back into the ball.
-
-    A state shows the noisy gradient at the one before, and no more: N Gaussian mechanisms of
-    sensitivity Δ and deviation σ, √N·Δ/σ-GDP together. It starts from 0, or from what was
-    released before.
-    """
+    """States (p,) of noisy gradient descent, each before it is put back into the ball."""
     theta = np.zeros(problem.p) if start is None else start
     for _ in progress(range(centre.n_steps), "steps"):
         gradient = problem.value_and_gradient(theta[:, None])[1][:, 0]
@@ -94,19 +74,7 @@ def descent(
 
 @dataclass(frozen=True)
 class Stride:
-    """A step of accelerated descent, all of which is made of the noisy gradients so far.
-
-    Parameters
-    ----------
-    ahead : ndarray of shape (p,)
-        z less its step, before it is put back into the ball.
-    gradient : ndarray of shape (p,)
-        The noisy gradient that was followed.
-    at : ndarray of shape (p,)
-        y, where it was taken.
-    average : ndarray of shape (p,)
-        x after the step.
-    """
+    """A step of accelerated descent, all of which is made of the noisy gradients so far."""
 
     ahead: FloatArray
     gradient: FloatArray
@@ -115,11 +83,7 @@ class Stride:
 
 
 def strides(problem: Problem, centre: Centre, rng: np.random.Generator) -> Iterator[Stride]:
-    """Take the steps of accelerated noisy descent from 0.
-
-    The noise σ_t is larger where steps are smaller, σ√((N + 1)/(2t)): N Gaussian mechanisms of
-    sensitivity Δ, √(Σ(Δ/σ_t)²) = √N·Δ/σ-GDP together.
-    """
+    """Take the steps of accelerated noisy descent from 0."""
     state = average = np.zeros(problem.p)
     for t in progress(range(1, centre.n_steps + 1), "steps"):
         pace, share = 2 * t / (centre.n_steps + 1), 2 / (t + 1)
@@ -135,11 +99,7 @@ def strides(problem: Problem, centre: Centre, rng: np.random.Generator) -> Itera
 def _by_acceleration(
     problem: Problem, centre: Centre, rng: np.random.Generator
 ) -> Iterator[Released | None]:
-    """Yield None while at work, and at the end the average of the path.
-
-    The mean of the noisy gradients, with the weights of the average, tells how hard the ball holds
-    back; the noise of one step alone would push outwards as well.
-    """
+    """Yield None while at work, and at the end the average of the path."""
     slope, was_outside = np.zeros(problem.p), False
     for t, stride in enumerate(strides(problem, centre, rng), start=1):
         slope = slope + 2 / (t + 1) * (stride.gradient - slope)
@@ -163,24 +123,7 @@ def _into(problem: Problem, theta: FloatArray) -> FloatArray:
 def released_hessian(
     problem: Problem, theta: FloatArray, planned: EllipsoidPlan, rng: np.random.Generator
 ) -> FloatArray:
-    """Hessian (p, p) of the rows' mean loss at a released model, with symmetric Gaussian noise.
-
-    Entries beside the diagonal have noise of half the variance, which makes the law one of the
-    Frobenius norm alone. The ridge is public and left out.
-
-    Parameters
-    ----------
-    problem : Problem
-    theta : ndarray of shape (p,)
-        Released before, or public.
-    planned : EllipsoidPlan
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of shape (p, p)
-        Symmetric, in multiples of ``planned.grid``; it may have negative eigenvalues.
-    """
+    """Hessian (p, p) of the rows' mean loss at a released model, with symmetric Gaussian noise."""
     exact = problem.hessian(theta) - problem.ridge * np.eye(problem.p)
     noise = rng.standard_normal(exact.shape)
     noisy = (exact + exact.T) / 2 + planned.hessian_noise * (noise + noise.T) / 2
@@ -188,17 +131,7 @@ def released_hessian(
 
 
 def lifted(noisy: FloatArray, planned: EllipsoidPlan) -> FloatArray:
-    """Matrix A = H̃ + sI + mI, its eigenvalues without mI kept above s/1000.
-
-    It is made of what was released and of public numbers, and with probability .95 at least the
-    true Hessian with its ridge.
-
-    Parameters
-    ----------
-    noisy : ndarray of shape (p, p)
-        From :func:`released_hessian`.
-    planned : EllipsoidPlan
-    """
+    """Matrix A = H̃ + sI + mI, its eigenvalues without mI kept above s/1000."""
     values, vectors = np.linalg.eigh(noisy)
     kept = np.maximum(values + planned.lift, planned.lift / 1000) + planned.ridge
     matrix = (vectors * kept) @ vectors.T
@@ -218,36 +151,7 @@ ROUNDING = "the Gaussian noise is that of doubles, rounded to public grids (docs
 
 @dataclass(frozen=True)
 class EllipsoidSampler:
-    """Models near a private centre, in the metric of a private Hessian.
-
-    Centre and Hessian are released once, by Gaussian noise; every draw is made of these two and of
-    public numbers, so that the price is the same for one draw and for a million, at any number of
-    columns. Given the two, draws are independent and uniform on the ellipsoid where it lies in the
-    ball; in which part of it they lie in the Rashomon set the plan promises where it can.
-
-    Parameters
-    ----------
-    plan : EllipsoidPlan
-        From :func:`rashomon_explorer.mechanisms.ellipsoid.plan.plan_ellipsoid`.
-
-    Raises
-    ------
-    TypeError
-        If the plan is for other draws.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.ellipsoid.plan import plan_ellipsoid
-    >>> from rashomon_explorer.problem.problem import Problem
-    >>> from rashomon_explorer.mechanisms.samplers.base import collect
-    >>> problem = Problem([[0.5], [-0.5]] * 4_000, [1, -1] * 4_000, ridge=0.1)
-    >>> public = {"radius": 4.0, "row_norm": problem.row_bound, "ridge": 0.1}
-    >>> plan = plan_ellipsoid(8_000, 2, 0.02, **public, epsilon=1.0, delta=1e-6)
-    >>> target = GibbsTarget.of(problem, plan)
-    >>> draws = collect(EllipsoidSampler(plan), target, 300, np.random.default_rng(0))
-    >>> draws.coef.shape, bool((draws.losses <= problem.minimum.value + 0.02).all())
-    ((300, 2), True)
-    """
+    """Models near a private centre, in the metric of a private Hessian."""
 
     name: ClassVar[str] = "ellipsoid"
     traits: ClassVar[Traits] = Traits(
@@ -280,15 +184,7 @@ class EllipsoidSampler:
         )
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """Empty batches until the ellipsoid is there, then endless ones of its models.
-
-        Every batch from then on bears the ellipsoid as its ``region``.
-
-        Raises
-        ------
-        SamplerError
-            If the minimum cannot be certified, where the plan's centre is the noisy minimiser.
-        """
+        """Empty batches until the ellipsoid is there, then endless ones of its models."""
         none = np.empty((target.problem.p, 0))
         region = None
         for region in self.released(target, rng):

@@ -22,20 +22,7 @@ from rashomon_explorer.problem.domains import Ball
 def path_guarantee(
     *, beta: float, sensitivity: float, step_size: float, n_steps: int, n_chains: int = 1
 ) -> Guarantee:
-    """Guarantee of all iterates of noisy gradient chains θ ← Π(θ − hβg(θ) + √(2h) ξ).
-
-    A step is a Gaussian mechanism with shift hβΔ and deviation √(2h), so N steps of k chains are
-    exactly μ-GDP with μ² = kNhβ²Δ²/2 (Lemma 2.2 of Ganesh et al. 2023, for the chain that runs;
-    Theorem 4.1 of Bok, Su and Altschuler 2024). Convexity and convergence are not needed, the
-    gradient may be taken at any model that the states so far determine, and every prefix is
-    covered. Lemma 3.1 of the former prints a larger β, which is not private.
-
-    ``sensitivity`` is Δ of g, for steps of different Δ their root mean square; ``step_size`` is h,
-    for steps of different sizes their mean, as a step's share of μ² is proportional to it.
-
-    >>> path_guarantee(beta=100.0, sensitivity=1e-2, step_size=1e-2, n_steps=200).mu
-    1.0
-    """
+    """Guarantee of all iterates of noisy gradient chains θ ← Π(θ − hβg(θ) + √(2h) ξ)."""
     check_nonnegative_or_infinite(
         beta=beta,
         sensitivity=sensitivity,
@@ -62,28 +49,8 @@ def last_iterate_guarantee(
 ) -> Guarantee:
     """Guarantee of the last iterate of each chain, when nothing else of them is ever shown.
 
-    Let a step without its noise bring any two models closer by a factor c ≤ 1, and two neighbours'
-    steps differ by s = hβΔ; the noise has deviation σ = √(2h). Then N steps are μ-GDP with
-
-        (μσ/s)² = (1 − c^N)/(1 + c^N) · (1 + c)/(1 − c),  N for c = 1
-
     (Theorem 4.2 of Bok, Su and Altschuler 2024), and on a domain of diameter D with, for any
     number τ ≤ N of last steps,
-
-        (μσ)² = (D + τs)²/τ
-
-    (the proof of their Theorem 4.3: τ steps that each move by (D + τs)/τ make up for a start that
-    is D away and for s in each step; c ≤ 1 is all it needs). The least is taken. The number of
-    steps must be settled beforehand: a stop that depends on what the chain shows is not covered.
-
-    ``contraction`` is c in [0, 1]: max{|1 − hβm|, |1 − hβM|} for an m-strongly convex, M-smooth
-    energy and h ≤ 2/(βM). The hard threshold has none: its gradient jumps.
-
-    >>> settings = {"beta": 100.0, "sensitivity": 1e-2, "step_size": 1e-2, "n_steps": 200}
-    >>> round(last_iterate_guarantee(**settings, contraction=0.9).mu, 3)
-    0.308
-    >>> round(last_iterate_guarantee(**settings, contraction=1.0, diameter=0.1).mu, 3)
-    0.447
     """
     check_nonnegative_or_infinite(
         beta=beta,
@@ -112,15 +79,7 @@ def last_iterate_guarantee(
 def affordable_time(
     *, epsilon: float, delta: float, beta: float, sensitivity: float, n_chains: int = 1
 ) -> float:
-    """Longest time t = Nh that ``n_chains`` paths may run for (ε, δ).
-
-    ``sensitivity`` is Δ of the gradient; δ > 0.
-
-    >>> t = affordable_time(epsilon=1.0, delta=1e-6, beta=100.0, sensitivity=1e-3)
-    >>> paid = path_guarantee(beta=100.0, sensitivity=1e-3, step_size=t, n_steps=1)
-    >>> round(t, 3), paid.epsilon(1e-6) <= 1.0
-    (11.206, True)
-    """
+    """Longest time t = Nh that ``n_chains`` paths may run for (ε, δ)."""
     check_positive(beta=beta, sensitivity=sensitivity, n_chains=n_chains)
     # A hair less, so that what is charged for this time does not pass the budget by an ulp.
     return 2 * gdp_mu(epsilon, delta) ** 2 / (n_chains * (beta * sensitivity) ** 2) * (1 - 1e-12)
@@ -140,15 +99,7 @@ _FLAT = -1e-300  # l·log c above it: c is 1 for every purpose
 
 
 def earlier_epochs(c: float, l: int, epochs: int) -> float:  # noqa: E741
-    """c^(2l−2) (1 − c²)/(1 − c^l)² · tanh(l(E − 1)|log c|/2); for c → 1 its limit (E − 1)/l.
-
-    What a record's visits before the last leave behind, in squares of one visit.
-
-    Examples
-    --------
-    >>> round(earlier_epochs(0.9, 10, 5), 4), earlier_epochs(1.0, 10, 5)
-    (0.0653, 0.4)
-    """
+    """c^(2l−2) (1 − c²)/(1 − c^l)² · tanh(l(E − 1)|log c|/2); for c → 1 its limit (E − 1)/l."""
     if epochs == 1 or c == 0:
         return float(epochs > 1 and l == 1)
     log = math.log(c)
@@ -172,37 +123,8 @@ def last_of_batches_guarantee(
 ) -> Guarantee:
     """Guarantee of the last state of each chain of N steps over l batches in turn.
 
-    As :func:`~rashomon_explorer.mechanisms.langevin.accounting.last_iterate_guarantee`, but two
-    neighbours' steps
-    differ by s = hβΔ only when the record's own batch comes, every l steps. A record whose batch
-    comes last of all pays for that visit, s², and for what E − 1 = ⌈N/l⌉ − 1 earlier ones left
-    behind at a factor c ≤ 1 a step; every other place pays less, for noise follows its last visit
-    and its visits are no more:
-
-        (μσ)² = s² + s²·c^(2l−2)(1 − c²)/(1 − c^l)²·(1 − c^(l(E−1)))/(1 + c^(l(E−1))),
-
     (E − 1)/l for c = 1 (Theorem 4.5 of Bok, Su and Altschuler 2024, for any N and c = 1 too); and
     on a domain of diameter D, for any k < E of last visits before the last,
-
-        (μσ)² = s² + (D + ks)²/(kl)
-
-    (as their Theorem 4.6: kl steps that each move by (D + ks)/(kl) make up for a start D away and
-    for s at each visit, and never have more to make up for than there is). The least is taken.
-
-    Parameters
-    ----------
-    beta, sensitivity, step_size, n_steps, contraction, diameter, n_chains
-        As there; ``sensitivity`` is Δ of the gradient over the record's own batch.
-    n_batches : int
-        l, ≥ 1.
-
-    Examples
-    --------
-    >>> settings = {"beta": 100.0, "sensitivity": 1e-1, "step_size": 1e-2, "n_batches": 10}
-    >>> round(last_of_batches_guarantee(**settings, n_steps=600, contraction=0.9).mu, 3)
-    0.73
-    >>> round(last_of_batches_guarantee(**settings, n_steps=600, contraction=1.0).mu, 3)
-    1.857
     """
     check_nonnegative_or_infinite(
         beta=beta,
@@ -240,35 +162,10 @@ _WORTHWHILE = 1.05  # of a share's least bound, for which no further step is tak
 def plan_weighted_path(constants: Constants, radius: float, mu: float, zero_loss: float) -> Centre:
     """Noisy gradient descent of small steps, planned as a path at one temperature; reads no row.
 
-    Steps θ_j = Π(θ_{j−1} − η(∇L + σξ)) from 0, η = hβ and σ² = 2/(ηβ), all of which are paid for:
-    μ = √N·Δ/σ. With weights w_j = c^{−j}, c = 1 − ηm, W their sum, the average has an expected
-    excess of at most
-
-        D²/(2ηW) + p/(β(1 − ηM)),   D² = min{R², 2·zero_loss/m},
-
     half of what steps of η = 1/M add by their noise, once they are small (docs/theory.md §21).
     With m > 0 the first term falls as e^{−mβT}: Theorem F.2 of "On the universality of Langevin
     diffusion" promises as much of temperatures that change on the way, whose printed form has no
     drift left.
-
-    Parameters
-    ----------
-    constants : Constants
-        Of a smooth loss on the ball.
-    radius : float
-        R of the ball.
-    mu : float
-        Gaussian DP that it may cost.
-    zero_loss : float
-        What the loss of the model of zeros is at most.
-
-    Examples
-    --------
-    >>> rows = {"n": 50_000, "p": 92, "domain": Ball(4.0), "row_bound": 1.4, "ridge": 0.1}
-    >>> known = Constants.of("logistic", **rows), 4.0, 0.17, 0.7
-    >>> path = plan_weighted_path(*known)
-    >>> path.n_steps, round(path.excess, 5), round(by_gradients(*known).excess, 5)
-    (1629, 0.00056, 0.00109)
     """
     moved = data_slope(constants, Ball(radius))
     far = furthest_start(constants, radius, zero_loss)

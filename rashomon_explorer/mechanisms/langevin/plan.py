@@ -29,23 +29,7 @@ _SAFE = 1 - 1e-9  # of the time: what is charged must not pass the budget by an 
 
 @dataclass(frozen=True, repr=False)
 class PathPlan(Plan):
-    """What a budget buys of noisy gradient chains, known before the rows are touched.
-
-    ``eta`` is infinite, because a path has no pure price; ``hit_rate_bound`` is 0, because
-    no hit rate is promised; ``excess_bound`` is that of a draw, which is a weighted average of a
-    chain's states.
-
-    Parameters
-    ----------
-    width : float
-        Width s of the smooth threshold, 0 at ψ = 0.
-    sensitivity : float
-        Δ of the gradient.
-    step_size : float
-        h, the mean time of a step; step t takes 2ht/(n_steps + 1).
-    n_steps : int
-        Steps of each chain.
-    """
+    """What a budget buys of noisy gradient chains, known before the rows are touched."""
 
     width: float
     sensitivity: float
@@ -235,18 +219,7 @@ class _Path:
 
 @dataclass(frozen=True, repr=False)
 class ClippedPathPlan(PathPlan):
-    """What a budget buys of chains that follow a clipped loss.
-
-    ``excess_bound`` is infinite and ``hit_rate_bound`` 0: nothing is promised of the loss itself.
-
-    Parameters
-    ----------
-    most : float
-        Slope at which a row's pull is clipped.
-    clipped_excess : float
-        The clipped loss of a draw exceeds the least clipped loss, which is at most the least loss,
-        by at most this on average.
-    """
+    """What a budget buys of chains that follow a clipped loss."""
 
     most: float = field(default=MOST_PULL, kw_only=True)
     clipped_excess: float = field(default=math.inf, kw_only=True)
@@ -285,41 +258,7 @@ def plan_clipped_path(
     most: float = MOST_PULL,
     ledger: bool = False,
 ) -> ClippedPathPlan:
-    """Plan averages of chains along the loss with its slope clipped, at ψ = 0; reads no row.
-
-    All is as in :func:`rashomon_explorer.mechanisms.plan_path` for the clipped loss ℓ_c ≤
-    ℓ, whose gradients are at most most·B long. With e the bound of its excess, a draw has
-
-        E L_c(θ) ≤ min L_c + e ≤ min L + e.
-
-    Parameters
-    ----------
-    n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger
-        As in :func:`rashomon_explorer.mechanisms.plan_path`; the loss is logistic or
-        squared.
-    most : float, default=0.5
-        See :func:`rashomon_explorer.problem.losses.clipped_gradient.clipped`.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or the loss has no clipped form.
-
-    Warns
-    -----
-    WeakGuaranteeWarning
-        If the clipped loss is not promised to be less than that of the model of zeros.
-
-    Examples
-    --------
-    >>> rows = {"n": 40_000, "p": 31, "psi": 0.0, "radius": 4.0, "row_norm": 1.5}
-    >>> budget = {"epsilon": 1.0, "delta": 1e-6}
-    >>> path, less = plan_path(**rows, **budget), plan_clipped_path(**rows, **budget)
-    >>> round(path.sensitivity / less.sensitivity, 2)
-    2.0
-    >>> less.clipped_excess < path.excess_bound
-    True
-    """
+    """Plan averages of chains along the loss with its slope clipped, at ψ = 0; reads no row."""
     check_nonnegative(psi=psi)
     whole = get_loss(loss)
     followed = clipped(whole, most)
@@ -346,21 +285,7 @@ _LAST_STATE_SAFE = 1 + 1e-9  # of σ: what is charged must not pass the budget b
 
 @dataclass(frozen=True)
 class LastState:
-    """A noisy gradient descent of which the last state alone is shown, in public numbers.
-
-    Parameters
-    ----------
-    pace : float
-        η of θ ← Π(θ − η(∇L + σξ)).
-    noise : float
-        σ.
-    n_steps : int
-        N.
-    excess : float
-        Expected excess loss of the last state is at most this, whatever the rows.
-    guarantee : Guarantee
-        Of the last state.
-    """
+    """A noisy gradient descent of which the last state alone is shown, in public numbers."""
 
     pace: float
     noise: float
@@ -385,24 +310,6 @@ def plan_last_state(constants: Constants, radius: float, mu: float, zero_loss: f
     Steps θ_j = Π(θ_{j−1} − η(∇L + σξ)) from 0, η ≤ 1/M, with σ such that the last of N states costs
     μ by Theorems 4.2 and 4.3 of Bok, Su and Altschuler (2024), c = 1 − ηm. Its expected excess is
     at most :func:`last_state_excess` (docs/theory.md §17).
-
-    Parameters
-    ----------
-    constants : Constants
-        Of a smooth loss on the ball.
-    radius : float
-        R of the ball.
-    mu : float
-        Gaussian DP that it may cost.
-    zero_loss : float
-        What the loss of the model of zeros is at most.
-
-    Examples
-    --------
-    >>> rows = {"n": 50_000, "p": 92, "domain": Ball(4.0), "row_bound": 1.4, "ridge": 0.01}
-    >>> last = plan_last_state(Constants.of("logistic", **rows), 4.0, 0.17, 0.7)
-    >>> last.n_steps, round(last.excess, 3), round(last.guarantee.mu, 6)
-    (214, 0.009, 0.17)
     """
     start, ball = furthest_start(constants, radius, zero_loss), Ball(radius)
     moved = data_slope(constants, ball)
@@ -440,28 +347,6 @@ def last_state_excess(
     With D_j² ≥ E‖θ_j − θ*‖², which falls by (1 − ηm)/(1 + ηm) a step and rises by 2η²v, the last K
     states have a mean excess of at most D_{N−K}²/(2ηK) + ηv, and the last one is worse than their
     mean by at most ηv(½ + … + 1/K) (docs/theory.md §17):
-
-        min over K ≤ N of D_{N−K}²/(2ηK) + ηv(1 + ½ + … + 1/K).
-
-    Parameters
-    ----------
-    pace : float
-        η ≤ 1/M.
-    m : float
-        Strong convexity.
-    square : float
-        v.
-    n_steps : int
-        N.
-    start : float
-        Largest distance of the minimiser from the first state.
-    diameter : float
-        Of the domain.
-
-    Examples
-    --------
-    >>> round(last_state_excess(1.0, 0.0, 0.01, 4, start=1.0, diameter=2.0), 6)
-    0.145833
     """
     shrink = (1 - pace * m) / (1 + pace * m)
     last = np.arange(1.0, n_steps + 1)  # K

@@ -26,40 +26,7 @@ _SECONDS_BETWEEN_RESTS = 5e-3
 
 @dataclass(frozen=True)
 class PlannedPath:
-    """The weighted average of each of the plan's chains; the price is that of all their states.
-
-    Step t takes the time h_t = 2ht/(N + 1) and the gradient between the chain's state z and the
-    average x of its states so far, whose weights are ∝ t:
-
-        y = x + 2(z − x)/(t + 1),  z ← Π(z − h_tβ∇energy(y) + √(2h_t) ξ),
-        x ← x + 2(z − x)/(t + 1).
-
-    So a chain comes near the minimum in far fewer steps than one that looks where it stands. Both
-    y and x follow from the states alone: averaging and looking ahead cost nothing. The plan's
-    ``excess_bound`` is for the last x; of a single state nothing is promised.
-
-    Parameters
-    ----------
-    plan : PathPlan
-        From :func:`rashomon_explorer.mechanisms.plan_path`.
-
-    Raises
-    ------
-    TypeError
-        If the plan is for draws without chains.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.langevin.plan import plan_path
-    >>> from rashomon_explorer.problem.problem import Problem
-    >>> problem = Problem([[0.5], [-0.5]] * 4_000, [1, -1] * 4_000, radius=1.0)
-    >>> budget = {"epsilon": 20.0, "delta": 1e-6, "n_draws": 3, "max_steps": 100}
-    >>> plan = plan_path(8_000, 2, 0.1, radius=1.0, row_norm=problem.row_bound, **budget)
-    >>> target = GibbsTarget(problem, plan.beta, plan.psi, plan.threshold)
-    >>> batches = list(PlannedPath(plan).batches(target, np.random.default_rng(0)))
-    >>> batches[-1].theta.shape
-    (2, 3)
-    """
+    """The weighted average of each of the plan's chains; the price is that of all their states."""
 
     name: ClassVar[str] = "langevin"
     traits: ClassVar[Traits] = Traits(independent=True, mechanism="path")
@@ -83,13 +50,7 @@ class PlannedPath:
         return plan.guarantee
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """Empty batches on the way, for a caller that may stop, and all chains at the end.
-
-        Raises
-        ------
-        ValueError
-            If the steps are too large for the chains to be stable.
-        """
+        """Empty batches on the way, for a caller that may stop, and all chains at the end."""
         looked = rested = time.perf_counter()
         for _, average in self.states(target, rng):
             if time.perf_counter() - looked > _SECONDS_BETWEEN_LOOKS:
@@ -106,15 +67,7 @@ class PlannedPath:
     def states(
         self, target: GibbsTarget, rng: np.random.Generator
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """States z and averages x (p, n_draws) of all chains after each step.
-
-        They are where the problem's ``arrays`` are.
-
-        Raises
-        ------
-        ValueError
-            If the steps are too large for the chains to be stable.
-        """
+        """States z and averages x (p, n_draws) of all chains after each step."""
         assert isinstance(self.plan, PathPlan)
         steps, mean_time = self.plan.n_steps, self.plan.step_size
         drift = self._drift(target)
@@ -171,30 +124,7 @@ class LangevinAverage(PlannedPath):
 
 @dataclass(frozen=True)
 class LangevinClipped(PlannedPath):
-    """Averages of chains that follow the loss with every row's slope clipped; they always end.
-
-    For one good model of few rows or at a small ε: the noise is half of that of
-    ``"langevin_average"``. What is promised is the clipped loss; no excess of the loss itself, and
-    so no hit rate, is.
-
-    Parameters
-    ----------
-    plan : ClippedPathPlan
-        From :func:`rashomon_explorer.mechanisms.langevin.plan.plan_clipped_path`.
-
-    Raises
-    ------
-    TypeError
-        If the plan is another.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> X, y = [[0.5], [-0.5]] * 500, [1, 0] * 500
-    >>> asked = RashomonClassifier(sampler="langevin_clipped", random_state=0)
-    >>> bool(asked.fit(X, y).encoded_coef_[0, 0] > 0)
-    True
-    """
+    """Averages of chains that follow the loss with every row's slope clipped; they always end."""
 
     name: ClassVar[str] = "langevin_clipped"
     traits: ClassVar[Traits] = Traits(independent=True, mechanism="path_clipped", weighed=True)

@@ -21,25 +21,7 @@ _SAFE = 1 + 1e-9
 
 @dataclass(frozen=True)
 class SampledDescent:
-    """Steps θ ← Π(θ − η(g + ∇ridge)), g a noisy sum over sampled rows, in public numbers.
-
-    Parameters
-    ----------
-    rate : float
-        q, with which each row is taken; 1 takes all.
-    n_steps : int
-        T.
-    pace : float
-        η.
-    slope : float
-        L₀, bound of one row's subgradient.
-    noise : float
-        σ: deviation of the noise on a sum, over L₀.
-    excess : float
-        Expected excess loss of the average of all states but the last is at most this.
-    guarantee : Guarantee
-        Of all states.
-    """
+    """Steps θ ← Π(θ − η(g + ∇ridge)), g a noisy sum over sampled rows, in public numbers."""
 
     rate: float
     n_steps: int
@@ -64,36 +46,8 @@ def plan_sampled_descent(
 ) -> SampledDescent:
     """Descent of the lesser promise, on all rows or, where ``sampling`` is allowed, on some.
 
-    A step's g = (Σ over sampled rows of ∇ℓ_i + L₀σξ)/(qn) is unbiased for any table, with a
-    variance of at most V = p(L₀σ/(qn))² + (1 − q)L₀²/(qn), so that η = D/√(T(L² + V)) promises
-
-        D·√((L² + V)/T),   D = min{R, √(2·zero_loss/m)}
-
     for the average of θ_0, …, θ_{T−1} (docs/theory.md §18). All of it is paid for: T sums with
     Gaussian noise, over sampled rows by :class:`PoissonSampled`.
-
-    Parameters
-    ----------
-    constants, radius, zero_loss
-        As in :func:`rashomon_explorer.mechanisms.planning.centres.best_centre`; kinks are welcome.
-    epsilon, delta : float
-        Price of sampled steps, δ > 0.
-    mu : float
-        Price of steps over all rows.
-    sampling : bool
-        Whether the price of sampled steps may be asked for: it needs the extra ``accounting``.
-    orders : tuple of (float, float), default=()
-        Rényi orders a, and what D_a of sampled steps may be at most, as a ledger counts them.
-    start : float, optional
-        D, where the first state is another one than 0.
-
-    Examples
-    --------
-    >>> rows = {"n": 50_000, "p": 30, "domain": Ball(4.0), "row_bound": 1.4}
-    >>> known = Constants.of("hinge", **rows), 4.0, 1.0
-    >>> all_rows = plan_sampled_descent(*known, epsilon=1, delta=1e-6, mu=0.25, sampling=False)
-    >>> all_rows.rate, round(all_rows.excess, 3), round(all_rows.guarantee.mu, 6)
-    (1.0, 0.125, 0.25)
     """
     if start is None:
         start = furthest_start(constants, radius, zero_loss)
@@ -113,18 +67,7 @@ def plan_sampled_descent(
 def sampled_price(
     epsilon: float, delta: float, orders: tuple[tuple[float, float], ...] = ()
 ) -> tuple[float, Guarantee]:
-    """Least σ, to a thousandth, at which sampled steps cost (ε, δ), and their guarantee.
-
-    With ``orders`` the cost is in Rényi divergences: at most D_a at each order a.
-
-    Examples
-    --------
-    >>> noise, guarantee = sampled_price(1.0, 1e-6)
-    >>> round(noise), 0.99 < guarantee.epsilon(1e-6) <= 1.0
-    (47, True)
-    >>> round(sampled_price(1.0, 1e-6, orders=((22.0, 0.536),))[0])
-    51
-    """
+    """Least σ, to a thousandth, at which sampled steps cost (ε, δ), and their guarantee."""
     noise = _in_the_limit(gdp_mu(epsilon, delta))
     while True:  # more noise costs less, without end
         ratio = _cost_ratio(noise, epsilon, delta, orders)
@@ -181,23 +124,7 @@ _LOCALISED_DESCENT_SAFE = 1 - 1e-12
 
 @dataclass(frozen=True)
 class LocalisedDescent:
-    """Descent from the noisy minimiser, in public numbers.
-
-    Parameters
-    ----------
-    scale : float
-        Deviation of the noise on the minimiser.
-    solver : float
-        Distance from the minimiser that the solver keeps to.
-    start : float
-        Root of the mean square distance of the start from the minimiser, at most.
-    then : Centre or SampledDescent
-        The descent; with kinks of all rows in each step.
-    mu : float
-        Gaussian DP of both together.
-    excess : float
-        Expected excess loss of the result is at most this, the ridge included.
-    """
+    """Descent from the noisy minimiser, in public numbers."""
 
     scale: float
     solver: float
@@ -210,33 +137,7 @@ class LocalisedDescent:
 def plan_localised_descent(
     constants: Constants, radius: float, mu: float, zero_loss: float
 ) -> LocalisedDescent:
-    """Two phases for μ-Gaussian DP; reads no row.
-
-    First the minimiser with noise of deviation s = (2L₀/(mn) + 2e)/μ₁, put back into the ball: its
-    mean square distance from the minimiser is at most D² = ps² + e². From there noisy gradient
-    descent, or subgradient descent where there are kinks, for μ₂, μ² = μ₁² + μ₂², whose promise
-    grows with D and not with the ball. A descent needs no smaller ball to know where it starts
-    (Appendix C of Bassily, Smith and Thakurta 2014 draws one, and prints an s that is not private;
-    docs/theory.md §19).
-
-    Parameters
-    ----------
-    constants : Constants
-        On the ball, m > 0.
-    radius : float
-        R of the ball.
-    mu : float
-        Gaussian DP that both may cost.
-    zero_loss : float
-        What the loss of the model of zeros is at most.
-
-    Examples
-    --------
-    >>> rows = {"n": 20_000, "p": 30, "domain": Ball(4.0), "row_bound": 1.4, "ridge": 0.1}
-    >>> near = plan_localised_descent(Constants.of("hinge", **rows), 4.0, 0.25, 1.0)
-    >>> round(near.start, 3), round(near.excess, 4)
-    (0.04, 0.0016)
-    """
+    """Two phases for μ-Gaussian DP; reads no row."""
     both = (_tried(constants, radius, mu, zero_loss, share) for share in _SHARES)
     return min(both, key=lambda one: one.excess)
 

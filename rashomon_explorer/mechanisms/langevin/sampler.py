@@ -43,10 +43,7 @@ class NoisyChains:
     def states(
         self, rng: np.random.Generator, first: FloatArray | None = None
     ) -> Iterator[FloatArray]:
-        """States (p, n_chains) after each step, from ``first`` or from the start.
-
-        They are where the drift's ``arrays`` are.
-        """
+        """States (p, n_chains) after each step, from ``first`` or from the start."""
         self._check_stable()
         if first is None:
             first = self._beginning()
@@ -59,11 +56,7 @@ class NoisyChains:
         return self._steps(self.drift.project(theta), rng)
 
     def averages(self, rng: np.random.Generator, fade: float) -> Iterator[FloatArray]:
-        """Weighted averages (p, n_chains) after each step; a step earlier weighs ``fade`` as much.
-
-        Of the states that a gradient was taken at: the start counts, the last state does not.
-        During the burn-in they are 0.
-        """
+        """Weighted averages (p, n_chains) after each step; a step earlier weighs ``fade`` as much."""
         here = self.drift.arrays.put(self._beginning())
         mean = 0 * here
         share = np.inf  # of all weights so far, the newest state's

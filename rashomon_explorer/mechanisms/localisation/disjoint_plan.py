@@ -18,26 +18,7 @@ _FAILURES = (1e-3, 1e-5, 1e-8, 1e-12)
 
 @dataclass(frozen=True)
 class DisjointPlan:
-    """What a budget buys of draws on batches that share no row; public.
-
-    Parameters
-    ----------
-    sizes : tuple of int
-        Rows of each batch, the last one's half of all.
-    stages : tuple of Stage
-        One a batch, each at the whole price ε.
-    p : int
-        Number of parameters.
-    fitted : float
-        Expected excess on the last batch over the best model of all rows, or of the law they come
-        from, is at most this.
-    stable : float
-        Expected difference of the last batch's mean loss and the risk is at most this, for rows
-        drawn independently from one law, but for what
-        :mod:`rashomon_explorer.mechanisms.one_model.base` knows of any model.
-    reach : float
-        Radius of the part of the domain that the last stage draws from.
-    """
+    """What a budget buys of draws on batches that share no row; public."""
 
     sizes: tuple[int, ...]
     stages: tuple[Stage, ...]
@@ -50,37 +31,7 @@ class DisjointPlan:
 def plan_disjoint(
     constants: Constants, domain: Domain, *, epsilon: float, n_stages: int | None = None
 ) -> DisjointPlan:
-    """Plan of the iterated exponential mechanism on disjoint batches; reads no row.
-
-    Theorem E.6 of "On the universality of Langevin diffusion for private Euclidean (convex)
-    optimization" (submitted to ICLR 2023) draws every stage from all rows, so that the part C_i
-    that a stage draws from depends on the rows it draws by. Here batch i has n_i rows of its own,
-    n/2, n/4, … from the last to the second, and the first the others. A record is in one batch, so
-    that the price is the largest of all stages', ε, and not their sum (docs/theory.md §20). With
-
-        β_i = ε/osc_i,   r_i = √(2(q/β_i + τ_i)/m) + (L₀/(m√n_i))(1 + √(2 log(1/ζ))),
-
-    osc_i the oscillation of n_i rows on C_i = C ∩ B(θ_{i−1}, r_{i−1}) and q the 1 − ζ quantile of
-    a Gamma(p) variable, the minimiser of the risk is in every C_i but for probability 2(k − 1)ζ.
-
-    Parameters
-    ----------
-    constants : Constants
-        Of all rows; m > 0.
-    domain : Domain
-    epsilon : float
-    n_stages : int, optional
-        By default, as ζ, that of the least ``fitted`` + ``stable``.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> ball = Ball(4.0)
-    >>> known = Constants.of("logistic", n=10**6, p=5, domain=ball, row_bound=1.0, ridge=0.5)
-    >>> plan = plan_disjoint(known, ball, epsilon=1.0, n_stages=3)
-    >>> plan.sizes, [round(stage.distance, 2) for stage in plan.stages]
-    ((250000, 250000, 500000), [inf, 0.1, 0.05])
-    """
+    """Plan of the iterated exponential mechanism on disjoint batches; reads no row."""
     check_positive(epsilon=epsilon)
     if not constants.m > 0:
         raise ValueError("batches need a strongly convex loss: give the problem a ridge > 0")
@@ -91,27 +42,13 @@ def plan_disjoint(
 
 
 def batch_sizes(n: int, n_stages: int) -> tuple[int, ...]:
-    """Rows of the batches: the last takes half, the one before a quarter, the first what is left.
-
-    Examples
-    --------
-    >>> batch_sizes(1_001, 3)
-    (251, 250, 500)
-    """
+    """Rows of the batches: the last takes half, the one before a quarter, the first what is left."""
     later = [n // 2**place for place in range(n_stages - 1, 0, -1)]
     return (n - sum(later), *later)
 
 
 def of_fewer(constants: Constants, n: int) -> Constants:
-    """Constants of so many of the rows: one of them counts for more.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> whole = Constants.of("logistic", n=100, p=3, domain=Ball(2.0), row_bound=1.0)
-    >>> whole.osc, of_fewer(whole, 50).osc
-    (0.04, 0.08)
-    """
+    """Constants of so many of the rows: one of them counts for more."""
     return replace(constants, n=n, osc=constants.osc * constants.n / n)
 
 

@@ -16,25 +16,7 @@ from rashomon_explorer.problem.domains import Ball, Domain
 
 @dataclass(frozen=True)
 class RegularisedPlan:
-    """What a budget buys from the exponential mechanism on a loss with ridge; public.
-
-    Parameters
-    ----------
-    ridge : float
-        m.
-    beta : float
-        Inverse temperature ε/osc; the ridge reads no data and does not change it.
-    p : int
-        Number of parameters.
-    cost : float
-        What the ridge ½mR² and the certified error of the minimum add to an excess on the rows.
-    population_bound : float
-        Expected excess of the population risk, without the ridge, is at most this.
-    statistical_bound : float
-        What is left of it as ε grows.
-    guarantee : Guarantee
-        Of one draw.
-    """
+    """What a budget buys from the exponential mechanism on a loss with ridge; public."""
 
     ridge: float
     beta: float
@@ -50,10 +32,7 @@ class RegularisedPlan:
         return self.p / self.beta + self.cost
 
     def hit_rate(self, psi: float) -> float:
-        """Probability, at least, of an excess on the rows of at most ψ: P(p, β(ψ − ½mR² − τ)).
-
-        A draw's excess without the ridge is at most that with it and ½m‖θ*‖² ≤ ½mR².
-        """
+        """Probability, at least, of an excess on the rows of at most ψ: P(p, β(ψ − ½mR² − τ))."""
         return crowded_hit_rate(self.p, self.beta, max(0.0, psi - self.cost))
 
 
@@ -66,21 +45,6 @@ def plan_regularised(
     optimization" (submitted to ICLR 2023) gives orders; the constants here are our own. For rows
     drawn independently from one law, a draw from exp(−β(L + ½m‖θ‖²)) has an expected excess of
     the population risk of at most
-
-        p/β + ½mR² + 2L²/(mn),
-
-    R the largest ‖θ‖: excess on the rows, what the ridge costs at the best model, and uniform
-    stability. m = 2L/(R√n) makes the last two 2LR/√n.
-
-    ``epsilon`` is the price of one draw, ``ridge`` m is the best by default, and the constants have
-    none.
-
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> ball = Ball(2.0)
-    >>> constants = Constants.of("hinge", n=10_000, p=5, domain=ball, row_bound=1.0)
-    >>> plan = plan_regularised(constants, ball, epsilon=1.0)
-    >>> round(plan.ridge, 6), round(plan.statistical_bound, 6)
-    (0.01, 0.04)
     """
     check_positive(epsilon=epsilon)
     if constants.m > 0:
@@ -105,16 +69,7 @@ def plan_regularised(
 
 
 def with_ridge(constants: Constants, domain: Domain, ridge: float) -> Constants:
-    """Constants of the same loss with a ridge.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> ball = Ball(2.0)
-    >>> plain = Constants.of("hinge", n=9, p=5, domain=ball, row_bound=1.0)
-    >>> with_ridge(plain, ball, 0.5).L
-    2.0
-    """
+    """Constants of the same loss with a ridge."""
     return replace(
         constants,
         L=constants.L + ridge * domain.radius_bound,
@@ -125,19 +80,7 @@ def with_ridge(constants: Constants, domain: Domain, ridge: float) -> Constants:
 
 @dataclass(frozen=True)
 class NoisyMinimiser:
-    """The minimiser over the ball plus noise, put back into the ball; public numbers.
-
-    Parameters
-    ----------
-    gaussian : bool
-        Whether the noise is Gaussian, or has density ∝ exp(−‖z‖/scale).
-    scale : float
-        Its deviation, or the scale.
-    solver : float
-        Distance from the minimiser that the solver keeps to.
-    excess : float
-        Expected excess loss is at most this, the ridge included, whatever the rows.
-    """
+    """The minimiser over the ball plus noise, put back into the ball; public numbers."""
 
     gaussian: bool
     scale: float
@@ -155,39 +98,8 @@ def plan_noisy_minimiser(
 ) -> NoisyMinimiser:
     """Noise for ε-DP, or for μ-Gaussian DP where μ is given; reads no row.
 
-    A record moves the minimiser by at most 2L₀/(mn), L₀ without the ridge, and the solver is off by
-    e at most on either data set, so that the sensitivity is Δ = 2L₀/(mn) + 2e. Density
-    ∝ exp(−ε‖z‖/Δ) is ε-DP (Bassily, Smith and Thakurta 2014, Algorithm 3), N(0, (Δ/μ)²I) is μ-GDP.
-    With S = E‖z‖², which is p(p + 1)(Δ/ε)² or p(Δ/μ)², and a = E max(z₁, 0), at most √p·Δ/(2ε) or
-    Δ/(μ√(2π)), the expected excess is at most
-
-        min{½M(S + e²) + G(a + e + (S + e²)/(2R)), L(√S + e)},
-
     G = min{L, zero_loss/R}, or 0 where every data set has its minimiser inside the ball (own
     derivation, docs/theory.md §15).
-
-    Parameters
-    ----------
-    constants : Constants
-        Of the loss on the ball, m > 0.
-    radius : float
-        R of the ball.
-    zero_loss : float
-        What the loss of the model of zeros is at most.
-    epsilon : float
-        Price of pure DP.
-    mu : float, optional
-        Price in Gaussian DP instead.
-
-    Examples
-    --------
-    >>> ball = Ball(4.0)
-    >>> rows = {"n": 50_000, "p": 92, "domain": ball, "row_bound": 1.4, "ridge": 0.1}
-    >>> known = Constants.of("logistic", **rows)
-    >>> round(plan_noisy_minimiser(known, 4.0, 0.7, epsilon=1.0).excess, 5)
-    0.0008
-    >>> round(plan_noisy_minimiser(known, 4.0, 0.7, epsilon=1.0, mu=0.17).excess, 5)
-    0.0003
     """
     ball, p = Ball(radius), constants.p
     off = solver_distance(constants, ball)

@@ -35,28 +35,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class LocalisationPlan:
-    """What a budget buys from mechanisms that first find where the minimiser is; public.
-
-    Parameters
-    ----------
-    stages : tuple of Stage
-        Exponential mechanisms, the last one's draw is the result.
-    noise_scale : float
-        σ of noise with density ∝ exp(−‖z‖/σ) on the minimiser, before the stages; 0 for none.
-    excess_bound : float
-        Expected excess loss of the result is at most this.
-    p : int
-        Number of parameters.
-    tolerance : float
-        Certified error of the minimum where the last stage draws.
-    excess_quantile : float
-        With probability at least 1 − ``failure`` times the number of mechanisms, the excess is
-        at most this.
-    failure : float
-        Probability with which one mechanism may lose sight of the minimiser.
-    guarantee : Guarantee
-        Pure ε-DP of everything drawn on the way.
-    """
+    """What a budget buys from mechanisms that first find where the minimiser is; public."""
 
     stages: tuple[Stage, ...]
     noise_scale: float
@@ -83,14 +62,7 @@ class LocalisationPlan:
         return self.failure * (len(self.stages) if self.noise_scale else len(self.stages) - 1)
 
     def hit_rate(self, psi: float) -> float:
-        """Probability, at least, of an excess of at most ψ: P(p, β(ψ − τ)) less what is lost.
-
-        >>> from rashomon_explorer.problem.domains import Ball
-        >>> ball = Ball(4.0)
-        >>> known = Constants.of("logistic", n=10**5, p=5, domain=ball, row_bound=1.0, ridge=0.1)
-        >>> round(plan_perturbed(known, ball, epsilon=1.0).hit_rate(2e-5), 3)
-        1.0
-        """
+        """Probability, at least, of an excess of at most ψ: P(p, β(ψ − τ)) less what is lost."""
         within = crowded_hit_rate(self.p, self.beta, max(0.0, psi - self.tolerance))
         return max(0.0, within - self.lost)
 
@@ -108,26 +80,6 @@ def plan_iterated(
     Algorithm 3 of "On the universality of Langevin diffusion for private Euclidean (convex)
     optimization" (submitted to ICLR 2023), whose radii have an unspecified constant. Here stage i
     draws from exp(−β_i L) on the part of the domain within r_{i−1} of the draw before,
-
-        β_i = ε_i/osc_i,   osc_i = 2L·min(D, 2r_{i−1})/n,   r_i = √(2(q/β_i + τ)/m),
-
-    with q the 1 − ``failure`` quantile of a Gamma(p) variable, which β·excess never exceeds
-    stochastically for convex losses, τ the certified error of the minimum and m the ridge. Prices
-    double from stage to stage and add up to ε; the number of stages is the one of least
-    ``excess_bound`` (own derivation, docs/theory.md).
-
-    The constants need m > 0. By default ``failure``, the probability with which one mechanism may
-    lose sight of the minimiser, and ``n_stages`` are those of the least bound; one stage is the
-    plain exponential mechanism.
-
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> ball = Ball(4.0)
-    >>> constants = Constants.of("logistic", n=10**6, p=5, domain=ball, row_bound=1.0, ridge=1.0)
-    >>> plan = plan_iterated(constants, ball, epsilon=1.0, n_stages=4)
-    >>> [round(stage.distance, 4) for stage in plan.stages]
-    [inf, 0.0938, 0.0143, 0.0039]
-    >>> plan.guarantee.pure_epsilon
-    1.0
     """
     _check(constants, epsilon, failure)
     if n_stages is not None and not 1 <= n_stages <= _MOST_STAGES:
@@ -145,27 +97,7 @@ def plan_iterated(
 def plan_perturbed(
     constants: Constants, domain: Domain, *, epsilon: float, failure: float | None = None
 ) -> LocalisationPlan:
-    """Plan of output perturbation followed by an exponential mechanism nearby; reads no row.
-
-    The minimiser moves by at most Δ = 2L/(mn) between neighbours (and by 2√(2τ/m) more when it
-    is known to a gap τ). Noise with density ∝ exp(−ε₁‖z‖/Δ) makes it ε₁-DP, and stays within
-    r = (Δ/ε₁)·q with probability 1 − ``failure``, q the quantile of a Gamma(p) variable. The
-    exponential mechanism on the part within r of the noisy minimiser (put back into the domain)
-    has β = ε₂n/(4Lr); ε₁ = ε₂ = ε/2 makes r/ε₂ least. The expected excess is at most
-    p/β = 32L²pq/(mε²n²), less than the iterated mechanism's for all n (Bassily, Smith and
-    Thakurta 2014, §4, and own derivation, docs/theory.md).
-
-    The arguments are those of :func:`plan_iterated`.
-
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> ball = Ball(4.0)
-    >>> constants = Constants.of("logistic", n=10**5, p=5, domain=ball, row_bound=1.0, ridge=0.1)
-    >>> plan = plan_perturbed(constants, ball, epsilon=1.0)
-    >>> round(plan.stages[0].distance, 4)
-    0.0114
-    >>> plan_iterated(constants, ball, epsilon=1.0).excess_bound > plan.excess_bound
-    True
-    """
+    """Plan of output perturbation followed by an exponential mechanism nearby; reads no row."""
     _check(constants, epsilon, failure)
     moved = 2 * data_lipschitz(constants, domain) / (constants.m * constants.n)
     error = solver_distance(constants, domain)
@@ -182,11 +114,7 @@ def plan_perturbed(
 
 
 def solver_distance(constants: Constants, domain: Domain) -> float:
-    """Distance √(2τ/m) from the minimiser that the solver must reach before noise is added.
-
-    A hundredth of half the minimiser's sensitivity 2L/(mn), or what rounding and, for a loss with
-    kinks, smoothing allow: public, because it is paid for.
-    """
+    """Distance √(2τ/m) from the minimiser that the solver must reach before noise is added."""
     wanted = _CLOSE * data_lipschitz(constants, domain) / (constants.m * constants.n)
     return max(wanted, math.sqrt(2 * certifiable_gap(constants, domain) / constants.m))
 
@@ -235,11 +163,7 @@ class _Tried:
 def _least(
     one: Callable[[int, float], _Tried], counts: Iterable[int], failures: Sequence[float]
 ) -> _Tried:
-    """Find the first of the least bound over stages and failures, which fall.
-
-    A smaller failure makes every part wider, so that once a part's excess alone is no less than the
-    best bound, no smaller failure does better with as many stages.
-    """
+    """Find the first of the least bound over stages and failures, which fall."""
     best: _Tried | None = None
     for count in counts:
         for failure in failures:

@@ -35,15 +35,7 @@ from rashomon_explorer.problem.problem import ALL, Problem
 
 
 class LocalProblem(Problem):
-    """A problem on a neighbourhood: the same rows, a smaller domain and smaller constants.
-
-    >>> problem = Problem([[0.5], [-0.5]], [1, -1], radius=2.0)
-    >>> local = LocalProblem(problem, Neighbourhood.of(problem.domain, np.zeros(2), distance=0.1))
-    >>> local.osc < problem.osc
-    True
-    >>> bool(local.domain.contains(local.minimum.theta[:, None])[0])
-    True
-    """
+    """A problem on a neighbourhood: the same rows, a smaller domain and smaller constants."""
 
     def __init__(self, problem: Problem, domain: Neighbourhood) -> None:
         constants = local_constants(problem.constants, problem.domain, domain.diameter)
@@ -52,10 +44,7 @@ class LocalProblem(Problem):
 
     @cached_property
     def minimum(self) -> Minimum:
-        """Certified minimum on the neighbourhood (curator): mostly the whole domain's.
-
-        A gap that cannot be certified is an error.
-        """
+        """Certified minimum on the neighbourhood (curator): mostly the whole domain's."""
         whole = self._wide.minimum
         if self.domain.contains(whole.theta[:, None])[0]:
             return refined(self, whole, self.constants.gap_tolerance)
@@ -64,10 +53,7 @@ class LocalProblem(Problem):
 
 
 def refined(problem: Problem, known: Minimum, tolerance: float) -> Minimum:
-    """Minimum known at least to ``tolerance``: the known one, or one found from there.
-
-    The tolerance is public, because it is paid for.
-    """
+    """Minimum known at least to ``tolerance``: the known one, or one found from there."""
     if known.gap <= tolerance:
         return known
     loss, domain = problem.evaluator().loss, problem.domain
@@ -92,12 +78,7 @@ _IF_DRAWN = (
 
 
 class OneModelSampler(ABC):
-    """One model at a pure price; another one costs as much again.
-
-    ``plan`` uses public constants alone, and raises a ValueError where a number is out of range or
-    the ridge is not what it needs. ``draw`` reads rows: that it may raise a SamplerError, where
-    rejection is hopeless or a minimum cannot be certified, depends on them.
-    """
+    """One model at a pure price; another one costs as much again."""
 
     @abstractmethod
     def plan(self, problem: Problem) -> LocalisationPlan | RegularisedPlan:
@@ -113,14 +94,7 @@ class OneModelSampler(ABC):
 
 
 def if_drawn(guarantee: Guarantee) -> Guarantee:
-    """State that the guarantee is one of draws, and not of whether there is one.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy import pure
-    >>> len(if_drawn(pure(1.0)).assumptions) - len(pure(1.0).assumptions)
-    1
-    """
+    """State that the guarantee is one of draws, and not of whether there is one."""
     return replace(guarantee, assumptions=(*guarantee.assumptions, _IF_DRAWN))
 
 
@@ -145,13 +119,7 @@ def first_draw(target: GibbsTarget, sampler: ExactSampler, rng: np.random.Genera
 
 
 class BatchProblem(Problem):
-    """Some rows of a problem, with its domain and ridge.
-
-    >>> problem = Problem([[0.5], [-0.5], [0.1]], [1, -1, 1], radius=2.0)
-    >>> batch = BatchProblem(problem, np.array([0, 2]))
-    >>> batch.n, round(batch.osc / problem.osc, 9)
-    (2, 1.5)
-    """
+    """Some rows of a problem, with its domain and ridge."""
 
     def __init__(self, problem: Problem, taken: IntArray) -> None:
         known = of_fewer(problem.constants, len(taken))
@@ -164,15 +132,7 @@ class BatchProblem(Problem):
 def draw_by_batches(
     problem: Problem, planned: DisjointPlan, rng: np.random.Generator
 ) -> FloatArray:
-    """One model (p,), rounded to the public grid: the last of draws that share no row.
-
-    Which rows are in which batch is settled by chance, and by no row.
-
-    Raises
-    ------
-    SamplerError
-        If a draw does not come, or a minimum cannot be certified.
-    """
+    """One model (p,), rounded to the public grid: the last of draws that share no row."""
     ends = np.cumsum(planned.sizes)[:-1]
     theta = np.zeros(problem.p)
     parts = np.split(rng.permutation(problem.n), ends)
@@ -353,13 +313,7 @@ class RegularisedSampler(OneModelSampler):
 
 
 class RidgedProblem(Problem):
-    """The same rows and domain with a ridge, which is added to one that the problem has.
-
-    >>> plain = Problem([[0.5], [-0.5]], [1, -1])
-    >>> theta = np.ones((2, 1))
-    >>> bool(np.isclose(RidgedProblem(plain, 0.5).value(theta), plain.value(theta) + 0.5)[0])
-    True
-    """
+    """The same rows and domain with a ridge, which is added to one that the problem has."""
 
     def __init__(self, problem: Problem, ridge: float) -> None:
         constants = with_ridge(problem.constants, problem.domain, ridge)

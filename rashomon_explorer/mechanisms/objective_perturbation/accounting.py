@@ -27,32 +27,8 @@ _LARGEST_EXPONENT = 700.0
 def several_scores_delta(ratio: float, kept: float, jump: float, outputs: int) -> float:
     """δ at ε = kept + J of the exact minimiser under Gaussian b, q scores a row.
 
-    Its slopes c, c' are vectors, of length S/B at most, so that a record's part of b·v is at most
-    (S/n)σ‖X‖, X standard normal in q dimensions, and both records' parts lie in 2q. With
-    u = 2S/(nσ) the less of
-
-        E(e^(J + u‖X‖) − e^ε)₊,   E(1 − e^(ε − J − u²/2 − uR))₊,   R of chi law with 2q degrees
-
     (docs/theory.md §15). Both are integrals against a survival function, which falls: they are
     summed over cells with its value at the lower end, and so never too small.
-
-    Parameters
-    ----------
-    ratio : float
-        u > 0.
-    kept : float
-        ε − J ≥ 0.
-    jump : float
-        J.
-    outputs : int
-        q; of more than 64 nothing is said, which is 1.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.objective_perturbation.accounting import perturbed_delta
-    >>> one, two = (several_scores_delta(0.25, 1.0, 0.0, q) for q in (1, 2))
-    >>> 1 < one / perturbed_delta(0.25, 1.0, 0.0, tails=2) < 1.02, one < two
-    (True, True)
     """
     if outputs > _MOST_SCORES:
         return 1.0
@@ -79,11 +55,7 @@ def _by_length(ratio: float, kept: float, outputs: int) -> float:
 
 
 def _weighty(start: float, slope: float, degrees: int) -> tuple[FloatArray, FloatArray]:
-    """Cells from ``start`` on, up to where no double holds what they add under e^(slope·r).
-
-    The logarithm of P(‖X‖ > r) falls at a rate of at least r − √q, so that beyond the start and
-    √q + slope the summand falls by e^(14²/2) within 14.
-    """
+    """Cells from ``start`` on, up to where no double holds what they add under e^(slope·r)."""
     places, beyond = _survival(degrees)
     end = max(start, math.sqrt(degrees) + slope) + _FALL
     cells = slice(int(start / _CELL), math.ceil(end / _CELL))
@@ -111,25 +83,7 @@ THEOREM = "objective perturbation (Kifer, Smith and Thakurta 2012; docs/theory.m
 
 @dataclass(frozen=True)
 class PerturbedObjective:
-    """argmin of mean loss + ½m‖θ‖² + b·θ over the ball, and a little noise on it; public numbers.
-
-    Parameters
-    ----------
-    gaussian : bool
-        Whether b and the noise are Gaussian, or have density ∝ exp(−‖·‖/scale).
-    scale : float
-        Deviation of b, or its scale.
-    solver : float
-        Distance e from the minimiser that the solver keeps to.
-    blur : float
-        Deviation, or scale, of the noise that hides what is left of it.
-    determinant : float
-        J = q·log(1 + M₀/(nm)), the part of ε that the map's determinant takes; q scores a row.
-    excess : float
-        Expected excess of mean loss + ½m₀‖θ‖², m₀ the user's ridge, is at most this.
-    curve : GaussianTilt or None
-        What of its Rényi divergences is proved, where its price is in them.
-    """
+    """argmin of mean loss + ½m‖θ‖² + b·θ over the ball, and a little noise on it; public numbers."""
 
     gaussian: bool
     scale: float
@@ -152,56 +106,7 @@ def plan_perturbed_objective(
     outputs: int = 1,
     order: float | None = None,
 ) -> PerturbedObjective | None:
-    """Noise b for (ε, δ)-DP, pure at δ = 0; None where the ridge is too small for it.
-
-    For losses of one score a row, smooth with M₀, of slope at most ``row_slope`` = S per row: one
-    record changes the determinant of b ↦ θ by a factor of at most 1 + M₀/(nm), and the b that leads
-    to a given θ by at most 2S/n. Density ∝ exp(−‖b‖/s) is so (2S/(ns) + J)-DP. With N(0, σ²I) and
-    u = 2S/(nσ), (ε, δ)-DP holds for ε ≥ J and the less of
-
-        δ = κe^J·E[(exp(u·max(X, 0)) − e^(ε − J))₊],   X ~ N(0, 1),
-        δ = E[(1 − exp(ε − J − u²/2 − uR))₊],   P(R > r) = e^(−r²/2),
-
-    κ = 1 for losses that only rise, or only fall, in the score, and 2 for others (docs/theory.md
-    §15); of several scores
-    :func:`~rashomon_explorer.mechanisms.objective_perturbation.accounting.several_scores_delta`.
-    At one Rényi order the price is that of :class:`GaussianTilt`, which ledgers add up.
-    The solver is off by e at most; given the exact minimiser its result is a function of the rows
-    that moves by 2e, which noise hides for a fiftieth of the price. For the best model θ* of the
-    ball, with m' = m − m₀ the method's own part of the ridge m,
-
-        E excess ≤ m'²R²/(2(m + m')) + E‖b‖²/(2(m + m')) + Le + ½ME‖noise‖².
-
-    Parameters
-    ----------
-    constants : Constants
-        Of the loss on the ball under the whole ridge m > 0.
-    radius : float
-        R of the ball.
-    row_slope : float
-        S, without the ridge, at every model and not on the ball alone.
-    own : float, default=0.0
-        m', of which the user did not ask.
-    monotone : bool
-        Whether a row's loss only rises or only falls with its score.
-    epsilon, delta : float
-        Total price.
-    outputs : int, default=1
-        Scores a row has, q: the determinant changes by a factor of at most (1 + M₀/(nm))^q.
-    order : float, optional
-        Order a > 1 at which ``epsilon`` is what D_a may be; b is Gaussian then, and ``delta`` has
-        no part.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> rows = {"n": 1_000, "p": 31, "domain": Ball(4.0), "row_bound": 1.4, "ridge": 0.05}
-    >>> known = Constants.of("logistic", **rows)
-    >>> asked = {"own": 0.05, "monotone": True, "epsilon": 1.0}
-    >>> found = plan_perturbed_objective(known, 4.0, 1.4, delta=1e-5, **asked)
-    >>> round(found.scale, 5), round(found.determinant, 4), round(found.excess, 3)
-    (0.01111, 0.0098, 0.219)
-    """
+    """Noise b for (ε, δ)-DP, pure at δ = 0; None where the ridge is too small for it."""
     n, p, m = constants.n, constants.p, constants.m
     # Larger by more than the rounding of the difference.
     bend = constants.M - m + 1e-12 * constants.M
@@ -238,32 +143,14 @@ def plan_perturbed_objective(
 
 
 def by_divergences(curve: GaussianTilt, asked: tuple[float, float]) -> Guarantee:
-    """Guarantee of draws whose Rényi divergences are known, for the (ε, δ) that was asked for.
-
-    Examples
-    --------
-    >>> held = by_divergences(GaussianTilt(0.2, 0.01, monotone=True), asked=(1.0, 1e-6))
-    >>> print(str(held)[:29])
-    ε = 1 at δ = 1e-6 (Rényi DP),
-    """
+    """Guarantee of draws whose Rényi divergences are known, for the (ε, δ) that was asked for."""
     return Guarantee("tradeoff", THEOREM, curve=curve, asked=asked)
 
 
 def least_length(
     p: int, epsilon: float, delta: float, *, monotone: bool, order: float | None = None
 ) -> float:
-    """Length of b, over 2S/n, that a price pays for where the determinant costs nothing: about.
-
-    p/ε, or √p over the largest ratio; prices as in :func:`plan_perturbed_objective`.
-
-    Examples
-    --------
-    >>> for p in (10, 100):
-    ...     pure, gaussian = (least_length(p, 0.1, d, monotone=True) for d in (0.0, 1e-6))
-    ...     print(round(pure), round(gaussian))
-    100 115
-    1000 364
-    """
+    """Length of b, over 2S/n, that a price pays for where the determinant costs nothing: about."""
     if order is not None:
         return math.sqrt(p) / _renyi_ratio(GaussianTilt(0.0, 0.0, monotone), epsilon, order)
     if delta == 0:
@@ -272,46 +159,13 @@ def least_length(
 
 
 def row_slope(loss: Loss, domain: Domain, row_norm: float) -> float:
-    """Slope S of one row's loss at every model: the exact one's limit may come from outside.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import Ball
-    >>> from rashomon_explorer.problem.losses import get_loss
-    >>> row_slope(get_loss("logistic"), Ball(0.1), row_norm=2.0)
-    2.0
-    """
+    """Slope S of one row's loss at every model: the exact one's limit may come from outside."""
     reach = math.inf if loss.globally_lipschitz else domain.reach(row_norm)
     return float(loss.lipschitz(reach, row_norm))
 
 
 def perturbed_delta(ratio: float, kept: float, jump: float, tails: int, outputs: int = 1) -> float:
-    """δ at ε = kept + J of the exact minimiser under Gaussian b with 2S/(nσ) = ratio.
-
-    The less of two bounds, the first for a small price and the second for a large one, u = ratio:
-
-        κe^J(e^{u²/2}Φ(u − k) − e^{uk}Φ(−k)),  k = kept/u;
-        u√(2π)·e^kept·Φ(−(k + u/2)),  if kept ≥ u²/2, or else 1.
-
-    Parameters
-    ----------
-    ratio : float
-        u > 0.
-    kept : float
-        ε − J ≥ 0.
-    jump : float
-        J.
-    tails : int
-        κ.
-    outputs : int, default=1
-        Scores a row has; of several neither order nor sign is used.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy.conversions import gdp_delta
-    >>> round(perturbed_delta(0.25, 1.0, 0.0, 1) / gdp_delta(0.25, 1.0), 2)
-    1.76
-    """
+    """δ at ε = kept + J of the exact minimiser under Gaussian b with 2S/(nσ) = ratio."""
     if outputs > 1:
         return several_scores_delta(ratio, kept, jump, outputs)
     return min(_objective_by_order(ratio, kept, jump, tails), _objective_by_length(ratio, kept))

@@ -30,11 +30,7 @@ from rashomon_explorer.problem.problem import Problem
 
 @dataclass(frozen=True)
 class ObjectivePerturbation:
-    """argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b random; and a little noise on it.
-
-    Pure DP, or where that promises more (ε, δ)-DP, or by its Rényi divergences where a ledger adds
-    those up.
-    """
+    """argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b random; and a little noise on it."""
 
     name: ClassVar[str] = "objective_perturbation"
     model: ClassVar[str] = "the minimiser of a randomly tilted objective"

@@ -37,29 +37,7 @@ _WORTH_FOLLOWING = 0.045
 
 @dataclass(frozen=True, repr=False)
 class TiltedPlan(Plan):
-    """What a budget buys of minimisers of a tilted objective, known before the rows are touched.
-
-    ``eta`` is the ε of one draw and ``beta`` infinite: it has no temperature. Where slopes are
-    clipped nothing is promised of the loss itself: ``excess_bound`` is infinite and
-    ``hit_rate_bound`` 0.
-
-    Parameters
-    ----------
-    most : float
-        Slope at which a row's pull is clipped; infinite where none is.
-    tilt_ridge : float
-        Whole ridge m under which a draw is made, the user's included.
-    gaussian : bool
-        Whether the linear term b and the noise are Gaussian, for (ε, δ)-DP, or pure.
-    tilt : float
-        Deviation of b, or the scale of its density ∝ exp(−‖b‖/scale).
-    solver : float
-        Distance from the minimiser that the solver keeps to.
-    blur : float
-        Deviation or scale of the noise that hides what is left of it.
-    followed_excess : float
-        The loss that is followed, clipped or not, exceeds its least by at most this on average.
-    """
+    """What a budget buys of minimisers of a tilted objective, known before the rows are touched."""
 
     most: float = field(default=math.inf, kw_only=True)
     tilt_ridge: float = field(default=0.0, kw_only=True)
@@ -110,55 +88,9 @@ def plan_tilted(
 ) -> TiltedPlan:
     """Plan draws that are each the minimiser of a tilted objective; reads no row.
 
-    Each of k draws costs pure ε/k and is argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b of
-    density ∝ exp(−‖b‖/s), with a little noise on it
-    (``accounting.plan_perturbed_objective``): it always comes. With
-    δ > 0 and one score a row b may be Gaussian, for (ε/k, δ/k), and is where that promises more.
-    Where the loss has a form with clipped slopes ℓ_c ≤ ℓ, a record moves its gradient by at most
-    2·most·B/n, and that form is followed unless the rows are so many that the loss itself is
-    promised nearly as much.
-
     The ridge is that of the least promise for models as long as ρ = min(R, √(2L(0)/E‖b‖)), where
     what the noise and what the length cost are alike; settled on simulated tables
     (docs/benchmarks.md).
-
-    Parameters
-    ----------
-    n, p, psi, loss, radius, row_norm, ridge, epsilon, n_draws
-        As in :func:`rashomon_explorer.mechanisms.planning.plan`; the loss has no kinks.
-    delta : float, default=0.0
-        Above 0 noise may be Gaussian.
-    most : float, optional
-        See :func:`rashomon_explorer.problem.losses.clipped_gradient.clipped`; infinity clips
-        nothing.
-    gaussian : bool, optional
-        Whether noise is Gaussian; by default where that promises more.
-    ledger : bool, float or "zcdp", default=False
-        Whether prices must add up in a ledger, as for
-        :class:`~rashomon_explorer.mechanisms.planning.offers.Request`.
-        Pure ones do in every ledger, a Gaussian tilt's Rényi divergences where it has an order: of
-        k draws each may then cost a k-th of D_a, which buys far more than a pure ε/k.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, the loss has kinks or no clipped form, Gaussian noise is
-        asked for where it has no price, or ε is so small
-        that no ridge makes a draw affordable.
-
-    Warns
-    -----
-    WeakGuaranteeWarning
-        If the loss that is followed is not promised to be less than that of the model of zeros.
-
-    Examples
-    --------
-    >>> rows = {"n": 4_000, "p": 31, "psi": 0.0, "radius": 8.0, "row_norm": 2.2}
-    >>> planned = plan_tilted(**rows, epsilon=1.0)
-    >>> planned.guarantee.epsilon(0.0), planned.most, round(planned.followed_excess, 3)
-    (1.0, 0.5, 0.096)
-    >>> plan_tilted(**rows, epsilon=50.0).most
-    inf
     """
     check_nonnegative(psi=psi)
     check_epsilon(epsilon)
@@ -330,10 +262,7 @@ def _ridged(
 
 
 def _beyond(p: int, blur: float, radius: float, *, gaussian: bool = False) -> float:
-    """Bound E dist(θ + ξ, ball) ≤ E(u·ξ)₊ + E‖ξ‖²/(2R), for θ in the ball and u = θ/‖θ‖.
-
-    √x − R ≤ (x − R²)/(2R) at x = ‖θ + ξ‖².
-    """
+    """Bound E dist(θ + ξ, ball) ≤ E(u·ξ)₊ + E‖ξ‖²/(2R), for θ in the ball and u = θ/‖θ‖."""
     if gaussian:
         return blur / math.sqrt(2 * math.pi) + p * blur**2 / (2 * radius)
     return math.sqrt(p) / 2 * blur + p * (p + 1) * blur**2 / (2 * radius)

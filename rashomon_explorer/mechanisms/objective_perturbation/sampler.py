@@ -27,21 +27,7 @@ _ON_SPHERE = 1e-9
 
 
 class Followed(Problem):
-    """The same rows and domain, under another loss and ridge; nothing is copied.
-
-    Parameters
-    ----------
-    problem : Problem
-    loss : Loss
-    ridge : float
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.losses.clipped_gradient import ClippedLogisticLoss
-    >>> problem = Problem([[0.5], [-0.5]], [1, -1])
-    >>> Followed(problem, ClippedLogisticLoss(), ridge=0.5).m
-    0.5
-    """
+    """The same rows and domain, under another loss and ridge; nothing is copied."""
 
     def __init__(self, problem: Problem, loss: Loss, ridge: float) -> None:
         constants = Constants.of(
@@ -59,19 +45,7 @@ class Followed(Problem):
 
 
 class Tilted:
-    """A problem's objective with a linear term b·θ, for the solver.
-
-    Parameters
-    ----------
-    problem : Problem
-    tilt : ndarray of shape (p,)
-
-    Examples
-    --------
-    >>> tilted = Tilted(Problem([[0.5], [-0.5]], [1, -1]), np.array([1.0, 0.0]))
-    >>> tilted.value_and_gradient(np.zeros((2, 1)))[1].T
-    array([[0.75, 0.  ]])
-    """
+    """A problem's objective with a linear term b·θ, for the solver."""
 
     def __init__(self, problem: Problem, tilt: FloatArray) -> None:
         self._problem, self._tilt = problem, tilt
@@ -90,11 +64,6 @@ def tilted_minimiser(problem: Problem, tilt: FloatArray, error: float) -> FloatA
     """Minimiser (p,) over the ball, certified to lie within ``error`` of the exact one.
 
     With r = ∇J(θ) + λθ, λ ≥ 0, the distance d has md² ≤ ‖r‖d + λ‖θ‖(R − ‖θ‖) (docs/theory.md §15).
-
-    Raises
-    ------
-    SamplerError
-        If rounding keeps it from being certified so closely.
     """
     objective, ball = cast(Objective, Tilted(problem, tilt)), cast(Ball, problem.domain)
     # Steps go on below it, for as long as they lower the gap.
@@ -112,18 +81,7 @@ def tilted_minimiser(problem: Problem, tilt: FloatArray, error: float) -> FloatA
 def distance_bound(
     objective: Objective, theta: FloatArray, radius: float, strong_convexity: float
 ) -> float:
-    """Bound ‖r‖/m + √(λ‖θ‖(R − ‖θ‖)/m) of the distance from the minimiser over the ball.
-
-    Examples
-    --------
-    >>> problem = Problem([[0.5], [-0.5]], [1, -1], ridge=0.5)
-    >>> best = problem.minimum.theta
-    >>> objective = cast(Objective, Tilted(problem, np.zeros(2)))
-    >>> distance_bound(objective, best, 4.0, 0.5) < 1e-6 < 0.1
-    True
-    >>> distance_bound(objective, best + 0.1, 4.0, 0.5) > 0.1
-    True
-    """
+    """Bound ‖r‖/m + √(λ‖θ‖(R − ‖θ‖)/m) of the distance from the minimiser over the ball."""
     gradient = objective.value_and_gradient(theta[:, None])[1][:, 0]
     length = float(np.linalg.norm(theta))
     held = length > radius * (1 - _ON_SPHERE)
@@ -136,16 +94,7 @@ def distance_bound(
 def radial_noise(
     p: int, scale: float, rng: np.random.Generator, *, gaussian: bool = False
 ) -> FloatArray:
-    """Noise (p,) of density ∝ exp(−‖z‖/scale), or Gaussian of that deviation.
-
-    ‖z‖ is a Gamma(p) variable times the scale, and the direction uniform.
-
-    Examples
-    --------
-    >>> from rashomon_explorer._utils.randomness import generator
-    >>> radial_noise(3, 0.5, generator(0)).shape
-    (3,)
-    """
+    """Noise (p,) of density ∝ exp(−‖z‖/scale), or Gaussian of that deviation."""
     direction = rng.standard_normal(p)
     if gaussian:
         return np.asarray(scale * direction)
@@ -158,30 +107,7 @@ _ROUNDING = "the noise is that of doubles, rounded to public grids (docs/floatin
 
 @dataclass(frozen=True)
 class ObjectivePerturbationSampler:
-    """Draws θ = argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b random, and a little noise.
-
-    For one good model, by pure DP or with a Gaussian b: nothing is refused, whatever the rows, so
-    that a draw takes a dozen looks at them. Where the plan says so, the loss that is followed has
-    its slopes clipped.
-
-    Parameters
-    ----------
-    plan : TiltedPlan
-        From :func:`rashomon_explorer.mechanisms.objective_perturbation.plan.plan_tilted`.
-
-    Raises
-    ------
-    TypeError
-        If the plan is for other draws.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> X, y = [[0.5], [-0.5]] * 500, [1, 0] * 500
-    >>> asked = RashomonClassifier(sampler="objective_perturbation", delta=0.0, random_state=0)
-    >>> bool(asked.fit(X, y).encoded_coef_[0, 0] > 0), asked.guarantee_.epsilon(0.0)
-    (True, 1.0)
-    """
+    """Draws θ = argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b random, and a little noise."""
 
     name: ClassVar[str] = "objective_perturbation"
     traits: ClassVar[Traits] = Traits(
@@ -211,13 +137,7 @@ class ObjectivePerturbationSampler:
         return replace(held, assumptions=(*held.assumptions, _ROUNDING, CERTIFIED))
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """Endless batches of one draw.
-
-        Raises
-        ------
-        SamplerError
-            If rounding keeps a minimum from being certified as closely as the noise allows for.
-        """
+        """Endless batches of one draw."""
         planned = self.plan
         assert isinstance(planned, TiltedPlan)
         problem = Followed(target.problem, _followed(target, planned), planned.tilt_ridge)

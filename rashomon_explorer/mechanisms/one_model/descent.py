@@ -46,11 +46,7 @@ from rashomon_explorer.problem.problem import Problem
 
 @dataclass(frozen=True)
 class LastIterate:
-    """The last state of noisy gradient descent, which forgets its path (docs/theory §17).
-
-    Under a ridge of its own where that promises more: then however many steps cost no more than
-    2/(ηm) of them would with all their states.
-    """
+    """The last state of noisy gradient descent, which forgets its path (docs/theory §17)."""
 
     name: ClassVar[str] = "last_iterate"
     model: ClassVar[str] = "the last state of noisy gradient descent"
@@ -148,15 +144,7 @@ def average_of_steps(
 
 
 def unsampled_because(request: Request) -> str:
-    """Why all rows are taken in each step; empty where some may be.
-
-    Examples
-    --------
-    >>> rows = {"n": 100, "p": 3, "psi": 0.0, "loss": "hinge", "radius": 4.0, "row_norm": 1.0}
-    >>> budget = {"ridge": 0.0, "epsilon": 1.0, "delta": 1e-6, "n_draws": 1}
-    >>> unsampled_because(Request(**rows, **budget, ledger="zcdp"))
-    ' (in a ledger without a Rényi order, where sampling costs more)'
-    """
+    """Why all rows are taken in each step; empty where some may be."""
     if request.in_chunks:
         return _IN_CHUNKS
     if request.ledger and request.price_at_order is None:
@@ -165,10 +153,7 @@ def unsampled_because(request: Request) -> str:
 
 
 def _orders(request: Request) -> tuple[tuple[float, float], ...]:
-    """Orders at which sampled steps must cost what a path does: a ledger's, and that of (ε, δ).
-
-    Their D_a/a may rise with a, so that only at the latter do they prove (ε, δ) by themselves.
-    """
+    """Orders at which sampled steps must cost what a path does: a ledger's, and that of (ε, δ)."""
     at = request.price_at_order
     own = price_at_order(request.epsilon, request.delta, True)
     return () if at is None or own is None else tuple({at, own})
@@ -177,10 +162,7 @@ def _orders(request: Request) -> tuple[tuple[float, float], ...]:
 def noisy_slope(
     problem: Problem, planned: SampledDescent, theta: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """(Σ over rows each taken with probability q of ∇ℓ_i + L₀σξ)/(qn), shape (p,).
-
-    How many were taken is not shown: what is divided by is public.
-    """
+    """(Σ over rows each taken with probability q of ∇ℓ_i + L₀σξ)/(qn), shape (p,)."""
     noisy = planned.slope * planned.noise * rng.standard_normal(problem.p)
     size, mean = problem.n, problem.of_loss(problem.loss) if planned.rate == 1 else None
     if mean is None:
@@ -200,10 +182,7 @@ CERTIFIED = (
 
 @dataclass(frozen=True)
 class OutputPerturbation:
-    """The certified minimiser under a ridge, hidden in noise, and put back into the ball.
-
-    Pure DP with noise of density ∝ exp(−‖z‖/σ), or Gaussian DP where δ > 0 and that promises more.
-    """
+    """The certified minimiser under a ridge, hidden in noise, and put back into the ball."""
 
     name: ClassVar[str] = "output_perturbation"
     model: ClassVar[str] = "the minimiser plus noise"

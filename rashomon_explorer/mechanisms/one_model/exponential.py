@@ -42,11 +42,7 @@ from rashomon_explorer.problem.problem import Problem
 
 @dataclass(frozen=True)
 class Gibbs:
-    """An exact draw from exp(−βL).
-
-    Pure DP by bounded range; with δ > 0 the best certificate of strongly convex losses, in a ledger
-    of those that prove zCDP, under a ridge that it adds where that promises more.
-    """
+    """An exact draw from exp(−βL)."""
 
     name: ClassVar[str] = "gibbs"
     model: ClassVar[str] = "an exact draw from exp(−βL)"
@@ -173,10 +169,7 @@ def _offered(
 
 @dataclass(frozen=True)
 class IteratedBatches:
-    """Draws on batches that share no row, each near the one before; pure DP of one of them.
-
-    Made for new rows: the last batch knows nothing of the part of the ball that it draws from.
-    """
+    """Draws on batches that share no row, each near the one before; pure DP of one of them."""
 
     name: ClassVar[str] = "iterated_batches"
     model: ClassVar[str] = "the last of exact draws on disjoint batches, each near the one before"

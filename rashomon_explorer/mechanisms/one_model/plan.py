@@ -18,31 +18,7 @@ from rashomon_explorer.problem.losses import get_loss, loss_of_zeros
 
 @dataclass(frozen=True, repr=False)
 class ModelPlan(Shown):
-    """What a budget buys of one model, known before the rows are touched.
-
-    Parameters
-    ----------
-    request : Request
-        What was asked, in public numbers.
-    offer : ModelOffer
-        Of the method that makes the model.
-    goal : {"rows", "population"}
-        On which rows the model is to be good.
-    why : str
-        Why this method.
-    options : tuple of ModelOffer
-        All methods, the best promise first, those that do not apply last, with why not.
-    columns : ColumnsPlan, optional
-        Private centres and spreads, released before the model: ``epsilon`` and ``guarantee`` are
-        then of both, all promises of a model in columns so mapped.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import DPClassifier
-    >>> planned = DPClassifier(radius=4.0, delta=1e-6).plan(50_000, 10)
-    >>> planned.method, round(planned.excess_bound, 4), round(planned.unseen_bound, 3)
-    ('objective_perturbation', 0.0018, 0.052)
-    """
+    """What a budget buys of one model, known before the rows are touched."""
 
     request: Request
     offer: ModelOffer
@@ -118,11 +94,7 @@ class ModelPlan(Shown):
 
     @property
     def weakness(self) -> str:
-        """Why the promise may be worth nothing; empty where it is worth something.
-
-        What a model of zeros loses is more than what the commonest label loses, which nobody
-        knows beforehand: a promise counts from a third of it on.
-        """
+        """Why the promise may be worth nothing; empty where it is worth something."""
         known, nothing = weakness(self), self.zero_loss
         if known or self.excess_bound < nothing / 3:
             return known
@@ -161,24 +133,7 @@ _WORTH_OF_LENGTH = 0.5  # of a regression, which needs a model's length and not 
 
 
 def settled_radius(request: Request, worth: float | None = None) -> float:
-    """Radius of a request that leaves it open, whatever its own; reads no row.
-
-    A larger ball holds better models, and whatever finds one in it is noisier. The radius is the R
-    in :data:`~rashomon_explorer.mechanisms.planning.options.RADII` of least
-
-        promised(R) + worth·L(0)/R,
-
-    promised(R) what :class:`ObjectivePerturbation` promises, or, where it does not apply, p·osc/ε
-    of an exact draw. Of a loss with kinks exact draws are mostly the only way, and come in balls
-    up to 4. ``worth`` is a public constant, chosen once.
-
-    Examples
-    --------
-    >>> rows = {"p": 31, "psi": 0.0, "loss": "logistic", "radius": 1.0, "row_norm": 1.5}
-    >>> budget = {"ridge": 0.0, "epsilon": 1.0, "delta": 1e-6, "n_draws": 1}
-    >>> [round(settled_radius(Request(n=n, **rows, **budget)), 1) for n in (400, 4_000, 40_000)]
-    [2.8, 11.3, 22.6]
-    """
+    """Radius of a request that leaves it open, whatever its own; reads no row."""
     loss = get_loss(request.loss)
     if worth is None:
         worth = _WORTH_OF_LENGTH if loss.link == "identity" else _WORTH

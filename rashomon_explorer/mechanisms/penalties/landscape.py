@@ -27,13 +27,7 @@ MEAN = -2
 
 @dataclass(frozen=True)
 class Cube:
-    """Points with every |x_j| ≤ radius.
-
-    Examples
-    --------
-    >>> Cube(1.0).contains(np.array([[0.5, 2.0]])).tolist()
-    [True, False]
-    """
+    """Points with every |x_j| ≤ radius."""
 
     radius: float
 
@@ -44,31 +38,7 @@ class Cube:
 
 @dataclass(frozen=True)
 class PenaltyBox:
-    """Penalties λ_j = λ₀·exp(x_g), one x for each group of columns, low ≤ λ_j ≤ high.
-
-    λ₀ = √(low·high) is the middle, so that the box of x is a cube around 0. The penalised loss is
-    ℓ's mean + ½ Σ λ_j y_j²; with n rows scikit-learn's ridge ``alpha`` is nλ, and the ``C`` of its
-    logistic regression 1/(nλ).
-
-    Parameters
-    ----------
-    groups : tuple of int
-        For each column the number of its group from 0, or :data:`LOWEST` or :data:`MEAN` for one
-        that has the lowest penalty of all groups, or their geometric mean.
-    low, high : float
-        The lowest and the highest penalty, 0 < low < high. Public: the price rests on ``low``.
-
-    Raises
-    ------
-    ValueError
-        If the bounds are out of range, or a group has no column.
-
-    Examples
-    --------
-    >>> box = PenaltyBox((0, 1, LOWEST), low=0.01, high=1.0)
-    >>> box.d, box.penalties(np.array([[0.0], [2.0]])).ravel().round(3).tolist()
-    (2, [0.1, 0.739, 0.1])
-    """
+    """Penalties λ_j = λ₀·exp(x_g), one x for each group of columns, low ≤ λ_j ≤ high."""
 
     groups: tuple[int, ...]
     low: float
@@ -124,11 +94,7 @@ class PenaltyBox:
         return np.asarray(every[np.array(self.groups)])
 
     def jacobian(self, penalties: FloatArray, y: FloatArray) -> FloatArray:
-        """∇²_xy G (p, d) = ∂(λ(x)∘y)/∂x: the entries of λ∘y, each in its group's column.
-
-        Columns with the lowest penalty follow the first group that has it, those with the mean
-        all groups alike.
-        """
+        """∇²_xy G (p, d) = ∂(λ(x)∘y)/∂x: the entries of λ∘y, each in its group's column."""
         own = np.array(self.groups)
         chosen = own >= 0
         follows = own[chosen][int(penalties[chosen].argmin())]
@@ -142,26 +108,7 @@ class PenaltyBox:
 def column_groups(
     penalty: str, n_features: int, groups: Sequence[Sequence[int]] | None = None
 ) -> tuple[int, ...]:
-    """Group of each feature, and of the intercept after them.
-
-    Parameters
-    ----------
-    penalty : {"scalar", "group", "feature"}
-        One penalty for all features, one for each of ``groups``, or one for each feature.
-    n_features : int
-    groups : sequence of sequences of int, optional
-        Places of the features of each group; every feature is in exactly one.
-
-    Raises
-    ------
-    ValueError
-        If there is no such kind of penalty, or the groups do not divide the features.
-
-    Examples
-    --------
-    >>> column_groups("scalar", 2), column_groups("group", 3, [[0, 2], [1]])
-    ((0, 0, -1), (0, 1, 0, -1))
-    """
+    """Group of each feature, and of the intercept after them."""
     if penalty not in ("scalar", "group", "feature"):
         raise ValueError(f"penalty must be 'scalar', 'group' or 'feature', got {penalty!r}")
     if (penalty == "group") != (groups is not None):
@@ -257,21 +204,7 @@ class PenaltyLandscape:
 
 @dataclass(frozen=True)
 class PenaltyTarget:
-    """Law ∝ exp(−β·max(Φ − min Φ − ψ, 0)) of penalties, as a sampler on a grid asks for it.
-
-    Parameters
-    ----------
-    problem : PenaltyLandscape or another function of log penalties
-    beta : float
-        Inverse temperature, > 0.
-    psi : float, default=0.0
-        Penalties within ψ of the least validation loss are equally likely.
-
-    Examples
-    --------
-    >>> PenaltyTarget(None, beta=2.0, psi=0.1).energy(np.array([0.0, 0.1, 1.1])).tolist()
-    [0.0, 0.0, 2.0]
-    """
+    """Law ∝ exp(−β·max(Φ − min Φ − ψ, 0)) of penalties, as a sampler on a grid asks for it."""
 
     problem: Landscape
     beta: float
@@ -300,31 +233,7 @@ def first_draws(
 
 
 def pair_sensitivity(known: PenaltyConstants, lowest: FloatArray) -> FloatArray:
-    """How far one record moves Φ(x) − Φ(x') at most, for every two points of a grid.
-
-    A training record moves the fit at x by 2·Lg/(λ(x)·n), λ(x) the lowest penalty there, and Φ(x)
-    by at most c(x); so Φ(x) − Φ(x') by c(x) + c(x'). A validation record changes two losses, whose
-    scores are in the wider of the two intervals. Errors of fits add 2(τ(x) + τ(x')).
-
-    Parameters
-    ----------
-    known : PenaltyConstants
-        For the bounds of the penalties.
-    lowest : ndarray of shape (N,)
-        Lowest penalty at each point.
-
-    Returns
-    -------
-    ndarray of shape (N, N)
-        Symmetric, above 0, and at most ``known.priced_range``.
-
-    Examples
-    --------
-    >>> known = PenaltyConstants("ridge", 1.0, 0.1, 10.0, 1000, 1000, margin_bound=1.0)
-    >>> pairs = pair_sensitivity(known, np.array([0.1, 10.0]))
-    >>> pairs.round(4).tolist()
-    [[0.2065, 0.1035], [0.1035, 0.0006]]
-    """
+    """How far one record moves Φ(x) − Φ(x') at most, for every two points of a grid."""
     levels, place = np.unique(lowest, return_inverse=True)
     there = [replace(known, low=float(level)) for level in levels]
     pulls = np.array([one.pulled for one in there])
@@ -344,21 +253,6 @@ class GeneralisedTarget:
     The generalised exponential mechanism (Raskhodnikova and Smith 2016), by pairs: no record moves
     a quotient by more than 1, nor the largest of them, so that score differences of neighbours have
     a range of 2 and the law is η-bounded-range.
-
-    Parameters
-    ----------
-    problem : PenaltyLandscape
-    eta : float
-        Bounded range of a draw, > 0.
-    pairs : ndarray of shape (N, N)
-        Δ, in the order of the grid's points.
-    psi : float, default=0.0
-
-    Examples
-    --------
-    >>> pairs = np.array([[1.0, 0.5], [0.5, 0.1]])
-    >>> GeneralisedTarget(None, eta=4.0, pairs=pairs).energy(np.array([0.0, 1.0])).tolist()
-    [0.0, 4.0]
     """
 
     problem: PenaltyLandscape

@@ -19,10 +19,7 @@ from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler,
 
 
 def gradient_mapping(landscape: PenaltyLandscape, x: FloatArray, tolerance: float) -> FloatArray:
-    """Return x − P(x − ∇Φ(x)) (d,): 0 where the box holds no way down, ∇Φ inside of it.
-
-    Projections bring points no farther apart, so that a record moves it no more than ∇Φ.
-    """
+    """Return x − P(x − ∇Φ(x)) (d,): 0 where the box holds no way down, ∇Φ inside of it."""
     reach = landscape.domain.radius
     return np.asarray(x - np.clip(x - landscape.gradient(x, tolerance), -reach, reach))
 
@@ -73,15 +70,7 @@ def walk(
 
 @dataclass(frozen=True)
 class GradientLandscape:
-    """‖x − P(x − ∇Φ(x))‖ on the cube of log penalties: what the gradient-norm mechanism draws by.
-
-    Parameters
-    ----------
-    landscape : PenaltyLandscape
-        Without a clip.
-    tolerance : float
-        Of the fits.
-    """
+    """‖x − P(x − ∇Φ(x))‖ on the cube of log penalties: what the gradient-norm mechanism draws by."""
 
     landscape: PenaltyLandscape
     tolerance: float
@@ -110,12 +99,7 @@ class GradientLandscape:
 
 @dataclass(frozen=True)
 class SharedPenalty:
-    """A landscape along its diagonal, where all penalties are equal.
-
-    Parameters
-    ----------
-    landscape : PenaltyLandscape
-    """
+    """A landscape along its diagonal, where all penalties are equal."""
 
     landscape: PenaltyLandscape
     p: int = 1

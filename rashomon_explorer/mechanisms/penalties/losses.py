@@ -57,13 +57,7 @@ class MarginLoss(Protocol):
 
 @dataclass(frozen=True)
 class SquaredMargin:
-    """½(m − b)², |b| ≤ 1.
-
-    Examples
-    --------
-    >>> SquaredMargin().steepest(2.0), SquaredMargin().pull
-    (3.0, 0.25)
-    """
+    """½(m − b)², |b| ≤ 1."""
 
     name: str = "squared"
     curvature_bound: float = 1.0
@@ -89,13 +83,7 @@ class SquaredMargin:
 
 @dataclass(frozen=True)
 class LogisticMargin:
-    """log(1 + exp(−bm)), b in {−1, 1}.
-
-    Examples
-    --------
-    >>> LogisticMargin().steepest(0.0), round(LogisticMargin().pull, 4)
-    (0.5, 0.2785)
-    """
+    """log(1 + exp(−bm)), b in {−1, 1}."""
 
     name: str = "logistic"
     curvature_bound: float = 0.25
@@ -129,13 +117,7 @@ MARGINS: dict[str, MarginLoss] = {"ridge": SquaredMargin(), "logistic": Logistic
 
 
 def widest(loss: MarginLoss, reach: float) -> float:
-    """Largest range, over margins of at most ``reach``, of the difference of two rows' losses.
-
-    Examples
-    --------
-    >>> widest(SquaredMargin(), 1.0), widest(LogisticMargin(), 1.0)
-    (4.0, 2.0)
-    """
+    """Largest range, over margins of at most ``reach``, of the difference of two rows' losses."""
     return float(get_loss(loss.name).oscillation(reach))
 
 
@@ -144,14 +126,7 @@ _HALVINGS = 60
 
 @dataclass(frozen=True)
 class Solved:
-    """A model near y*(λ), and how near.
-
-    Parameters
-    ----------
-    y : ndarray of shape (p,)
-    error : float
-        ‖Λ^(−½)∇G(y)‖, at least ‖Λ^½(y − y*)‖.
-    """
+    """A model near y*(λ), and how near."""
 
     y: FloatArray
     error: float
@@ -159,23 +134,7 @@ class Solved:
 
 @dataclass(frozen=True)
 class InnerProblem:
-    """G(λ, y) = (1/n) Σ ℓ(a_i·y, b_i) + ½ Σ λ_j y_j² of given rows.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, p)
-        Training rows a_i, a constant column for the intercept included.
-    targets : ndarray of shape (n,)
-        b_i, at most 1 in size; −1 or 1 for logistic loss.
-    loss : MarginLoss
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.penalties.losses import SquaredMargin
-    >>> inner = InnerProblem(np.eye(2), np.array([1.0, -1.0]), SquaredMargin())
-    >>> inner.solve(np.array([0.5, 0.5]), tolerance=1e-9).y.round(9).tolist()
-    [0.5, -0.5]
-    """
+    """G(λ, y) = (1/n) Σ ℓ(a_i·y, b_i) + ½ Σ λ_j y_j² of given rows."""
 
     rows: FloatArray
     targets: FloatArray
@@ -202,12 +161,7 @@ class InnerProblem:
         return np.asarray((self.rows * weights[:, None]).T @ self.rows + np.diag(penalties))
 
     def most_steps(self, penalties: FloatArray, tolerance: float) -> int:
-        """Newton steps that always suffice, so that in exact arithmetic no rows make it fail.
-
-        With r = ‖Λ^(−½)∇G‖ and L₃ the Lipschitz constant of the scaled Hessian, a step of length
-        t ≤ min(1, 1/(L₃r)) leaves at most (1 − t/2)·r, for ‖step‖ ≤ r in that scale. Halving finds
-        t ≥ ½·min(1, 1/(L₃r)), so that r falls by 1/(4L₃) or by a quarter.
-        """
+        """Newton steps that always suffice, so that in exact arithmetic no rows make it fail."""
         norm = float(np.linalg.norm(self.rows, axis=1).max(initial=0.0))
         scaled = norm / math.sqrt(float(penalties.min()))
         third = self.loss.third_bound * scaled**3
@@ -215,23 +169,7 @@ class InnerProblem:
         return math.ceil(4 * third * start + 4 * math.log(start / tolerance)) + 8
 
     def solve(self, penalties: FloatArray, tolerance: float) -> Solved:
-        """Minimise by damped Newton steps from 0 until the error is at most ``tolerance``.
-
-        In w = Λ^½y the problem is 1-strongly convex, so that ‖w − w*‖ ≤ ‖Λ^(−½)∇_y G‖. It starts
-        at 0 whatever was solved before: Φ stays a function of the penalties alone.
-
-        Parameters
-        ----------
-        penalties : ndarray of shape (p,)
-            All above 0.
-        tolerance : float
-            Of ‖Λ^½(y − y*)‖.
-
-        Raises
-        ------
-        SamplerError
-            If rounding stops it short of the tolerance: nothing is made of an uncertified model.
-        """
+        """Minimise by damped Newton steps from 0 until the error is at most ``tolerance``."""
         check_positive(tolerance=tolerance)
         y = np.zeros(len(penalties))
         gradient = self.gradient(penalties, y)
@@ -280,25 +218,7 @@ def _unconverged(error: float, goal: float) -> SamplerError:
 
 @dataclass(frozen=True)
 class OuterLoss:
-    """F(y) = (1/n) Σ ℓ(clip(a_i·y), b_i) of validation rows.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, p)
-        Validation rows, a constant column included.
-    targets : ndarray of shape (n,)
-    loss : MarginLoss
-    margin_bound : float, optional
-        Margins are clipped to [−margin_bound, margin_bound], which bounds what one validation row
-        can say. Without it F is smooth, as the mechanisms that use gradients ask.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.penalties.losses import SquaredMargin
-    >>> outer = OuterLoss(np.eye(2), np.ones(2), SquaredMargin(), margin_bound=1.0)
-    >>> outer.value(np.array([[1.0, 5.0], [0.0, 1.0]])).tolist()
-    [0.25, 0.0]
-    """
+    """F(y) = (1/n) Σ ℓ(clip(a_i·y), b_i) of validation rows."""
 
     rows: FloatArray
     targets: FloatArray

@@ -29,16 +29,7 @@ NAMES = (*MECHANISMS, *STATIONARY, REGULARISED)
 
 @dataclass(frozen=True)
 class Offered:
-    """What one mechanism promises before a row is read.
-
-    Attributes
-    ----------
-    mechanism : str
-    excess, gradient : float or None
-        Expected excess of the validation loss, or size of its gradient, at most; one of the two.
-    why_not : str
-        Why it is not offered; empty where it is.
-    """
+    """What one mechanism promises before a row is read."""
 
     mechanism: str
     excess: float | None = None
@@ -59,26 +50,7 @@ def plan_mechanism(
     refit: Plan | None = None,
     ledger: bool = False,
 ) -> TuningPlan | StationaryPlan:
-    """Plan by one mechanism, or with ``"auto"`` by the one that public numbers speak for.
-
-    Up to three penalties are drawn from a grid, which promises a low loss. Beyond, noisy
-    hypergradients promise a small gradient; they are taken where that is less than the gradient
-    can be anywhere, and refused with the reason where it is not.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-    SamplerError
-        If the mechanism does not apply, or promises no more than a public penalty.
-
-    Examples
-    --------
-    >>> known = PenaltyConstants("logistic", 1.5, 0.5, 10.0, 70_000, 30_000, margin_bound=4.0)
-    >>> asked = {"mechanism": "auto", "epsilon": 1.0, "delta": 1e-6}
-    >>> [plan_mechanism(known, d, **asked).mechanism for d in (1, 8)]
-    ['exponential', 'warm_hypergradient']
-    """
+    """Plan by one mechanism, or with ``"auto"`` by the one that public numbers speak for."""
     shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "n_draws": n_draws}
     shared |= {"refit": refit, "ledger": ledger}
     if mechanism == REGULARISED:
@@ -155,13 +127,7 @@ _OF_WALKS = ("mu", "n_steps")
 
 
 def warn_if_nearly_uniform(planned: TuningPlan | StationaryPlan) -> None:
-    """Warn of a plan whose draw may be no better than a blind pick, with what would be.
-
-    >>> from rashomon_explorer.mechanisms.penalties import PenaltyConstants
-    >>> from rashomon_explorer.mechanisms.penalties.plan import plan_tuning
-    >>> known = PenaltyConstants("logistic", 1.5, 0.1, 10.0, 200_000, 100_000, margin_bound=4.0)
-    >>> warn_if_nearly_uniform(plan_tuning(known, 1, epsilon=1.0))
-    """
+    """Warn of a plan whose draw may be no better than a blind pick, with what would be."""
     told = f"{planned.weakness}. {planned.wish}" if planned.weakness else ""
     if planned.refit is not None and (why := weakness(planned.refit)):
         told = f"{told + '. ' if told else ''}The refit: {why}"
@@ -172,14 +138,7 @@ def warn_if_nearly_uniform(planned: TuningPlan | StationaryPlan) -> None:
 
 
 def as_parameters(planned: TuningPlan | StationaryPlan) -> dict[str, Any]:
-    """Public settings of a plan, as a ledger writes them.
-
-    >>> from rashomon_explorer.mechanisms.penalties import PenaltyConstants
-    >>> from rashomon_explorer.mechanisms.penalties.plan import plan_tuning
-    >>> known = PenaltyConstants("ridge", 1.0, 0.1, 10.0, 100, 100, margin_bound=1.0)
-    >>> as_parameters(plan_tuning(known, 1, epsilon=1.0))["beta"] > 0
-    True
-    """
+    """Public settings of a plan, as a ledger writes them."""
     known = planned.constants
     return {
         "n_train": known.n_train,

@@ -13,26 +13,7 @@ from rashomon_explorer.privacy import Guarantee
 
 @dataclass(frozen=True, repr=False)
 class PenaltySet(Shown):
-    """Private draws from the Rashomon set of penalties.
-
-    Parameters
-    ----------
-    penalties : ndarray of shape (n_draws, d)
-        Drawn penalties: points of the public grid, or states of walks.
-    names : tuple of str
-        Of the d groups.
-    plan : TuningPlan
-    guarantee : Guarantee
-        Of the draws and whatever was released with them.
-    walks : ndarray of shape (n_draws, n_steps, d), optional
-        Penalties at all states of the walks, which were paid for too.
-
-    Examples
-    --------
-    >>> drawn = PenaltySet(np.array([[0.1], [1.0], [10.0]]), ("penalty",), None, None)
-    >>> drawn.best.tolist(), drawn.range.ravel().tolist(), drawn.n_draws
-    ([1.0], [0.1, 10.0], 3)
-    """
+    """Private draws from the Rashomon set of penalties."""
 
     penalties: FloatArray
     names: tuple[str, ...]
@@ -69,28 +50,7 @@ class PenaltySet(Shown):
 
 
 def validation_rows(n: int, fraction: float) -> Mask:
-    """Which of ``n`` rows (n,) are for validation: spread evenly over the table.
-
-    Nothing is shuffled and nothing is read: a record is on one side only, whatever it holds, so
-    that the price is that of the dearer side and not of both.
-
-    Parameters
-    ----------
-    n : int
-        At least 2.
-    fraction : float
-        Share of them, in (0, 1); at least one row stays on either side.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two rows.
-
-    Examples
-    --------
-    >>> validation_rows(6, 0.34).astype(int).tolist()
-    [0, 0, 1, 0, 0, 1]
-    """
+    """Which of ``n`` rows (n,) are for validation: spread evenly over the table."""
     if n < 2:
         raise ValueError(
             f"n_samples={n}: tuning needs at least 2 rows, to fit some and validate on others"

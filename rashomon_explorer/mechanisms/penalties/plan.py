@@ -33,31 +33,7 @@ _NEAR = 0.1
 
 @dataclass(frozen=True, repr=False)
 class TuningPlan(Shown):
-    """A draw of penalties on a public grid, and what is promised of it.
-
-    Parameters
-    ----------
-    constants : PenaltyConstants
-        Of the two sides of the split.
-    d : int
-        Penalties that are chosen.
-    spacing : float
-        Distance of neighbouring points of the grid, in log penalties.
-    epsilon, delta : float
-        Total price, a refit included.
-    n_draws : int
-    psi : float
-        Penalties within ψ of the least validation loss are equally likely.
-    eta : float
-        Bounded range β·s of one draw.
-    guarantee : Guarantee
-        Of everything that is released.
-    refit : Plan, optional
-        Of the model that is fitted with the chosen penalties.
-    mechanism : {"exponential", "generalised"}, default="exponential"
-    why : str, default=""
-        Why this mechanism was taken, where it was not named.
-    """
+    """A draw of penalties on a public grid, and what is promised of it."""
 
     constants: PenaltyConstants
     d: int
@@ -79,11 +55,7 @@ class TuningPlan(Shown):
 
     @property
     def beta(self) -> float:
-        """Inverse temperature k = η/s, s with what inner errors cost.
-
-        A generalised score is at least (excess − ψ)/s and weighs η/2: what is promised of it is
-        what holds at half the temperature.
-        """
+        """Inverse temperature k = η/s, s with what inner errors cost."""
         exponential = self.mechanism == "exponential"
         return self.eta / self.constants.priced_range / (1 if exponential else 2)
 
@@ -100,16 +72,7 @@ class TuningPlan(Shown):
         return min(known.loss_range, known.slope * path)
 
     def excess_within(self, probability: float) -> float:
-        """Excess over the grid's least validation loss that a draw keeps with this probability.
-
-        Each of at most N − 1 other points weighs at most exp(−βu) at ψ + u, and the best weighs 1,
-        for any function: P(excess ≥ ψ + u) ≤ (N − 1)·exp(−βu).
-
-        Parameters
-        ----------
-        probability : float
-            In (0, 1).
-        """
+        """Excess over the grid's least validation loss that a draw keeps with this probability."""
         beyond = max(math.log((self.n_points - 1) / (1 - probability)), 0.0) / self.beta
         return min(self.psi + beyond, self.loss_range)
 
@@ -120,10 +83,7 @@ class TuningPlan(Shown):
 
     @property
     def from_uniform(self) -> float:
-        """Total variation distance from a uniform pick, at most: tanh(β·range/4).
-
-        Of a generalised score the largest is at most the range over the least Δ.
-        """
+        """Total variation distance from a uniform pick, at most: tanh(β·range/4)."""
         reach = max(self.loss_range - self.psi, 0.0)
         if self.mechanism == "exponential":
             return math.tanh(self.beta * reach / 4)
@@ -188,11 +148,7 @@ class TuningPlan(Shown):
 
 
 def points_of(constants: PenaltyConstants, d: int, spacing: float) -> int:
-    """Points of the grid of multiples of ``spacing`` in the cube of log penalties.
-
-    >>> points_of(PenaltyConstants("ridge", 1.0, 0.1, 10.0, 10, 10), 2, 1.0)
-    25
-    """
+    """Points of the grid of multiples of ``spacing`` in the cube of log penalties."""
     half = math.log(constants.high / constants.low) / 2
     return int((2 * math.floor(half / spacing * (1 + 1e-12)) + 1) ** d)
 
@@ -222,46 +178,7 @@ def plan_tuning(
     refit: Plan | None = None,
     ledger: bool = False,
 ) -> TuningPlan:
-    """Plan draws of penalties by the exponential mechanism on a grid; reads no row.
-
-    The draws get what a refit leaves of (ε, δ).
-
-    Parameters
-    ----------
-    constants : PenaltyConstants
-    d : int
-        Penalties to choose, at most 3.
-    epsilon, delta : float
-        Total price.
-    n_draws : int, default=1
-    psi : float, default=0.0
-        Threshold, in units of the validation loss.
-    spacing : float, optional
-        Factor between neighbouring penalties, above 1; by default 16, 8 or 4 steps from the
-        middle of the bounds to either end for 1, 2 or 3 penalties.
-    mechanism : {"exponential", "generalised", "auto"}, default="exponential"
-        ``"auto"`` takes the exponential one where it promises half of a model of zeros' loss in
-        nine of ten draws; else the generalised one, where a record moves a comparison of two
-        penalties by less than s/2 on average.
-    refit : Plan, optional
-        Of the model that is fitted afterwards, priced as a ledger prices.
-    ledger : bool, default=False
-        Whether the price is to be what a ledger charges.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range.
-    SamplerError
-        If there are more than three penalties, or too many points.
-
-    Examples
-    --------
-    >>> known = PenaltyConstants("logistic", 1.5, 0.01, 1.0, 20_000, 10_000, margin_bound=4.0)
-    >>> planned = plan_tuning(known, 1, epsilon=1.0)
-    >>> planned.n_points, round(planned.beta), round(planned.excess_bound, 2)
-    (33, 23, 0.2)
-    """
+    """Plan draws of penalties by the exponential mechanism on a grid; reads no row."""
     check_epsilon(epsilon)
     check_delta(delta)
     check_count(n_draws=n_draws, d=d)

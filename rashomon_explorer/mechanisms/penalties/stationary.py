@@ -65,31 +65,7 @@ def walk_bound(
 
 @dataclass(frozen=True, repr=False)
 class StationaryPlan(Shown):
-    """Penalties at which the validation loss is nearly level: walked to, or drawn from a grid.
-
-    Parameters
-    ----------
-    constants : PenaltyConstants
-        Of the two sides, without a clip: validation scores that are clipped have no gradient.
-    d : int
-        Penalties that are chosen.
-    mechanism : {"hypergradient", "warm_hypergradient", "gradient_norm"}
-    epsilon, delta : float
-        Total price, a refit included.
-    n_draws : int
-    guarantee : Guarantee
-        Of everything that is released.
-    spacing : float
-        Distance of the points of the grid that is drawn from, or started from, in log penalties.
-    eta : float, default=0.0
-        Bounded range of one draw from that grid.
-    mu : float, default=0.0
-        Gaussian DP of one step of a walk.
-    n_steps : int, default=0
-        Steps of one walk.
-    refit : Plan, optional
-    why : str, default=""
-    """
+    """Penalties at which the validation loss is nearly level: walked to, or drawn from a grid."""
 
     constants: PenaltyConstants
     d: int
@@ -156,10 +132,7 @@ class StationaryPlan(Shown):
 
     @property
     def gradient_bound(self) -> float:
-        """Expected size of the gradient mapping at the chosen penalties, at most.
-
-        On a grid it is what the size exceeds the grid's least by.
-        """
+        """Expected size of the gradient mapping at the chosen penalties, at most."""
         known = self.constants
         if self.on_grid:
             return min((math.log(self.n_points - 1) + 1) / self.beta, known.slope)
@@ -343,10 +316,7 @@ class _Budget:
         return eta, self._total([self._started(eta)])
 
     def ways(self, started: float) -> list[tuple[float, float, Guarantee]]:
-        """η of a start, Gaussian DP of all steps, and what is revealed: by ρ, and by (ε, δ).
-
-        What is pure is cheap beside an (ε, δ) walk; a ledger adds everything up by one rule.
-        """
+        """η of a start, Gaussian DP of all steps, and what is revealed: by ρ, and by (ε, δ)."""
         by_rho = 0.0
         if started:
             rho = _START_SHARE * zcdp_rho(started, self.delta)

@@ -16,20 +16,7 @@ from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weaknes
 
 
 def explain_trees(planned: TreePlan) -> list[str]:
-    """Say in sentences what a plan of trees buys, and why no more.
-
-    Examples
-    --------
-    >>> bought = plan_trees(6907, log_size=14.6, most_leaves=5, psi=0.02, epsilon=0.25)
-    >>> for line in explain_trees(bought):
-    ...     print(line)
-    1 exact draw from e^14.6 trees of at most 5 leaves costs ε = 0.25 in all.
-    One record moves the share of errors of every tree by 1/6,907 at most, so that β = 863 makes \
-a draw 0.25-bounded-range.
-    At least 89 % of the draws are within ψ = 0.02 of the best tree, whatever the 6,907 rows say: \
-that follows from the number of trees alone.
-    The loss of a draw exceeds the least by at most 0.01746 on average.
-    """
+    """Say in sentences what a plan of trees buys, and why no more."""
     draws = "1 exact draw" if planned.n_draws == 1 else f"{planned.n_draws:,} exact draws"
     costs = "costs" if planned.n_draws == 1 else "together cost"
     at = f", at δ = {planned.delta:g}" if planned.delta else ""
@@ -50,14 +37,7 @@ that follows from the number of trees alone.
 
 
 def at_another_price(planned: TreePlan, epsilon: float, n_draws: int) -> TreePlan | None:
-    """Plan so many draws from the same class for another price; None where it buys none.
-
-    Examples
-    --------
-    >>> bought = plan_trees(6907, log_size=14.6, most_leaves=5, psi=0.02, epsilon=0.25)
-    >>> at_another_price(bought, 0.5, 1).beta > bought.beta
-    True
-    """
+    """Plan so many draws from the same class for another price; None where it buys none."""
     try:
         return plan_trees(
             planned.n,

@@ -22,29 +22,7 @@ _ADDED = 0.2  # share of p/β that the size of accelerated steps may add before 
 
 @dataclass(frozen=True)
 class Centre:
-    """A way to make one good model private, in public numbers.
-
-    Parameters
-    ----------
-    name : {"gradients", "accelerated", "output"}
-        A weighted average of noisy gradient descent, of accelerated descent, or the noisy
-        minimiser.
-    mu : float
-        Its Gaussian DP.
-    noise : float
-        σ of a gradient, at a step of mean size, or of the minimiser.
-    excess : float
-        Expected excess loss of the centre is at most this, whatever the rows.
-    step_size : float
-        η of θ ← Π(θ − η(∇L + σξ)), the mean one of accelerated steps; 0 without steps.
-    n_steps : int
-        N; 0 without steps.
-    root_deviation : float
-        d such that the root of the excess is at most √excess + d·√(2·log(1/failure)), except with
-        probability ``failure``; of the average of plain descent alone.
-    solver : float
-        Distance from the minimiser that the solver keeps to; of the noisy minimiser alone.
-    """
+    """A way to make one good model private, in public numbers."""
 
     name: str
     mu: float
@@ -57,32 +35,7 @@ class Centre:
 
 
 def best_centre(constants: Constants, radius: float, mu: float, zero_loss: float) -> Centre:
-    """Centre of the smallest promised excess for a price; reads no row.
-
-    Acceleration is taken where it promises a tenth less than plain descent, and where no
-    promise needs to know how far a centre's excess is from its mean.
-
-    Parameters
-    ----------
-    constants : Constants
-        Of a smooth loss on the ball.
-    radius : float
-        R of the ball.
-    mu : float
-        Gaussian DP that it may cost.
-    zero_loss : float
-        What the loss of the model of zeros is at most.
-
-    Examples
-    --------
-    >>> ball = Ball(4.0)
-    >>> for ridge in (0.0, 0.1, 1.0):
-    ...     rows = {"n": 50_000, "p": 92, "domain": ball, "row_bound": 1.4, "ridge": ridge}
-    ...     print(best_centre(Constants.of("logistic", **rows), 4.0, 0.17, 0.7).name)
-    accelerated
-    output
-    output
-    """
+    """Centre of the smallest promised excess for a price; reads no row."""
     ways = [by_gradients(constants, radius, mu, zero_loss)]
     if not surely_inside(constants, radius, zero_loss):  # where a promise needs concentration
         quicker = by_acceleration(constants, radius, mu, zero_loss)
@@ -98,29 +51,7 @@ def by_gradients(
 ) -> Centre:
     """Weighted average of projected noisy gradient descent from 0, all of whose path is paid for.
 
-    Steps θ_j = Π(θ_{j−1} − η(∇L + σξ)), η = 1/M and σ = Δ√N/μ with Δ the gradient's sensitivity,
-    have, with c = 1 − ηm and the weights w_j = c^{−j}, W = Σ w_j, a weighted average of expected
-    excess at most
-
-        D²/(2ηW) + ηpσ²,   D² = min{R², 2·zero_loss/m}
-
     (docs/theory.md §13). As few steps are taken as come within a quarter of the least bound.
-
-    Parameters
-    ----------
-    constants, radius, mu, zero_loss
-        As in :func:`best_centre`.
-    start : float, optional
-        D, where the first state is another one than 0: the root of its mean square distance from
-        the minimiser.
-
-    Examples
-    --------
-    >>> ball = Ball(4.0)
-    >>> rows = {"n": 50_000, "p": 92, "domain": ball, "row_bound": 1.4, "ridge": 0.01}
-    >>> centre = by_gradients(Constants.of("logistic", **rows), 4.0, 0.17, 0.7)
-    >>> centre.n_steps, round(centre.excess, 4)
-    (157, 0.0066)
     """
     moved, step = data_slope(constants, _ball(radius)), 1 / constants.M
     start = furthest_start(constants, radius, zero_loss) if start is None else start
@@ -142,28 +73,7 @@ def by_gradients(
 
 
 def by_acceleration(constants: Constants, radius: float, mu: float, zero_loss: float) -> Centre:
-    """Weighted average of accelerated noisy descent from 0, all of whose path is paid for.
-
-    Step t of N has the size η_t = 2ηt/(N + 1), the gradient at y = x + 2(z − x)/(t + 1) and the
-    noise σ_t = σ√((N + 1)/(2t)): z ← Π(z − η_t(∇L(y) + σ_tξ)), x ← x + 2(z − x)/(t + 1). That is a
-    Langevin path of ``plan_path`` at ψ = 0, with β = 2/(ησ²) and T = Nη/β; x has an expected excess
-    of at most p/(β − b) + D²/(2βT), b = 4Mβ²T/(N + 1)² (docs/theory.md §6), and
-    μ² = Σ(Δ/σ_t)² = NΔ²/σ². Without a ridge that is little more than half of the bound of
-    :func:`by_gradients`.
-
-    Parameters
-    ----------
-    constants, radius, mu, zero_loss
-        As in :func:`best_centre`.
-
-    Examples
-    --------
-    >>> rows = {"n": 50_000, "p": 92, "domain": Ball(4.0), "row_bound": 1.4}
-    >>> known = Constants.of("logistic", **rows), 4.0, 0.17, 0.7
-    >>> centre = by_acceleration(*known)
-    >>> centre.n_steps, round(centre.excess, 4), round(by_gradients(*known).excess, 4)
-    (111, 0.0138, 0.0222)
-    """
+    """Weighted average of accelerated noisy descent from 0, all of whose path is paid for."""
     moved, start = (
         data_slope(constants, _ball(radius)),
         furthest_start(constants, radius, zero_loss),
@@ -186,25 +96,7 @@ def by_acceleration(constants: Constants, radius: float, mu: float, zero_loss: f
 def by_output(constants: Constants, radius: float, mu: float, zero_loss: float) -> Centre:
     """Minimiser plus Gaussian noise, put back into the ball.
 
-    A record moves the minimiser by at most 2L/(nm), L without the ridge, and the solver is off by
-    at most e on either data set: σ = (2L/(nm) + 2e)/μ. With G = min{L, zero_loss/R}, or 0 where
-    every data set has its minimiser inside the ball, the expected excess is at most
-
-        ½M(pσ² + e²) + G(σ/√(2π) + e + (pσ² + e²)/(2R))
-
     (docs/theory.md §13).
-
-    Parameters
-    ----------
-    constants, radius, mu, zero_loss
-        As in :func:`best_centre`; m > 0.
-
-    Examples
-    --------
-    >>> ball = Ball(4.0)
-    >>> rows = {"n": 50_000, "p": 92, "domain": ball, "row_bound": 1.4, "ridge": 0.1}
-    >>> round(by_output(Constants.of("logistic", **rows), 4.0, 0.17, 0.7).excess, 5)
-    0.0003
     """
     off = solver_distance(constants, _ball(radius))
     sigma = (data_slope(constants, _ball(radius)) / constants.m + 2 * off) / mu
@@ -216,43 +108,12 @@ def by_output(constants: Constants, radius: float, mu: float, zero_loss: float) 
 
 
 def surely_inside(constants: Constants, radius: float, zero_loss: float) -> bool:
-    """Whether every data set has its minimiser over all models in the ball.
-
-    ½m‖θ*‖² ≤ L(0) ≤ zero_loss, as losses are at least 0.
-
-    Examples
-    --------
-    >>> rows = {"n": 9, "p": 2, "domain": Ball(4.0), "row_bound": 1.0, "ridge": 0.1}
-    >>> surely_inside(Constants.of("logistic", **rows), 4.0, 0.7)
-    True
-    """
+    """Whether every data set has its minimiser over all models in the ball."""
     return 2 * zero_loss <= constants.m * radius**2
 
 
 def excess_quantile(centre: Centre, constants: Constants, failure: float) -> float:
-    """Bound the centre's excess but for this probability, for a minimiser inside.
-
-    Of an accelerated descent it is Markov's inequality: momentum is no contraction. The noisy
-    minimiser is off by χ_p·σ + e at most, and the excess by half of M times its square.
-    The root of an M-smooth excess has slope at most √(M/2), and the average of the path is a
-    Lipschitz function of its noise, so that the root concentrates about its mean (docs/theory.md
-    §13).
-
-    Parameters
-    ----------
-    centre : Centre
-    constants : Constants
-    failure : float
-        In (0, 1).
-
-    Examples
-    --------
-    >>> rows = {"n": 50_000, "p": 92, "domain": Ball(4.0), "row_bound": 1.4, "ridge": 0.1}
-    >>> constants = Constants.of("logistic", **rows)
-    >>> centre = by_output(constants, 4.0, 0.17, 0.7)
-    >>> 1 < excess_quantile(centre, constants, 0.05) / centre.excess < 2
-    True
-    """
+    """Bound the centre's excess but for this probability, for a minimiser inside."""
     if centre.name == "output":
         length = centre.noise * math.sqrt(2 * float(gammainccinv(constants.p / 2, failure)))
         return constants.M / 2 * (length + centre.solver) ** 2
@@ -265,26 +126,7 @@ def excess_quantile(centre: Centre, constants: Constants, failure: float) -> flo
 def excess_at_most(
     centre: Centre, constants: Constants, radius: float, zero_loss: float, failure: float
 ) -> float:
-    """Bound the centre's excess but for this probability, wherever the minimiser is.
-
-    By Markov's inequality, or :func:`excess_quantile` where every minimiser is inside the ball.
-
-    Parameters
-    ----------
-    centre, constants, failure
-        As in :func:`excess_quantile`.
-    radius, zero_loss
-        As in :func:`best_centre`.
-
-    Examples
-    --------
-    >>> rows = {"n": 50_000, "p": 92, "domain": Ball(4.0), "row_bound": 1.4, "ridge": 0.1}
-    >>> constants = Constants.of("logistic", **rows)
-    >>> centre = by_output(constants, 4.0, 0.17, 0.7)
-    >>> inside = excess_at_most(centre, constants, 4.0, 0.7, 0.05)
-    >>> inside < excess_at_most(centre, constants, 4.0, 0.9, 0.05) == centre.excess / 0.05
-    True
-    """
+    """Bound the centre's excess but for this probability, wherever the minimiser is."""
     least = centre.excess / failure
     if not surely_inside(constants, radius, zero_loss):
         return least
@@ -292,28 +134,13 @@ def excess_at_most(
 
 
 def average_weights(centre: Centre, constants: Constants) -> FloatArray:
-    """Weights (N,) of the states θ_1, …, θ_N, which add up to 1.
-
-    Examples
-    --------
-    >>> rows = {"n": 9, "p": 2, "domain": Ball(4.0), "row_bound": 1.0}
-    >>> centre = Centre("gradients", 1.0, 1.0, 1.0, step_size=4.0, n_steps=4)
-    >>> average_weights(centre, Constants.of("logistic", **rows))
-    array([0.25, 0.25, 0.25, 0.25])
-    """
+    """Weights (N,) of the states θ_1, …, θ_N, which add up to 1."""
     weights = _weights(1 - centre.step_size * constants.m, centre.n_steps)
     return np.asarray(weights / weights.sum())
 
 
 def furthest_start(constants: Constants, radius: float, zero_loss: float) -> float:
-    """Largest distance of the minimiser from 0, as ½m‖θ*‖² ≤ L(0) ≤ zero_loss.
-
-    Examples
-    --------
-    >>> rows = {"n": 9, "p": 2, "domain": Ball(4.0), "row_bound": 1.0, "ridge": 0.5}
-    >>> furthest_start(Constants.of("logistic", **rows), 4.0, 1.0)
-    2.0
-    """
+    """Largest distance of the minimiser from 0, as ½m‖θ*‖² ≤ L(0) ≤ zero_loss."""
     if not constants.m > 0:
         return radius
     return min(radius, math.sqrt(2 * zero_loss / constants.m))

@@ -20,21 +20,7 @@ ZCDP = "zcdp"
 def price_at_order(
     epsilon: float, delta: float, ledger: bool | float | str
 ) -> tuple[float, float] | None:
-    """Rényi order a at which a ledger adds up, and D_a that costs there what (ε, δ) in zCDP does.
-
-    Where the divergence over its order falls, as that of a Gaussian tilt does, D_a proves (ε, δ)
-    by itself too: no order above that of the whole of (ε, δ) is taken. None where the ledger has no
-    order, or is none.
-
-    Examples
-    --------
-    >>> [round(part, 3) for part in price_at_order(1.0, 1e-6, True)]
-    [22.014, 0.536]
-    >>> [round(part, 3) for part in price_at_order(1.0, 1e-6, 8.0)]
-    [8.0, 0.195]
-    >>> price_at_order(1.0, 1e-6, "zcdp") is price_at_order(1.0, 0.0, True) is None
-    True
-    """
+    """Rényi order a at which a ledger adds up, and D_a that costs there what (ε, δ) in zCDP does."""
     own = filter_order(epsilon, delta) if ledger and ledger != ZCDP else None
     if own is None:
         return None
@@ -44,26 +30,7 @@ def price_at_order(
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be bought, in public numbers.
-
-    Parameters
-    ----------
-    n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws
-        As in :func:`rashomon_explorer.mechanisms.planning.plan`.
-    ledger : bool, float or "zcdp"
-        Whether the price is to be what a ledger charges: a number is the order at which it adds up
-        Rényi divergences, by default that of a ledger with this budget; ``"zcdp"`` stands for one
-        that has none: of an earlier version, without a budget, or with δ = 0.
-    in_chunks : bool, default=False
-        Whether the rows are read in chunks, so that no method may pick some of them.
-
-    Examples
-    --------
-    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "loss": "logistic", "ridge": 0.0}
-    >>> asked = Request(**rows, radius=4, row_norm=1.5, epsilon=1, delta=0, n_draws=1)
-    >>> asked.constants.osc
-    0.00024
-    """
+    """What is to be bought, in public numbers."""
 
     n: int
     p: int
@@ -110,45 +77,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Offer:
-    """What a mechanism gives for a budget, or why it cannot.
-
-    Parameters
-    ----------
-    name : str
-        Key in ``MECHANISMS``.
-    draws : str
-        What a draw is, in words.
-    uniform : bool
-        Whether the draws that hit the Rashomon set are uniform on it, as a sampler of the set
-        has to be (Definition 1.4 of Ganesh et al. 2023). Others crowd near the best model and
-        show less of the set than there is.
-    why : str
-        Why it applies or does not.
-    plan : Plan, LocalisationPlan, RegularisedPlan or None
-        What carries it out; None where it does not apply. Those of one model are of one draw.
-    beta : float
-        Inverse temperature.
-    hit_rate : float
-        A draw lies in the Rashomon set with at least this probability.
-    excess : float
-        Bound of its expected excess loss.
-    n_steps : int
-        Steps of a chain; 0 without chains.
-    time : float
-        Time h·N of a chain; 0 without chains.
-    guarantee : Guarantee or None
-        Of all draws; None where it does not apply.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "loss": "logistic", "ridge": 0.0}
-    >>> asked = Request(**rows, radius=4, row_norm=1.5, epsilon=1, delta=0, n_draws=1)
-    >>> round(MECHANISMS["exact"].offer(asked).hit_rate, 3)
-    0.87
-    >>> MECHANISMS["path"].offer(asked).why
-    'needs delta > 0'
-    """
+    """What a mechanism gives for a budget, or why it cannot."""
 
     name: str
     draws: str
@@ -198,47 +127,19 @@ _MOST_RIDGE = 2.0**20
 
 
 def added(request: Request, ridge: float) -> float:
-    """Ridge that a method added to the user's.
-
-    Examples
-    --------
-    >>> rows = {"n": 100, "p": 3, "psi": 0.0, "loss": "logistic", "radius": 4.0, "row_norm": 1.5}
-    >>> added(Request(**rows, ridge=0.5, epsilon=1.0, delta=0.0, n_draws=1), 0.75)
-    0.25
-    """
+    """Ridge that a method added to the user's."""
     return max(0.0, ridge - request.ridge)
 
 
 def own_cost(request: Request, ridge: float) -> float:
-    """Say what an added ridge m' costs: ½m'R² at the best model.
-
-    A minimum under the ridge is at most the loss of the best model plus ½m'R².
-
-    Examples
-    --------
-    >>> rows = {"n": 100, "p": 3, "psi": 0.0, "loss": "logistic", "radius": 4.0, "row_norm": 1.5}
-    >>> own_cost(Request(**rows, ridge=0.5, epsilon=1.0, delta=0.0, n_draws=1), 0.75)
-    2.0
-    """
+    """Say what an added ridge m' costs: ½m'R² at the best model."""
     return added(request, ridge) / 2 * request.radius**2
 
 
 def best_ridged(
     request: Request, made: Callable[[Request], tuple[float, T]], every: int = 1
 ) -> tuple[float, T]:
-    """Ridge of the least first number that ``made`` gives, and what it made beside it.
-
-    The user's own ridge is tried, and larger ones on a public grid; ``every`` leaves some of it
-    out, for what takes long to make.
-
-    Examples
-    --------
-    >>> rows = {"n": 100, "p": 3, "psi": 0.0, "loss": "logistic", "radius": 4.0, "row_norm": 1.0}
-    >>> asked = Request(**rows, ridge=0.0, epsilon=1.0, delta=0.0, n_draws=1)
-    >>> ridge, _ = best_ridged(asked, lambda tried: ((tried.ridge - 0.1) ** 2, ""))
-    >>> round(ridge, 2)
-    0.12
-    """
+    """Ridge of the least first number that ``made`` gives, and what it made beside it."""
     scale = data_lipschitz(request.constants, request.domain) / request.radius
     wanted = {min(request.ridge + scale * share, _MOST_RIDGE) for share in _SHARES[::every]}
     tried = [replace(request, ridge=ridge) for ridge in sorted(wanted)]

@@ -70,59 +70,10 @@ def completed(
 ) -> Request:
     """Complete a request by the rule; reads no row.
 
-    *Radius.* A larger ball holds better models, and its draws have more noise. The radius is the R
-    in ``RADII`` of least
-
-        promised(R) + worth·L(0)/R,
-
     where promised(R) bounds the expected excess of one draw at ψ = 0 over the best model of the
     ball, and L(0) is what the model of zeros has at most. Both are many times what happens; that
     they balance where accuracy is best, and ``worth``, was settled on simulated tables
     (docs/benchmarks.md).
-
-    Of draws around a centre, promised(R) is the centre's.
-
-    *Ridge.* The m of least promised excess + mR²/2, so that what it biases is counted: 0, except
-    where a certificate of strongly convex losses makes draws cheaper.
-
-    *Draws.* For ψ > 0, if a hit rate of ``LEAST_HITS`` is promised of each of 20, 10 or 5 draws, or
-    if they lie around a centre that is promised to be in the set, in a ball from ``LEAST_RADIUS``
-    (16 for ellipsoids, and 8 where their number is given) to the radius above, as many as can be,
-    in the largest such ball. Otherwise one, which all of the budget makes good: fewer than five
-    show no set, and each would cost accuracy.
-
-    Parameters
-    ----------
-    mechanism : str
-        Key in ``MECHANISMS``; of a sampler, ``traits_of(sampler).mechanism``.
-    n, p, psi, row_norm, epsilon, delta, loss, ledger
-        As in :func:`rashomon_explorer.mechanisms.planning.plan`.
-    radius, ridge, n_draws : number or "auto"
-        What is given is kept.
-    worth : float, optional
-        By default 60 for tilted minimisers of one score a row, 30 for averages over paths, and 6
-        for draws; 1 for regressions.
-
-    Returns
-    -------
-    Request
-        Its ``numbers`` are those of a plan.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, or the mechanism cannot serve the request.
-
-    Examples
-    --------
-    >>> budget = {"psi": 0.0, "row_norm": 1.5, "epsilon": 1.0, "delta": 1e-6}
-    >>> [round(completed("path", n=n, p=31, **budget).radius, 1) for n in (400, 4_000, 40_000)]
-    [11.3, 32.0, 32.0]
-    >>> completed("path", n=4_000, p=31, radius=3.0, **budget).radius
-    3.0
-    >>> pure = {**budget, "delta": 0.0, "psi": 0.02}
-    >>> [completed("exact", n=n, p=11, **pure).n_draws for n in (10_000, 10**6)]
-    [1, 20]
     """
     worth = worth_of(mechanism, loss) if worth is None else worth
     check_positive(worth=worth)
@@ -146,27 +97,7 @@ def completed(
 
 
 def cost(mechanism: str, planned: Plan) -> float:
-    """Say what the rule expects of a draw's loss: the promise over ``worth``, and L(0)/R.
-
-    The promises of different mechanisms are different multiples of what happens; over their
-    ``worth`` they can be compared, also of different balls.
-
-    Parameters
-    ----------
-    mechanism : str
-        Key in ``MECHANISMS``.
-    planned : Plan
-        Of one of the mechanisms that samplers carry out.
-
-    Examples
-    --------
-    >>> budget = {"psi": 0.0, "row_norm": 1.5, "epsilon": 1.0, "delta": 1e-6}
-    >>> for name in ("exact", "path"):
-    ...     best = completed(name, n=4_000, p=31, **budget)
-    ...     print(name, round(cost(name, MECHANISMS[name].plan(best)), 3))
-    exact 0.105
-    path 0.041
-    """
+    """Say what the rule expects of a draw's loss: the promise over ``worth``, and L(0)/R."""
     assert planned.radius is not None and planned.zero_loss is not None
     ridged = planned.weighed_excess + planned.ridge * planned.radius**2 / 2
     of_the_ball = planned.zero_loss / planned.radius
@@ -177,11 +108,7 @@ def cost(mechanism: str, planned: Plan) -> float:
 
 
 def worth_of(mechanism: str, loss: str | Loss) -> float:
-    """By how much a mechanism's promise is divided where it is weighed.
-
-    >>> worth_of("exact", "logistic"), worth_of("exact", "squared")
-    (6.0, 1.0)
-    """
+    """By how much a mechanism's promise is divided where it is weighed."""
     if get_loss(loss).link == "identity":
         return _WORTH_OF_LENGTH
     if mechanism == "objective_perturbation" and get_loss(loss).outputs > 1:
@@ -228,15 +155,7 @@ def _sure(
 
 
 def promises_the_set(planned: Plan) -> bool:
-    """Whether draws are promised to lie in the set, or around a model that is promised to.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> rows = {"p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "epsilon": 4.0}
-    >>> [promises_the_set(plan(n, **rows)) for n in (5_000, 50_000)]
-    [False, True]
-    """
+    """Whether draws are promised to lie in the set, or around a model that is promised to."""
     centre = planned.centre_excess
     around = centre is not None and centre <= planned.psi
     return around or planned.hit_rate_bound >= LEAST_HITS
@@ -317,25 +236,7 @@ def plan_options(
 
 
 def options_of(planned: Plan) -> tuple[Offer, ...]:
-    """Every way to spend the budget of a plan, the best first; reads no row.
-
-    Parameters
-    ----------
-    planned : Plan
-        The one among them that it is has ``offer.plan == planned``.
-
-    Returns
-    -------
-    tuple of Offer
-        As :func:`plan_options` gives them; empty where a plan does not say what it was made from.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> bought = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
-    >>> [offer.name for offer in options_of(bought) if offer.applies]
-    ['exact', 'unthresholded', 'objective_perturbation', 'regularised']
-    """
+    """Every way to spend the budget of a plan, the best first; reads no row."""
     law = PublicLaw.of(planned)
     if law is None:
         return ()

@@ -213,16 +213,7 @@ class PublicLaw:
 
     @classmethod
     def of(cls, planned: Plan) -> "PublicLaw | None":
-        """Law of a plan; None where a plan does not say what it was made from, or not all of it.
-
-        Examples
-        --------
-        >>> from rashomon_explorer.mechanisms.planning.planner import plan
-        >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
-        >>> law = PublicLaw.of(plan(**rows, epsilon=1.0))
-        >>> law.radius, law.loss.name
-        (4.0, 'logistic')
-        """
+        """Law of a plan; None where a plan does not say what it was made from, or not all of it."""
         if planned.radius is None or planned.row_norm is None:
             return None
         several = planned.loss == "softmax"

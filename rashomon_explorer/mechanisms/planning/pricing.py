@@ -28,43 +28,14 @@ _HAIR = 1e-13
 
 
 def price(eta: float, n_draws: int, *, ledger: bool = False) -> Guarantee:
-    """Guarantee of independent draws of one law, each of bounded range η.
-
-    With ``ledger`` it claims only what holds for charges that follow from earlier results, as a
-    ledger does.
-
-    >>> [round(price(0.3, 20, ledger=ledger).epsilon(1e-6), 2) for ledger in (True, False)]
-    [3.34, 3.05]
-    """
+    """Guarantee of independent draws of one law, each of bounded range η."""
     if ledger:
         return compose([bounded_range(eta)] * n_draws)
     return repeated_bounded_range(eta, n_draws)
 
 
 def affordable_eta(epsilon: float, delta: float, n_draws: int, *, ledger: bool = False) -> float:
-    """Largest bounded range η of each of ``n_draws`` draws that together cost (ε, δ).
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        Total budget, ε > 0 and finite.
-    n_draws : int
-        At least 1.
-    ledger : bool, default=False
-        As in :func:`price`.
-
-    Raises
-    ------
-    ValueError
-        If the budget or the number of draws is out of range.
-
-    Examples
-    --------
-    >>> affordable_eta(4.0, 0.0, 20)
-    0.2
-    >>> [round(affordable_eta(4.0, 1e-6, 20, ledger=ledger), 3) for ledger in (True, False)]
-    [0.353, 0.383]
-    """
+    """Largest bounded range η of each of ``n_draws`` draws that together cost (ε, δ)."""
     check_positive(epsilon=epsilon)
     check_count(n_draws=n_draws)
     check_delta(delta)
@@ -91,13 +62,7 @@ def _affordable_adaptively(epsilon: float, delta: float, n_draws: int) -> float:
 
 
 def affordable_draws(epsilon: float, delta: float, eta: float, *, ledger: bool = False) -> int:
-    """Most draws of bounded range η that together cost (ε, δ); 0 if not one does.
-
-    A million at the most.
-
-    >>> affordable_draws(4.0, 0.0, 0.2)
-    20
-    """
+    """Most draws of bounded range η that together cost (ε, δ); 0 if not one does."""
     return _most(lambda k: price(eta, k, ledger=ledger).epsilon(delta) <= epsilon)
 
 

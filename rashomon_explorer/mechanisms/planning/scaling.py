@@ -37,28 +37,6 @@ class ColumnsPlan:
     noise of the same size in every entry. One record moves the mean by at most Δ/n: in length
     Δ = (2 + a²)/√2, in sum of sizes Δ = 2s(a√d + 2c), c = (√(a²d + 32) − a√d)/8 and s² = 1 − c²
     (own derivation, docs/theory.md §16); both are attained, whatever d for the length.
-
-    Parameters
-    ----------
-    n, d : int
-        Rows and columns, without the constant.
-    row_norm : float
-        Declared bound of a row.
-    epsilon, delta : float
-        Price of centres, spreads and draws together.
-    ledger : bool, float or "zcdp", default=False
-        Whether the price is to stay within (ε, δ) as a ledger counts it, as for
-        :class:`~rashomon_explorer.mechanisms.planning.offers.Request`.
-    pure : bool, default=False
-        Whether Laplace's noise is wanted also for δ > 0.
-    halved : bool, default=False
-        Whether δ is halved, beside what is (ε, δ)-DP and nothing else: then a fifth of ε pays.
-
-    Examples
-    --------
-    >>> paid = ColumnsPlan(6_000, 30, 2.0, epsilon=1.0, delta=1e-6)
-    >>> round(paid.guarantee.mu, 4), round(paid.noise, 4), round(paid.left, 3)
-    (0.0749, 0.0039, 0.945)
     """
 
     n: int
@@ -131,29 +109,14 @@ class ColumnsPlan:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of centres and spreads by themselves.
-
-        Beside what is (ε, δ)-DP one point of the Gaussian's curve adds up, and not all of it.
-        """
+        """Of centres and spreads by themselves."""
         if self.gaussian and self.halved:
             return approximate(SHARE_BESIDE * self.epsilon * _SAFE, self.delta / 2)
         return gdp(self.price) if self.gaussian else pure(self.price)
 
     @property
     def worth_it(self) -> bool:
-        """Whether they win by the rule: enough rows, and noise that is small beside a spread.
-
-        d/(nμ) ≤ 0.1 for δ > 0, d/(nε) ≤ 0.003 for pure DP, and 1,000 rows.
-
-        Examples
-        --------
-        >>> for n in (400, 4_000, 40_000):
-        ...     asked = ColumnsPlan(n, 30, 2.0, 1.0, 1e-6), ColumnsPlan(n, 30, 2.0, 1.0, 0.0)
-        ...     print(*(one.worth_it for one in asked))
-        False False
-        True False
-        True True
-        """
+        """Whether they win by the rule: enough rows, and noise that is small beside a spread."""
         most = _NOISIEST["gaussian" if self.gaussian else "laplace"]
         return self.n >= LEAST_ROWS and self.d <= most * self.n * self._budget
 
@@ -176,18 +139,7 @@ class ColumnsPlan:
 
 
 def both_together(paid: ColumnsPlan | None, drawn: Guarantee) -> Guarantee:
-    """Guarantee of centres, spreads and what is drawn from rows that were mapped by them.
-
-    Given the map, which is public, what is done to a row depends on that row alone, so that the
-    draws keep their guarantee, and both add up (adaptive composition, prices fixed beforehand).
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy import gdp
-    >>> paid = ColumnsPlan(50_000, 10, 1.0, epsilon=1.0, delta=1e-6)
-    >>> round(both_together(paid, gdp(0.2)).mu ** 2 - 0.2**2 - paid.guarantee.mu**2, 12)
-    0.0
-    """
+    """Guarantee of centres, spreads and what is drawn from rows that were mapped by them."""
     if paid is None or not drawn.holds:
         return drawn
     total = compose([paid.guarantee, drawn])

@@ -34,17 +34,7 @@ _PATH = f"More rows, a larger ε, fewer chains, a smaller radius or ψ = 0 inste
 
 @dataclass(frozen=True)
 class Remedy:
-    """One change of a plan that its next better promise would take.
-
-    Attributes
-    ----------
-    words : str
-        "ε = 7.211 for as many draws".
-    setting : str
-        Name of the plan's argument that changes; ``"n"`` for more rows.
-    value : float
-        What it changes to, rounded to the side on which the promise still holds.
-    """
+    """One change of a plan that its next better promise would take."""
 
     words: str
     setting: str
@@ -53,17 +43,7 @@ class Remedy:
 
 @dataclass(frozen=True)
 class Wish:
-    """The next better promise of a plan, and what would buy it, one thing changed at a time.
-
-    Attributes
-    ----------
-    goal : str
-        The promise in words: "80 %".
-    remedies : tuple of Remedy
-        Any one of which is enough; never empty.
-    about : bool
-        Whether they are nearly enough only.
-    """
+    """The next better promise of a plan, and what would buy it, one thing changed at a time."""
 
     goal: str
     remedies: tuple[Remedy, ...]
@@ -79,21 +59,7 @@ class Wish:
 
 
 def wishes(planned: Plan | TreePlan, *, ridge: bool = False) -> list[str]:
-    """Say in a sentence what the next better promise would take; nothing where none is better.
-
-    The promise is the hit rate, or, for a set without width, an excess of half of what the model
-    of zeros has at most. A plan by bounded range gets colder in proportion to what changes; one
-    by another certificate is priced again at every change.
-
-    ``ridge`` also looks for a ridge that would do, for exact draws without a ledger and with δ > 0;
-    it takes a second.
-
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
-    >>> print(*wishes(plan(**rows, epsilon=4.0, delta=1e-6, n_draws=20)))
-    For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, \
-ψ = 0.03372, or radius = 2.372.
-    """
+    """Say in a sentence what the next better promise would take; nothing where none is better."""
     if isinstance(planned, TreePlan):
         return tree_wishes(planned)
     found = wish(planned, ridge=ridge)
@@ -114,16 +80,7 @@ def wishes(planned: Plan | TreePlan, *, ridge: bool = False) -> list[str]:
 
 
 def wish(planned: Plan | TreePlan, *, ridge: bool = False) -> Wish | None:
-    """Find what the next better promise would take; None where none is better, or none is known.
-
-    Each remedy names a setting and its number; ``ridge`` is as for :func:`wishes`.
-
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
-    >>> found = wish(plan(**rows, epsilon=4.0, delta=1e-6, n_draws=20))
-    >>> found.goal, [(one.setting, one.value) for one in found.remedies[:3]]
-    ('80 %', [('epsilon', 7.211), ('n_draws', 7.0), ('n', 84300.0)])
-    """
+    """Find what the next better promise would take; None where none is better, or none is known."""
     if isinstance(planned, TreePlan):
         return None
     if planned.along_path:
@@ -149,10 +106,7 @@ def wish(planned: Plan | TreePlan, *, ridge: bool = False) -> Wish | None:
 
 
 def _of_a_path(planned: Plan) -> Wish | None:
-    """Find what would make its promise less than the loss of a model of zeros, about.
-
-    At ψ = 0 the promise is nearly RΔ√(kp)/μ, and Δ is proportional to 1/n.
-    """
+    """Find what would make its promise less than the loss of a model of zeros, about."""
     short = _path_shortfall(planned)
     if short is None or planned.radius is None or not 1 < short < _BEYOND:
         return None
@@ -284,14 +238,7 @@ _SAID: ContextVar[bool] = ContextVar("_SAID", default=False)
 
 
 def warn_if_weak(planned: Plan | TreePlan, what: str) -> None:
-    """Warn of a plan that promises next to nothing, with what would promise more.
-
-    ``what`` is what is weak, such as ``"this plan"``; silent where a caller says it elsewhere.
-
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> rows = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
-    >>> warn_if_weak(plan(**rows, epsilon=1.0), "this plan")
-    """
+    """Warn of a plan that promises next to nothing, with what would promise more."""
     why = "" if is_said_elsewhere() else weakness(planned)
     if why:
         told = " ".join([f"{what} promises little: {why}.", *wishes(planned)])
@@ -299,10 +246,7 @@ def warn_if_weak(planned: Plan | TreePlan, what: str) -> None:
 
 
 def warn_of_large_delta(delta: float, n: int) -> None:
-    """Warn where delta is at least 1/n; silent where a caller shows a plan's weakness itself.
-
-    >>> warn_of_large_delta(1e-6, 10_000)
-    """
+    """Warn where delta is at least 1/n; silent where a caller shows a plan's weakness itself."""
     if delta * n >= 1 and not is_said_elsewhere():
         warnings.warn(
             f"delta={delta:g} is at least 1/n={1 / n:.2g}: it allows a mechanism to publish the "
@@ -315,16 +259,7 @@ def warn_of_large_delta(delta: float, n: int) -> None:
 
 @contextmanager
 def said_elsewhere() -> Iterator[None]:
-    """Keep weak plans from warning, in this thread: whoever asks shows :func:`weakness` itself.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> with said_elsewhere():
-    ...     weak = plan(100, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
-    >>> weakness(weak) != ""
-    True
-    """
+    """Keep weak plans from warning, in this thread: whoever asks shows :func:`weakness` itself."""
     before = _SAID.set(True)
     try:
         yield
@@ -333,13 +268,5 @@ def said_elsewhere() -> Iterator[None]:
 
 
 def is_said_elsewhere() -> bool:
-    """Whether :func:`said_elsewhere` is in force.
-
-    Examples
-    --------
-    >>> with said_elsewhere():
-    ...     inside = is_said_elsewhere()
-    >>> inside, is_said_elsewhere()
-    (True, False)
-    """
+    """Whether :func:`said_elsewhere` is in force."""
     return _SAID.get()

@@ -22,48 +22,7 @@ _WORTH = 0.9
 
 @dataclass(frozen=True, repr=False)
 class TreePlan(Shown):
-    """Draws of sparse trees: price and promise, known before the rows are touched.
-
-    Parameters
-    ----------
-    n : int
-        Rows.
-    log_size : float
-        Natural logarithm of the number of trees.
-    most_leaves, n_labels : int
-        Of a tree of the class.
-    psi : float
-        Rashomon threshold, in shares of the rows.
-    leaf_penalty : float
-        Loss of a leaf.
-    epsilon, delta : float
-        Total price of all draws.
-    n_draws : int
-        Draws bought.
-    eta : float
-        Bounded range of one draw, rounding included, and so its ε by itself.
-    beta : float
-        Inverse temperature.
-    law_psi : float
-        Threshold of the law that is drawn from, at most ψ.
-    hit_rate_bound : float
-        A draw lies within ψ with at least this probability, whatever the rows.
-    excess_bound : float
-        Expected excess loss of a draw is at most this.
-    guarantee : Guarantee
-        All draws composed.
-    ledger : bool, default=False
-        Whether the price is what a ledger charges.
-    max_depth : int or None, default=None
-        Most questions on a path, where that was declared.
-    questions : tuple of (str, float or None), default=()
-        The yes-or-no features, where they are known: a column and the threshold that it is compared
-        with, None for a column of 0 and 1.
-    asked_hit_rate : float, default=0.9
-        What was to be promised.
-    costs : tuple of tuple of int, default=()
-        What errors cost, a row for each class; empty where all cost the same.
-    """
+    """Draws of sparse trees: price and promise, known before the rows are touched."""
 
     n: int
     log_size: float
@@ -117,12 +76,7 @@ class TreePlan(Shown):
         return 1 - 1 / self.n_labels
 
     def hit_rate(self, psi: float) -> float:
-        """Guaranteed probability that a draw lies within another ψ.
-
-        Parameters
-        ----------
-        psi : float
-        """
+        """Guaranteed probability that a draw lies within another ψ."""
         check_nonnegative(psi=psi)
         return _promise(self.log_size, self.beta, psi - self.law_psi)
 
@@ -166,48 +120,6 @@ def plan_trees(
     bounded range of 2β/n (docs/theory.md §14). With T trees in the class, and a law whose
     threshold is s ≤ ψ, P(within ψ) ≥ 1/(1 + (T − 1)·e^(−β(ψ − s))): the law is as wide, s as large,
     as ``hit_rate`` allows; where that cannot be promised at all, s = 0, which promises most.
-
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    log_size : float
-        Natural logarithm of the number of trees in the class.
-    most_leaves, n_labels : int
-        Of a tree of the class.
-    psi : float
-        Rashomon threshold ≥ 0.
-    leaf_penalty : float, default=0.0
-        Reads no row, and changes no price.
-    epsilon, delta : float
-        Budget of all draws together.
-    n_draws : int, default=1
-    hit_rate : float, default=0.9
-        What is to be promised, in [0, 1); 0 draws at the threshold ψ itself.
-    walk_rounding : float, default=0.0
-        Relative error of counts, where they are not whole numbers.
-    ledger : bool, default=False
-        Whether the price is to be what a ledger charges.
-    max_depth, questions, costs
-        As :class:`TreePlan` has them, for whoever reads the plan: no number here depends on them.
-
-    Returns
-    -------
-    TreePlan
-        Temperature, price and promise.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of range, or the budget is spent by rounding alone.
-
-    Examples
-    --------
-    >>> bought = plan_trees(6907, log_size=14.6, most_leaves=5, psi=0.02, epsilon=0.25)
-    >>> round(bought.beta), round(bought.hit_rate_bound, 3)
-    (863, 0.9)
-    >>> round(bought.hit_rate(0.05), 3)
-    1.0
     """
     check_count(n=n, most_leaves=most_leaves, n_draws=n_draws)
     check_nonnegative(psi=psi, leaf_penalty=leaf_penalty, log_size=log_size)
@@ -242,14 +154,7 @@ def plan_trees(
 
 
 def coldest(eta: float, n: int, psi: float, leaves_loss: float, walk_rounding: float) -> float:
-    """Largest β at which a draw has bounded range η, what rounding may add to it included.
-
-    A weight that is off by a factor e^(±r) on either table widens the range by 4r, and
-    r = 2⁻³⁸ + β·(largest loss)·2⁻⁵⁰ + what the walk adds.
-
-    >>> 0.9999 < coldest(2.0, 100, 0.1, 0.0, 0.0) / 100 < 1
-    True
-    """
+    """Largest β at which a draw has bounded range η, what rounding may add to it included."""
     left = eta - 4 * (_WEIGHTS + walk_rounding)
     if left <= 0:
         raise ValueError(
@@ -259,20 +164,12 @@ def coldest(eta: float, n: int, psi: float, leaves_loss: float, walk_rounding: f
 
 
 def energy_cap(log_size: float) -> float:
-    """Largest energy of the law: what all trees beyond may weigh together is below e^(−20).
-
-    >>> energy_cap(14.6)
-    34.6
-    """
+    """Largest energy of the law: what all trees beyond may weigh together is below e^(−20)."""
     return min(log_size + 20.0, 250 * math.log(2))
 
 
 def tree_wishes(planned: TreePlan) -> list[str]:
-    """Say which price would promise nine draws of ten; nothing where that is promised already.
-
-    >>> tree_wishes(plan_trees(500, log_size=14.6, most_leaves=5, psi=0.02, epsilon=0.25))
-    ['ε = 3.36 would promise 90 %.']
-    """
+    """Say which price would promise nine draws of ten; nothing where that is promised already."""
     wanted = _epsilon_for(planned, _WORTH)
     if planned.hit_rate_bound >= _WORTH - 1e-6 or not wanted < math.inf:
         return []

@@ -42,25 +42,7 @@ class Promise(Protocol):
 
 
 def weakness(planned: Promise) -> str:
-    """Say in a sentence why a plan may buy nothing of use; empty where it promises enough.
-
-    With ψ > 0 a plan is weak if its guaranteed hit rate is below .2. A set without width, and a
-    path, have no hit rate: there a plan is weak if its excess bound is no less than the loss of
-    the model that is all zeros, so that what is promised of a draw could be had without data.
-    Draws around a centre, of which no hit rate is proved, are weak if the centre itself is not
-    known to lie in the set on average.
-
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> rows = {"p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "epsilon": 1.0}
-    >>> weakness(plan(50_000, **rows))
-    ''
-    >>> from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
-    >>> with said_elsewhere():
-    ...     weak = plan(500, **rows)
-    >>> print(weakness(weak))
-    at least 0% of the draws are within ψ = 0.02 of the least loss, and no more \
-is promised: they may lie far outside the Rashomon set
-    """
+    """Say in a sentence why a plan may buy nothing of use; empty where it promises enough."""
     if planned.centre_excess is not None and not planned.hit_rate_bound:
         return _off_centre(planned.centre_excess, planned.psi)
     if not has_hit_rate(planned):

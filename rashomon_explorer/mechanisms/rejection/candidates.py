@@ -78,10 +78,7 @@ class Candidates:
             self._sharper = shifted.sharper_floor
 
     def take(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, int]:
-        """Up to ``size`` models (p, k), perhaps none, their floors (k,), and the number proposed.
-
-        Makes a bounded number of proposals, so that it returns soon.
-        """
+        """Up to ``size`` models (p, k), perhaps none, their floors (k,), and the number proposed."""
         proposed = 0
         while len(self._floor) < size and proposed < _MOST_CHUNKS * self._chunk:
             self._propose(rng)
@@ -106,10 +103,7 @@ class Candidates:
 
 
 def kept_share(target: GibbsTarget, proposal: Proposal) -> float:
-    """Share of a proposal's models that the loss would keep, by a few that are thrown away.
-
-    Whatever is chosen by it, the draws have the same law.
-    """
+    """Share of a proposal's models that the loss would keep, by a few that are thrown away."""
     rng, kept, made = generator(0), 0.0, 0
     while made < _PILOT and kept < _SURE:
         theta, energy = proposal.draw(_PILOT // 8, rng)
@@ -121,10 +115,7 @@ def kept_share(target: GibbsTarget, proposal: Proposal) -> float:
 
 
 def bowl_pays(target: GibbsTarget, kept: float) -> bool:
-    """Whether a bowl costs less than looking at the rows where a share ``kept`` is kept.
-
-    A bowl takes second moments of the rows, and a search on some of them.
-    """
+    """Whether a bowl costs less than looking at the rows where a share ``kept`` is kept."""
     problem = target.problem
     n, p = problem.n, problem.p
     if p < 2 or kind_of(problem.evaluator().loss) not in BOWLS:
@@ -134,11 +125,7 @@ def bowl_pays(target: GibbsTarget, kept: float) -> bool:
 
 
 def envelope_pays(target: GibbsTarget, kept: float) -> bool:
-    """Whether an envelope costs less than looking at the rows where a share ``kept`` is kept.
-
-    An envelope takes moments of order four of the rows, which is dear with many columns and
-    useless where the law is hot; a loss with kinks, or of a user's own, has none.
-    """
+    """Whether an envelope costs less than looking at the rows where a share ``kept`` is kept."""
     problem = target.problem
     if not has_envelope(problem.evaluator().loss) or not math.isfinite(problem.constants.M):
         return False
@@ -173,13 +160,7 @@ def _shifted(target: GibbsTarget, envelope: Envelope) -> Envelope | None:
 
 
 def accepted(log_ratio: FloatArray, rng: np.random.Generator) -> Mask:
-    """Whether each of K independent coins with log probability ``log_ratio`` (K,) ≤ 0 comes up.
-
-    Examples
-    --------
-    >>> accepted(np.array([0.0, -np.inf]), np.random.default_rng(0)).tolist()
-    [True, False]
-    """
+    """Whether each of K independent coins with log probability ``log_ratio`` (K,) ≤ 0 comes up."""
     return np.asarray(np.log1p(-rng.random(len(log_ratio))) <= log_ratio)
 
 

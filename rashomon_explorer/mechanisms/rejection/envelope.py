@@ -20,16 +20,7 @@ _MOST_LEFT = 10  # in units of the minimum's tolerance, which is a millionth of 
 
 @dataclass(frozen=True)
 class Tangent:
-    """The linear part of the loss at a minimiser θ*, split by the domain.
-
-    With a ball ‖θ − c‖ ≤ R among the sets whose intersection the domain is, and λ ≥ 0,
-
-        ∇L(θ*)·h = pull·h + ½λ‖h‖² + ½λ(R² − ‖θ − c‖²) − left,   h = θ − θ*,
-
-    with pull = ∇L(θ*) + λ(θ* − c) and left = ½λ(R² − ‖θ* − c‖²): an identity, for every λ. At a
-    minimiser pull·h ≥ 0 on the domain; ``gap`` bounds how far below 0 it is, by the support
-    functions of the sets, whatever found θ* and λ.
-    """
+    """The linear part of the loss at a minimiser θ*, split by the domain."""
 
     multiplier: float  # λ, 0 without a ball or where it does not bind
     centre: FloatArray  # (p,): c
@@ -107,14 +98,7 @@ _PADDING = 0.5 + 1e-13  # a pad far above the curvature drowns it, and its own h
 
 @dataclass(frozen=True)
 class Envelope:
-    """L(θ) − L(θ*) ≥ bound(r_τ) − ½τ‖h‖² + ½λ(R² − ‖θ − c‖²) + pull·h − slack, for every τ.
-
-    Here h = θ − θ*, r_τ² = hᵀ(A + τI)h, A = H + λI is the Hessian of the Lagrangian at θ* and
-    λ the multiplier of a ball, whose quadratic part is exact; the pull is what is left of the
-    gradient, pull·h ≥ −pull_gap on the domain. The pad τ ≥ ``least_pad`` makes
-    the metric definite where the loss is flat; whitened rows only shrink as τ grows, so that
-    the bound computed for ``least_pad`` holds for all (docs/theory.md §3).
-    """
+    """L(θ) − L(θ*) ≥ bound(r_τ) − ½τ‖h‖² + ½λ(R² − ‖θ − c‖²) + pull·h − slack, for every τ."""
 
     centre: FloatArray  # (p,): θ*
     # vectors, curvature: (p, p) and (p,): eigenvectors and eigenvalues of A
@@ -167,20 +151,13 @@ class Envelope:
         return self.vectors @ (u / np.sqrt(self.curvature + pad)[:, None])
 
     def radial(self, radius: FloatArray, pad: float, pull_gap: float | None = None) -> FloatArray:
-        """Lower bound of the excess by r_τ alone; same shape as ``radius``.
-
-        Also, with another ``pull_gap``, by r² = r_τ² + 2·(depths below faces of that gap): the
-        bound rises no faster than r²/2 (see :class:`FaceProposal`).
-        """
+        """Lower bound of the excess by r_τ alone; same shape as ``radius``."""
         gap = self.tangent.gap if pull_gap is None else pull_gap
         worst = self.slack + gap + _PADDING * pad * self.longest_step**2
         return np.maximum(self.bound.radial(radius) - worst, 0.0)
 
     def floor(self, theta: FloatArray, pad: float) -> FloatArray:
-        """Lower bound (K,) of the excess of models (p, K) in the domain, without a look at rows.
-
-        At least ``radial`` of the same pad.
-        """
+        """Lower bound (K,) of the excess of models (p, K) in the domain, without a look at rows."""
         h = theta - self.centre[:, None]
         square = np.einsum("ij,ij->j", h, h)
         stretch = np.einsum("ij,i->j", (self.vectors.T @ h) ** 2, self.curvature)
@@ -191,11 +168,7 @@ class Envelope:
         return np.maximum(np.max(bounds, axis=0) + self._linear(theta, h) - self.slack, 0.0)
 
     def sharper_floor(self, theta: FloatArray) -> FloatArray:
-        """Lower bound (K,) by the third and fourth moments along each model's own direction.
-
-        Costs a few thousand operations a model for ten parameters, p⁴/4 in general: worth it
-        where a look at the rows costs more.
-        """
+        """Lower bound (K,) by the third and fourth moments along each model's own direction."""
         h = theta - self.centre[:, None]
         whitened = (self.vectors.T @ h) * np.sqrt(self.curvature + self.least_pad)[:, None]
         padding = _PADDING * self.least_pad * np.einsum("ij,ij->j", h, h)

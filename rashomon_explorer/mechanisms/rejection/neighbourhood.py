@@ -10,12 +10,7 @@ from rashomon_explorer.problem.domains import Ball, Domain, Intersection
 
 @dataclass(frozen=True)
 class Shifted:
-    """Models θ with θ + centre in ``body``: the body, seen from one of its models.
-
-    >>> seen = Shifted(Ball(1.0), centre=(0.5, 0.0))
-    >>> seen.contains(np.array([[0.4, 0.6], [0.0, 0.0]])).tolist()
-    [True, False]
-    """
+    """Models θ with θ + centre in ``body``: the body, seen from one of its models."""
 
     body: Domain
     centre: tuple[float, ...]  # a model of the body, so that the origin is one of this set
@@ -87,17 +82,7 @@ class Shifted:
 
 @dataclass(frozen=True)
 class Neighbourhood(Shifted):
-    """Models of ``domain`` within ``distance`` of ``middle``, one of its models; made by ``of``.
-
-    It need not hold the origin: for samplers, not for a problem of its own. Seen from the middle
-    it is the intersection of the shifted domain with a centred ball, which knows how to project.
-
-    >>> near = Neighbourhood.of(Ball(1.0), np.array([0.9, 0.0]), distance=0.2)
-    >>> near.contains(np.array([[0.8, 0.95, 0.95], [0.0, 0.2, 0.1]])).tolist()
-    [True, False, True]
-    >>> near.project(np.array([[3.0], [0.0]])).ravel().round(9).tolist()
-    [1.0, 0.0]
-    """
+    """Models of ``domain`` within ``distance`` of ``middle``, one of its models; made by ``of``."""
 
     domain: Domain
     distance: float
@@ -128,14 +113,7 @@ class Neighbourhood(Shifted):
 
 
 def parts(domain: Domain) -> list[tuple[Domain, FloatArray | float]]:
-    """List the sets whose intersection a domain is, each with the shift of its origin.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.domains import L1Ball
-    >>> [type(part).__name__ for part, _ in parts(Intersection(L1Ball(1.0), Ball(0.9)))]
-    ['L1Ball', 'Ball']
-    """
+    """List the sets whose intersection a domain is, each with the shift of its origin."""
     if isinstance(domain, Neighbourhood):
         return [*parts(domain.domain), (Ball(domain.distance), domain.middle)]
     if isinstance(domain, Intersection):
@@ -144,14 +122,7 @@ def parts(domain: Domain) -> list[tuple[Domain, FloatArray | float]]:
 
 
 def settled(domain: Domain, theta: FloatArray) -> FloatArray:
-    """Nearest model (p,) of the domain, moved towards the origin until rounding leaves it inside.
-
-    Examples
-    --------
-    >>> ball = Ball(0.1)
-    >>> bool(ball.contains(settled(ball, np.array([0.3, 0.4]))[:, None])[0])
-    True
-    """
+    """Nearest model (p,) of the domain, moved towards the origin until rounding leaves it inside."""
     point = domain.project(theta[:, None])
     for step in 2.0 ** np.arange(-52, 0):
         if domain.contains(point)[0]:
@@ -161,13 +132,7 @@ def settled(domain: Domain, theta: FloatArray) -> FloatArray:
 
 
 def ball_around(domain: Domain, p: int) -> tuple[float, FloatArray]:
-    """Radius and centre (p,) of the least ball that is known to hold the domain.
-
-    Examples
-    --------
-    >>> ball_around(Ball(2.0), 2)
-    (2.0, array([0., 0.]))
-    """
+    """Radius and centre (p,) of the least ball that is known to hold the domain."""
     known = [(part.radius, shift) for part, shift in parts(domain) if isinstance(part, Ball)]
     radius, shift = min([(domain.radius_bound, 0.0), *known], key=lambda ball: ball[0])
     return radius, np.zeros(p) + shift

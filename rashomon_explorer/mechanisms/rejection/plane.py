@@ -21,19 +21,7 @@ _ROUNDING = 1e-12
 
 
 class LineLaw:
-    """Law on [low, high] with a log-concave density, known up to a factor.
-
-    A concave function lies below the continuations of the chords on either side of a cell, so
-    that the lesser of their largest values bounds it there. The piecewise constant bound is
-    sampled and thinned: draws follow the density itself and not a table of it.
-
-    More cells, a tighter bound.
-
-    >>> law = LineLaw(lambda t: -(t**2) / 2, -20.0, 30.0)
-    >>> places = law.sample(20_000, np.random.default_rng(0))
-    >>> bool(abs(places.std() - 1.0) < 0.02), round(law.log_mass, 2)
-    (True, 0.92)
-    """
+    """Law on [low, high] with a log-concave density, known up to a factor."""
 
     def __init__(
         self,
@@ -63,10 +51,7 @@ class LineLaw:
         return float(mass @ ((self._edges[1:] + self._edges[:-1]) / 2))
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """Exact draws, ``size`` of them.
-
-        A density found above its bound is not log-concave, which is an error.
-        """
+        """Exact draws, ``size`` of them."""
         kept = np.empty(0)
         while len(kept) < size:
             kept = np.concatenate([kept, self._propose(size - len(kept) + 16, rng)])
@@ -119,13 +104,7 @@ def _evenly(low: float, high: float, cells: int) -> FloatArray:
 
 
 def log_ball_volume(p: int) -> float:
-    """Logarithm of the volume of the unit ball of R^p, 0 for p = 0.
-
-    Examples
-    --------
-    >>> round(math.exp(log_ball_volume(2)), 6), log_ball_volume(0)
-    (3.141593, 0.0)
-    """
+    """Logarithm of the volume of the unit ball of R^p, 0 for p = 0."""
     return p / 2 * math.log(math.pi) - math.lgamma(p / 2 + 1)
 
 
@@ -139,11 +118,7 @@ _SMALLEST = 1e-200  # below it, gammainc is about to underflow
 
 @dataclass(frozen=True)
 class Plane:
-    """L(θ) − min L ≥ height + slope·θ + ½·ridge·‖θ‖² for every θ.
-
-    A convex loss lies above its tangent at any model; the ridge is not convex only but known, and
-    may be kept exactly.
-    """
+    """L(θ) − min L ≥ height + slope·θ + ½·ridge·‖θ‖² for every θ."""
 
     slope: FloatArray  # (p,)
     height: float
@@ -151,10 +126,7 @@ class Plane:
 
     @classmethod
     def at(cls, problem: Problem, theta: FloatArray, ridge: float) -> "Plane":
-        """Tangent at ``theta`` (p,) of the loss less ½·ridge·‖θ‖²; a subgradient at a kink.
-
-        ``ridge`` is at most the problem's own, or what is left may not be convex.
-        """
+        """Tangent at ``theta`` (p,) of the loss less ½·ridge·‖θ‖²; a subgradient at a kink."""
         value, gradient = problem.value_and_gradient(theta[:, None])
         slope = gradient[:, 0] - ridge * theta
         height = float(value[0]) - ridge / 2 * float(theta @ theta) - float(slope @ theta)
@@ -180,17 +152,7 @@ class Plane:
 
 
 class PlaneProposal:
-    """The law that a plane would have in the loss's place, on the least ball around the domain.
-
-    Without a ridge it depends on t = slope·θ/‖slope‖ alone: t has a log-concave density
-    (R² − t²)^{(p−1)/2} exp(−energy(plane)), and the rest is uniform on the ball that is left.
-    With a ridge m, max{v, ψ} ≥ v makes it a normal law N(−slope/m, I/(βm)) cut to the ball: t has
-    a log-concave density again, with the χ² probability that the rest fits, and the squared
-    length of the rest is a χ² of p − 1 degrees, cut (docs/theory.md §3).
-
-    It needs no curvature, so that losses with kinks are drawn from as well, and no moments of
-    rows, so that it is made at once; it is good where the law is hot.
-    """
+    """The law that a plane would have in the loss's place, on the least ball around the domain."""
 
     pad = 0.0
 
@@ -267,13 +229,7 @@ def plane_proposals(target: GibbsTarget) -> list[PlaneProposal]:
 
 
 def least_plane(target: GibbsTarget, ridge: float) -> Plane:
-    """Plane under the loss, less ½·ridge·‖θ‖², whose proposal has nearly the least mass.
-
-    Every mean of tangents is a plane below a convex loss, and the logarithm of the mass that a
-    plane leaves is convex in its slope and height: the best is sought by conditional gradients,
-    towards the tangent at the proposal's mean. Any plane would do: which it is decides how many
-    proposals are kept, never their law.
-    """
+    """Plane under the loss, less ½·ridge·‖θ‖², whose proposal has nearly the least mass."""
     middle = ball_around(target.problem.domain, target.problem.p)[1]
     plane = Plane.at(target.problem, middle, ridge)
     here = PlaneProposal(target, plane, _ROUGH_CELLS)
@@ -294,18 +250,7 @@ def least_plane(target: GibbsTarget, ridge: float) -> Plane:
 
 
 def log_chi_square_below(degrees: int, x: FloatArray) -> FloatArray:
-    """Log probability (K,) that a χ² of that many degrees is at most x ≥ 0; 0 for no degrees.
-
-    Where the probability is too small for a double its series is used,
-    γ(a, z) = zᵃ e^{−z}/a · ₁F₁(1; a + 1; z).
-
-    Examples
-    --------
-    >>> log_chi_square_below(2, np.array([2.0])).round(6).tolist()
-    [-0.458675]
-    >>> log_chi_square_below(900, np.array([1.0])).round(3).tolist()
-    [-2615.55]
-    """
+    """Log probability (K,) that a χ² of that many degrees is at most x ≥ 0; 0 for no degrees."""
     if degrees == 0:
         return np.zeros_like(x)
     a, z = degrees / 2, x / 2
@@ -321,18 +266,7 @@ def log_chi_square_below(degrees: int, x: FloatArray) -> FloatArray:
 
 
 def cut_chi_square(degrees: int, x: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Independent χ² values (K,), each given that it is at most x ≥ 0.
-
-    Where x is below ``degrees``, v = x·eᵘ has a density in u < 0 proportional to
-    exp(degrees/2·u − x/2·eᵘ), below an exponential one because eᵘ ≥ 1 + u: thinned to it. Elsewhere
-    the probability is large enough for its inverse.
-
-    Examples
-    --------
-    >>> values = cut_chi_square(400, np.full(1000, 10.0), np.random.default_rng(0))
-    >>> bool(values.max() <= 10.0), round(float(values.mean()), 1)
-    (True, 9.9)
-    """
+    """Independent χ² values (K,), each given that it is at most x ≥ 0."""
     value = np.empty(len(x))
     tight = x < _WELL_INSIDE * degrees
     loose = x[~tight]

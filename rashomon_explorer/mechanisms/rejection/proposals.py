@@ -21,19 +21,7 @@ _TAIL_CELLS = 64
 
 
 class RadialLaw:
-    """Law on [0, furthest] with density proportional to r^{p−1} exp(−energy(r)).
-
-    A piecewise constant function *above* the density is sampled and thinned, so that the draws
-    follow the density itself and not a table of it.
-
-    The energy is nondecreasing and ≥ 0; p ≥ 1 is the dimension, ``furthest`` the end of the
-    support.
-
-    >>> law = RadialLaw(lambda r: r**2 / 2, p=2, furthest=20.0)
-    >>> radii = law.sample(20_000, np.random.default_rng(0))
-    >>> bool(abs((radii**2 / 2).mean() - 1.0) < 0.05)
-    True
-    """
+    """Law on [0, furthest] with density proportional to r^{p−1} exp(−energy(r))."""
 
     def __init__(self, energy: Callable[[FloatArray], FloatArray], p: int, furthest: float) -> None:
         self._energy = energy
@@ -144,14 +132,7 @@ class LinearFaces:
 
 @dataclass(frozen=True)
 class CrossFaces:
-    """Depths below the faces of an L1 ball that meet at a sparse minimiser.
-
-    With λ = max |pull_j|, Z the coordinates at 0 and S the others, on Σ|θ_j| ≤ R
-
-        pull·θ + λR = Σ_{j in Z} (λ|θ_j| + pull_j·θ_j) + (λR + pull_S·θ_S − λΣ_{j in Z}|θ_j|),
-
-    and every term is ≥ 0. A coordinate of Z has two sides, of slopes λ ± pull_j.
-    """
+    """Depths below the faces of an L1 ball that meet at a sparse minimiser."""
 
     pull: FloatArray  # (p,)
     zeros: Mask  # (p,): Z; |pull_j| < λ there
@@ -198,11 +179,7 @@ class CrossFaces:
 
 
 def faces_of(problem: Problem, tangent: Tangent, steep: Steep) -> Iterator[Faces]:
-    """Ways to see the pull as depths below faces.
-
-    ``steep`` says which of some normals (k, p) have a slope that matters beside the curvature; only
-    those become faces.
-    """
+    """Ways to see the pull as depths below faces."""
     if not steep(tangent.pull[None, :])[0]:
         return
     for part, _ in parts(problem.domain):
@@ -264,10 +241,7 @@ _STEEP = 0.3  # times the curvature's standard deviation, squared: tried from 0.
 
 
 class Proposal(Protocol):
-    """Density exp(−energy) on models, at least the target's, with a known mass.
-
-    The smaller the mass, the more proposals are accepted.
-    """
+    """Density exp(−energy) on models, at least the target's, with a known mass."""
 
     @property
     def log_mass(self) -> float:
@@ -285,12 +259,7 @@ class Proposal(Protocol):
 
 
 class UniformProposal:
-    """Uniform on the domain: for temperatures at which the loss hardly matters.
-
-    On an intersection, uniform on the part of least volume and thinned to the domain.
-
-    ``pad`` is of the envelope that a model's floor is taken from, if there is one.
-    """
+    """Uniform on the domain: for temperatures at which the loss hardly matters."""
 
     def __init__(self, target: GibbsTarget, pad: float = 0.0) -> None:
         self._p, self._domain = target.problem.p, target.problem.domain
@@ -340,17 +309,7 @@ class RadialProposal:
 
 
 class FaceProposal:
-    """Radial around the minimiser in depths below faces and whitened directions along them.
-
-    With depths a ≥ 0 (k of them) below faces, Σ a ≤ pull·h + gap, and u the whitened rest along
-    the faces, ‖u‖² ≤ r_τ² because u is the shortest whitened step with these depths. The bound
-    rises no faster than r²/2, so that with r² = 2Σa + ‖u‖²
-
-        excess ≥ Σ a − gap + bound(‖u‖) − … ≥ bound(r) − gap − …,
-
-    and half the squared norm of two Gaussian coordinates is as exponential as a depth: r is
-    drawn as the radius of a point of p + k coordinates, two for a depth.
-    """
+    """Radial around the minimiser in depths below faces and whitened directions along them."""
 
     def __init__(self, target: GibbsTarget, envelope: Envelope, faces: Faces, pad: float) -> None:
         self._target, self._envelope, self._faces = target, envelope, faces

@@ -31,17 +31,7 @@ _SLACK = 1e-9  # added to the bound: logarithms are right to about 1e-13 of thei
 
 @dataclass(frozen=True)
 class Rest:
-    """What the directions without a pull weigh beside the others: d of them, all bent alike.
-
-    Parameters
-    ----------
-    d : int
-        Directions, ≥ 1.
-    precision : float
-        Of the normal law along each, ≥ 0.
-    square : float
-        Squared radius of the ball.
-    """
+    """What the directions without a pull weigh beside the others: d of them, all bent alike."""
 
     d: int
     precision: float
@@ -75,30 +65,7 @@ class Rest:
 
 
 class CutNormal:
-    """Density exp(−pull·t − ½Σ precision_j t_j² − ½·rest·‖s‖²) on ‖t‖² + ‖s‖² ≤ radius².
-
-    s has d directions; the logarithm of its integral beside t is concave in ‖t‖² and lies below
-    any of its tangents, w − ½τ(‖t‖² − x): so t is proposed from a normal law of precisions
-    precision_j + τ and thinned, and s is then drawn exactly. x is the place of least mass.
-
-    Parameters
-    ----------
-    pull : ndarray of shape (k,)
-    precision : ndarray of shape (k,)
-        ≥ 0.
-    d : int
-        Directions of s, ≥ 1.
-    rest : float
-        ≥ 0.
-    radius : float
-
-    Examples
-    --------
-    >>> law = CutNormal(np.array([1.0]), np.array([0.0]), d=2, rest=0.0, radius=1.0)
-    >>> t, length = law.sample(1000, np.random.default_rng(0))
-    >>> bool((t[0] ** 2 + length**2 <= 1).all()), round(law.log_mass, 1)
-    (True, 1.8)
-    """
+    """Density exp(−pull·t − ½Σ precision_j t_j² − ½·rest·‖s‖²) on ‖t‖² + ‖s‖² ≤ radius²."""
 
     def __init__(
         self, pull: FloatArray, precision: FloatArray, d: int, rest: float, radius: float
@@ -132,13 +99,7 @@ class CutNormal:
         return 1 / self._precision, min(flat, bent)
 
     def sample(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Exact t (k, K) and lengths of s (K,), K ≤ size: what is left of ``size`` proposals.
-
-        Raises
-        ------
-        EnvelopeError
-            If a weight is found above its tangent: the draws would not be exact.
-        """
+        """Exact t (k, K) and lengths of s (K,), K ≤ size: what is left of ``size`` proposals."""
         noise = rng.standard_normal((len(self._middle), size))
         t = self._middle[:, None] + noise / np.sqrt(self._precision)[:, None]
         used = np.einsum("ij,ij->j", t, t)
@@ -168,18 +129,7 @@ _ENOUGH = 0.05  # nats of mass that a step must save for another to be tried
 
 @dataclass(frozen=True)
 class Simpler:
-    """A quadratic below a bowl, in its eigenvectors, of which few are bent in their own way.
-
-    height + pulls·t + ½Σ bends_j t_j² + ½·bends_k‖s‖², with t the coordinates along k eigenvectors
-    and one direction of the others' span, s the rest.
-
-    Parameters
-    ----------
-    height : float
-    pulls, bends : ndarray of shape (k + 1,)
-    last : ndarray of shape (p - k,)
-        The direction of the others' span, by its coordinates; of length 1.
-    """
+    """A quadratic below a bowl, in its eigenvectors, of which few are bent in their own way."""
 
     height: float
     pulls: FloatArray
@@ -190,11 +140,7 @@ class Simpler:
     def of(
         cls, height: float, pulls: FloatArray, bends: FloatArray, apart: int, tilt: float
     ) -> "Simpler":
-        """Simplify a bowl with ``pulls`` and falling ``bends`` (p,).
-
-        What bends more than the least is replaced by its tangent at the place where the bowl,
-        bent by ``tilt`` > 0 more, is least.
-        """
+        """Simplify a bowl with ``pulls`` and falling ``bends`` (p,)."""
         least = bends[-1]
         more = bends[apart:] - least
         middle = -pulls[apart:] / (bends[apart:] + tilt)
@@ -221,13 +167,6 @@ class BowlProposal:
     the bowl at least a simpler one: k directions and the pull of the rest have a normal law, the
     others one that a ball cuts (:class:`CutNormal`). k and the share are those of least mass
     (docs/theory.md §3).
-
-    Parameters
-    ----------
-    target : GibbsTarget
-        Of at least two parameters.
-    bowl : Bowl
-        Below the loss less its minimum on that ball.
     """
 
     pad = 0.0
@@ -326,20 +265,7 @@ def _least_constant(shape: Threshold, psi: float, highest: float, share: float) 
 
 
 def least_bowl(target: GibbsTarget, plane: Plane) -> BowlProposal:
-    """Proposal under a bowl that leaves nearly the least mass.
-
-    Bowls between two hold as well, and the logarithm of the mass is convex in them: the best is
-    sought by conditional gradients, towards the bowl of the largest mean over the proposal's own
-    law, on a sample of the rows; then all rows make a bowl for the law that was found. Any law
-    would do: which it is decides how many proposals are kept, never what their law is.
-
-    Parameters
-    ----------
-    target : GibbsTarget
-        Of at least two parameters and a loss in ``BOWLS``.
-    plane : Plane
-        Below the loss, where the search begins.
-    """
+    """Proposal under a bowl that leaves nearly the least mass."""
     problem = target.problem
     risk = problem.evaluator().loss
     few = risk if problem.n <= SAMPLE else problem.sampled(SAMPLE)

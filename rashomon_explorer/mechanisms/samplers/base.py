@@ -17,40 +17,7 @@ from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
 
 @dataclass(frozen=True)
 class Traits:
-    """What is true of the draws of a sampler; by default nothing is.
-
-    Parameters
-    ----------
-    independent : bool, default=False
-        Draws of one run are independent, in their order.
-    n_chains : int, default=0
-        Chains of which draws are states, one of each in turn, where the sampler's own number of
-        them runs; 0 where no two draws are states of one chain.
-    planned_law : bool, default=False
-        Each draw has exactly the law that a plan's bounds and certificates are of.
-    unplanned : str, default=""
-        Where it has another: whose draws a plan's bounds are of, and what these are.
-    uniform_on : {"", "ball", "grid"}, default=""
-        Models of which those inside the Rashomon set are taken to be equally likely; "" where
-        nothing is said of them.
-    stays_inside : bool, default=False
-        No draw lies outside the Rashomon set.
-    may_give_up : bool, default=False
-        Draws may not come, however long one waits.
-    mechanism : str, default=""
-        Key in :data:`rashomon_explorer.mechanisms.MECHANISMS` of the plan that it carries
-        out.
-    weighed : bool, default=False
-        ``sampler="auto"`` weighs it against the others.
-    curator_only : bool, default=False
-        It reads the rows without noise, so that nothing is charged and nothing may be released.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.samplers.registry import traits_of
-    >>> traits_of("exact").independent, traits_of("made elsewhere") == Traits()
-    (True, True)
-    """
+    """What is true of the draws of a sampler; by default nothing is."""
 
     independent: bool = False
     n_chains: int = 0
@@ -71,19 +38,7 @@ class Traits:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some draws, perhaps none, and the work they took.
-
-    Parameters
-    ----------
-    theta : ndarray of shape (p, k)
-        Draws, one a column.
-    losses : ndarray of shape (k,)
-        Their losses (curator).
-    evaluated : int
-        Models whose loss was evaluated on the rows for this batch (curator).
-    region : CutEllipsoid, optional
-        What was released beside the draws, under the same guarantee, and they were drawn from.
-    """
+    """Some draws, perhaps none, and the work they took."""
 
     theta: FloatArray
     losses: FloatArray
@@ -92,11 +47,7 @@ class Batch:
 
 
 class Sampler(Protocol):
-    """A way to draw models from a target.
-
-    A batch is a short piece of work (a tenth of a second or so), so that its caller can stop
-    or report between batches; ``batches`` gives up the GIL once a batch.
-    """
+    """A way to draw models from a target."""
 
     name: ClassVar[str]
 
@@ -118,16 +69,7 @@ class PlannedSampler(Sampler, Protocol):
     def for_plan(
         cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
     ) -> Self:
-        """Sampler of a plan's draws.
-
-        Parameters
-        ----------
-        plan : Plan
-        patience : int, optional
-            Refused proposals in a row after which it may give up, where it may at all.
-        spread : float, optional
-            Public upper bound of max − min of the loss over the domain.
-        """
+        """Sampler of a plan's draws."""
         ...
 
 
@@ -155,16 +97,7 @@ def collect(
     rng: np.random.Generator,
     report: Callable[[Draws], bool] | None = None,
 ) -> Draws:
-    """Take the first ``n_draws`` draws of a sampler.
-
-    ``report`` is called with the draws so far after each batch; returning True stops early.
-
-    >>> from rashomon_explorer.problem.problem import Problem
-    >>> from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
-    >>> target = GibbsTarget(Problem([[0.5], [-0.5]], [1, -1]), beta=20.0, psi=0.1)
-    >>> collect(ExactSampler(), target, 3, np.random.default_rng(0)).coef.shape
-    (3, 2)
-    """
+    """Take the first ``n_draws`` draws of a sampler."""
     check_count(n_draws=n_draws)
     with one_blas_thread():
         return _collected(sampler, target, n_draws, rng, report)
@@ -193,11 +126,5 @@ def _collected(
 
 
 def to_public_grid(theta: FloatArray) -> FloatArray:
-    """Round to multiples of 2⁻²⁰: the last bits of a double can betray the noise that made it.
-
-    Examples
-    --------
-    >>> float(to_public_grid(np.array([1 / 3]))[0]) * 2**20
-    349525.0
-    """
+    """Round to multiples of 2⁻²⁰: the last bits of a double can betray the noise that made it."""
     return np.round(theta * _GRID) / _GRID + 0.0  # −0.0 and 0.0 are one output

@@ -148,13 +148,7 @@ class ExactSampler:
 
 
 def patience_for(p: int, most: int = USUAL_PATIENCE) -> int:
-    """Proposals without a draw after which the sampler gives up, from public numbers.
-
-    Beyond 64 parameters a proposal costs p² operations, and hope is small.
-
-    >>> patience_for(10), patience_for(100)
-    (5000000, 2000000)
-    """
+    """Proposals without a draw after which the sampler gives up, from public numbers."""
     return min(most, max(_LEAST_PATIENCE, _MOST_WORK // p**2))
 
 
@@ -183,20 +177,7 @@ def _hopeless(target: GibbsTarget, patience: int) -> str:
 
 @dataclass(frozen=True)
 class UnthresholdedSampler(ExactSampler):
-    """Exact draws from exp(−βL), the exponential mechanism, whatever ψ the set has.
-
-    They crowd near the best model, so that more of them lie in the Rashomon set than of as cold a
-    thresholded law, and they show less of it than there is.
-
-    Examples
-    --------
-    >>> from rashomon_explorer import RashomonClassifier
-    >>> X, y = [[0.5], [-0.5]] * 5_000, [1, 0] * 5_000
-    >>> asked = RashomonClassifier(sampler="unthresholded", epsilon=4.0, delta=1e-6, n_draws=1)
-    >>> fitted = asked.fit(X, y)
-    >>> fitted.plan_.psi, fitted.plan_.drawn_psi
-    (0.02, 0.0)
-    """
+    """Exact draws from exp(−βL), the exponential mechanism, whatever ψ the set has."""
 
     name: ClassVar[str] = "unthresholded"
     traits: ClassVar[Traits] = Traits(

@@ -98,23 +98,7 @@ _SMALLER_RADII, _FEWER_COLUMNS, _LARGER_PSI = (2, 4, 8, 16), (40, 30, 20, 15), (
 
 @dataclass(frozen=True, repr=False)
 class Feasibility(Shown):
-    """How exact draws went on simulated rows of a plan's shape: a prediction, no promise.
-
-    Parameters
-    ----------
-    n_simulated : int
-        Simulated rows.
-    proposed : int
-        Proposals made.
-    accepted : float
-        Draws that came of them, in expectation.
-    patience : int
-        Proposals without a draw after which the sampler gives up.
-    seconds_each : float
-        Time a proposal took, on as many rows as are planned for.
-    n_draws : int
-        Draws that are planned.
-    """
+    """How exact draws went on simulated rows of a plan's shape: a prediction, no promise."""
 
     n_simulated: int
     proposed: int
@@ -165,34 +149,7 @@ class Feasibility(Shown):
 
 
 def preflight(planned: Plan) -> Feasibility | None:
-    """Try the exact sampler for a moment on simulated rows of a plan's public shape.
-
-    Three tables are tried and the worst one counts, the same for everybody, made from n, p, the
-    declared bounds and the loss: independent signs in rows of half the declared norm, as most rows
-    of numbers are; categories of six levels in rows of all of it, and of half. What depends on
-    the other columns leaves directions in which the loss is flat, and most proposals end outside
-    the ball. Targets follow a random linear model. No private row is read, so that this costs
-    nothing and may be shown. What real rows do is not promised: on default credit (21 yes/no
-    columns, some of them levels of one category) draws took a hundred times as many proposals.
-
-    Parameters
-    ----------
-    planned : Plan
-
-    Returns
-    -------
-    Feasibility or None
-        None for a path, and for a plan that does not say what it was made from.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> rows = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
-    >>> preflight(plan(50_000, 11, 0.02, **rows)).likely
-    True
-    >>> preflight(plan(100_000, 151, 0.02, **{**rows, "radius": 8.0})).likely
-    False
-    """
+    """Try the exact sampler for a moment on simulated rows of a plan's public shape."""
     law = None if planned.along_path else PublicLaw.of(planned)
     if law is None or not 0 < planned.beta < math.inf:
         return None
@@ -206,13 +163,6 @@ def comes_nowhere(planned: Plan) -> bool:
 
     :func:`preflight` goes by the worst kind, this by the kindest. On the tables of
     docs/benchmarks.md draws came wherever they came on one kind, and nowhere else.
-
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> asked = {"psi": 0.0, "row_norm": 2**0.5}
-    >>> comes_nowhere(plan(6_172, 77, radius=8.0, epsilon=4.0, **asked))
-    False
-    >>> comes_nowhere(plan(48_842, 92, radius=8.0, epsilon=4.0, **asked))
-    True
     """
     worst = preflight(planned)
     if worst is None or worst.likely:
@@ -224,28 +174,13 @@ def comes_nowhere(planned: Plan) -> bool:
 
 
 def stays_away(law: PublicLaw, beta: float) -> bool:
-    """Whether draws of a law on the whole ball came on no kind of rows, as :func:`comes_nowhere`.
-
-    >>> from rashomon_explorer.problem.losses import get_loss
-    >>> asked = {"psi": 0.0, "row_norm": 1.5, "ridge": 0.01}
-    >>> stays_away(PublicLaw(get_loss("logistic"), 500, 4, radius=4.0, **asked), 100.0)
-    False
-    """
+    """Whether draws of a law on the whole ball came on no kind of rows, as :func:`comes_nowhere`."""
     found = (_tried_on(law, beta, columns) for columns in KINDS)
     return not any(one is None or one.likely for one in found)
 
 
 def remedies(planned: Plan) -> str:
-    """Say which single change would let exact draws come on simulated rows, with numbers.
-
-    Empty where draws are likely or nothing is known.
-
-    >>> from rashomon_explorer.mechanisms.planning.planner import plan
-    >>> rows = {"radius": 8.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
-    >>> print(remedies(plan(100_000, 151, 0.02, **rows)))
-    On simulated rows draws come at the same price with radius = 2, 20 columns \
-or psi = 0.1 (a smaller ball holds flatter models).
-    """
+    """Say which single change would let exact draws come on simulated rows, with numbers."""
     law, found = PublicLaw.of(planned), preflight(planned)
     if law is None or found is None or found.likely:
         return ""

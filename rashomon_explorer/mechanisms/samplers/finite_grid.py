@@ -30,14 +30,6 @@ class IntegerLaw:
     Weight i is the integer ``mantissas[i]`` < 2⁴⁰ times 2^−``depths[i]``, right to a factor
     1 ± 2⁻³⁹; the sums are exact integers, so that no probability is rounded to 0 and a draw has
     the law of these weights itself (the idea of the base-2 exponential mechanism, Ilvento 2020).
-
-    At most 2²² points, of energies ≥ 0.
-
-    >>> law = IntegerLaw(np.array([0.0, 2 * np.log(2), 1e6]))
-    >>> law.probabilities[:2].tolist(), float(np.log2(law.probabilities[2])).__round__()
-    ([0.8, 0.2], -255)
-    >>> np.bincount(law.draw(10_000, np.random.default_rng(0))).tolist()
-    [8048, 1952]
     """
 
     def __init__(self, energies: FloatArray) -> None:

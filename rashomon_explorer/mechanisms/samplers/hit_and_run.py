@@ -102,11 +102,7 @@ class _Walk:
         self.losses = np.full(n_chains, minimum.value)
 
     def move(self, steps: int, rng: np.random.Generator) -> int:
-        """Move every chain so many steps; returns how many losses were evaluated.
-
-        A chain that has moved begins its next step beside others that still look for a point of
-        theirs: none waits for the slowest of all until its own steps are done.
-        """
+        """Move every chain so many steps; returns how many losses were evaluated."""
         directions, moves = self._directions(steps, rng)
         n_chains = self._u.shape[1]
         done, low, high = np.zeros(n_chains, dtype=int), np.empty(n_chains), np.empty(n_chains)
@@ -159,29 +155,7 @@ class _Walk:
 
 
 def reaches_sphere(target: GibbsTarget, draws: FloatArray) -> bool:
-    """Whether the Rashomon set is known to go on beyond the ball of models (curator).
-
-    The points of the sphere are tried that lie along the axes of the Hessian at the minimum and
-    along the draws. Directions that change no score are left out: the ball ends the set there,
-    and no prediction depends on it.
-
-    Parameters
-    ----------
-    target : GibbsTarget
-        On a ball around 0.
-    draws : ndarray of shape (n_draws, p)
-        Models of the set.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.problem import Problem
-    >>> rows, labels = [[0.9], [0.6], [-0.7], [0.1]] * 50, [1, -1, -1, 1] * 50
-    >>> for radius in (0.5, 32.0):
-    ...     target = GibbsTarget(Problem(rows, labels, radius=radius), beta=1.0, psi=0.01)
-    ...     print(reaches_sphere(target, np.empty((0, 2))))
-    True
-    False
-    """
+    """Whether the Rashomon set is known to go on beyond the ball of models (curator)."""
     problem, minimum = target.problem, target.problem.minimum
     level = minimum.value + target.psi
     if minimum.on_boundary:

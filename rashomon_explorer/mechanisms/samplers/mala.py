@@ -28,35 +28,6 @@ class MalaSampler:
     whitened at the minimiser, is accepted with probability min{1, e^{E(u)−E(u')} q(u|u')/q(u'|u)}
     and never off the domain (Roberts and Tweedie 1996, §1.4). That leaves the law invariant
     whatever the drift, so that the kink of the hard threshold biases nothing.
-
-    Parameters
-    ----------
-    n_chains : int, default=64
-        Chains run side by side, all from the minimiser; a batch holds one state of each.
-    burn_in : int, optional
-        Steps before the first batch, by default 200 + 20 a parameter. The step size h is fitted
-        to an acceptance of 0.574 there, and only there.
-    thin : int, optional
-        Steps between batches; by default 2 a parameter.
-
-    Raises
-    ------
-    ValueError
-        If a setting is out of range.
-
-    Notes
-    -----
-    Draws are correlated within a chain and follow the target only in the limit; nothing is
-    promised about privacy.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.problem import Problem
-    >>> from rashomon_explorer.mechanisms.samplers.base import collect
-    >>> target = GibbsTarget(Problem([[0.5], [-0.5]], [1, -1]), beta=20.0, psi=0.1)
-    >>> draws = collect(MalaSampler(n_chains=8), target, 16, np.random.default_rng(0))
-    >>> bool(target.problem.domain.contains(draws.coef.T).all())
-    True
     """
 
     name: ClassVar[str] = "mala"
@@ -176,13 +147,7 @@ def log_acceptance(
 
 
 def adapted(step_size: float, accepted: FloatArray, step: int) -> float:
-    """Step size moved towards an acceptance of 0.574, ever less (Robbins and Monro 1951).
-
-    Examples
-    --------
-    >>> adapted(1.0, np.array([0.574]), step=1), adapted(1.0, np.array([1.0]), step=1) > 1.0
-    (1.0, True)
-    """
+    """Step size moved towards an acceptance of 0.574, ever less (Robbins and Monro 1951)."""
     return step_size * math.exp((float(accepted.mean()) - _WANTED) / step**_GAIN)
 
 

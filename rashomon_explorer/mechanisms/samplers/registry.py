@@ -35,11 +35,5 @@ SAMPLERS: dict[str, type[PlannedSampler]] = {
 
 
 def traits_of(name: str) -> Traits:
-    """Say what is true of draws that bear a sampler's name: nothing, of those made elsewhere.
-
-    Examples
-    --------
-    >>> traits_of("hit_and_run").stays_inside, traits_of("unknown").stays_inside
-    (True, False)
-    """
+    """Say what is true of draws that bear a sampler's name: nothing, of those made elsewhere."""
     return SAMPLERS[name].traits if name in SAMPLERS else Traits()

@@ -19,40 +19,14 @@ _LEAST_SPREAD = 0.01  # mean square spread of a typical row, at least: more woul
 def released_map(
     rows: FloatArray | RowBlocks, paid: ColumnsPlan, rng: np.random.Generator
 ) -> ColumnMap:
-    """Release centres and spreads, for the price of ``paid``.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d) or RowBlocks
-        Private; shortened to ``paid.row_norm`` first.
-    paid : ColumnsPlan
-        Of the same n and d.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ColumnMap
-        Public. A typical row becomes about ``paid.row_norm`` long.
-
-    Examples
-    --------
-    >>> from rashomon_explorer._utils.randomness import generator
-    >>> rng = generator(0)
-    >>> rows = rng.normal(0.3, [[0.1, 0.01]], (50_000, 2))
-    >>> found = released_map(rows, ColumnsPlan(50_000, 2, 1.0, epsilon=1.0, delta=1e-6), rng)
-    >>> found.centre.round(1).tolist(), bool(found.spread[0] > 2 * found.spread[1])
-    ([0.3, 0.3], True)
-    """
+    """Release centres and spreads, for the price of ``paid``."""
     return map_of(noisy_moments(rows, paid, rng), paid)
 
 
 def noisy_moments(
     rows: FloatArray | RowBlocks, paid: ColumnsPlan, rng: np.random.Generator
 ) -> FloatArray:
-    """Means and mean squares (2, d) of rows over ``row_norm``, with their noise; public.
-
-    They are rounded to the grid that models are rounded to.
-    """
+    """Means and mean squares (2, d) of rows over ``row_norm``, with their noise; public."""
     moments = exact_moments(rows, paid)
     draw = rng.normal if paid.gaussian else rng.laplace
     noisy = moments + draw(scale=paid.noise, size=moments.shape)

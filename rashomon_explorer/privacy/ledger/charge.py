@@ -17,22 +17,7 @@ from rashomon_explorer.privacy.guarantee import Guarantee
 
 @dataclass(frozen=True)
 class LedgerToBe(os.PathLike[str]):
-    """Where a ledger will be, and the budget it will have: plans are made for it as if it were.
-
-    Whatever opens it finds no file, which is an error.
-
-    Parameters
-    ----------
-    path : Path
-        Where it will be.
-    epsilon, delta : float
-        Its budget.
-
-    Examples
-    --------
-    >>> round(LedgerToBe(Path("new.ledger"), 1.0, 1e-6).order, 1)
-    22.0
-    """
+    """Where a ledger will be, and the budget it will have: plans are made for it as if it were."""
 
     path: Path
     epsilon: float
@@ -51,33 +36,7 @@ T = TypeVar("T")
 
 
 def withheld(work: Callable[[], T]) -> T:
-    """Return what ``work`` returns; whatever it raises becomes one error without a reason.
-
-    An exception is an output: its type, its words and the lines of its traceback may all depend on
-    rows. The error that takes its place is raised outside the handler, so that nothing is chained
-    to it, neither printed nor kept.
-
-    Parameters
-    ----------
-    work : callable
-        Reads private rows; its price was charged before.
-
-    Raises
-    ------
-    FitError
-        If the work raises an exception. Lack of memory passes through, and so do requests to end
-        the process.
-
-    Examples
-    --------
-    >>> withheld(lambda: 1 + 1)
-    2
-    >>> try:
-    ...     withheld(lambda: {}["HIV"])
-    ... except FitError as error:
-    ...     "HIV" in str(error), error.__context__, error.detail
-    (False, None, "KeyError: 'HIV'")
-    """
+    """Return what ``work`` returns; whatever it raises becomes one error without a reason."""
     try:
         return work()
     except MemoryError:
@@ -88,20 +47,7 @@ def withheld(work: Callable[[], T]) -> T:
 
 
 def may_fail(what: str, *, charged: bool) -> str:
-    """Say that some rows make work fail, which is seen; there is no bound, for some always do.
-
-    Parameters
-    ----------
-    what : str
-        What may fail.
-    charged : bool
-        Whether a ledger is charged, so that the error says no more than that.
-
-    Examples
-    --------
-    >>> may_fail("fit", charged=True)
-    'the fit returned: rows not finite or labels not declared make it fail'
-    """
+    """Say that some rows make work fail, which is seen; there is no bound, for some always do."""
     error = "" if charged else ", with an error that only the curator may see"
     return f"the {what} returned: rows not finite or labels not declared make it fail{error}"
 
@@ -323,22 +269,7 @@ class Charge:
 
 
 def rest_of(whole: Guarantee, entry: LedgerEntry) -> Guarantee:
-    """Price that makes a charge that was started into the price of all that its run may show.
-
-    In every notion the two add up to at least the whole: ε of pure DP, ρ of zCDP, μ² of Gaussian
-    DP. It is sound while nobody has seen anything of the run: then the run may as well take place
-    now, under the whole price, and what was charged before was paid in advance. Once something
-    was seen, whether the rest is bought may depend on it, and no sum of the two prices is known
-    to cover that; so a committed charge is refused.
-
-    What is returned is a price and not the guarantee of anything by itself: it counts in sums of
-    one notion, as the ledger's are, and in no finer composition. Neither may have a δ of its own.
-
-    >>> from rashomon_explorer.privacy import gdp
-    >>> entry = LedgerEntry(1, "", "", "", {}, gdp(mu=0.6), "started")
-    >>> rest_of(gdp(mu=1.0), entry).mu
-    0.8
-    """
+    """Price that makes a charge that was started into the price of all that its run may show."""
     _check(whole, entry)
     part = entry.guarantee
     return Guarantee(
@@ -353,13 +284,7 @@ def rest_of(whole: Guarantee, entry: LedgerEntry) -> Guarantee:
 
 
 def rest_told(whole: Divergence | None, part: Divergence | None) -> Divergence | None:
-    """Divergence that makes what a charge was entered at into the whole's, rounded up.
-
-    It is taken from what was entered, and not from ρ: an exact draw is entered at less than αρ.
-
-    >>> rest_told(Divergence(2.0), Divergence(0.5))
-    Divergence(value=1.5, steady=True)
-    """
+    """Divergence that makes what a charge was entered at into the whole's, rounded up."""
     if whole is None:
         return None
     paid = 0.0 if part is None else part.value
@@ -369,13 +294,7 @@ def rest_told(whole: Divergence | None, part: Divergence | None) -> Divergence |
 def check_extendable(
     charge: Charge, path: Path, identity: str, entries: Iterable[LedgerEntry]
 ) -> None:
-    """Refuse to subtract what was paid once from two prices, or what another ledger was paid.
-
-    A charge pays in advance for one whole: were it taken off two, the sum would be short of the
-    second. The rest of a charge is no run of its own and has nothing to take off.
-
-    ``identity`` is the random name of the ledger's file at ``path``.
-    """
+    """Refuse to subtract what was paid once from two prices, or what another ledger was paid."""
     if charge.path.resolve() != path.resolve():
         raise LedgerError(
             f"charge {charge.id} is of the ledger {charge.path}, not of {path}: extend it there"

@@ -127,10 +127,7 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
 
 
 def _from_1(connection: sqlite3.Connection) -> None:
-    """Nobody can tell any more whether an open reservation had begun, so that all are started.
-
-    They stay spent and cannot be voided.
-    """
+    """Nobody can tell any more whether an open reservation had begun, so that all are started."""
     _make_tables(connection)
     totals = Totals()
     old = connection.execute(

@@ -66,13 +66,6 @@ def check_covered(
     What is chosen as one goes adds up in pure DP and at the ledger's one Rényi order, or in zCDP
     where it has none. A trade-off that bounds no divergence there, as that of composed loss
     distributions does not, is not in the sum (docs/ledger.md).
-
-    Where the budget's δ is 0 the two are compared at 10⁻⁶; ``rule="zcdp"`` asks to be charged by
-    the looser one. Who asked for an (ε, δ) and is charged no more for it has what was asked for.
-
-    >>> from rashomon_explorer.privacy import bounded_range, gdp
-    >>> check_covered(bounded_range(0.5), 1e-6, None)
-    >>> check_covered(gdp(0.5), 1e-6, None)
     """
     if rule is not None:
         if rule not in RULES:

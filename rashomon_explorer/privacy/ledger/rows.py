@@ -55,10 +55,7 @@ def insert_charge(
     note: str,
     parameters: dict[str, Any],
 ) -> int:
-    """Write a reservation and the totals with it; return its number.
-
-    ``told`` is the divergence it is entered at, None in a ledger without an order.
-    """
+    """Write a reservation and the totals with it; return its number."""
     totals = totals.plus(guarantee, told)
     cursor = connection.execute(
         "INSERT INTO charges (reserved_at, who, note, parameters, guarantee, leaks) "
@@ -80,11 +77,7 @@ def insert_charge(
 
 
 def settle_order(connection: sqlite3.Connection, order: float) -> None:
-    """Settle at which order divergences are added up, those of earlier charges included.
-
-    Of a charge and its rest the whole is not kept. Their ρ add up to the whole's; divergences by
-    anything else, such as a pure ε, would not.
-    """
+    """Settle at which order divergences are added up, those of earlier charges included."""
     write_order(connection, order)
     entries = read_entries(connection)
     parts = {entry.extends for entry in entries} - {None}
@@ -145,10 +138,7 @@ def read_entries(connection: sqlite3.Connection, number: int | None = None) -> l
 
 
 def read_leaks(connection: sqlite3.Connection) -> bool | None:
-    """Return what the charges that count were counted under, None without any.
-
-    A voided first charge may have settled it, so that it cannot be told from the others.
-    """
+    """Return what the charges that count were counted under, None without any."""
     rows = connection.execute("SELECT DISTINCT leaks FROM charges WHERE state <> 'voided'")
     found = [bool(leaks) for (leaks,) in rows]
     if len(found) > 1:
@@ -157,10 +147,7 @@ def read_leaks(connection: sqlite3.Connection) -> bool | None:
 
 
 def sum_entries(connection: sqlite3.Connection) -> Totals:
-    """Add the charges that count up again, in the caller's transaction.
-
-    Charges of one guarantee are told together, because a text costs more to read than to add.
-    """
+    """Add the charges that count up again, in the caller's transaction."""
     rows = connection.execute(
         "SELECT min(id), guarantee, value, steady, count(*) FROM charges "
         "LEFT JOIN divergences ON charge = id WHERE state <> 'voided' "
@@ -266,10 +253,7 @@ def delta_of(budget: Budget | None) -> float:
 def refuse_past(
     budget: Budget, spent: Totals, guarantee: Guarantee, told: Divergence | None = None
 ) -> None:
-    """Refuse a charge that the budget does not allow, and name what is left.
-
-    ``told`` is the divergence it would be entered at, where that is not the guarantee's own.
-    """
+    """Refuse a charge that the budget does not allow, and name what is left."""
     epsilon, delta = budget
     if takes_delta(guarantee) and spent.live and not spent.leaks:
         raise LedgerError(

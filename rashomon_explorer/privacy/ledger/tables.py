@@ -24,30 +24,13 @@ _HALF = np.uint64(32)
 
 
 def fingerprint(rows: Any, key: bytes) -> bytes:
-    """Keyed BLAKE2 of the rows, the same for every order of them and for every name of a column.
-
-    Who lacks the key learns nothing from it. Numbers count as doubles, so that 1, 1.0 and True
-    agree, and 0.0 and −0.0; everything else counts as its text.
-
-    16 bytes. The order of columns matters, and every value does.
-
-    >>> table = [[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]
-    >>> same = pd.DataFrame({"age": [3, 1, 1], "debt": [4.0, 2.0, 2.0]})
-    >>> fingerprint(table, b"key") == fingerprint(same, b"key")
-    True
-    >>> fingerprint(table, b"key") == fingerprint(table[:2], b"key")
-    False
-    """
+    """Keyed BLAKE2 of the rows, the same for every order of them and for every name of a column."""
     frame = _frame(rows)
     return of_hashes(frame.shape, row_hashes(frame), key)
 
 
 def row_hashes(rows: Any) -> NDArray[np.uint64]:
-    """Hash of each row (n,), from its own values and their order alone.
-
-    >>> row_hashes([[1.0, 2.0], [3.0, 4.0]])[1:] == row_hashes([[3.0, 4.0]])
-    array([ True])
-    """
+    """Hash of each row (n,), from its own values and their order alone."""
     frame = _frame(rows)
     each = np.zeros(len(frame), dtype=np.uint64)
     for j in range(frame.shape[1]):
@@ -60,12 +43,7 @@ def row_hashes(rows: Any) -> NDArray[np.uint64]:
 
 
 def of_hashes(shape: tuple[int, ...], each: NDArray[np.uint64], key: bytes) -> bytes:
-    """Fingerprint of a table by the hashes of its rows, in whatever order.
-
-    >>> table = [[1.0, 2.0], [3.0, 4.0]]
-    >>> of_hashes((2, 2), row_hashes(table), b"key") == fingerprint(table, b"key")
-    True
-    """
+    """Fingerprint of a table by the hashes of its rows, in whatever order."""
     found = blake2b(repr(tuple(shape)).encode(), key=key, digest_size=_DIGEST_BYTES)
     found.update(np.sort(each).astype("<u8", copy=False).data)
     return found.digest()
@@ -100,19 +78,7 @@ _TABLES = (
 
 
 class TableRegistry:
-    """Ledgers of one folder and the tables that were charged to them.
-
-    It is no ledger: a lost one is made anew, with another key, and then knows nothing. It holds
-    neither rows nor anything that can be traced to one without its key, which lies in it.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     registry = TableRegistry(Path(folder))
-    ...     registry.note("clinic.ledger", [[1.0, 2.0], [3.0, 4.0]])
-    ...     registry.ledgers_of([[3.0, 4.0], [1.0, 2.0]]), registry.knows("other.ledger")
-    ('clinic.ledger',)
-    (('clinic.ledger',), False)
-    """
+    """Ledgers of one folder and the tables that were charged to them."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
@@ -133,10 +99,7 @@ class TableRegistry:
             return _names(connection, _found(rows, _key(connection)))
 
     def note(self, ledger: str, rows: Any = None) -> tuple[str, ...]:
-        """Keep that there is a ledger of this name and that these rows, if any, are charged to it.
-
-        Returns the file names of all ledgers that the table was charged to, this one included.
-        """
+        """Keep that there is a ledger of this name and that these rows, if any, are charged to it."""
         # Before SQLite, which would make it readable for all.
         with suppress(FileExistsError):
             create_private(self.path)
@@ -166,14 +129,7 @@ class TableRegistry:
 
 
 def recognise(ledger: Path, rows: Any) -> tuple[str, ...]:
-    """Note that a table is charged to a ledger; warn if it was charged to another beside it.
-
-    It reads the rows, so that the charge must have been started, and what it says is the
-    curator's.
-
-    Returns the file names of the others. A folder that cannot keep it warns too; nothing else
-    depends on that.
-    """
+    """Note that a table is charged to a ledger; warn if it was charged to another beside it."""
     ledger = ledger.resolve()
     try:
         known = TableRegistry(ledger.parent).note(ledger.name, rows)
@@ -189,15 +145,7 @@ def recognise(ledger: Path, rows: Any) -> tuple[str, ...]:
 def recognise_hashes(
     ledger: Path, shape: tuple[int, int], each: NDArray[np.uint64]
 ) -> tuple[str, ...]:
-    """Do as :func:`recognise` for a table that is not held, by the hashes of its rows.
-
-    Parameters
-    ----------
-    ledger : Path
-    shape : tuple of int
-    each : ndarray of shape (n,)
-        From :func:`rashomon_explorer.privacy.ledger.tables.row_hashes`, in any order.
-    """
+    """Do as :func:`recognise` for a table that is not held, by the hashes of its rows."""
     return recognise(ledger, Hashes(shape, each))
 
 
@@ -216,13 +164,7 @@ def _found(rows: Any, key: bytes) -> bytes:
 
 
 def same_table(others: tuple[str, ...], ledger: str) -> str:
-    """Say what it means that a table was charged to other ledgers.
-
-    Examples
-    --------
-    >>> same_table(("clinic.ledger",), "clinic-1.ledger")[:61]
-    'the rows charged to clinic-1.ledger were charged to clinic.le'
-    """
+    """Say what it means that a table was charged to other ledgers."""
     return (
         f"the rows charged to {ledger} were charged to {', '.join(others)} too, and for the people "
         "in them the budgets add up: keep one ledger for one table. (Curator: this was read from "

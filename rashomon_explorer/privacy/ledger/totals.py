@@ -24,27 +24,14 @@ Counted = tuple[Guarantee, Divergence | None, int]
 
 @dataclass(frozen=True)
 class ExactSum:
-    """Sum of doubles without rounding, from which any of them can be taken back.
-
-    >>> total = ExactSum().plus(0.1).plus(1e300).plus(math.inf)
-    >>> float(total), float(total.minus(math.inf).minus(1e300))
-    (inf, 0.1)
-    """
+    """Sum of doubles without rounding, from which any of them can be taken back."""
 
     finite: Fraction = Fraction(0)  # sum of the finite terms; every double is a fraction
     infinite: int = 0  # number of infinite terms
 
     @classmethod
     def of(cls, terms: Iterable[tuple[float, int]]) -> "ExactSum":
-        """Add up values, each so many times, in whole numbers of the least double above zero.
-
-        Examples
-        --------
-        >>> ExactSum.of([(0.1, 3), (5e-324, 1)]) == ExactSum().plus(5e-324).plus(0.1).plus(
-        ...     0.1
-        ... ).plus(0.1)
-        True
-        """
+        """Add up values, each so many times, in whole numbers of the least double above zero."""
         whole = infinite = 0
         for value, count in terms:
             if value == math.inf:
@@ -79,32 +66,7 @@ def _zeros() -> dict[str, ExactSum]:
 
 @dataclass(frozen=True)
 class Totals:
-    """What charges add up to, in constant space: all that a ledger's rule needs to know of them.
-
-    Parameters
-    ----------
-    live : int
-        Charges that count.
-    leaks : bool or None
-        Whether δ pays for charges that have a δ of their own. It is settled by the first charge,
-        before anything has been seen, and open (None) only while no charge counts.
-    sums : dict of str to ExactSum
-        Of ε of pure DP, ρ of zCDP and the two (ε, δ) parts.
-    order : float or None
-        The one order at which Rényi divergences are added up too, None where they are not. It
-        follows from the budget, before anything has been seen.
-    divergences : ExactSum
-        Of Rényi divergences at that order.
-    unsteady : int
-        Charges whose divergence says nothing of larger orders.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy import bounded_range, pure
-    >>> one = Totals.of([bounded_range(0.5)])
-    >>> one.plus(pure(1.0)).minus(pure(1.0)) == one, one.epsilon(1e-6)
-    (True, 0.5)
-    """
+    """What charges add up to, in constant space: all that a ledger's rule needs to know of them."""
 
     live: int = 0
     leaks: bool | None = None
@@ -125,16 +87,7 @@ class Totals:
     def of_many(
         cls, counted: Sequence[Counted], leaks: bool | None, order: float | None = None
     ) -> "Totals":
-        """Add up charges and how often each was made, as ``of`` does, but fast.
-
-        Parameters
-        ----------
-        counted : sequence of (Guarantee, Divergence or None, int)
-        leaks : bool or None
-            What the charges were counted under.
-        order : float, optional
-            At which the divergences are; without it there are none.
-        """
+        """Add up charges and how often each was made, as ``of`` does, but fast."""
         sums = {
             name: ExactSum.of((getattr(charge, name), count) for charge, _, count in counted)
             for name in _SUMMED
@@ -150,14 +103,7 @@ class Totals:
         )
 
     def told(self, charge: Guarantee) -> Divergence | None:
-        """Divergence at which a charge would be entered, rounded up; None without an order.
-
-        Examples
-        --------
-        >>> from rashomon_explorer.privacy import zcdp
-        >>> Totals(order=8.0).told(zcdp(0.25)).value
-        2.0000000000000004
-        """
+        """Divergence at which a charge would be entered, rounded up; None without an order."""
         if self.order is None:
             return None
         return entered_at(charge, self.order)
@@ -185,18 +131,7 @@ class Totals:
         )
 
     def epsilon(self, delta: float) -> float:
-        """Total ε at δ, as :func:`adaptive_epsilon` defines it.
-
-        Parameters
-        ----------
-        delta : float
-            δ in [0, 1).
-
-        Returns
-        -------
-        float
-            Infinity if nothing can be claimed.
-        """
+        """Total ε at δ, as :func:`adaptive_epsilon` defines it."""
         check_delta(delta)
         pure, rho, own_epsilon, own_delta = (float(self.sums[name]) for name in _SUMMED)
         if self.leaks:  # also when those were voided: what δ pays for was chosen, and stays so
@@ -246,27 +181,13 @@ def _read(text: list[Any]) -> ExactSum:
 
 
 def entered_at(charge: Guarantee, order: float) -> Divergence:
-    """Divergence at which a charge is entered, rounded up.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy import zcdp
-    >>> entered_at(zcdp(0.0), 8.0)
-    Divergence(value=0.0, steady=True)
-    """
+    """Divergence at which a charge is entered, rounded up."""
     value, steady = divergence(charge, order)
     return Divergence(math.nextafter(value, math.inf) if value else 0.0, steady)
 
 
 def takes_delta(guarantee: Guarantee) -> bool:
-    """Whether the guarantee has an (ε, δ) part.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.privacy import approximate, zcdp
-    >>> takes_delta(approximate(1.0, 1e-6)), takes_delta(zcdp(0.1))
-    (True, False)
-    """
+    """Whether the guarantee has an (ε, δ) part."""
     return guarantee.approximate_delta > 0 or guarantee.approximate_epsilon > 0
 
 

@@ -153,11 +153,7 @@ class AdaptiveBoundedRange(TradeOff):
 
 
 def _step(grid: FloatArray, values: FloatArray, cells: int, eta: float) -> FloatArray:
-    """V_j from V_{j−1}, both above the truth.
-
-    For t in one cell of the grid, V_{j−1} is one line in s = e^ε at ε − t and one at ε − t + η:
-    a constant − a e^t − b e^(−t), largest at e^t = √(b/a).
-    """
+    """V_j from V_{j−1}, both above the truth."""
     s = np.exp(grid)
     slope = -np.diff(values) / np.diff(s)
     height = values[:-1] + slope * s[:-1]
@@ -263,11 +259,7 @@ class RepeatedBoundedRange(TradeOff):
         return min(1.0, float(_power(count, tests, upper - eta, upper, epsilon).max()))
 
     def _promising(self, epsilon: float) -> FloatArray:
-        """All tests m that may be best, by branch and bound.
-
-        Ratios in [t − η, t] with t from t₁ to t₂ are ratios in [t₁ − η, t₂], so that the worst
-        pair of that range bounds a whole block of tests.
-        """
+        """All tests m that may be best, by branch and bound."""
         eta, count = self.eta, self.count
         edges = np.unique(np.linspace(0, count, _BLOCKS + 1).round())
         best = np.minimum((epsilon + (edges + 1) * eta) / (count + 1), eta)

@@ -18,20 +18,13 @@ from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianTi
 
 @dataclass(frozen=True, eq=False)
 class LossMasses:
-    """Mass of each loss of a grid, as a probability mass function of dp-accounting holds it.
-
-    dp-accounting gives no public way to the masses, which bounds of its rounding need; they are
-    read by name, and a version that holds them otherwise is refused.
-    """
+    """Mass of each loss of a grid, as a probability mass function of dp-accounting holds it."""
 
     pmf: Any
 
     @classmethod
     def above(cls, delta: FloatArray, spacing: float) -> "LossMasses":
-        """Least masses on a grid around 0 whose profile is ``delta`` or more ("connect the dots").
-
-        ``delta`` holds δ(ε), not rising, at the 2k + 1 losses from −k·spacing to k·spacing.
-        """
+        """Least masses on a grid around 0 whose profile is ``delta`` or more ("connect the dots")."""
         half = len(delta) // 2
         make = _pmf_module().create_pmf_pessimistic_connect_dots_fixed_gap
         return cls(make(spacing, -half, half, delta).to_dense_pmf())
@@ -308,11 +301,7 @@ def _spacing(parts: tuple[Part, ...], top: float) -> float:
 
 
 def _rounding(probs: FloatArray, size: int, count: int) -> float:
-    """Bound on the sum of errors of a k-fold convolution by FFT.
-
-    A transform of N masses is wrong by at most γ = u log₂N in each of its values P_j, the power
-    by kγ|P_j|^(k−1), and the way back adds as much again, to N sums of 1/N each.
-    """
+    """Bound on the sum of errors of a k-fold convolution by FFT."""
     if count == 1:
         return 0.0
     size = max(size, len(probs))

@@ -179,13 +179,7 @@ def envelope(alpha: ArrayLike, epsilon: FloatArray, delta: FloatArray) -> FloatA
 
 
 def type_one_errors(alpha: ArrayLike) -> FloatArray:
-    """α as an array, refused outside [0, 1].
-
-    Examples
-    --------
-    >>> type_one_errors([0.0, 0.05]).tolist()
-    [0.0, 0.05]
-    """
+    """α as an array, refused outside [0, 1]."""
     levels = np.asarray(alpha, dtype=float)
     strange = ~((levels >= 0) & (levels <= 1))
     if strange.any():
@@ -194,18 +188,7 @@ def type_one_errors(alpha: ArrayLike) -> FloatArray:
 
 
 def shared_relation(curves: Iterable[TradeOff]) -> str:
-    """Neighbour relation of all curves; "replace" without any.
-
-    Raises
-    ------
-    ValueError
-        If they have different ones.
-
-    Examples
-    --------
-    >>> shared_relation([])
-    'replace'
-    """
+    """Neighbour relation of all curves; "replace" without any."""
     found = sorted({curve.relation for curve in curves})
     if len(found) > 1:
         raise ValueError(
@@ -217,23 +200,13 @@ def shared_relation(curves: Iterable[TradeOff]) -> str:
 
 
 def check_relation(relation: str) -> None:
-    """Refuse a neighbour relation that is not known.
-
-    Examples
-    --------
-    >>> check_relation("add_or_remove")
-    """
+    """Refuse a neighbour relation that is not known."""
     if relation not in RELATIONS:
         raise ValueError(f"relation must be one of {sorted(RELATIONS)}, got {relation!r}")
 
 
 def check_order(order: float) -> None:
-    """Refuse a Rényi order that is not above 1.
-
-    Examples
-    --------
-    >>> check_order(2.0)
-    """
+    """Refuse a Rényi order that is not above 1."""
     if not order > 1:
         raise ValueError(f"order must be > 1, got {order!r}")
 

@@ -127,11 +127,7 @@ class GaussianTilt(TradeOff):
 
 
 def _log_length_share(t: FloatArray, dimensions: int) -> FloatArray:
-    """Log of e^(−t²/2)·E e^(t‖X‖), X standard normal, t ≥ 0.
-
-    In polar coordinates it is 2^(1 − q/2)√(2π)/Γ(q/2) · E(t + Z)₊^(q − 1), and by parts
-    E(t + Z)₊^k = t·E(t + Z)₊^(k − 1) + (k − 1)·E(t + Z)₊^(k − 2), all of them positive.
-    """
+    """Log of e^(−t²/2)·E e^(t‖X‖), X standard normal, t ≥ 0."""
     # Over max(t, 1)^k nothing overflows.
     size = np.maximum(t, 1.0)
     lower = ndtr(t)

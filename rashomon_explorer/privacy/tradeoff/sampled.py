@@ -29,30 +29,7 @@ _SMALL = 5e-3
 
 
 def poisson_renyi(sigma: float, rate: float, first: int, second: int, order: float) -> float:
-    """Bound D_a of (1 − q)N(0, 1) + qN(±m, 1) and its neighbour's law, m = 1/σ, by a trapezoid sum.
-
-    With P and Q the two laws and r = P/Q, e^((a − 1)D_a) − 1 = ∫Q·(r^a − 1 − a(r − 1))dx, whose
-    integrand is positive. Both laws have no zero where |Im x| < πσ, so that the trapezoid sum of
-    steps h differs from the integral by at most 2M/(e^(2πd/h) − 1) for any d < πσ, M the integral
-    of the integrand's size at distance d from the real line (Trefethen and Weideman 2014,
-    Theorem 5.1); docs/theory.md §4 has M and the tails, which are added.
-
-    Parameters
-    ----------
-    sigma : float
-        σ > 0.
-    rate : float
-        q in (0, 1).
-    first, second : int
-        Where a sampled record puts the mean, in m: 1, 0 or −1, ``first`` > ``second``.
-    order : float
-        a > 1.
-
-    Examples
-    --------
-    >>> round(poisson_renyi(2.0, 0.01, 1, -1, 22.0), 6)
-    0.001114
-    """
+    """Bound D_a of (1 − q)N(0, 1) + qN(±m, 1) and its neighbour's law, m = 1/σ, by a trapezoid sum."""
     check_order(order)
     excess, m = order - 1, 1 / sigma
     most = order * ((first - second) * m) ** 2 / 2
@@ -78,20 +55,6 @@ def batches_renyi(mu: float, rate: float, order: float) -> float:
     With r = 1 − q + q·e^(μx − μ²/2), e^((a − 1)D_a) − 1 = ∫φ(x)(r^a − 1)(1 − r^(1 − a))dx over
     x > μ/2 (docs/theory.md §4). The last two factors together are convex in x and φ falls, so that
     the mass of a cell times the mean of both ends is never too small.
-
-    Parameters
-    ----------
-    mu : float
-        μ > 0 of the mechanism on a batch.
-    rate : float
-        q in (0, 1].
-    order : float
-        a > 1.
-
-    Examples
-    --------
-    >>> round(batches_renyi(0.5, 0.2, 4.0), 5), round(batches_renyi(0.5, 1.0, 4.0), 5)
-    (0.02878, 0.5)
     """
     check_order(order)
     excess = order - 1
@@ -163,10 +126,7 @@ def _log_of_one_and(log_value: float, more: float) -> float:
 
 
 def _binomial_renyi(m: float, rate: float, order: float) -> float:
-    """Bound D_a where steps would be too many, by Q ≥ (1 − q)φ and the next whole order.
-
-    E(1 − q + q·e^(mX − m²/2))^n is a binomial sum; D_a rises with a.
-    """
+    """Bound D_a where steps would be too many, by Q ≥ (1 − q)φ and the next whole order."""
     n = math.ceil(order)
     if n > _LARGEST_ORDER:
         return math.inf

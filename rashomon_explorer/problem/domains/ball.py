@@ -239,11 +239,7 @@ class Intersection:
         return np.hstack(kept)[:, :size]
 
     def _pulled(self, theta: FloatArray, longest: FloatArray) -> FloatArray:
-        """P(c·θ) for the largest c ≤ longest (K,) that keeps it in the ball.
-
-        The norm of P(c·θ) does not fall as c grows: its root is bracketed and searched by the
-        Illinois rule, with a halving every eighth step.
-        """
+        """P(c·θ) for the largest c ≤ longest (K,) that keeps it in the ball."""
         point = self.body.project(longest * theta)
         if self.ball.contains(point).all():
             return point

@@ -71,24 +71,12 @@ class Domain(Protocol):
 
 
 def inner(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Inner product (K,) of matching columns of two (p, K) blocks.
-
-    Examples
-    --------
-    >>> inner(np.array([[1.0], [2.0]]), np.array([[3.0], [4.0]])).tolist()
-    [11.0]
-    """
+    """Inner product (K,) of matching columns of two (p, K) blocks."""
     return np.asarray(np.einsum("ij,ij->j", a, b))
 
 
 def halfspace_chord(room: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Interval of t with slope·t ≤ room in every row, for each column.
-
-    ``room`` and ``slope`` (m, K): the distance to each of m constraints, and how fast t uses it up.
-
-    >>> halfspace_chord(np.array([[1.0], [1.0]]), np.array([[2.0], [-4.0]]))
-    (array([-0.25]), array([0.5]))
-    """
+    """Interval of t with slope·t ≤ room in every row, for each column."""
     with np.errstate(divide="ignore", invalid="ignore"):
         end = room / slope
     high = np.where(slope > 0, end, np.inf).min(axis=0)

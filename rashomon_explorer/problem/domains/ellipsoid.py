@@ -23,40 +23,7 @@ _HALVINGS, _STEEPEST = 60, 35.0
 
 @dataclass(frozen=True, eq=False)
 class CutEllipsoid:
-    """Models θ with ½(θ − c)ᵀA(θ − c) ≤ level and ‖θ‖ ≤ radius.
-
-    It need not hold the origin, so that it is no :class:`Domain`; but its extremes are known in
-    closed form, and points of it are drawn without a look at anything else.
-
-    Parameters
-    ----------
-    centre : ndarray of shape (p,)
-        c, perhaps outside the ball.
-    matrix : ndarray of shape (p, p)
-        A, symmetric and positive definite.
-    level : float
-        At least 0.
-    radius : float
-        Radius of the ball, > 0.
-    start : ndarray of shape (p,)
-        A model of the set: the centre, or one inside the ball.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not suit each other, the matrix is not positive definite, the start is not in
-        the set, or a number is out of range.
-
-    Examples
-    --------
-    >>> centre = np.array([0.9, 0.0])
-    >>> near = CutEllipsoid(centre, np.diag([1.0, 4.0]), level=0.125, radius=1.0, start=centre)
-    >>> near.contains(np.array([[0.5, 0.95, 1.2], [0.0, 0.2, 0.0]])).tolist()
-    [True, True, False]
-    >>> low, high = near.ranges([[1.0, 0.0], [0.0, 1.0]])
-    >>> low.round(6).tolist(), high.round(6).tolist()
-    ([0.4, -0.25], [1.0, 0.25])
-    """
+    """Models θ with ½(θ − c)ᵀA(θ − c) ≤ level and ‖θ‖ ≤ radius."""
 
     centre: FloatArray
     matrix: FloatArray
@@ -87,26 +54,7 @@ class CutEllipsoid:
     def under(
         cls, theta: FloatArray, multiplier: float, matrix: FloatArray, level: float, radius: float
     ) -> Self:
-        """Models of the ball at which a quadratic loss exceeds that at ``theta`` by ``level``.
-
-        {w = ϑ − θ: ½wᵀAw − λθ·w ≤ level}: with the multiplier λ > 0 of a model that the ball holds
-        back the loss falls outwards, and the ellipsoid's centre lies outside.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (p,)
-            A model of the ball.
-        multiplier : float
-            λ ≥ 0.
-        matrix : ndarray of shape (p, p)
-        level, radius : float
-
-        Examples
-        --------
-        >>> held = CutEllipsoid.under(np.array([1.0, 0.0]), 0.5, np.eye(2), 0.125, radius=1.0)
-        >>> held.centre.tolist(), held.level
-        ([1.5, 0.0], 0.25)
-        """
+        """Models of the ball at which a quadratic loss exceeds that at ``theta`` by ``level``."""
         held = multiplier if level > 0 else 0.0
         pull = held * np.linalg.solve(matrix, theta) if held else np.zeros_like(theta)
         higher = held * float(theta @ pull) / 2
@@ -129,21 +77,7 @@ class CutEllipsoid:
         )
 
     def ranges(self, directions: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Least and largest a·θ over the set, for each row a of ``directions`` (k, p).
-
-        Where the ball does not cut, a·c ± √(2·level·aᵀA⁻¹a). Where it does, the least over
-        t ∈ [0, 1] of the extreme of the ellipsoid t·(ellipsoid) + (1 − t)·(ball), which is the
-        dual and exact; each t gives an outer end, so that no search can make the range too narrow.
-
-        Parameters
-        ----------
-        directions : array-like of shape (k, p)
-
-        Returns
-        -------
-        low, high : ndarray of shape (k,)
-            No model of the set is beyond them.
-        """
+        """Least and largest a·θ over the set, for each row a of ``directions`` (k, p)."""
         along = np.atleast_2d(np.asarray(directions, dtype=float)) @ self._axes[1]
         blocks = range(0, len(along), 16 * _AT_ONCE)
         parts = [along[low : low + 16 * _AT_ONCE] for low in blocks]
@@ -161,18 +95,7 @@ class CutEllipsoid:
         return np.concatenate(parts, axis=1)[:, :size]
 
     def batches(self, size: int, rng: np.random.Generator) -> Iterator[FloatArray]:
-        """Endless batches (p, k) of independent models of the set, some of them empty.
-
-        Points of the whole ellipsoid are kept where they lie in the ball: exactly uniform. Where
-        less than one in fifty does, each model is the end of a hit-and-run walk of its own from
-        the start, whose law tends to the uniform one (20 steps a parameter).
-
-        Parameters
-        ----------
-        size : int
-            Models that are wanted, about.
-        rng : numpy.random.Generator
-        """
+        """Endless batches (p, k) of independent models of the set, some of them empty."""
         if self.level == 0:
             while True:
                 yield np.repeat(self.start[:, None], size, axis=1)

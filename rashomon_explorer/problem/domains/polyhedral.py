@@ -224,16 +224,7 @@ class Simplex:
 
 
 def soft_threshold(magnitude: FloatArray, total: float) -> FloatArray:
-    """Nearest nonnegative columns with sum at most ``total`` to nonnegative ones (p, K).
-
-    Entries are lowered by a common amount and cut at 0 (Duchi, Shalev-Shwartz, Singer and
-    Chandra, ICML 2008, Figure 1).
-
-    Examples
-    --------
-    >>> soft_threshold(np.array([[3.0], [1.0]]), 1.0).ravel().tolist()
-    [1.0, 0.0]
-    """
+    """Nearest nonnegative columns with sum at most ``total`` to nonnegative ones (p, K)."""
     falling = -np.sort(-magnitude, axis=0)
     counts = np.arange(1, len(magnitude) + 1)[:, None]
     shifts = (np.cumsum(falling, axis=0) - total) / counts
@@ -327,11 +318,7 @@ class L1Ball:
         return np.asarray(self.radius * signs * parts[:p] / parts.sum(axis=0))
 
     def _furthest(self, theta: FloatArray, direction: FloatArray) -> FloatArray:
-        """Largest t with Σ |θ_j + t·d_j| ≤ radius, by Newton's method from outside.
-
-        The sum is convex and piecewise linear in t, so that the steps only shrink t and end on
-        the root after at most one a piece.
-        """
+        """Largest t with Σ |θ_j + t·d_j| ≤ radius, by Newton's method from outside."""
         speed = np.abs(direction).sum(axis=0)
         t = (self.radius + np.abs(theta).sum(axis=0)) / speed
         for _ in range(len(theta) + 1):

@@ -33,11 +33,7 @@ class EmpiricalLoss(Protocol):
         ...
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean loss (K,) and its gradient (p, K) for each column of ``theta`` of shape (p, K).
-
-        A subgradient where the loss has a kink. For a stack (G, p, K) of models it returns (G, K)
-        and (G, p, K), and what it gives for one of them does not depend on G or on the others.
-        """
+        """Mean loss (K,) and its gradient (p, K) for each column of ``theta`` of shape (p, K)."""
         ...
 
     def hessian(self, theta: FloatArray) -> FloatArray:
@@ -49,13 +45,7 @@ class EmpiricalLoss(Protocol):
         ...
 
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "EmpiricalLoss":
-        """Return the same loss for scores up to ``reach``, computed in ``dtype`` or better.
-
-        ``reach`` is public, so that no record decides how the others' terms are rounded.
-
-        What it gives for a model is the same to the last bit whatever models stand beside it, at
-        the same place of an array of the same shape.
-        """
+        """Return the same loss for scores up to ``reach``, computed in ``dtype`` or better."""
         ...
 
 
@@ -117,27 +107,14 @@ OF_MARGINS = ("logistic", "clipped_logistic", "hinge", "smoothed_hinge")
 
 
 def folded(rows: FloatArray, labels: FloatArray) -> FloatArray:
-    """Rows z_i = −y_i x_i (n, p); those given, uncopied, where every label is −1.
-
-    Examples
-    --------
-    >>> folded(np.array([[1.0], [2.0]]), np.array([1.0, -1.0])).ravel()
-    array([-1.,  2.])
-    """
+    """Rows z_i = −y_i x_i (n, p); those given, uncopied, where every label is −1."""
     if (labels == -1).all():
         return np.ascontiguousarray(rows)
     return np.ascontiguousarray(rows * -labels[:, None])
 
 
 def of_margins(loss: Loss) -> bool:
-    """Whether rows with labels folded in, and labels of −1, are all that the loss needs.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.losses import get_loss
-    >>> of_margins(get_loss("logistic")), of_margins(get_loss("squared"))
-    (True, False)
-    """
+    """Whether rows with labels folded in, and labels of −1, are all that the loss needs."""
     return loss.labels == (-1.0, 1.0) and loss.name in OF_MARGINS
 
 
@@ -160,19 +137,7 @@ def sum_row_blocks(
     block: int | None = None,
     workers: int | None = None,
 ) -> tuple[FloatArray, ...]:
-    """Add up ``work`` over consecutive row blocks, in float64.
-
-    Blocks are added up in a fixed number of lanes, each in its order, so that the sums are the
-    same to the last bit on one thread and on many.
-
-    ``work`` takes a slice of rows and returns arrays of the same shapes every time, (n_rows,
-    n_columns) being what it makes on its way. Threads are the number of cores by default, at most
-    four.
-
-    >>> values = np.arange(10.0)
-    >>> sum_row_blocks(lambda rows: (values[rows].sum(keepdims=True),), 10, 1)
-    (array([45.]),)
-    """
+    """Add up ``work`` over consecutive row blocks, in float64."""
     size = block_rows(n_rows, n_columns, item_bytes) if block is None else block
     cells = n_rows * n_columns
     # A lane is one thread's: BLAS threads inside would fight over the same cores.
@@ -201,24 +166,12 @@ def sum_row_blocks(
 
 
 def stack_rows(n_rows: int) -> int:
-    """Rows in a block for stacks (G, p, K) of models, whatever G is.
-
-    Examples
-    --------
-    >>> stack_rows(50_000), stack_rows(100)
-    (1024, 112)
-    """
+    """Rows in a block for stacks (G, p, K) of models, whatever G is."""
     return min(_STACK_ROWS, (n_rows + 15) // 16 * 16)
 
 
 def block_rows(n_rows: int, n_columns: int, item_bytes: int = 8) -> int:
-    """Rows in a block of :func:`sum_row_blocks`: a multiple of 16, at most 1024 of float32.
-
-    Examples
-    --------
-    >>> block_rows(50_000, 64), block_rows(50_000, 8, item_bytes=4), block_rows(100, 64)
-    (1024, 1024, 112)
-    """
+    """Rows in a block of :func:`sum_row_blocks`: a multiple of 16, at most 1024 of float32."""
     size = min(_BLOCK_BYTES // (item_bytes * max(1, n_columns)), n_rows + 15)
     if item_bytes == 4:
         size = min(size, _MOST_SINGLE_ROWS)

@@ -16,34 +16,7 @@ from rashomon_explorer.rows import RowBlocks
 
 @dataclass(frozen=True)
 class BlockRisk:
-    """Mean loss of a table of blocks, for K models at once; nothing of a row is kept.
-
-    A block's terms are computed as those of a table that consists of it, and blocks are added
-    along a fixed tree, so that the digits depend neither on where a block is worked on nor on the
-    models that stand beside a model.
-
-    Parameters
-    ----------
-    table : RowBlocks
-        Clipped rows (m, p) of each block, and targets as the loss takes them.
-    loss : Loss
-    p : int
-        Number of parameters.
-    reach : float, optional
-        Declared bound of |z·θ|, as of the losses themselves.
-    dtype : type, default=numpy.float64
-        Precision of the work on rows.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.rows import row_blocks
-    >>> from rashomon_explorer.problem.losses import get_loss
-    >>> rows, targets = np.eye(2), np.array([1.0, -1.0])
-    >>> whole = get_loss("logistic").empirical(rows, targets)
-    >>> risk = BlockRisk(row_blocks(rows, targets), get_loss("logistic"), p=2)
-    >>> bool(np.allclose(risk.value(np.ones((2, 1))), whole.value(np.ones((2, 1)))))
-    True
-    """
+    """Mean loss of a table of blocks, for K models at once; nothing of a row is kept."""
 
     table: RowBlocks
     loss: Loss
@@ -102,13 +75,7 @@ class BlockRisk:
         return float(value), float(offset), slope
 
     def mean(self, of: Callable[[Any], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Mean over the rows of what is a mean over a block's rows.
-
-        Parameters
-        ----------
-        of : callable
-            Makes a tuple of arrays of a block's loss; picklable.
-        """
+        """Mean over the rows of what is a mean over a block's rows."""
         total = self.table.reduce(_Total(self.loss, self.reach, self.dtype, of))
         return tuple(part / self.n for part in total)
 
@@ -197,23 +164,7 @@ def _curvature_bound(risk: EmpiricalLoss) -> tuple[FloatArray]:
 
 
 def kind_of(risk: EmpiricalLoss) -> type:
-    """Find what a loss is, or what each block's is: bounds are known by it.
-
-    Parameters
-    ----------
-    risk : EmpiricalLoss
-
-    Returns
-    -------
-    type
-        That of the loss itself, unless it is a :class:`BlockRisk`.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.rows import row_blocks
-    >>> kind_of(BlockRisk(row_blocks(np.eye(2), np.ones(2)), SquaredLoss(), 2)).__name__
-    'SquaredRisk'
-    """
+    """Find what a loss is, or what each block's is: bounds are known by it."""
     if type(risk) is not BlockRisk:
         return type(risk)
     one = np.zeros((1, risk.p // risk.loss.outputs))
@@ -221,15 +172,7 @@ def kind_of(risk: EmpiricalLoss) -> type:
 
 
 def is_kinked(risk: EmpiricalLoss) -> TypeGuard[ClippedSlopeRisk | BlockRisk]:
-    """Whether a loss has kinks and slopes that are clipped, held whole or in blocks.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.losses import get_loss
-    >>> risk = get_loss("hinge").empirical(np.eye(2), np.ones(2))
-    >>> is_kinked(risk), is_kinked(risk.smoothed(0.5))
-    (True, False)
-    """
+    """Whether a loss has kinks and slopes that are clipped, held whole or in blocks."""
     if isinstance(risk, BlockRisk):
         if kind_of(risk) is not ClippedSlopeRisk:
             return False
@@ -238,22 +181,7 @@ def is_kinked(risk: EmpiricalLoss) -> TypeGuard[ClippedSlopeRisk | BlockRisk]:
 
 
 def risk_of_blocks(loss: Loss, table: RowBlocks, p: int) -> EmpiricalLoss:
-    """Mean loss of a table of blocks: from sums made once, if they say everything.
-
-    Parameters
-    ----------
-    loss : Loss
-    table : RowBlocks
-    p : int
-        Number of parameters.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.rows import row_blocks
-    >>> table = row_blocks(np.eye(2), np.array([1.0, -1.0]))
-    >>> risk_of_blocks(SquaredLoss(), table, 2).hessian(np.zeros(2)).tolist()
-    [[0.5, 0.0], [0.0, 0.5]]
-    """
+    """Mean loss of a table of blocks: from sums made once, if they say everything."""
     if type(loss) is not SquaredLoss:
         return BlockRisk(table, loss, p)
     gram, moment, energy = BlockRisk(table, loss, p).mean(_moments)

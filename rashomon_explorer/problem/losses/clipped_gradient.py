@@ -41,17 +41,6 @@ class ClippedLogisticLoss:
     above the logistic loss. Its gradient is that of the logistic loss with every row's own
     clipped (Song, Steinke, Thakkar and Thakurta 2021: clipped gradients of linear models are
     those of a convex loss).
-
-    Parameters
-    ----------
-    most : float, default=0.5
-        In (0, 1].
-
-    Examples
-    --------
-    >>> loss = ClippedLogisticLoss()
-    >>> loss.lipschitz(reach=4.0, row_bound=2.0), loss.smoothness(row_bound=2.0)
-    (1.0, 1.0)
     """
 
     most: float = MOST_PULL
@@ -68,47 +57,21 @@ class ClippedLogisticLoss:
         check_share(most=self.most)
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
-        """Lipschitz constant B·min{most, σ(reach)}.
-
-        Parameters
-        ----------
-        reach : float
-            Largest |z·θ|.
-        row_bound : float
-            Bound B on the norm of a row.
-        """
+        """Lipschitz constant B·min{most, σ(reach)}."""
         return row_bound * min(self.most, float(expit(reach)))
 
     def smoothness(self, row_bound: float) -> float:
-        """Smoothness B²·max σ(1 − σ) where the slope σ is at most ``most``.
-
-        Parameters
-        ----------
-        row_bound : float
-            Bound B on the norm of a row.
-        """
+        """Smoothness B²·max σ(1 − σ) where the slope σ is at most ``most``."""
         steepest = min(self.most, 0.5)
         return row_bound**2 * steepest * (1 - steepest)
 
     def oscillation(self, reach: float) -> float:
-        """Oscillation 2[f(−s) − f(s)] of the difference of two rows' losses, s = reach.
-
-        Parameters
-        ----------
-        reach : float
-            Largest |z·θ|.
-        """
+        """Oscillation 2[f(−s) − f(s)] of the difference of two rows' losses, s = reach."""
         low, high = self.value(np.array([reach, -reach]), np.ones(2))
         return 2 * float(high - low)
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> "ClippedPullRisk":
-        """Mean loss of ``rows`` (n, p) with ``targets`` (n,) in {−1, +1}.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, p)
-        targets : ndarray of shape (n,)
-        """
+        """Mean loss of ``rows`` (n, p) with ``targets`` (n,) in {−1, +1}."""
         bend = self.smoothness(1.0)
         return ClippedPullRisk(rows, np.asarray(targets, dtype=float), self, bend)
 
@@ -134,18 +97,6 @@ class HuberLoss:
     """Half the squared error of a linear score, its slope clipped to ``most``; targets clipped.
 
     ½r² for |r| ≤ most, and most·|r| − ½most² beyond: never above the squared loss (Huber 1964).
-
-    Parameters
-    ----------
-    most : float, default=0.5
-        Largest residual that pulls with all its length.
-    target_bound : float, default=1.0
-        Bound on |y|.
-
-    Examples
-    --------
-    >>> HuberLoss().lipschitz(reach=8.0, row_bound=2.0), HuberLoss().smoothness(row_bound=2.0)
-    (1.0, 4.0)
     """
 
     most: float = MOST_PULL
@@ -162,47 +113,21 @@ class HuberLoss:
         check_positive(most=self.most, target_bound=self.target_bound)
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
-        """Lipschitz constant B·min{most, Y + reach}.
-
-        Parameters
-        ----------
-        reach : float
-            Largest |z·θ|.
-        row_bound : float
-            Bound B on the norm of a row.
-        """
+        """Lipschitz constant B·min{most, Y + reach}."""
         return row_bound * min(self.most, self.target_bound + reach)
 
     def smoothness(self, row_bound: float) -> float:
-        """Smoothness B².
-
-        Parameters
-        ----------
-        row_bound : float
-            Bound B on the norm of a row.
-        """
+        """Smoothness B²."""
         return row_bound**2
 
     def oscillation(self, reach: float) -> float:
-        """Bound 2[f(Y + s) − f(max(Y − s, 0))] of two rows' difference, s = reach.
-
-        Parameters
-        ----------
-        reach : float
-            Largest |z·θ|.
-        """
+        """Bound 2[f(Y + s) − f(max(Y − s, 0))] of two rows' difference, s = reach."""
         ends = np.array([max(self.target_bound - reach, 0.0), self.target_bound + reach])
         low, high = self.value(ends, np.zeros(2))
         return 2 * float(high - low)
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> "ClippedPullRisk":
-        """Mean loss of ``rows`` (n, p) with ``targets`` (n,), clipped.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, p)
-        targets : ndarray of shape (n,)
-        """
+        """Mean loss of ``rows`` (n, p) with ``targets`` (n,), clipped."""
         clipped = np.clip(targets, -self.target_bound, self.target_bound)
         return ClippedPullRisk(rows, clipped, self, 1.0)
 
@@ -223,16 +148,7 @@ class HuberLoss:
 
 @dataclass(frozen=True)
 class ClippedPullRisk:
-    """Mean over rows of a loss of score and target; holds the rows that it is given.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, p)
-    targets : ndarray of shape (n,)
-    pull : Pull
-    bend : float
-        Largest curvature of ``pull``.
-    """
+    """Mean over rows of a loss of score and target; holds the rows that it is given."""
 
     rows: FloatArray
     targets: FloatArray
@@ -301,18 +217,7 @@ class ClippedPullRisk:
 
 
 def clipped(loss: Loss, most: float = MOST_PULL) -> Loss | None:
-    """Loss whose slope is clipped, for a logistic or squared one; None for others.
-
-    Parameters
-    ----------
-    loss : Loss
-    most : float, default=0.5
-
-    Examples
-    --------
-    >>> clipped(LogisticLoss(), 0.25).name
-    'clipped_logistic'
-    """
+    """Loss whose slope is clipped, for a logistic or squared one; None for others."""
     if isinstance(loss, LogisticLoss):
         return ClippedLogisticLoss(most)
     if isinstance(loss, SquaredLoss):

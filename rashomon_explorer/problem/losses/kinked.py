@@ -13,15 +13,7 @@ from rashomon_explorer.problem.losses.base import folded, stack_rows, sum_row_bl
 
 @dataclass(frozen=True)
 class ClippedSlope:
-    """The convex function f(a) = max_{low ≤ α ≤ high} αa − ½·smoothing·α².
-
-    Its slope is a/smoothing clipped to [low, high]: for 0 a kink at 0 between two lines,
-    otherwise Huber's parabola between them. The maximum is also the conjugate form that proves
-    minima: every α gives a lower bound.
-
-    >>> ClippedSlope(0.0, 1.0, smoothing=0.5).value(np.array([0.25, 1.0])).tolist()
-    [0.0625, 0.75]
-    """
+    """The convex function f(a) = max_{low ≤ α ≤ high} αa − ½·smoothing·α²."""
 
     # low, high: smallest and largest slope, low ≤ 0 ≤ high
     low: float
@@ -54,15 +46,7 @@ class ClippedSlope:
 
 @dataclass(frozen=True)
 class ClippedSlopeRisk:
-    """Mean of f(rows_i·θ + offset_i) for one :class:`ClippedSlope` f.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, p)
-        Rows with label and sign folded in.
-    offsets : ndarray of shape (n,)
-    shape : ClippedSlope
-    """
+    """Mean of f(rows_i·θ + offset_i) for one :class:`ClippedSlope` f."""
 
     rows: FloatArray
     offsets: FloatArray
@@ -90,10 +74,7 @@ class ClippedSlopeRisk:
         return total / self.n
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean loss (K,) and a subgradient (p, K) for each column of ``theta`` (p, K).
-
-        Where no row is at a kink it is the gradient.
-        """
+        """Mean loss (K,) and a subgradient (p, K) for each column of ``theta`` (p, K)."""
         models = np.asarray(theta, dtype=self.rows.dtype)
 
         def block(rows: slice) -> tuple[FloatArray, FloatArray]:
@@ -142,18 +123,7 @@ class ClippedSlopeRisk:
         )
 
     def dual(self, theta: FloatArray, smoothing: float) -> tuple[float, float, FloatArray]:
-        """Mean loss at one model (p,), and what its smoothed slopes α prove of the minimum.
-
-        Parameters
-        ----------
-        theta : ndarray of shape (p,)
-        smoothing : float
-
-        Returns
-        -------
-        float, float, ndarray of shape (p,)
-            Mean loss, mean(α_i·offset_i) and Σ α_i·rows_i/n.
-        """
+        """Mean loss at one model (p,), and what its smoothed slopes α prove of the minimum."""
         scores = self.scores(theta)
         slopes = self.smoothed(smoothing).shape.slope(scores)
         return (
@@ -168,28 +138,7 @@ class ClippedSlopeRisk:
 
 @dataclass(frozen=True)
 class AbsoluteLoss:
-    """Absolute error of a linear score, for targets in [−target_bound, target_bound].
-
-    With r = y − z·θ the loss is 2·max(τr, (τ − 1)r): |r| for τ = ½, whose minimum is a median,
-    and in general twice the pinball loss, whose minimum is a τ-quantile.
-
-    Parameters
-    ----------
-    target_bound : float, default=1.0
-        Bound Y on |y|; targets are clipped to it.
-    tau : float, default=0.5
-        Level of the quantile, between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-
-    Examples
-    --------
-    >>> AbsoluteLoss().oscillation(reach=0.5), AbsoluteLoss().oscillation(reach=4.0)
-    (2.0, 10.0)
-    """
+    """Absolute error of a linear score, for targets in [−target_bound, target_bound]."""
 
     target_bound: float = 1.0
     tau: float = 0.5
@@ -207,51 +156,19 @@ class AbsoluteLoss:
             raise ValueError(f"tau must lie between 0 and 1, got {self.tau!r}")
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
-        """Lipschitz constant 2B·max(τ, 1 − τ), B for the median.
-
-        Parameters
-        ----------
-        reach : float
-            Largest |z·θ|.
-        row_bound : float
-            Bound B on the norm of a row.
-        """
+        """Lipschitz constant 2B·max(τ, 1 − τ), B for the median."""
         return row_bound * self._steepest
 
     def smoothness(self, row_bound: float) -> float:
-        """Infinite: the gradient jumps where the error is 0.
-
-        Parameters
-        ----------
-        row_bound : float
-            Bound on the norm of a row.
-        """
+        """Infinite: the gradient jumps where the error is 0."""
         return math.inf
 
     def oscillation(self, reach: float) -> float:
-        """Oscillation 4·max(τ, 1 − τ)·min(Y + s, 2s) of two rows' difference, s = reach.
-
-        For a target y ≥ 0 one row's loss is at most max(2τ(y + s), 2(1 − τ)(s − y)) and at least
-        2τ·max(y − s, 0): a range of at most 2·max(τ, 1 − τ)·min(Y + s, 2s), which y = ±Y has on
-        its steeper side; the same for y < 0. The difference of two rows has at most twice that.
-        y = y' = ±Y attain it with rows of full length at an angle whose cosine is
-        −min(Y, s)/s: each has its largest loss where the other has its least.
-
-        Parameters
-        ----------
-        reach : float
-            Largest |z·θ|.
-        """
+        """Oscillation 4·max(τ, 1 − τ)·min(Y + s, 2s) of two rows' difference, s = reach."""
         return 2 * self._steepest * min(self.target_bound + reach, 2 * reach)
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> ClippedSlopeRisk:
-        """Mean absolute error of ``rows`` (n, p) with ``targets`` (n,), clipped.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, p)
-        targets : ndarray of shape (n,)
-        """
+        """Mean absolute error of ``rows`` (n, p) with ``targets`` (n,), clipped."""
         clipped = np.clip(targets, -self.target_bound, self.target_bound)
         shape = ClippedSlope(2 * (self.tau - 1), 2 * self.tau)
         return ClippedSlopeRisk(np.ascontiguousarray(-rows), clipped, shape)
@@ -263,14 +180,7 @@ class AbsoluteLoss:
 
 @dataclass(frozen=True)
 class HingeLoss:
-    """Hinge loss of a linear score, for labels in {−1, +1}: convex with a kink at margin 1.
-
-    Examples
-    --------
-    >>> loss = HingeLoss()
-    >>> loss.oscillation(reach=0.5), loss.oscillation(reach=4.0), loss.smoothness(row_bound=1.0)
-    (2.0, 10.0, inf)
-    """
+    """Hinge loss of a linear score, for labels in {−1, +1}: convex with a kink at margin 1."""
 
     name: str = "hinge"
     task: str = "classification"
@@ -280,49 +190,19 @@ class HingeLoss:
     outputs: int = 1
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
-        """Lipschitz constant B: the slope is 0 or −1, and −1 is reached at the score 0.
-
-        Parameters
-        ----------
-        reach : float
-            Largest |z·θ|.
-        row_bound : float
-            Bound B on the norm of a row.
-        """
+        """Lipschitz constant B: the slope is 0 or −1, and −1 is reached at the score 0."""
         return row_bound
 
     def smoothness(self, row_bound: float) -> float:
-        """Infinite: the gradient jumps at margin 1.
-
-        Parameters
-        ----------
-        row_bound : float
-            Bound on the norm of a row.
-        """
+        """Infinite: the gradient jumps at margin 1."""
         return math.inf
 
     def oscillation(self, reach: float) -> float:
-        """Oscillation 2·min(2s, 1 + s) of the difference of two rows' losses, s = reach.
-
-        The loss f falls in the margin v, |v| ≤ s, so that one row's loss lies in [f(s), f(−s)],
-        an interval of width 1 + s − max(0, 1 − s) = min(2s, 1 + s). The difference of two has
-        twice that, and opposite rows attain it at the two ends of their line.
-
-        Parameters
-        ----------
-        reach : float
-            Largest |z·θ|.
-        """
+        """Oscillation 2·min(2s, 1 + s) of the difference of two rows' losses, s = reach."""
         return 2 * min(2 * reach, 1 + reach)
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> ClippedSlopeRisk:
-        """Mean hinge loss of ``rows`` (n, p) with ``targets`` (n,) in {−1, +1}.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, p)
-        targets : ndarray of shape (n,)
-        """
+        """Mean hinge loss of ``rows`` (n, p) with ``targets`` (n,) in {−1, +1}."""
         return margin_risk(rows, targets, ClippedSlope(0.0, 1.0))
 
 
@@ -333,27 +213,7 @@ def margin_risk(rows: FloatArray, targets: FloatArray, shape: ClippedSlope) -> C
 
 @dataclass(frozen=True)
 class SmoothedHingeLoss:
-    """Huberised hinge loss of the margin v = y z·θ, for labels in {−1, +1}.
-
-    0 for v ≥ 1, (1 − v)²/(2s) for 1 − s ≤ v ≤ 1, and 1 − v − s/2 below, s the ``smoothing``: at
-    most s/2 under the hinge loss.
-
-    Parameters
-    ----------
-    smoothing : float, default=1.0
-        Length of the parabola's zone, > 0.
-
-    Raises
-    ------
-    ValueError
-        If the smoothing is not a finite number above 0.
-
-    Examples
-    --------
-    >>> loss = SmoothedHingeLoss(smoothing=0.5)
-    >>> loss.oscillation(reach=4.0), loss.smoothness(row_bound=1.0)
-    (9.5, 2.0)
-    """
+    """Huberised hinge loss of the margin v = y z·θ, for labels in {−1, +1}."""
 
     smoothing: float = 1.0
     name: str = "smoothed_hinge"
@@ -372,49 +232,20 @@ class SmoothedHingeLoss:
             )
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
-        """Lipschitz constant B·min(1, (1 + reach)/smoothing): the slope grows with 1 − v.
-
-        Parameters
-        ----------
-        reach : float
-            Largest |z·θ|.
-        row_bound : float
-            Bound B on the norm of a row.
-        """
+        """Lipschitz constant B·min(1, (1 + reach)/smoothing): the slope grows with 1 − v."""
         return row_bound * min(1.0, (1 + reach) / self.smoothing)
 
     def smoothness(self, row_bound: float) -> float:
-        """Smoothness B²/smoothing.
-
-        Parameters
-        ----------
-        row_bound : float
-            Bound B on the norm of a row.
-        """
+        """Smoothness B²/smoothing."""
         return row_bound**2 / self.smoothing
 
     def oscillation(self, reach: float) -> float:
-        """Oscillation 2[f(−s) − f(s)] of the difference of two rows' losses, s = reach.
-
-        The loss f falls in the margin v, |v| ≤ s, so that one row's loss lies in [f(s), f(−s)];
-        the difference of two has twice that width, and opposite rows attain it.
-
-        Parameters
-        ----------
-        reach : float
-            Largest |z·θ|.
-        """
+        """Oscillation 2[f(−s) − f(s)] of the difference of two rows' losses, s = reach."""
         low, high = self._shape.value(np.array([1 - reach, 1 + reach]))
         return 2 * float(high - low)
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> ClippedSlopeRisk:
-        """Mean smoothed hinge loss of ``rows`` (n, p) with ``targets`` (n,) in {−1, +1}.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, p)
-        targets : ndarray of shape (n,)
-        """
+        """Mean smoothed hinge loss of ``rows`` (n, p) with ``targets`` (n,) in {−1, +1}."""
         return margin_risk(rows, targets, self._shape)
 
     @property

@@ -26,11 +26,7 @@ _WORTH_COMPILING = 2**20  # scores, below which a launch costs more than a pass
 
 @cache
 def fused(arrays: ArrayBackend, pointwise: Any) -> Callable[[Any], tuple[Any, Any]]:
-    """Return the sums and slopes of scores (K, m), compiled for an accelerator of PyTorch or JAX.
-
-    Eagerly each operation reads and writes all scores, and a step takes three to six times as long
-    as its matrix products.
-    """
+    """Return the sums and slopes of scores (K, m), compiled for an accelerator of PyTorch or JAX."""
     plain = partial(pointwise.losses_and_slopes, arrays.xp)
     compiler = _COMPILERS.get(arrays.library)
     if compiler is None or not arrays.accelerated:
@@ -81,18 +77,7 @@ _CELLS_ACCELERATED, _CELLS_CPU = 2**27, 2**18
 
 @dataclass(frozen=True)
 class PlacedRows:
-    """Rows on a device, filled up with rows of zeros to a multiple of 16.
-
-    Parameters
-    ----------
-    arrays : ArrayBackend
-    rows : array of shape (n_filled, p)
-        In the backend's library.
-    n : int
-        How many are rows of the table.
-    cells : int
-        Scores that are worked on at a time.
-    """
+    """Rows on a device, filled up with rows of zeros to a multiple of 16."""
 
     arrays: ArrayBackend
     rows: Any
@@ -128,10 +113,7 @@ class PlacedRows:
         return self.arrays.put(filled)
 
     def total(self, work: Callable[[slice], tuple[Any, ...]], width: int) -> tuple[Any, ...]:
-        """Add up ``work`` over slices of rows, in their order.
-
-        ``width`` scores a row are made on the way.
-        """
+        """Add up ``work`` over slices of rows, in their order."""
         filled = self.n + self.padding
         pieces = -(-filled * width // self.cells)
         size = -(-filled // (pieces * GROUP)) * GROUP
@@ -264,17 +246,7 @@ def answered(arrays: ArrayBackend, work: Callable[[Any], Any], theta: Any) -> An
 
 @dataclass(frozen=True)
 class PlacedRisk:
-    """Mean of f(rows_i·θ + offset_i) over rows that stand on a device.
-
-    Where models come from the host, answers go there.
-
-    Parameters
-    ----------
-    placed : PlacedRows
-    pointwise : Pointwise
-        The loss f.
-    offsets : array of shape (n_filled,), optional
-    """
+    """Mean of f(rows_i·θ + offset_i) over rows that stand on a device."""
 
     placed: PlacedRows
     pointwise: Pointwise
@@ -353,15 +325,7 @@ class PlacedRisk:
 
 @dataclass(frozen=True)
 class PlacedSoftmax:
-    """Mean cross-entropy of rows that stand on a device, class 0 the reference.
-
-    Parameters
-    ----------
-    placed : PlacedRows
-        Rows of d entries.
-    own : array of shape (C − 1, n_filled)
-        1 where the row is of class c = 1, …, C − 1, else 0.
-    """
+    """Mean cross-entropy of rows that stand on a device, class 0 the reference."""
 
     placed: PlacedRows
     own: Any
@@ -452,16 +416,7 @@ class PlacedSoftmax:
 
 @dataclass(frozen=True)
 class PlacedSquared:
-    """Mean squared loss of models on a device or on the host.
-
-    Parameters
-    ----------
-    arrays : ArrayBackend
-    known : SquaredRisk
-        Statistics on the host.
-    gram, moment : array of shape (p, p) and (p, 1)
-        The same on the device.
-    """
+    """Mean squared loss of models on a device or on the host."""
 
     arrays: ArrayBackend
     known: SquaredRisk
@@ -508,30 +463,7 @@ class PlacedSquared:
 def placed(
     loss: Loss, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend
 ) -> EmpiricalLoss:
-    """Mean loss of ``rows`` (n, p) with ``targets`` (n,), computed on a backend's device.
-
-    Parameters
-    ----------
-    loss : Loss
-        Of a type in ``PLACED``.
-    rows : ndarray of shape (n, p)
-    targets : ndarray of shape (n,)
-    arrays : ArrayBackend
-
-    Raises
-    ------
-    ValueError
-        If the loss has no such form.
-
-    Examples
-    --------
-    >>> from rashomon_explorer._utils.arrays import ArrayBackend
-    >>> from rashomon_explorer.problem.losses import get_loss
-    >>> there = ArrayBackend("array_api_strict")
-    >>> risk = placed(get_loss("logistic"), np.eye(2), np.array([1.0, -1.0]), there)
-    >>> risk.value(np.zeros((2, 1))).round(4).tolist()
-    [0.6931]
-    """
+    """Mean loss of ``rows`` (n, p) with ``targets`` (n,), computed on a backend's device."""
     if type(loss) not in PLACED:
         raise ValueError(
             f'{loss.name} loss is computed on the host only: use array_backend("numpy"), or give '

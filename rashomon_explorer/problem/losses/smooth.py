@@ -21,14 +21,7 @@ _LARGEST_GROUP = 16
 
 @dataclass(frozen=True)
 class LogisticLoss:
-    """Logistic loss of a linear score, for labels in {−1, +1}.
-
-    Examples
-    --------
-    >>> loss = LogisticLoss()
-    >>> loss.oscillation(reach=4.0), loss.smoothness(row_bound=1.0)
-    (8.0, 0.25)
-    """
+    """Logistic loss of a linear score, for labels in {−1, +1}."""
 
     name: str = "logistic"
     task: str = "classification"
@@ -38,25 +31,11 @@ class LogisticLoss:
     outputs: int = 1
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
-        """Lipschitz constant B·σ(reach): |f'| = σ is increasing in the margin.
-
-        Parameters
-        ----------
-        reach : float
-            Largest |z·θ|.
-        row_bound : float
-            Bound B on the norm of a row.
-        """
+        """Lipschitz constant B·σ(reach): |f'| = σ is increasing in the margin."""
         return row_bound * float(expit(reach))
 
     def smoothness(self, row_bound: float) -> float:
-        """Smoothness B²/4: f'' = σ(1 − σ) is at most 1/4.
-
-        Parameters
-        ----------
-        row_bound : float
-            Bound B on the norm of a row.
-        """
+        """Smoothness B²/4: f'' = σ(1 − σ) is at most 1/4."""
         return row_bound**2 / 4
 
     def oscillation(self, reach: float) -> float:
@@ -65,37 +44,17 @@ class LogisticLoss:
         One row's loss lies in [f(−s), f(s)] with s = reach, an interval of width
         log(1 + eˢ) − log(1 + e⁻ˢ) = s; the difference of two has twice that, and opposite rows
         attain it. Half the generic 2·L·diameter (own derivation, docs/theory.md §1).
-
-        Parameters
-        ----------
-        reach : float
-            Largest |z·θ|.
         """
         return 2.0 * reach
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> "LogisticRisk":
-        """Mean logistic loss of ``rows`` (n, p) with ``targets`` (n,) in {−1, +1}.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, p)
-        targets : ndarray of shape (n,)
-        """
+        """Mean logistic loss of ``rows`` (n, p) with ``targets`` (n,) in {−1, +1}."""
         return LogisticRisk(folded(rows, targets))
 
 
 @dataclass(frozen=True)
 class LogisticRisk:
-    """Mean of log(1 + exp(z_i·θ)) over rows z_i = −y_i x_i.
-
-    Parameters
-    ----------
-    z : ndarray of shape (n, p)
-        Rows with the label folded in, in the precision to compute in.
-    reach : float, optional
-        Declared bound of |z·θ|. With it, how a model's loss is rounded depends neither on the
-        models beside it nor on the longest row, which one record may be.
-    """
+    """Mean of log(1 + exp(z_i·θ)) over rows z_i = −y_i x_i."""
 
     z: NDArray[np.floating[Any]]
     reach: float | None = None
@@ -163,17 +122,7 @@ class LogisticRisk:
         return np.asarray(self.z.T @ self.z / (4 * self.n), dtype=np.float64)
 
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "LogisticRisk":
-        """Return the same loss for scores up to ``reach``, computed in ``dtype``.
-
-        What it gives for a model is the same to the last bit whatever models stand beside it, at
-        the same place of an array of the same shape.
-
-        Parameters
-        ----------
-        reach : float
-            A public bound.
-        dtype : type, default=numpy.float64
-        """
+        """Return the same loss for scores up to ``reach``, computed in ``dtype``."""
         return LogisticRisk(np.ascontiguousarray(self.z, dtype=dtype), reach)
 
     def _sum_blocks(
@@ -209,12 +158,7 @@ def _one_plus_exp(margin: NDArray[Any]) -> NDArray[Any]:
 
 
 def _log_product_sum(factors: NDArray[Any], group: int) -> NDArray[Any]:
-    """Column sums of log(factors), with one logarithm for ``group`` of them.
-
-    Logarithms dominate the elementwise work, and a product of a few factors cannot overflow
-    because margins are bounded by the domain. The products are of halves of the rows, and of
-    halves of those: an array multiplied by its other half is quicker than a reduction.
-    """
+    """Column sums of log(factors), with one logarithm for ``group`` of them."""
     rows = factors.shape[-2]
     whole = rows // group * group
     product = factors[..., :whole, :]
@@ -230,18 +174,7 @@ def _log_product_sum(factors: NDArray[Any], group: int) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class SquaredLoss:
-    """Half the squared error of a linear score, for targets in [−target_bound, target_bound].
-
-    Parameters
-    ----------
-    target_bound : float, default=1.0
-        Bound Y on |y|; targets are clipped to it.
-
-    Examples
-    --------
-    >>> SquaredLoss().oscillation(reach=2.0), SquaredLoss().oscillation(reach=0.5)
-    (9.0, 2.0)
-    """
+    """Half the squared error of a linear score, for targets in [−target_bound, target_bound]."""
 
     target_bound: float = 1.0
     name: str = "squared"
@@ -256,25 +189,11 @@ class SquaredLoss:
         check_positive(target_bound=self.target_bound)
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
-        """Lipschitz constant B(Y + reach): the residual is at most Y + reach.
-
-        Parameters
-        ----------
-        reach : float
-            Largest |z·θ|.
-        row_bound : float
-            Bound B on the norm of a row.
-        """
+        """Lipschitz constant B(Y + reach): the residual is at most Y + reach."""
         return row_bound * (self.target_bound + reach)
 
     def smoothness(self, row_bound: float) -> float:
-        """Smoothness B².
-
-        Parameters
-        ----------
-        row_bound : float
-            Bound B on the norm of a row.
-        """
+        """Smoothness B²."""
         return row_bound**2
 
     def oscillation(self, reach: float) -> float:
@@ -284,22 +203,11 @@ class SquaredLoss:
         ½(Y + s)² − ½max(Y − s, 0)² over the domain; the difference of two varies by at most
         twice that, and y = y' = Y with rows at the angle −Y/s (or opposite rows for s ≤ Y)
         attains it (docs/theory.md §1).
-
-        Parameters
-        ----------
-        reach : float
-            Largest |z·θ|.
         """
         return (self.target_bound + reach) ** 2 - max(self.target_bound - reach, 0.0) ** 2
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> "SquaredRisk":
-        """Mean squared loss of ``rows`` (n, p) with ``targets`` (n,), clipped.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, p)
-        targets : ndarray of shape (n,)
-        """
+        """Mean squared loss of ``rows`` (n, p) with ``targets`` (n,), clipped."""
         clipped = np.clip(targets, -self.target_bound, self.target_bound)
         n = len(rows)
         return SquaredRisk(
@@ -312,19 +220,7 @@ class SquaredLoss:
 
 @dataclass(frozen=True)
 class SquaredRisk:
-    """Mean squared loss ½(θᵀSθ − 2 s·θ + c), from sufficient statistics alone.
-
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    gram : ndarray of shape (p, p)
-        S = XᵀX/n.
-    moment : ndarray of shape (p,)
-        s = Xᵀy/n.
-    energy : float
-        c = yᵀy/n.
-    """
+    """Mean squared loss ½(θᵀSθ − 2 s·θ + c), from sufficient statistics alone."""
 
     n: int
     gram: FloatArray

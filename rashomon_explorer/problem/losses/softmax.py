@@ -17,23 +17,7 @@ _ANGLES = 2**14
 
 @lru_cache(maxsize=256)
 def largest_and_range(classes: int, reach: float) -> tuple[float, float]:
-    """Upper bounds of max f and of max f − min f, for one row's cross-entropy f.
-
-    Over scores (a_1, …, a_{C−1}) of Euclidean norm at most s, a_0 = 0, and the worst label.
-
-    - *Label 0*: f = log(1 + Σ e^{a_c}) is largest where Σ e^{a_c} is, and least where all a_c are
-      −s/√(C − 1), by Jensen's inequality.
-    - *Another label y*: f = log(1 + e^{−a_y}(1 + Σ_{c ≠ 0, y} e^{a_c})). With a_y = −s·cos t the
-      other m = C − 2 scores have norm s·sin t; for the least value a_y = s·cos t and the others
-      are −s·sin t/√m. The one angle left is searched on a grid, and what lies between two
-      points of it is covered by the Lipschitz constant √2·s.
-
-    Σ e^{a_c} over m scores of norm ρ is at most m + √m·ρ + e^ρ − 1 − ρ: the series of the
-    exponential, with Σ a_c ≤ √m·ρ and Σ a_c^k ≤ ρ^k for k ≥ 2. Exact for m = 1.
-
-    >>> [round(bound, 6) for bound in largest_and_range(2, 3.0)]
-    [3.048587, 3.0]
-    """
+    """Upper bounds of max f and of max f − min f, for one row's cross-entropy f."""
     others = classes - 1
     top = float(np.logaddexp(0.0, _log_sum(others, np.array(reach))))
     least = math.log1p(others * math.exp(-reach / math.sqrt(others)))
@@ -63,28 +47,7 @@ def _log_sum(others: int, radius: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class SoftmaxLoss:
-    """Cross-entropy log Σ_c exp(z·θ_c) − z·θ_y for labels y in 0, …, classes − 1, with θ_0 = 0.
-
-    Class 0 is the reference, so that no two models predict the same. The parameters of classes
-    1, 2, … follow each other in one vector of (classes − 1)·d entries for rows of d entries:
-    ``theta.reshape(classes - 1, d)`` has one class a row. With two classes it is the logistic
-    loss.
-
-    Parameters
-    ----------
-    classes : int, default=3
-        Number of classes C, at least 2.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two classes.
-
-    Examples
-    --------
-    >>> round(SoftmaxLoss(2).oscillation(reach=4.0), 9), SoftmaxLoss(4).outputs
-    (8.0, 3)
-    """
+    """Cross-entropy log Σ_c exp(z·θ_c) − z·θ_y for labels y in 0, …, classes − 1, with θ_0 = 0."""
 
     classes: int = 3
     name: str = "softmax"
@@ -108,72 +71,28 @@ class SoftmaxLoss:
         return self.classes - 1
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
-        """Lipschitz constant √2·B·(1 − e^{−W}), W the largest loss; without √2 for two classes.
-
-        The gradient in the scores is π − e_y without the reference's entry. As the entries of π
-        other than π_y are nonnegative and sum to 1 − π_y, its square is at most 2(1 − π_y)²,
-        and 1 − π_y = 1 − e^{−loss}.
-
-        Parameters
-        ----------
-        reach : float
-            Radius times row bound: bounds the Euclidean norm of a row's scores.
-        row_bound : float
-            Bound B on the norm of a row.
-        """
+        """Lipschitz constant √2·B·(1 − e^{−W}), W the largest loss; without √2 for two classes."""
         largest = math.inf if math.isinf(reach) else largest_and_range(self.classes, reach)[0]
         steepest = 1.0 if self.classes == 2 else math.sqrt(2)
         return row_bound * steepest * -math.expm1(-largest)
 
     def smoothness(self, row_bound: float) -> float:
-        """Smoothness B²/2, B²/4 for two classes.
-
-        The Hessian in the scores is diag(π) − ππᵀ: its form in b is the variance of b_c under
-        π, at most (max b − min b)²/4 ≤ ‖b‖²/2, and ‖b‖²/4 if the other class has b = 0.
-
-        Parameters
-        ----------
-        row_bound : float
-            Bound B on the norm of a row.
-        """
+        """Smoothness B²/2, B²/4 for two classes."""
         return row_bound**2 / (4 if self.classes == 2 else 2)
 
     def oscillation(self, reach: float) -> float:
-        """Oscillation: twice the range of one row's loss; an upper bound, tight for two classes.
-
-        A row's scores form a vector of norm at most s = reach, over which its loss has a range
-        of at most w (see :func:`largest_and_range`); the difference of two rows' losses has at
-        most 2w. For three classes and s ≥ 2, rows that come within 8 % of it are known (tests).
-
-        Parameters
-        ----------
-        reach : float
-            Radius times row bound.
-        """
+        """Oscillation: twice the range of one row's loss; an upper bound, tight for two classes."""
         return 2 * largest_and_range(self.classes, reach)[1]
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> "SoftmaxRisk":
-        """Mean cross-entropy of ``rows`` (n, d) with ``targets`` (n,) in 0, …, classes − 1.
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, d)
-        targets : ndarray of shape (n,)
-        """
+        """Mean cross-entropy of ``rows`` (n, d) with ``targets`` (n,) in 0, …, classes − 1."""
         own = targets[None, :] == np.arange(1, self.classes)[:, None]
         return SoftmaxRisk(np.ascontiguousarray(rows), own.astype(float))
 
 
 @dataclass(frozen=True)
 class SoftmaxRisk:
-    """Mean cross-entropy of given rows.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    own : ndarray of shape (C − 1, n)
-        1 where the row is of class c = 1, …, C − 1, else 0.
-    """
+    """Mean cross-entropy of given rows."""
 
     rows: FloatArray
     own: FloatArray

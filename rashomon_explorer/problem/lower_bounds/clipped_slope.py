@@ -38,21 +38,14 @@ class ClippedSlopeExpansion:
     def blurred(
         self, theta: FloatArray, whiten: FloatArray, radius: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Gradient (p,) and Hessian (p, p), averaged over steps whiten·w with ‖w‖ about radius.
-
-        Scores then change by normal amounts, nearly.
-        """
+        """Gradient (p,) and Hessian (p, p), averaged over steps whiten·w with ‖w‖ about radius."""
         scale = self._scales(self.rows @ whiten, radius)
         slope, curvature = blurred_slope(self.shape, self._scores(theta), scale)
         n = len(self.rows)
         return slope @ self.rows / n, (self.rows.T * curvature) @ self.rows / n
 
     def form(self, theta: FloatArray, whiten: FloatArray, radius: float) -> QuarticForm:
-        """Lower bound of the excess over the tangent at ``theta``, for every step whiten·w.
-
-        It is best where ‖w‖ is about ``radius``: a row's score then changes by about ‖b‖ times
-        radius/√p.
-        """
+        """Lower bound of the excess over the tangent at ``theta``, for every step whiten·w."""
         whitened = self.rows @ whiten
         scale = self._scales(whitened, radius)
         bounds = minorant(self.shape, self._scores(theta), scale)
@@ -67,25 +60,7 @@ class ClippedSlopeExpansion:
 
 
 def minorant(shape: ClippedSlope, a: FloatArray, scale: FloatArray) -> FloatArray:
-    """Coefficients (5, n) of powers of b in a lower bound of f(a + b) − f(a) − f'(a)b.
-
-    It holds for every real b and is best for |b| about ``scale`` (n,). f is a line plus the
-    difference of the half squares ½z₊²/s of z = a − low·s and of z = a − high·s, s the smoothing.
-    The second is ½z² − ½(−z)₊²: :func:`half_square_minorant` bounds both. Where scores change by
-    more than the zone is wide, a function of a wider zone, moved and lowered until it is below
-    f, loses less: from f(a) = max αa − ½sα² over the slopes α, a zone wider by d, with
-    e = −½d(low + high) and c = −⅛d(low + high)², has f(a) ≥ f_{s+d}(a − e) + c because
-    ½d(α − ½(low + high))² ≥ 0. The bound of largest mean is taken (own derivation).
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.losses.kinked import ClippedSlope
-    >>> f, b = ClippedSlope(0.0, 1.0, smoothing=1.0), np.linspace(-9.0, 9.0, 500)
-    >>> below = minorant(f, np.array([0.4]), np.array([0.2]))
-    >>> excess = f.value(0.4 + b) - f.value(np.array(0.4)) - 0.4 * b
-    >>> bool((np.polynomial.polynomial.polyval(b, below[:, 0]) <= excess + 1e-12).all())
-    True
-    """
+    """Coefficients (5, n) of powers of b in a lower bound of f(a + b) − f(a) − f'(a)b."""
     value, slope = shape.value(a), shape.slope(a)
     middle = (shape.low + shape.high) / 2
     # A convex function lies above its tangent, which is best far from the zone.
@@ -113,15 +88,7 @@ def _same_zone(shape: ClippedSlope, a: FloatArray, scale: FloatArray) -> FloatAr
 def blurred_slope(
     shape: ClippedSlope, a: FloatArray, scale: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Means (n,) of f' and f'' over normal arguments around ``a`` (n,) with this deviation.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.losses.kinked import ClippedSlope
-    >>> f = ClippedSlope(0.0, 1.0, smoothing=1.0)
-    >>> [part.round(3).tolist() for part in blurred_slope(f, np.array([0.5]), np.array([0.1]))]
-    [[0.5], [1.0]]
-    """
+    """Means (n,) of f' and f'' over normal arguments around ``a`` (n,) with this deviation."""
     means, shares = np.zeros((2, len(a))), np.zeros((2, len(a)))
     for k, end in enumerate((shape.low, shape.high)):
         place = (a - end * shape.smoothing) / scale
@@ -161,17 +128,7 @@ class Part:
 
 @dataclass(frozen=True)
 class ClippedSlopeBound:
-    """Lower bound of the excess by the rows on the parabola and their room to its ends.
-
-    A row on the parabola at distance t from the nearer end has, for a change b of its score, an
-    excess over the tangent of at least w·b²/2 for |b| ≤ t and w(t|b| − t²/2) beyond, w = 1/(n·
-    smoothing): its curvature may vanish only there. Other rows have at least 0. As
-    (|b| − t)²/2 ≤ b⁴/(32t²), attained at |b| = 2t, a row's excess is at least
-    w·b²/2 − w·b⁴/(32t²), and it is at least 0 = w·b²/2 − w·b²/2. The first is used for rows with
-    much room and the second for the others, for several limits between the two; the largest of
-    the bounds is taken. Each goes on linearly from where it grows less than proportionally,
-    because a convex function that is 0 at 0 does not (own derivation).
-    """
+    """Lower bound of the excess by the rows on the parabola and their room to its ends."""
 
     parts: tuple[Part, ...]  # one for each limit
     # what a bound around another centre can be made of; None for more than 64 parameters
@@ -216,10 +173,7 @@ class ClippedSlopeBound:
 def clipped_slope_bound(
     risk: ClippedSlopeRisk, theta: FloatArray, whiten: FloatArray
 ) -> ClippedSlopeBound:
-    """Bound around the model ``theta`` (p,) in the metric whitened by ``whiten`` (p, p).
-
-    A loss with a kink has no curvature that an envelope could be made of, and is refused.
-    """
+    """Bound around the model ``theta`` (p,) in the metric whitened by ``whiten`` (p, p)."""
     if risk.shape.smoothing == 0:
         raise SamplerError(
             "a loss with kinks has no certified quadratic bound: use a smoothed loss "
@@ -256,10 +210,7 @@ def _useful(parts: list[Part]) -> tuple[Part, ...]:
 def _bent(
     radius: FloatArray, dropped: FloatArray | float, fourth: FloatArray | float
 ) -> FloatArray:
-    """½(1 − dropped)r² − fourth·r⁴ up to where it grows less than r, then linear.
-
-    The ratio to r, ½(1 − dropped)r − fourth·r³, is largest at r² = (1 − dropped)/(6·fourth).
-    """
+    """½(1 − dropped)r² − fourth·r⁴ up to where it grows less than r, then linear."""
     half = np.maximum(1 - np.asarray(dropped, dtype=float), 0.0) / 2
     fourth = np.asarray(fourth, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -45,26 +45,7 @@ class Parabolas:
 def under_logistic(
     low: FloatArray, high: FloatArray, middle: FloatArray, spread: FloatArray
 ) -> Parabolas:
-    """Parabolas below log(1 + eᵛ) for low ≤ v ≤ high, of nearly the largest means.
-
-    One that touches at a lies below as far as an end of the interval if its bend is at most f''(a)
-    and it lies below at the end: f'' rises and falls once, so that f less the parabola is 0 with
-    slope 0 at a, convex first and then concave up to an end where it is not negative.
-
-    Parameters
-    ----------
-    low, high : ndarray of shape (n,)
-        Ends of the rows' scores.
-    middle, spread : ndarray of shape (n,)
-        Mean and standard deviation for which the parabolas are chosen; any will do.
-
-    Examples
-    --------
-    >>> end = np.array([4.0])
-    >>> found = under_logistic(-end, end, np.zeros(1), np.ones(1))
-    >>> found.place.tolist(), found.bend.round(3).tolist()
-    ([0.0], [0.166])
-    """
+    """Parabolas below log(1 + eᵛ) for low ≤ v ≤ high, of nearly the largest means."""
     places = [np.clip(middle + k * spread, low, high) for k in _SPREADS]
     inwards = (low + high) / 2 - places[len(_SPREADS) // 2]
     places += [places[len(_SPREADS) // 2] + share * inwards for share in _INWARD]
@@ -74,27 +55,7 @@ def under_logistic(
 def under_clipped_slope(
     shape: ClippedSlope, low: FloatArray, high: FloatArray, middle: FloatArray, spread: FloatArray
 ) -> Parabolas:
-    """Parabolas below a function of clipped slope for low ≤ v ≤ high, of nearly the largest means.
-
-    One that touches at v = s·α with slope α, s the smoothing and 0 at a kink, lies below if it does
-    at both ends and its bend is at most 1/s: on either side the function bends first and is
-    straight then.
-
-    Parameters
-    ----------
-    shape : ClippedSlope
-    low, high : ndarray of shape (n,)
-        Ends of the rows' scores.
-    middle, spread : ndarray of shape (n,)
-        Mean and standard deviation for which the parabolas are chosen; any will do.
-
-    Examples
-    --------
-    >>> end = np.array([4.0])
-    >>> found = under_clipped_slope(ClippedSlope(-1.0, 1.0), -end, end, np.zeros(1), np.ones(1))
-    >>> found.slope.tolist(), found.bend.tolist()
-    ([0.0], [0.5])
-    """
+    """Parabolas below a function of clipped slope for low ≤ v ≤ high, of nearly the largest means."""
     first, last = _slopes_between(shape, low, high)
     slopes = [first + share * (last - first) for share in _SHARES]
     return _best((_clipped(shape, slope, low, high) for slope in slopes), middle, spread)
@@ -145,11 +106,7 @@ def _clipped(
 
 
 def _bend(rise: FloatArray, smoothing: float, beyond: FloatArray) -> FloatArray:
-    """Bend with which a parabola meets f at an end ``beyond`` (n,) the zone, ``rise`` (n,) steeper.
-
-    From the place of touching the slope rises by ``rise`` over a length u = smoothing·rise and is
-    constant over ``beyond``: f leaves its tangent by rise·(½u + beyond).
-    """
+    """Bend with which a parabola meets f at an end ``beyond`` (n,) the zone, ``rise`` (n,) steeper."""
     zone = smoothing * rise
     beyond = np.maximum(beyond, 0.0)
     length = zone + beyond
@@ -165,15 +122,7 @@ _OUTWARD = 1 + 1e-12  # a row's scores reach this much further than its rounded 
 
 @dataclass(frozen=True)
 class Bowl:
-    """The quadratic function height + slope·θ + ½θᵀ·bend·θ.
-
-    Parameters
-    ----------
-    height : float
-    slope : ndarray of shape (p,)
-    bend : ndarray of shape (p, p)
-        Symmetric.
-    """
+    """The quadratic function height + slope·θ + ½θᵀ·bend·θ."""
 
     height: float
     slope: FloatArray
@@ -204,16 +153,7 @@ class Bowl:
 
 @dataclass(frozen=True)
 class Where:
-    """The ball on which a bowl must hold, and the law of models for which it should be good.
-
-    Parameters
-    ----------
-    centre : ndarray of shape (p,)
-    radius : float
-    mean : ndarray of shape (p,)
-        Of the law; any mean and covariance give a bowl that holds.
-    covariance : ndarray of shape (p, p)
-    """
+    """The ball on which a bowl must hold, and the law of models for which it should be good."""
 
     centre: FloatArray
     radius: float
@@ -222,28 +162,7 @@ class Where:
 
 
 def bowl_under(risk: EmpiricalLoss, where: Where) -> Bowl:
-    """Bowl below a mean loss on a ball.
-
-    Parameters
-    ----------
-    risk : EmpiricalLoss
-        Of a type in ``BOWLS``, or in blocks of such a type.
-    where : Where
-
-    Returns
-    -------
-    Bowl
-        With nearly the largest mean over the law, among those that add up parabolas of rows.
-
-    Examples
-    --------
-    >>> from rashomon_explorer.problem.losses import get_loss
-    >>> risk = get_loss("logistic").empirical(np.eye(2), np.array([1.0, -1.0]))
-    >>> bowl = bowl_under(risk, Where(np.zeros(2), 4.0, np.zeros(2), np.eye(2)))
-    >>> theta = np.array([[0.0, 4.0], [0.0, 0.0]])
-    >>> bowl.value(theta).round(4).tolist(), risk.value(theta).round(4).tolist()
-    ([0.6931, 0.3556], [0.6931, 0.3556])
-    """
+    """Bowl below a mean loss on a ball."""
     if isinstance(risk, BlockRisk):
         height, slope, bend = risk.mean(_OfBlock(where))
         return Bowl(float(height), slope, bend)
@@ -278,12 +197,7 @@ def _squared(risk: SquaredRisk, where: Where) -> Bowl:
 
 
 def _softmax(risk: SoftmaxRisk, where: Where) -> Bowl:
-    """Bend the second-order model at the mean less: f'' falls no faster than e^{−kt} on a ray.
-
-    |f'''| ≤ k·f'' for the range k of a step's score changes (:func:`softmax_bound`), so that
-    f ≥ tangent + f''·(e^{−k} + k − 1)/k², which decreases in k; k is at most the range of scores
-    at the mean and the largest on the ball, √2·‖row‖·‖θ‖.
-    """
+    """Bend the second-order model at the mean less: f'' falls no faster than e^{−kt} on a ray."""
     rows, classes = risk.rows, len(risk.own)
     probability = risk.probabilities(where.mean)
     parts = where.mean.reshape(classes, rows.shape[1])

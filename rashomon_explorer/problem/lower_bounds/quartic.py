@@ -29,14 +29,7 @@ class QuarticForm:
 
     @classmethod
     def of(cls, rows: FloatArray, coefficients: FloatArray) -> "QuarticForm":
-        """Form Σ_i c_i0 + c_i1 (b_i·w) + … + c_i4 (b_i·w)⁴ of rows b_i (n, p), c (5, n), c_i4 ≤ 0.
-
-        Examples
-        --------
-        >>> form = QuarticForm.of(np.array([[2.0]]), np.array([[1.0], [1.0], [1.0], [0.0], [-1.0]]))
-        >>> form.at(np.array([[1.0]])).round(6).tolist()
-        [-9.0]
-        """
+        """Form Σ_i c_i0 + c_i1 (b_i·w) + … + c_i4 (b_i·w)⁴ of rows b_i (n, p), c (5, n), c_i4 ≤ 0."""
         used = np.flatnonzero(coefficients.any(axis=0))
         rows, coefficients = rows[used], coefficients[:, used]
         length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
@@ -97,10 +90,7 @@ _LONGEST = 1.25  # times the radius in use: beyond, the form is replaced by a co
 
 
 class Held(Protocol):
-    """What keeps a minimiser θ* in its domain.
-
-    On the domain ½λ(R² − ‖θ − centre‖²) ≥ 0 and pull·(θ − θ*) ≥ −gap.
-    """
+    """What keeps a minimiser θ* in its domain."""
 
     @property
     def multiplier(self) -> float:
@@ -150,17 +140,11 @@ class ExpandableRisk(Protocol):
     def blurred(
         self, theta: FloatArray, whiten: FloatArray, radius: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Gradient (p,) and Hessian (p, p), averaged over steps whiten·w with ‖w‖ about radius.
-
-        An approximation will do: it decides where the bound is, not whether it holds.
-        """
+        """Gradient (p,) and Hessian (p, p), averaged over steps whiten·w with ‖w‖ about radius."""
         ...
 
     def form(self, theta: FloatArray, whiten: FloatArray, radius: float) -> QuarticForm:
-        """Lower bound of the excess over the tangent at ``theta``, for every step whiten·w.
-
-        It is best where ‖w‖ is about ``radius``.
-        """
+        """Lower bound of the excess over the tangent at ``theta``, for every step whiten·w."""
         ...
 
 
@@ -176,14 +160,7 @@ class Expandable(Protocol):
 
 @dataclass(frozen=True)
 class ShiftedBound:
-    """Lower bounds of L(θ) − L* + ½τ‖θ − c‖² for θ = c + whiten·w in the domain.
-
-    With a form P that is below the data loss less its tangent at c, the sum of P, the tangent,
-    the ridge's exact part and −L* is ``free``. Less by what is ≥ 0 in the domain and makes θ*
-    stationary, pull·(θ − θ*) + gap + ½λ(R² − ‖θ − ball_centre‖²), it is ``held``. Both bound
-    functions that are convex along rays from c and known there, which therefore lie above the
-    line from their value at c through any lower bound (own derivation, docs/theory.md §3).
-    """
+    """Lower bounds of L(θ) − L* + ½τ‖θ − c‖² for θ = c + whiten·w in the domain."""
 
     # (p,): c: where the gradient, averaged over steps of the radius in use, vanishes
     centre: FloatArray
@@ -267,24 +244,7 @@ _FAR = (0.9, 1.2)  # beyond the table the contacts lie this far below and above 
 
 
 def half_square_minorant(place: FloatArray) -> FloatArray:
-    """Coefficients (5, n) of powers 0 to 4 of ξ in a lower bound of ½(a + ξ)₊² − ½a₊² − a₊ξ.
-
-    It holds for every real ξ, with a = place. For x, y ≥ 0, not both 0, and z = a + ξ,
-
-        ½z₊² ≥ ½z² − (z − x)²(z − y)² / (2(√x + √y)⁴),
-
-    with equality at z = x and z = y: for z ≥ 0 because a square is subtracted, and for z = −m
-    because (m + x)(m + y) = m(m + x + y + xy/m) ≥ m(√x + √y)² (own derivation). For x = y = a it
-    is the bound ξ⁴/(32a²) on what is lost beyond a distance a. The contacts are those of largest
-    mean for a ξ of mean 0 and variance 1; where that is negative, the bound is 0, by convexity.
-
-    >>> place, xi = np.array([-3.0, -0.3, 0.3, 9.0]), np.linspace(-60.0, 60.0, 1001)
-    >>> start = np.maximum(place, 0.0)[:, None]
-    >>> excess = np.maximum(place[:, None] + xi, 0.0) ** 2 / 2 - start**2 / 2 - start * xi
-    >>> below = np.polynomial.polynomial.polyval(xi, half_square_minorant(place))
-    >>> bool((below <= excess + 1e-9).all())
-    True
-    """
+    """Coefficients (5, n) of powers 0 to 4 of ξ in a lower bound of ½(a + ξ)₊² − ½a₊² − a₊ξ."""
     low, high = _contacts(place)
     factor = 0.5 / (np.sqrt(low) + np.sqrt(high)) ** 4
     total, product = 2 * place - low - high, (place - low) * (place - high)

@@ -17,12 +17,7 @@ from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
 
 
 class ExcessBound(Protocol):
-    """A certified lower bound of the excess loss around a model θ*.
-
-    With h = θ − θ* and u = A^{1/2} h it states that the loss, less its linear part and with the
-    quadratic that A has beyond the Hessian, exceeds its value at θ* by at least ``at(u)``, which
-    is at least ``radial(‖u‖)``.
-    """
+    """A certified lower bound of the excess loss around a model θ*."""
 
     def radial(self, radius: FloatArray) -> FloatArray:
         """Lower bound by the radius alone, nondecreasing and 0 at 0; same shape as ``radius``."""
@@ -56,14 +51,7 @@ _ABOVE = 1 + 1e-11  # more than a factorisation is off by
 
 
 def largest_eigenvalue(matrix: FloatArray) -> float:
-    """Upper bound of λ_max(A), for A ⪰ 0 right to about 1e-11.
-
-    Lanczos finds λ from below in a few products; λI − A has a Cholesky factor only if no eigenvalue
-    is larger. That is an eighth of the work of finding all of them.
-
-    >>> largest_eigenvalue(np.diag([1.0, 3.0, 2.0]))
-    3.0
-    """
+    """Upper bound of λ_max(A), for A ⪰ 0 right to about 1e-11."""
     size = len(matrix)
     if size > _ALL_AT_ONCE:
         start = np.cos(np.arange(size))  # always the same, and in no subspace of its own
@@ -96,12 +84,7 @@ _ROUNDING = 1 + 1e-9  # eigenvalues and sums are right to about 1e-14: keep the 
 
 @dataclass(frozen=True)
 class FourthMoment:
-    """The form Σ w_i (b_i·v)⁴, w_i ≥ 0, as a quadratic form of vvᵀ.
-
-    >>> form = FourthMoment.of(np.array([[1.0], [-2.0]]), np.array([0.2, 0.2]))
-    >>> round(form.supremum(), 6), form.at(np.array([[2.0]])).round(6).tolist()
-    (3.4, [54.4])
-    """
+    """The form Σ w_i (b_i·v)⁴, w_i ≥ 0, as a quadratic form of vvᵀ."""
 
     # (q, q), q = p(p+1)/2: Σ w_i B_i B_iᵀ with B_i the coordinates of b_i b_iᵀ; see
     # :func:`outer_squares`
@@ -144,12 +127,7 @@ class FourthMoment:
 
 @dataclass(frozen=True)
 class ThirdMoment:
-    """The form Σ κ_i (b_i·v)³ with weights of either sign.
-
-    >>> form = ThirdMoment.of(np.array([[1.0], [-2.0]]), np.array([0.5, 0.5]))
-    >>> round(form.supremum(), 6), form.at(np.array([[1.0]])).tolist()
-    (3.5, [-3.5])
-    """
+    """The form Σ κ_i (b_i·v)³ with weights of either sign."""
 
     unfolded: FloatArray  # (q, p): Σ κ_i B_i b_iᵀ
 
@@ -169,14 +147,7 @@ class ThirdMoment:
         return np.asarray(np.einsum("ij,ij->j", self.unfolded.T @ squares, points))
 
     def supremum(self) -> float:
-        """Upper bound of the form's size over unit vectors.
-
-        The unfolding's largest singular value; or, with T_a the matrix of the derivative along
-        coordinate a, over 3, |Σ_a v_a vᵀT_a v|² ≤ Σ_a (vᵀT_a v)² by Cauchy–Schwarz, which is a
-        form of fourth order with the matrix Σ_a T_a ⊗ T_a: this pairs the coordinates otherwise
-        than the unfolding's own square does, and its spectrum is smaller where many directions
-        differ (a device of Hopkins, Shi and Steurer 2015).
-        """
+        """Upper bound of the form's size over unit vectors."""
         unfolded = float(np.linalg.norm(self.unfolded, 2))
         p = self.unfolded.shape[1]
         if not 1 < p <= _LARGEST_PAIRED:
@@ -196,16 +167,7 @@ class ThirdMoment:
         return min(unfolded, math.sqrt(max(fourth, 0.0))) * _ROUNDING
 
     def split(self) -> tuple[FloatArray, "ThirdMoment"]:
-        """Vector m (p,) and a form without trace whose sum m·v‖v‖² + form(v) is this form.
-
-        m = 3/(p + 2)·Σ κ_i‖b_i‖²b_i: the symmetric tensor of m·v‖v‖² has the trace (p + 2)m/3.
-
-        Examples
-        --------
-        >>> line, rest = ThirdMoment.of(np.array([[3.0], [1.0]]), np.array([1.0, 2.0])).split()
-        >>> line.tolist(), rest.supremum()
-        ([29.0], 0.0)
-        """
+        """Vector m (p,) and a form without trace whose sum m·v‖v‖² + form(v) is this form."""
         p = self.unfolded.shape[1]
         identity = outer_squares(np.eye(p)).sum(axis=1)
         line = 3 / (p + 2) * (self.unfolded.T @ identity)
@@ -221,15 +183,7 @@ def _paired(one: FloatArray, other: FloatArray) -> FloatArray:
 
 
 def outer_squares(points: FloatArray) -> FloatArray:
-    """Coordinates (q, K) of uuᵀ for each column u of ``points`` (p, K), as an isometry.
-
-    Off-diagonal entries carry √2, so that inner products are those of the matrices.
-
-    Examples
-    --------
-    >>> outer_squares(np.array([[3.0], [4.0]])).ravel().round(3).tolist()
-    [9.0, 16.971, 16.0]
-    """
+    """Coordinates (q, K) of uuᵀ for each column u of ``points`` (p, K), as an isometry."""
     rows, columns = np.triu_indices(len(points))
     scale = np.where(rows == columns, 1.0, math.sqrt(2.0))
     return points[rows] * points[columns] * scale[:, None]
@@ -245,13 +199,6 @@ class LogisticBound:
 
     Three bounds hold along every ray, for f(v) = log(1 + eᵛ), whitened rows b_i and
     w_i = f''(a_i)/n, κ_i = f'''(a_i)/n; the largest is used (docs/theory.md §3):
-
-    - quartic: r²/2 + T(u)/6 − Q(u)/192, T = Σ κ_i (b_i·u)³, Q = Σ (b_i·u)⁴/n, from f'''' ≥ −1/8;
-    - cubic: r²/2 − C₃ r³/6 with C₃² ≥ sup Σ w_i (b_i·v)⁴, from |f'''| ≤ f'';
-    - lever: r² (e^{−ℓr} + ℓr − 1)/(ℓr)² with ℓ = max ‖b_i‖, from f''(a + t) ≥ f''(a) e^{−|t|}.
-
-    The first two go on linearly from where they grow less than proportionally, because a convex
-    function that is 0 at 0 does not.
     """
 
     lever: float  # ℓ
@@ -273,17 +220,7 @@ class LogisticBound:
     def of_sums(
         cls, square: FloatArray, third: FloatArray, fourth: FloatArray, second: FloatArray
     ) -> "LogisticBound":
-        """Bound from what is a largest value, or a mean, over rows.
-
-        Parameters
-        ----------
-        square : ndarray of shape ()
-            ℓ².
-        third : ndarray of shape (q, p)
-            Of T, as :class:`ThirdMoment` has it; empty for more than 64 parameters.
-        fourth, second : ndarray of shape (q, q)
-            Of Q and of C₃², as :class:`FourthMoment` has them.
-        """
+        """Bound from what is a largest value, or a mean, over rows."""
         lever = float(np.sqrt(square))
         if third.size == 0:
             return cls(lever, lever, None, None, np.inf, np.inf)
@@ -350,11 +287,7 @@ def logistic_bound(risk: LogisticRisk, theta: FloatArray, whiten: FloatArray) ->
 def _polynomial(
     radius: FloatArray, cubic: FloatArray | float, quartic: FloatArray | float
 ) -> FloatArray:
-    """r²/2 + cubic·r³ − quartic·r⁴ up to where it grows less than r, then linear.
-
-    The slope r/2 + cubic·r² − quartic·r³ is largest at the positive root of
-    1/2 + 2·cubic·r − 3·quartic·r².
-    """
+    """r²/2 + cubic·r³ − quartic·r⁴ up to where it grows less than r, then linear."""
     cubic, quartic = np.asarray(cubic, dtype=float), np.asarray(quartic, dtype=float)
     root = np.sqrt(cubic**2 + 1.5 * quartic)
     # The form that does not cancel: (c + √…)/(3q) = ½/(√… − c) for c < 0.
@@ -371,19 +304,7 @@ _SOFTMAX_ROUNDING = 1 + 1e-12
 
 
 def softmax_bound(risk: SoftmaxRisk, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
-    """Bound around ``theta`` (p,), whitened by ``whiten`` (p, p): the logistic loss's inequalities.
-
-    Along a ray a row's loss φ is a cumulant generating function: φ'', φ''' and φ'''' are the
-    cumulants of the change b of its scores (0 for the reference) under class probabilities
-    tilted by b. With k = max b − min b, |φ'''| ≤ k·φ'', so that φ''(t) ≥ φ''(0)e^{−kt}; and
-    φ'''' = μ₄ − 3φ''² ≥ −2φ''² ≥ −k⁴/8. These are the logistic loss's inequalities, and its three
-    bounds hold (see :class:`LogisticBound`), own derivation:
-
-    - *quartic* with T(u) = Σ φ_i'''(0)/n and Q(u) the mean of K_i(u)², where
-      K = 2·Σ_c (b_c − b̄)² ≥ k² is a linear form of uuᵀ;
-    - *cubic* with C₃² ≥ sup_{‖v‖=1} Σ φ_i''(0)K_i(v)/n, by Cauchy–Schwarz and Σ φ_i''(0)/n ≤ 1;
-    - *lever* with ℓ the largest k of a unit step.
-    """
+    """Bound around ``theta`` (p,), whitened by ``whiten`` (p, p): the logistic loss's inequalities."""
     return LogisticBound.of_sums(*softmax_sums(risk, theta, whiten))
 
 
@@ -398,10 +319,7 @@ def softmax_sums(
 def _sums(
     scores: FloatArray, probability: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Add up over rows, from scores (C − 1, n, p) and probabilities (C − 1, n).
-
-    Row i's score c changes by scores[c, i]·u for a whitened step u.
-    """
+    """Add up over rows, from scores (C − 1, n, p) and probabilities (C − 1, n)."""
     _, n, p = scores.shape
     lever = np.asarray(_longest_lever(scores)) ** 2
     if p > LARGEST_SPECTRUM:
@@ -462,26 +380,7 @@ SUMS: dict[type, Callable[[Any, FloatArray, FloatArray], Sums]] = {
 
 
 def bound_of_blocks(risk: BlockRisk, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
-    """Bound of a loss in blocks around a model: one pass over the rows.
-
-    Parameters
-    ----------
-    risk : BlockRisk
-        Of a kind in ``SUMS``.
-    theta : ndarray of shape (p,)
-    whiten : ndarray of shape (p, p)
-
-    Examples
-    --------
-    >>> from rashomon_explorer.rows import row_blocks
-    >>> from rashomon_explorer.problem.lower_bounds.smooth import logistic_bound
-    >>> from rashomon_explorer.problem.losses import get_loss
-    >>> rows, targets = np.array([[0.5, 1.0], [-0.2, 1.0]]), np.array([1.0, -1.0])
-    >>> around, loss = (np.zeros(2), np.eye(2)), get_loss("logistic")
-    >>> one = bound_of_blocks(BlockRisk(row_blocks(rows, targets), loss, 2), *around)
-    >>> one.lever == logistic_bound(loss.empirical(rows, targets), *around).lever
-    True
-    """
+    """Bound of a loss in blocks around a model: one pass over the rows."""
     square, *means = risk.table.reduce(_Totals(risk.of_block, theta, whiten), merge=_merged)
     return LogisticBound.of_sums(square, *(part / risk.n for part in means))
 

@@ -143,11 +143,7 @@ def the_set_release(given: Release) -> list[Block]:
 
 
 def hit_rate_interval(hits: int, trials: int, alpha: float = _ALPHA) -> tuple[float, float]:
-    """Interval of Clopper and Pearson (1934) for a share of independent draws.
-
-    >>> [round(end, 4) for end in hit_rate_interval(0, 10)]  # 1 − 0.025^(1/10)
-    [0.0, 0.3085]
-    """
+    """Interval of Clopper and Pearson (1934) for a share of independent draws."""
     low = betaincinv(hits, trials - hits + 1, alpha / 2) if hits else 0.0
     high = betaincinv(hits + 1, trials - hits, 1 - alpha / 2) if hits < trials else 1.0
     return float(low), float(high)

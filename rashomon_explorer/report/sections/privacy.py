@@ -128,10 +128,7 @@ def _charges(ledger: Ledger) -> Table:
 
 
 def _public_charges(ledger: Ledger) -> Table:
-    """Those that count, without names, times and remarks, which people write and nobody paid for.
-
-    What a charge cost was settled before it read a row.
-    """
+    """Those that count, without names, times and remarks, which people write and nobody paid for."""
     budget = ledger.budget
     entries = [entry for entry in ledger.entries() if entry.counts]
     frame = pd.DataFrame(

@@ -35,24 +35,12 @@ class Models(Protocol):
 
 
 def one_hot(codes: NDArray[np.int_], n_classes: int) -> FloatArray:
-    """Labels as probabilities 0 and 1: of class 1 if there are two, otherwise of each class.
-
-    Examples
-    --------
-    >>> one_hot(np.array([0, 1]), 2).tolist(), one_hot(np.array([2]), 3).tolist()
-    ([0.0, 1.0], [[0.0, 0.0, 1.0]])
-    """
+    """Labels as probabilities 0 and 1: of class 1 if there are two, otherwise of each class."""
     return np.asarray(codes if n_classes <= 2 else np.eye(n_classes)[codes], dtype=float)
 
 
 def check_scores(scores: FloatArray, what: str) -> FloatArray:
-    """Return scores without NaN or infinity.
-
-    >>> check_scores(np.array([[0.5, np.nan]]), "predictions")
-    Traceback (most recent call last):
-        ...
-    ValueError: predictions hold NaN or infinity for model 0, row 1
-    """
+    """Return scores without NaN or infinity."""
     strange = np.argwhere(~np.isfinite(scores))
     if len(strange):
         model, row = strange[0][:2]
@@ -62,15 +50,7 @@ def check_scores(scores: FloatArray, what: str) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class FittedModels:
-    """Fitted estimators side by side.
-
-    Parameters
-    ----------
-    estimators : tuple
-        Each with ``predict`` and, for probabilities, ``predict_proba``.
-    classes : tuple
-        Labels of the classes; empty for regression.
-    """
+    """Fitted estimators side by side."""
 
     kind: ClassVar[str] = "fitted models"
 
@@ -81,13 +61,7 @@ class FittedModels:
         return len(self.estimators)
 
     def scores(self, X: Any = None) -> FloatArray:
-        """Predictions of all models; labels count as probabilities 0 and 1.
-
-        Raises
-        ------
-        ValueError
-            If X is missing, or a prediction is not finite, of another length, or an unknown class.
-        """
+        """Predictions of all models; labels count as probabilities 0 and 1."""
         if X is None:
             raise ValueError("fitted models need rows: call scores(X)")
         several = (len(self.classes),) if len(self.classes) > 2 else ()
@@ -104,13 +78,7 @@ class FittedModels:
         return check_scores(np.stack(each), "predictions")
 
     def complexity(self, tol: float) -> NDArray[np.int_]:
-        """Leaves of trees, or coefficients above ``tol`` in size.
-
-        Raises
-        ------
-        TypeError
-            If a model has neither.
-        """
+        """Leaves of trees, or coefficients above ``tol`` in size."""
         return np.array([self._size(model, tol) for model in self.estimators], dtype=int)
 
     def take(self, places: NDArray[np.intp]) -> Self:
@@ -119,13 +87,7 @@ class FittedModels:
 
     @property
     def coef(self) -> FloatArray:
-        """Coefficients with the intercept last, of linear models of one shape.
-
-        Raises
-        ------
-        AttributeError
-            If some model is not linear, or they differ in shape.
-        """
+        """Coefficients with the intercept last, of linear models of one shape."""
         parts = [_linear_part(model) for model in self.estimators]
         known = [part for part in parts if part is not None]
         if len(known) < len(parts) or len({part.shape for part in known}) != 1:
@@ -170,11 +132,7 @@ class FittedModels:
 
 
 def class_codes(labels: Any, classes: tuple[Any, ...], what: str) -> NDArray[np.int_]:
-    """Places of labels among the classes.
-
-    >>> class_codes(["no", "yes", "no"], ("no", "yes"), "y").tolist()
-    [0, 1, 0]
-    """
+    """Places of labels among the classes."""
     code = {label: place for place, label in enumerate(classes)}
     given = np.asarray(labels)
     strange = [label for label in np.unique(given).tolist() if label not in code]
@@ -194,14 +152,7 @@ def _linear_part(model: Any) -> FloatArray | None:
 
 @dataclass(frozen=True, eq=False)
 class StoredPredictions:
-    """Predictions of models that are not here.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
-    rows : str, default=""
-        Fingerprint of the rows, where they were given: then the same rows are recognised.
-    """
+    """Predictions of models that are not here."""
 
     kind: ClassVar[str] = "stored predictions"
 
@@ -216,13 +167,7 @@ class StoredPredictions:
         return len(self.values)
 
     def scores(self, X: Any = None) -> FloatArray:
-        """Give the stored predictions.
-
-        Raises
-        ------
-        ValueError
-            If rows are given that are not known to be those predicted.
-        """
+        """Give the stored predictions."""
         if X is None or (self.rows and fingerprint(X) == self.rows):
             return self.values
         known = "other rows than those" if self.rows else "rows, which were not stored with the set"
@@ -232,13 +177,7 @@ class StoredPredictions:
         )
 
     def complexity(self, tol: float) -> NDArray[np.int_]:
-        """Refuse: predictions do not tell how simple a model was.
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
+        """Refuse: predictions do not tell how simple a model was."""
         raise TypeError("stored predictions do not tell how simple the models are")
 
     def take(self, places: NDArray[np.intp]) -> Self:
@@ -256,15 +195,7 @@ class StoredPredictions:
 
 
 def fingerprint(X: Any) -> str:
-    """Digest of a table's values and shape; equal tables have equal ones.
-
-    Examples
-    --------
-    >>> fingerprint([[1, 2]]) == fingerprint(np.array([[1.0, 2.0]]))
-    True
-    >>> fingerprint([[1, 2]]) == fingerprint([[1], [2]])
-    False
-    """
+    """Digest of a table's values and shape; equal tables have equal ones."""
     table = np.asarray(X)
     if table.dtype.kind in "biuf":
         # + 0.0 makes the two zeros one.

@@ -22,13 +22,7 @@ RELATIONS: dict[str, Callable[[FloatArray, float], Mask]] = {
 
 @dataclass(frozen=True)
 class Leaf:
-    """An end of a tree.
-
-    Parameters
-    ----------
-    prediction : int
-        Class 0, 1, ….
-    """
+    """An end of a tree."""
 
     prediction: int
 
@@ -65,26 +59,7 @@ Node = Split | Leaf
 
 @dataclass(frozen=True, eq=False)
 class DecisionTrees:
-    """Decision trees side by side.
-
-    Parameters
-    ----------
-    trees : tuple of Split or Leaf
-    n_classes : int
-    feature_names : tuple of str, default=()
-        Names of the columns, where they are known.
-
-    Raises
-    ------
-    ValueError
-        If a tree asks for a column or predicts a class that is not there.
-
-    Examples
-    --------
-    >>> trees = DecisionTrees((Split(0, Leaf(1), Leaf(0)), Leaf(1)), n_classes=2)
-    >>> trees.scores([[0.0], [1.0]]).tolist(), trees.complexity(0.0).tolist()
-    ([[0.0, 1.0], [1.0, 1.0]], [2, 1])
-    """
+    """Decision trees side by side."""
 
     kind: ClassVar[str] = "decision trees"
 
@@ -101,14 +76,7 @@ class DecisionTrees:
         return len(self.trees)
 
     def scores(self, X: Any = None) -> FloatArray:
-        """Predicted classes of all trees, as probabilities 0 and 1.
-
-        Raises
-        ------
-        ValueError
-            If X is missing, has too few columns, or a column that is asked for truth holds
-            something else than 0 and 1.
-        """
+        """Predicted classes of all trees, as probabilities 0 and 1."""
         return one_hot(self.labels(X), self.n_classes)
 
     def labels(self, X: Any = None) -> NDArray[np.int_]:
@@ -185,11 +153,7 @@ class DecisionTrees:
 
 
 def columns_of(tree: Node) -> frozenset[int]:
-    """Columns that a tree asks about.
-
-    >>> columns_of(Split(3, Leaf(1), Leaf(0)))
-    frozenset({3})
-    """
+    """Columns that a tree asks about."""
     return frozenset(node.feature for node in _nodes(tree) if isinstance(node, Split))
 
 

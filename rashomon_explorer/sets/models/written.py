@@ -14,29 +14,12 @@ _WORDS = {"==": "=", "!=": "≠", "<=": "≤", ">=": "≥", "<": "<", ">": ">"}
 
 
 def as_text(tree: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
-    """Write a tree for people.
-
-    Examples
-    --------
-    >>> print(as_text(Split(0, Leaf(1), Leaf(0)), ["owns"], ["no", "yes"]))
-    owns?
-      yes: yes
-      no: no
-    """
+    """Write a tree for people."""
     return "\n".join(_lines(tree, names, classes, "", ""))
 
 
 def as_dot(tree: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
-    """Write a tree as a graph in the DOT language, which Graphviz draws.
-
-    Examples
-    --------
-    >>> print(as_dot(Leaf(1), [], ["no", "yes"]))
-    digraph tree {
-      node [shape=box];
-      n0 [label="yes"];
-    }
-    """
+    """Write a tree as a graph in the DOT language, which Graphviz draws."""
     lines = ["digraph tree {", "  node [shape=box];"]
     waiting: list[tuple[Node, str]] = [(tree, "")]
     count = 0
@@ -55,17 +38,7 @@ def as_dot(tree: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
 def as_question(
     column: int, names: Sequence[str], relation: str = "==", reference: float = 1.0
 ) -> str:
-    """Write a question for people.
-
-    A level's column of 0 and 1, such as ``home=own``, is a question by itself.
-
-    Examples
-    --------
-    >>> as_question(0, ["age"], ">", 30.0), as_question(1, ["age"])
-    ('age > 30', 'column 1')
-    >>> as_question(0, ["home=own"], ">", 0.5)
-    'home=own'
-    """
+    """Write a question for people."""
     name = str(names[column]) if column < len(names) else f"column {column}"
     if relation == "==" and reference == 1.0:
         return name
@@ -75,13 +48,7 @@ def as_question(
 
 
 def as_nested(tree: Node) -> dict[str, Any]:
-    """Write a tree as TreeFARMS does, which ``from_treefarms`` reads.
-
-    Examples
-    --------
-    >>> as_nested(Leaf(1))
-    {'prediction': 1}
-    """
+    """Write a tree as TreeFARMS does, which ``from_treefarms`` reads."""
     if isinstance(tree, Leaf):
         return {"prediction": tree.prediction}
     return {
@@ -96,22 +63,7 @@ def as_nested(tree: Node) -> dict[str, Any]:
 def as_sklearn(
     tree: Node, n_features: int, classes: Sequence[Any], names: Sequence[str] = ()
 ) -> Any:
-    """Make a fitted DecisionTreeClassifier with the same predictions.
-
-    It knows no rows: every leaf counts as one row of its class, and each other node as the leaves
-    below it. Impurities and importances are those of such rows. scikit-learn compares in single
-    precision, so that a value within 10⁻⁷ of a threshold, relatively, may be taken for it.
-
-    Raises
-    ------
-    TypeError
-        If a question is neither a comparison nor whether a column holds a 1.
-
-    Examples
-    --------
-    >>> as_sklearn(Split(0, Leaf(1), Leaf(0)), 1, ["no", "yes"]).predict([[0], [1]]).tolist()
-    ['no', 'yes']
-    """
+    """Make a fitted DecisionTreeClassifier with the same predictions."""
     from sklearn.tree import DecisionTreeClassifier
 
     from rashomon_explorer._utils.sklearn_compat import tree_parts
@@ -230,14 +182,7 @@ _SIGNS = ("-", "+")
 
 @dataclass(frozen=True)
 class Questions:
-    """Which questions trees ask: a column of 0 and 1 as itself, a comparison as one of its own.
-
-    Examples
-    --------
-    >>> asked = Questions.of([Split(2, Leaf(1), Leaf(0))], ["a", "b", "c"])
-    >>> asked.number(Split(2, Leaf(0), Leaf(1))), asked.in_words
-    (2, ('a', 'b', 'c'))
-    """
+    """Which questions trees ask: a column of 0 and 1 as itself, a comparison as one of its own."""
 
     of_column: bool
     numbers: dict[tuple[int, str, float], int]
@@ -268,11 +213,7 @@ def splits_of(tree: Node) -> Iterator[Split]:
 
 
 def rules_of(tree: Node) -> Iterator[tuple[tuple[Split, ...], int]]:
-    """Every rule of a tree: the questions down to a leaf, and what it says.
-
-    >>> [(len(path), says) for path, says in rules_of(Split(0, Leaf(1), Leaf(0)))]
-    [(1, 1), (1, 0)]
-    """
+    """Every rule of a tree: the questions down to a leaf, and what it says."""
     if isinstance(tree, Leaf):
         yield (), tree.prediction
         return
@@ -288,15 +229,7 @@ def as_timbertrek(
     names: Sequence[str],
     rows: tuple[FloatArray, NDArray[np.int_]] | None = None,
 ) -> dict[str, Any]:
-    """Write trees of two classes as TimberTrek's ``{"trie", "featureMap", "treeMap"}``.
-
-    With rows, and the class 0 or 1 of each, every node says how many reach it, every leaf how
-    many it labels rightly, and every tree its accuracy.
-
-    >>> written = as_timbertrek([Split(0, Leaf(1), Leaf(0))], [7], [0.2], ["owns"])
-    >>> written["treeMap"]["7"][0]["c"][0], written["trie"]["c"][0]["c"]
-    ({'f': ['+', -1, -1]}, [{'f': '_', 't': 7}])
-    """
+    """Write trees of two classes as TimberTrek's ``{"trie", "featureMap", "treeMap"}``."""
     asked = Questions.of(trees, names)
     tree_map = {}
     for tree, number, objective in zip(trees, numbers, objectives, strict=True):

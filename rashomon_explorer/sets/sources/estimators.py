@@ -14,11 +14,7 @@ from rashomon_explorer.sets.scores import likeliest
 
 
 def sort_labels(*parts: ArrayLike) -> tuple[Any, ...]:
-    """Every label once, sorted, as plain values.
-
-    >>> sort_labels(["b", "a"], ["c"])
-    ('a', 'b', 'c')
-    """
+    """Every label once, sorted, as plain values."""
     arrays = [np.ravel(np.asarray(part)) for part in parts]
     texts = [array for array in arrays if array.dtype.kind in "SU"]
     others = [array for array in arrays if array.dtype.kind in "biuf"]
@@ -31,13 +27,7 @@ def sort_labels(*parts: ArrayLike) -> tuple[Any, ...]:
 
 
 def threshold(psi: float | None, losses: FloatArray, least: float) -> float:
-    """ψ as asked for, or the largest excess there is, which puts all models inside.
-
-    Examples
-    --------
-    >>> threshold(None, np.array([1.0, 1.5]), 1.0), threshold(0.1, np.array([1.0]), 1.0)
-    (0.5, 0.1)
-    """
+    """ψ as asked for, or the largest excess there is, which puts all models inside."""
     if psi is not None:
         check_nonnegative_or_infinite(psi=psi)
         return float(psi)
@@ -50,11 +40,7 @@ def threshold(psi: float | None, losses: FloatArray, least: float) -> float:
 
 
 def names_of(count: int, names: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of the models, by default their places.
-
-    >>> names_of(2, None)
-    ('model 0', 'model 1')
-    """
+    """Names of the models, by default their places."""
     if names is None:
         return tuple(f"model {place}" for place in range(count))
     if isinstance(names, str) or len(names) != count:
@@ -79,17 +65,7 @@ def losses_of(
     loss: str | LossRule | None,
     certain: bool,
 ) -> tuple[FloatArray, str]:
-    """Loss of every model, and its name.  Curator: computed from private rows.
-
-    ``loss`` is a key of ``PREDICTION_LOSSES``, or a function of the true classes' codes (or
-    targets) and one model's scores. None is log loss for probabilities, the share of errors for
-    labels (``certain``: scores 0 and 1, of which no log loss can be asked), and half the mean
-    squared error for targets.
-
-    >>> scores = np.array([[0.9, 0.4]])
-    >>> losses_of(scores, [1, 1], classes=(0, 1), loss="zero_one", certain=False)
-    (array([0.5]), 'zero_one')
-    """
+    """Loss of every model, and its name.  Curator: computed from private rows."""
     truth = _truth(scores, y, classes)
     default = "squared" if not classes else "zero_one" if certain else "log_loss"
     chosen = default if loss is None else loss

@@ -38,11 +38,7 @@ def tree_set(
     names: Sequence[str],
     complete: bool | None,
 ) -> PredictorSet:
-    """Trees with their losses as a set; losses are NaN throughout where none are known.
-
-    ``complete`` says whether all trees within ψ are here; None for a set that was enumerated by
-    this very loss: it is as far as its worst tree, and what lies beyond is not known.
-    """
+    """Trees with their losses as a set; losses are NaN throughout where none are known."""
     if not trees:
         raise ValueError("there are no trees in the source")
     unknown = bool(np.isnan(losses).all())

@@ -20,10 +20,7 @@ class Gradient(Protocol):
 
 
 class Drift(Protocol):
-    """A gradient that reads rows, and the public constants that its certificate is made of.
-
-    Nothing but ``run`` and ``value`` reads a row.
-    """
+    """A gradient that reads rows, and the public constants that its certificate is made of."""
 
     @property
     def p(self) -> int:
@@ -55,13 +52,7 @@ class Drift(Protocol):
         ...
 
     def contraction(self, step_size: float) -> float:
-        """Factor c ≤ 1 by which a noiseless step brings any two models closer.
-
-        Raises
-        ------
-        ValueError
-            If no such factor is known; the message says what to change.
-        """
+        """Factor c ≤ 1 by which a noiseless step brings any two models closer."""
         ...
 
     def project(self, theta: FloatArray) -> FloatArray:
@@ -79,12 +70,7 @@ class Drift(Protocol):
 
 @dataclass(frozen=True)
 class GibbsDrift:
-    """The public side of a target that a path runs on; its gradient is the subclass's.
-
-    Parameters
-    ----------
-    target : GibbsTarget
-    """
+    """The public side of a target that a path runs on; its gradient is the subclass's."""
 
     target: GibbsTarget
 
@@ -122,18 +108,7 @@ class GibbsDrift:
 
 
 def minimiser_inside(problem: Problem) -> bool:
-    """Whether every data set has its global minimiser in the ball.
-
-    With ridge·R ≥ the Lipschitz constant of the data part the loss rises along every ray where it
-    leaves the ball, and by convexity beyond. Reads no row.
-
-    Examples
-    --------
-    >>> minimiser_inside(Problem([[0.5], [-0.5]], [1, -1], radius=2.0, ridge=1.0))
-    True
-    >>> minimiser_inside(Problem([[0.5], [-0.5]], [1, -1], radius=2.0))
-    False
-    """
+    """Whether every data set has its global minimiser in the ball."""
     if not isinstance(problem.domain, Ball):
         return False
     pull = problem.ridge * problem.domain.radius

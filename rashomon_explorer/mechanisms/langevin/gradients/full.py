@@ -26,26 +26,7 @@ _FEWEST_CELLS, _WIDEST = 2**15, 1024
 
 
 class Columns:
-    """A loss evaluated on groups of exactly so many models, the last one filled up.
-
-    How a matrix product rounds a column depends on its shape and on the column's place. With one
-    shape for all, and a place in it that follows from a model's number alone, what comes out for a
-    model is the same to the last bit whichever models are evaluated with it, so that leaving some
-    out changes nothing for the others.
-
-    Parameters
-    ----------
-    value_and_gradient : callable
-        Maps a stack of models (G, p, K) to their losses (G, K) and gradients (G, p, K).
-    n_rows : int
-        Rows that it reads: groups are wider where one of 64 models is hardly any work.
-
-    Examples
-    --------
-    >>> square = Columns(lambda theta: ((theta**2).sum(axis=-2), 2 * theta), n_rows=1000)
-    >>> square.value_and_gradient(np.array([[1.0, 2.0]]))
-    (array([1., 4.]), array([[2., 4.]]))
-    """
+    """A loss evaluated on groups of exactly so many models, the last one filled up."""
 
     def __init__(
         self,
@@ -58,15 +39,7 @@ class Columns:
     def value_and_gradient(
         self, theta: NDArray[Any], numbers: NDArray[np.integer[Any]] | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Losses (K,) and gradients (p, K) of the columns of ``theta`` (p, K).
-
-        Parameters
-        ----------
-        theta : ndarray of shape (p, K)
-            One model at least.
-        numbers : ndarray of shape (K,), optional
-            Number of each model among all of them; 0 to K − 1 by default.
-        """
+        """Losses (K,) and gradients (p, K) of the columns of ``theta`` (p, K)."""
         p, count = theta.shape
         group, place = self._places(np.arange(count) if numbers is None else numbers)
         stack = np.zeros((int(group.max()) + 1, p, self.width))
@@ -96,17 +69,7 @@ _CELL = 128.0  # roundings of a group of 16 exponentials, their product and its 
 
 @dataclass(frozen=True)
 class SinglePrecision:
-    """Bounds on what float32 adds to the difference between neighbours.
-
-    Rows outside the replaced record's block give bit for bit the same sums on both data sets,
-    and blocks are added up in float64. In the block of b rows every sum has a relative error of
-    at most γ = bu/(1 − bu), u = 2⁻²⁴, in any order of summation, on either data set; the
-    replaced row itself is off by a few u times its score. So the gradients of neighbours are
-    further apart by at most (2B/n)(bγ + c) and the losses by (2f/n)(bγ + c), where a row's
-    gradient is at most B, its loss at most f and c = u·(128 + (p + 2)·max(s, 1)) for scores up
-    to s (own derivation). All of it needs rows, models and scores that float32 can hold, with
-    room for their squares and sums.
-    """
+    """Bounds on what float32 adds to the difference between neighbours."""
 
     # gradient, value: these two bounds
     gradient: float
@@ -157,25 +120,7 @@ def _check_range(problem: Problem) -> None:
 
 
 class Slack:
-    """Upper bounds of losses, from each chain's last evaluation.
-
-    With A at least every Hessian of the loss, a model θ that has moved by d since its loss was
-    last computed at a has
-
-        L(θ) ≤ L(a) + ∇L(a)·d + ½ dᵀA d,
-
-    which costs p² operations instead of n·p. A model whose bound is below the edge of the
-    Rashomon set is inside, where the thresholded gradient is 0 (own derivation, after §5 of the
-    project's notes on lazy steps, which has only L(θ) ≤ L(a) + L·‖d‖).
-
-    ``curvature`` (p, p) is A; ``slope_error`` is what rounding may do to the norm of a gradient.
-
-    >>> slack = Slack(np.eye(1))
-    >>> theta = np.array([[0.0, 1.0]])
-    >>> slack.note(np.array([True, True]), theta, np.array([0.0, 0.5]), theta)
-    >>> slack.upper(np.array([[0.2, 1.0]])).tolist()
-    [0.020000000000000004, 0.5]
-    """
+    """Upper bounds of losses, from each chain's last evaluation."""
 
     def __init__(self, curvature: FloatArray, slope_error: float = 0.0) -> None:
         self._curvature = curvature
@@ -200,10 +145,7 @@ class Slack:
         value: FloatArray,
         gradient: FloatArray,
     ) -> None:
-        """Remember the chains that were evaluated at ``theta`` (p, K).
-
-        ``value`` must be at least their losses, whatever rounding did to them.
-        """
+        """Remember the chains that were evaluated at ``theta`` (p, K)."""
         if not len(self._value):
             self._value = np.full(theta.shape[1], np.inf)
             self._anchor, self._gradient = np.zeros_like(theta), np.zeros_like(theta)
@@ -217,28 +159,14 @@ _DOUBLE_ERROR = 1e-9  # of 1 + loss: a sum of a million terms is right to 1e-10 
 
 @dataclass(frozen=True)
 class FullDrift(GibbsDrift):
-    """Gradient of a hard or smooth thresholded loss over all rows.
-
-    Parameters
-    ----------
-    target : GibbsTarget
-    precision : {"double", "single"}, default="double"
-        Precision of the work on rows. Single is about twice as fast; what it may add to the
-        difference between neighbours is part of the sensitivity.
-    lazy : bool, default=True
-        Whether to leave out the rows for chains that are certainly inside the Rashomon set. The
-        path is the same to the last bit.
-    """
+    """Gradient of a hard or smooth thresholded loss over all rows."""
 
     precision: str = "double"
     lazy: bool = True
 
     @property
     def largest_step(self) -> float:
-        """2/(βM'), with M' = M + L²/s the smoothness of the energy, and M for the hard one.
-
-        Infinite for a loss with kinks, whose subgradients are bounded but jump at any step.
-        """
+        """2/(βM'), with M' = M + L²/s the smoothness of the energy, and M for the hard one."""
         if not np.isfinite(self.target.problem.M):
             return np.inf
         width = self._width
@@ -260,13 +188,7 @@ class FullDrift(GibbsDrift):
         )
 
     def contraction(self, step_size: float) -> float:
-        """1 for the smooth threshold, max{|1 − hβm|, |1 − hβM|} without one.
-
-        Raises
-        ------
-        ValueError
-            For the hard threshold, single precision, and a step that is not stable.
-        """
+        """1 for the smooth threshold, max{|1 − hβm|, |1 − hβM|} without one."""
         if isinstance(self.target.shape, HardThreshold) or not np.isfinite(self.target.problem.M):
             raise ValueError(
                 "the gradient of a hard threshold or of a loss with kinks jumps, so that steps do "

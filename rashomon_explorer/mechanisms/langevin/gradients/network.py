@@ -13,20 +13,7 @@ from rashomon_explorer.problem.network import NetworkTarget
 
 @dataclass(frozen=True)
 class NetworkDrift:
-    """Mean of per-record gradients that are each shortened to ``clip``.
-
-    Parameters
-    ----------
-    target : NetworkTarget
-    batch_size : int, optional
-        Rows in a batch, at least; all of them by default. Batches come in turn, from an order
-        that no row influences.
-
-    Raises
-    ------
-    ValueError
-        If ``batch_size`` is not between 1 and n.
-    """
+    """Mean of per-record gradients that are each shortened to ``clip``."""
 
     target: NetworkTarget
     batch_size: int | None = None

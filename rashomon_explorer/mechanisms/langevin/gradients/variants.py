@@ -24,24 +24,7 @@ from rashomon_explorer.problem.thresholds import GaussianThreshold, NoThreshold,
 
 @dataclass(frozen=True)
 class BatchDrift(GibbsDrift):
-    """Gradient of φ(L_b(θ) − min L − ψ) for the mean loss L_b of one batch of rows.
-
-    Batches are cut once, from an order of the rows that no row influences, and come in turn. A
-    step costs a batch instead of all rows, and moves n/b times as far when a record of the batch
-    is replaced: for the same certificate it takes (n/b)² times the passes, so that batches serve
-    those who cannot wait for a pass, not those who save on privacy.
-
-    Parameters
-    ----------
-    target : GibbsTarget
-    batch_size : int
-        Rows in a batch, at least; the batches are of almost equal size.
-
-    Raises
-    ------
-    ValueError
-        If ``batch_size`` is not between 1 and n.
-    """
+    """Gradient of φ(L_b(θ) − min L − ψ) for the mean loss L_b of one batch of rows."""
 
     batch_size: int
 
@@ -76,15 +59,7 @@ class BatchDrift(GibbsDrift):
         )
 
     def contraction(self, step_size: float) -> float:
-        """As over all rows, at ψ = 0: every batch's loss is as smooth and as convex.
-
-        Raises
-        ------
-        ValueError
-            With a threshold: min L is in the gradients of all batches, so that a record moves steps
-            of others too, which the last state's price does not count; and for a step that is not
-            stable.
-        """
+        """As over all rows, at ψ = 0: every batch's loss is as smooth and as convex."""
         if not isinstance(self.target.shape, NoThreshold):
             raise ValueError(
                 "the last state of a path of batches has a certificate at ψ = 0 only: min L reads "
@@ -109,23 +84,7 @@ class BatchDrift(GibbsDrift):
 
 @dataclass(frozen=True)
 class ClippedDrift(GibbsDrift):
-    """Gradient of the target's loss with its slope clipped, at ψ = 0.
-
-    A record moves it by at most 2·most·B/n, and not by 2B/n: the same price pays for half the
-    noise at ``most`` = ½.
-
-    Parameters
-    ----------
-    target : GibbsTarget
-        Of logistic or squared loss, without a threshold.
-    most : float
-        See :func:`rashomon_explorer.problem.losses.clipped_gradient.clipped`.
-
-    Raises
-    ------
-    ValueError
-        If the loss has no clipped form.
-    """
+    """Gradient of the target's loss with its slope clipped, at ψ = 0."""
 
     most: float
 
@@ -188,16 +147,6 @@ class GaussianDrift(GibbsDrift):
     Upadhyay, 2023). The points are noise that no record influences, so that given them one record
     moves the mean by no more than it moves one thresholded gradient: the sensitivity is that of
     the hard threshold, taken on all of ℝᵖ because the points leave the domain.
-
-    Parameters
-    ----------
-    target : GibbsTarget
-        With a :class:`GaussianThreshold`.
-
-    Raises
-    ------
-    ValueError
-        If the loss is not Lipschitz everywhere, has a ridge, or needs a scale to be given.
     """
 
     def __post_init__(self) -> None:
