@@ -21,7 +21,7 @@ from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.mechanisms.planning.offers import Request
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.papers.instances import (
     least_excess,
     least_huber_barrier,
@@ -161,7 +161,7 @@ def _point(
     """Mean excess and its bound; None where a method does not apply or does not come."""
     n, p, epsilon = point
     way, request = METHODS[method], request_of(table, n, p, epsilon, delta)
-    with warnings.catch_warnings(), said_elsewhere():
+    with warnings.catch_warnings(), suppress_weak_warnings():
         warnings.simplefilter("ignore")
         offer = way.offer(request)
         if not offer.applies:
@@ -225,7 +225,7 @@ def _cell(n: int, p: int, epsilon: float, delta: float) -> dict[str, Any]:
     request = replace(
         request_of("quadratic", n, p, epsilon, delta), loss="logistic", radius=4.0, row_norm=1.5
     )
-    with said_elsewhere():
+    with suppress_weak_warnings():
         offers = [way.offer(request) for way in METHODS.values()]
     best = min(offers, key=lambda one: one.excess)
     return {

@@ -21,7 +21,7 @@ from benchmarks.simulated import SIZES, Table, tables
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.langevin.planned import PlannedPath
-from rashomon_explorer.mechanisms.planning.options import RADII, completed
+from rashomon_explorer.mechanisms.planning.options import RADII, resolve_auto
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -82,7 +82,7 @@ def _by_count(table: Table) -> Iterator[dict[str, Any]]:
     shape = {"n": len(table.rows), "p": table.rows.shape[1] + 1, "row_norm": _BOUND, "psi": 0.0}
     for way in DELTAS:
         for epsilon in BUDGETS:
-            radius = completed(way, **shape, epsilon=epsilon, delta=1e-6).radius
+            radius = resolve_auto(way, **shape, epsilon=epsilon, delta=1e-6).radius
             found = [_accuracy(table, way, epsilon, 1e-6, radius, k) for k in COUNTS]
             lost = [round(reached - one, 4) for one in found]
             yield {**_named(table, way, epsilon), "lost": lost}
@@ -112,7 +112,7 @@ def _regrets(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _chosen(one: dict[str, Any], delta: float, worth: float) -> float:
-    return completed(
+    return resolve_auto(
         one["way"],
         n=one["n"],
         p=one["columns"] + 1,

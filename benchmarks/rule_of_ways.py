@@ -22,7 +22,7 @@ from benchmarks.rule import scaled
 from benchmarks.simulated import KINDS, LARGE, SIZES, UNBALANCED, Table, of_classes, tables
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.estimators.rashomon import ENCODED_NORM
-from rashomon_explorer.estimators.selection import made_once
+from rashomon_explorer.estimators.selection import cached_plan
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_tilted
 from rashomon_explorer.mechanisms.planning import registry as mechanisms
 
@@ -89,7 +89,7 @@ def ellipsoids() -> Iterator[dict[str, Any]]:
 
 
 def _tilted(way: str) -> Any:
-    made_once.cache_clear()
+    cached_plan.cache_clear()
     return partial(plan_tilted, gaussian=way == "Gaussian tilt")
 
 

@@ -19,7 +19,7 @@ from rashomon_explorer import RashomonClassifier, RashomonTreeClassifier
 from rashomon_explorer.measures import multiplicity_table
 from rashomon_explorer.measures.ranges import exact_score_ranges
 from rashomon_explorer.problem.chunked_problem import BlockProblem
-from rashomon_explorer.rows import RowBlocks, row_blocks
+from rashomon_explorer.rows import ChunkedRows, row_blocks
 from rashomon_explorer.rows.workers import Threads
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
@@ -83,13 +83,13 @@ def _size(n: int) -> dict[str, float]:
     return {**found, "GiB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / scale}
 
 
-def _counted(table: RowBlocks) -> int:
+def _counted(table: ChunkedRows) -> int:
     source: Any = table.source
     asked = RashomonTreeClassifier(thresholds=0.0, max_leaves=4, classes=[-1, 1])
     return asked.counted(row_blocks(source.X[:, :ASKED], source.y)).size(psi=0.02)
 
 
-def _fit(table: RowBlocks) -> RashomonClassifier:
+def _fit(table: ChunkedRows) -> RashomonClassifier:
     asked: dict[str, Any] = {"sampler": "exact", "radius": 4.0, "psi": 0.02, "epsilon": 4.0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -120,7 +120,7 @@ def _seconds(work: Callable[[], Any]) -> float:
 
 
 @contextmanager
-def _mapped(n: int) -> Iterator[RowBlocks]:
+def _mapped(n: int) -> Iterator[ChunkedRows]:
     """Simulate a table in a file, which is written and read a part at a time."""
     rng = np.random.default_rng(n)
     with tempfile.TemporaryDirectory() as folder:

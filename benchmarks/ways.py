@@ -17,7 +17,7 @@ from rashomon_explorer.estimators.feasibility import is_tried
 from rashomon_explorer.estimators.rashomon import ENCODED_NORM
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers.feasibility import preflight
 from rashomon_explorer.mechanisms.samplers.registry import traits_of
 
@@ -101,7 +101,7 @@ def ours(sampler: str = "auto", **settings: Any) -> Callable[[Task], FloatArray]
             else RashomonRegressor(**given)
         )
         _refuse_the_hopeless(estimator, task)
-        with said_elsewhere():  # and foretold already
+        with suppress_weak_warnings():  # and foretold already
             drawn = estimator.fit(ENCODED_NORM * task.rows, task.targets).rashomon_set_
         models = drawn.coef.reshape(len(drawn.coef), -1, task.rows.shape[1] + 1).copy()
         if drawn.scale is not None:  # the same scores on every row that is not shortened

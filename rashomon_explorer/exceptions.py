@@ -123,7 +123,7 @@ _INSIDE = (
 )
 
 
-def users_line() -> int:
+def warn_stacklevel() -> int:
     """``stacklevel`` with which a warning names the line that called the package."""
     level = 1
     frame = sys._getframe(1)

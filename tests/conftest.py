@@ -23,7 +23,7 @@ import pytest
 from hypothesis import is_hypothesis_test, settings
 from xdist.scheduler import LoadFileScheduling
 
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from tests.patience import until
 from tests.scheduling import longest_first
 
@@ -158,7 +158,7 @@ def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """Plans that a module makes when it is imported are of small tables, too."""
-    with said_elsewhere():
+    with suppress_weak_warnings():
         return (yield)
 
 

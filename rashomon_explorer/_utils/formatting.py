@@ -60,7 +60,7 @@ def _rounded(value: float, rounding: str) -> str:
 Fact = tuple[str, str]
 
 
-class Shown:
+class ReprMixin:
     """An object that tells its title and facts, and is shown by them."""
 
     def _title(self) -> str:

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rashomon_explorer.data.column import Anything
+from rashomon_explorer.data.column import IgnoredColumn
 from rashomon_explorer.data.columns import KINDS, Categorical, Numeric, Ordered, YesNo
 from rashomon_explorer.data.schema import TableSchema
 
@@ -33,8 +33,8 @@ __all__ = [
     "KINDS",
     "LENDING_COEFFICIENTS",
     "LOADERS",
-    "Anything",
     "Categorical",
+    "IgnoredColumn",
     "Numeric",
     "Ordered",
     "TableEncoder",

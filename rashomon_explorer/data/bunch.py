@@ -17,7 +17,7 @@ from rashomon_explorer.data.cells import (
     to_numbers,
     within,
 )
-from rashomon_explorer.data.column import Anything, Column
+from rashomon_explorer.data.column import Column, IgnoredColumn
 from rashomon_explorer.data.columns import Categorical, Levelled, Numeric
 from rashomon_explorer.data.encoder import say_what_was_undeclared
 from rashomon_explorer.data.messages import (
@@ -74,13 +74,13 @@ class Declaration:
             if self.classes is not None:
                 return Categorical(name, self.classes, role="target")
             if self.target_bounds is None:
-                return Anything(name, role="target")
+                return IgnoredColumn(name, role="target")
             return Numeric(name, self.target_bounds, role="target", missing="refuse", learnt=learnt)
         role = "sensitive" if name in self.sensitive else "feature"
         if name in self.categories:
             return Categorical(name, self.categories[name], role=role, **_STRICT)
         if role == "sensitive":
-            return Anything(name, role=role)
+            return IgnoredColumn(name, role=role)
         return Numeric(name, self.bounds[name], missing="refuse", learnt=learnt)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.exceptions import RowsClippedWarning, users_line
+from rashomon_explorer.exceptions import RowsClippedWarning, warn_stacklevel
 
 WORTH_A_WORD = 0.01
 """Share of the rows, or targets, above which clipping is said."""
@@ -24,7 +24,7 @@ def warn_if_clipped(share: float, what: str, remedy: str) -> None:
             f"more than 1 % of the {what}, and were clipped to it. {remedy} (Curator: this was "
             "read from private rows.)",
             RowsClippedWarning,
-            stacklevel=users_line(),
+            stacklevel=warn_stacklevel(),
         )
 
 

@@ -160,7 +160,7 @@ def _names_of(column: Column) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Anything(Column):
+class IgnoredColumn(Column):
     """Text or numbers of which nothing is declared, and so no feature.
 
     Parameters

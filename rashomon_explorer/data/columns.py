@@ -12,7 +12,7 @@ import pandas as pd
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.validation import is_finite
 from rashomon_explorer.data.cells import Reading, as_text, cell_text, indicators, read_numbers
-from rashomon_explorer.data.column import NO_VALUE, Anything, Column
+from rashomon_explorer.data.column import NO_VALUE, Column, IgnoredColumn
 from rashomon_explorer.data.messages import Bounds, Level, check_among, check_bounds, quoted
 from rashomon_explorer.exceptions import DataError
 
@@ -397,7 +397,7 @@ class YesNo(Ordered):
 
 
 KINDS: Mapping[str, type[Column]] = {
-    kind.kind: kind for kind in (Numeric, Categorical, Ordered, YesNo, Anything)
+    kind.kind: kind for kind in (Numeric, Categorical, Ordered, YesNo, IgnoredColumn)
 }
 """What a column can be."""
 

@@ -30,7 +30,7 @@ from rashomon_explorer.data.columns import Levelled
 from rashomon_explorer.data.encoder import warn_of_unconfirmed
 from rashomon_explorer.data.messages import Bounds, Place, check_unique, quoted
 from rashomon_explorer.data.schema import TableSchema
-from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning, users_line
+from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning, warn_stacklevel
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _LOOKED_AT = 20
@@ -39,9 +39,7 @@ _NUMBER = re.compile(r"\s*[+-]?\d+(,\d+)?\s*")
 
 
 def separator_of(text: str) -> str:
-    r"""Name the separator under which most of the first lines have as many columns as the
-    header.
-    """
+    """Name the separator by which most of the first lines have as many columns as the header."""
     start = "\n".join(islice((line for line in text.split("\n") if line.strip()), _LOOKED_AT))
     return max(SEPARATORS, key=lambda one: _fit(_widths(start, one)))
 
@@ -446,7 +444,7 @@ def _warn(declared: Declaration) -> None:
         f"the bounds of {quoted(declared.learnt)} were learnt from the rows, so that no privacy "
         "guarantee holds; declare them from knowledge of the domain instead",
         PrivacyLeakWarning,
-        stacklevel=users_line(),
+        stacklevel=warn_stacklevel(),
     )
 
 

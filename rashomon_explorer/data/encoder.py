@@ -30,7 +30,7 @@ from rashomon_explorer.exceptions import (
     DataError,
     PrivacyLeakWarning,
     UndeclaredValueWarning,
-    users_line,
+    warn_stacklevel,
 )
 
 _MOST_NAMED = 3
@@ -96,7 +96,7 @@ def say_what_was_undeclared(masks: Mapping[str, Mask]) -> None:
             "the level, unknown='other', or missing='indicator' or 'fill'. (Curator: this was read "
             "from private rows.)",
             UndeclaredValueWarning,
-            stacklevel=users_line(),
+            stacklevel=warn_stacklevel(),
         )
 
 
@@ -292,7 +292,7 @@ def warn_of_unconfirmed(schema: TableSchema) -> None:
             "rows. Check each against what is public, correct it with schema.declare(column, ...), "
             "and then schema.confirm(column, ...); or take the line “learnt” out of its file",
             PrivacyLeakWarning,
-            stacklevel=users_line(),
+            stacklevel=warn_stacklevel(),
         )
 
 

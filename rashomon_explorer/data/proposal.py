@@ -10,7 +10,7 @@ import pandas as pd
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.containers import check_readable, column_labels
 from rashomon_explorer.data.cells import as_text, is_missing, looks_like_dates, read_numbers
-from rashomon_explorer.data.column import Anything, Column
+from rashomon_explorer.data.column import Column, IgnoredColumn
 from rashomon_explorer.data.columns import Categorical, Numeric, YesNo
 from rashomon_explorer.data.messages import Bounds, Level, check_unique, quoted, suggestion
 from rashomon_explorer.data.schema import TableSchema
@@ -80,7 +80,9 @@ def propose_schema(
     codes = _known(names, categorical, "categorical")
     cells = cells_of(frame)
     columns = [
-        _proposed(cells(Anything(name), label), name, roles.get(name, "feature"), name in codes)
+        _proposed(
+            cells(IgnoredColumn(name), label), name, roles.get(name, "feature"), name in codes
+        )
         for name, label in zip(names, labels, strict=True)
     ]
     schema = TableSchema(tuple(columns))
@@ -115,17 +117,17 @@ def _roles(names: list[str], target: str | None, others: dict[str, Any]) -> dict
 
 def _proposed(cells: pd.Series, name: str, role: str, coded: bool) -> Column:
     if role == "ignore":
-        return Anything(name)
+        return IgnoredColumn(name)
     absent = is_missing(as_text(cells))
     missing: dict[str, Any] = {"missing": "indicator"} if absent.any() and role == "feature" else {}
     if role == "feature" and not coded and _names_rows(cells[~absent]):
-        return Anything(name, learnt=("role",))
+        return IgnoredColumn(name, learnt=("role",))
     if not coded and _is_number(cells[~absent], role):
         return _numeric(cells, name, {"role": role, **missing})
     levels = _levels(cells[~absent])
     dated = not coded and role != "sensitive" and looks_like_dates(cells)
     if len(levels) < 2 or len(levels) > _MOST_LEVELS or dated:
-        return Anything(name, role="ignore" if role == "feature" else role, learnt=("role",))
+        return IgnoredColumn(name, role="ignore" if role == "feature" else role, learnt=("role",))
     kind = YesNo if len(levels) == 2 else Categorical
     return kind(name, levels, role=role, learnt=("kind", "levels", "missing"), **missing)
 

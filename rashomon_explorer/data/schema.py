@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from rashomon_explorer._utils.formatting import Fact, Shown
-from rashomon_explorer.data.column import Anything, Column
+from rashomon_explorer._utils.formatting import Fact, ReprMixin
+from rashomon_explorer.data.column import Column, IgnoredColumn
 from rashomon_explorer.data.columns import KINDS, Levelled, Numeric, column_of
 from rashomon_explorer.data.messages import Bounds, Level, check_unique, quoted, suggestion
 from rashomon_explorer.data.schema_files import (
@@ -25,7 +25,7 @@ LEARNT = "values of the schema were learnt from the rows and nobody confirmed th
 
 
 @dataclass(frozen=True, repr=False)
-class TableSchema(Shown):
+class TableSchema(ReprMixin):
     """What is public about a table: its columns, what they can hold, and what they are for.
 
     A fit behind a schema looks at no row to find out how many columns there are or how they are
@@ -356,7 +356,7 @@ def _public_column(column: Column) -> Column:
         return column
     # Which columns a proposal ignores follows from the rows; sensitive ones and targets are named.
     role = column.role if column.role in _NAMED_ROLES else "ignore"
-    return Anything(column.name, role=role, description=column.description)
+    return IgnoredColumn(column.name, role=role, description=column.description)
 
 
 def labels_unconfirmed(schema: TableSchema | None) -> bool:

@@ -27,19 +27,19 @@ from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.clipping import ColumnMap, clip_rows, warn_if_clipped
 from rashomon_explorer.data.encoder import warn_of_unconfirmed
 from rashomon_explorer.estimators.pipelines import learns_bounds, privacy_leaks
-from rashomon_explorer.estimators.tables import BlockTable, DeclaredTable, UnreadTable
+from rashomon_explorer.estimators.tables import BlockTable, DeclaredTable, LazyTable
 from rashomon_explorer.exceptions import (
     LedgerWarning,
     PrivacyLeakWarning,
     RadiusBindsWarning,
-    users_line,
+    warn_stacklevel,
 )
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
 from rashomon_explorer.privacy.guarantee import asked_for, numbers_of
-from rashomon_explorer.privacy.ledger.charge import may_fail
+from rashomon_explorer.privacy.ledger.charge import with_failure_assumption
 from rashomon_explorer.privacy.notions import computed_on
 from rashomon_explorer.problem.chunked_problem import BlockProblem
 from rashomon_explorer.problem.losses import Loss
@@ -49,7 +49,7 @@ from rashomon_explorer.rows.steps import Longer, Mapped
 from rashomon_explorer.sets.linear import sphere_in_words
 
 
-class ShowsFit(BaseEstimator):
+class FittedReprMixin(BaseEstimator):
     """Adds a line to an estimator's repr and diagram once it is fitted."""
 
     if TYPE_CHECKING:
@@ -103,10 +103,10 @@ class ShowsFit(BaseEstimator):
         return [many, hits] if has_hit_rate(planned) else [many]
 
 
-register_repr(ShowsFit)
+register_repr(FittedReprMixin)
 
 
-class LooksThrough:
+class CheckRowsMixin:
     """An estimator whose rows can be looked through for nothing."""
 
     def check_rows(self, X: Any, y: Any = None) -> None:
@@ -136,7 +136,7 @@ def warn_if_uncharged(guarantee: Guarantee, leak: str) -> None:
         f"{guarantee.theorem}: these draws have no privacy guarantee and cannot be released, so "
         f"that the ledger is not charged. {remedy}",
         PrivacyLeakWarning if leak else LedgerWarning,
-        stacklevel=users_line(),
+        stacklevel=warn_stacklevel(),
     )
 
 
@@ -147,7 +147,7 @@ def warn_of_a_leak(leak: str) -> None:
         "look at them showed. These draws have no privacy guarantee and cannot be released; a "
         "ledger that was given is charged already. Declare the bounds instead",
         PrivacyLeakWarning,
-        stacklevel=users_line(),
+        stacklevel=warn_stacklevel(),
     )
 
 
@@ -156,7 +156,7 @@ def warn_of_sphere(radius: float) -> None:
     warnings.warn(
         f"{sphere_in_words(radius)}. (Curator: this was read from private rows.)",
         RadiusBindsWarning,
-        stacklevel=users_line(),
+        stacklevel=warn_stacklevel(),
     )
 
 
@@ -176,7 +176,7 @@ REFUSED: Mapping[str, str] = {
 """What is refused, and the words it is refused with."""
 
 
-def refuses_weights(method: Method) -> Method:
+def reject_sample_weight(method: Method) -> Method:
     """Let a method answer a weight with the reason for refusing it; None is no weight."""
 
     @wraps(method)
@@ -192,7 +192,7 @@ def refuses_weights(method: Method) -> Method:
 _BAGGING = "sklearn.ensemble._bagging"
 
 
-def learnt_before(estimator: Any) -> str:
+def find_data_dependent_step(estimator: Any) -> str:
     """Read from the enclosing pipelines' settings what they learnt bounds with; reads no row."""
     earlier = (step for pipe in _enclosing(estimator) for _, step in pipe.steps[:-1])
     return "bounds were learnt from the rows" if any(map(learns_bounds, earlier)) else ""
@@ -215,7 +215,7 @@ def warn_of_repeated_records(estimator: Any) -> None:
             "with max_samples below 1, which takes each record once at most, or fit without the "
             "ensemble",
             LedgerWarning,
-            stacklevel=users_line(),
+            stacklevel=warn_stacklevel(),
         )
 
 
@@ -255,7 +255,7 @@ def _enclosing(estimator: Any) -> Iterator[Pipeline]:
             within.append(owner)
 
 
-class PaysForRows(ShowsFit, LooksThrough):
+class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
     """The parts of a fit that do not depend on what is drawn."""
 
     _numeric: ClassVar[bool] = False  # whether targets must be numbers
@@ -283,11 +283,11 @@ class PaysForRows(ShowsFit, LooksThrough):
             raise ValueError("n_features must be given where there is no schema")
         return n_features
 
-    def _table(self, X: Any, y: Any, *, numeric: bool) -> UnreadTable:
+    def _table(self, X: Any, y: Any, *, numeric: bool) -> LazyTable:
         """Measure the table; no value is read."""
         declared, charged = self._declared, self.ledger is not None
         if declared is None:
-            return UnreadTable(self, X, y, numeric=numeric, charged=charged)
+            return LazyTable(self, X, y, numeric=numeric, charged=charged)
         warn_of_unconfirmed(declared)
         asked: dict[str, Any] = {"numeric": numeric, "charged": charged}
         return DeclaredTable(self, X, y, **asked, schema=declared, row_norm=self._row_norm)
@@ -302,14 +302,14 @@ class PaysForRows(ShowsFit, LooksThrough):
         if table.may_be_long:
             warn_if_shortened(clip_rows(table.values[0], self._row_norm)[1], self._row_norm)
 
-    def _look_through_blocks(self, table: UnreadTable | BlockTable) -> None:
+    def _look_through_blocks(self, table: LazyTable | BlockTable) -> None:
         assert isinstance(table, BlockTable)
         self._posed(table)
         (longer,) = table.coded(self._target_step()).reduce(Longer(self._row_norm))
         if table.may_be_long:
             warn_if_shortened(float(longer[0]) / table.shape[0], self._row_norm)
 
-    def _any_table(self, X: Any, y: Any, *, numeric: bool) -> UnreadTable | BlockTable:
+    def _any_table(self, X: Any, y: Any, *, numeric: bool) -> LazyTable | BlockTable:
         """Measure the table, whole or in blocks; no value is read."""
         if not is_in_blocks(X):
             return self._table(X, y, numeric=numeric)
@@ -359,15 +359,15 @@ class PaysForRows(ShowsFit, LooksThrough):
     def _say_beyond(self, share: float) -> None:
         """Warn if more than 1 % of the targets of a table in blocks are beyond their bounds."""
 
-    def _posed(self, table: UnreadTable | BlockTable) -> Loss:
+    def _posed(self, table: LazyTable | BlockTable) -> Loss:
         """Loss of the problem that the table poses; reads no value where there is a ledger."""
         raise TypeError(f"{type(self).__name__} must say what its loss is")
 
-    def _targets(self, table: UnreadTable) -> FloatArray:
+    def _targets(self, table: LazyTable) -> FloatArray:
         """Targets (n,) as the loss takes them."""
         raise TypeError(f"{type(self).__name__} must say what its targets are")
 
-    def _public(self, table: UnreadTable | BlockTable) -> dict[str, Any]:
+    def _public(self, table: LazyTable | BlockTable) -> dict[str, Any]:
         """Fitted attributes that say nothing of a row."""
         return table.public()
 
@@ -377,7 +377,7 @@ class PaysForRows(ShowsFit, LooksThrough):
         if guarantee.holds:
             steps = not_known_to_be_public(self)
             alone = f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE
-            returned = may_fail("fit", charged=self.ledger is not None)
+            returned = with_failure_assumption("fit", charged=self.ledger is not None)
             guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, alone, returned))
         if self.random_state is not None:
             return guarantee.with_seed()

@@ -20,11 +20,11 @@ from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.clipping import clip_rows
-from rashomon_explorer.estimators.base import LooksThrough
+from rashomon_explorer.estimators.base import CheckRowsMixin
 from rashomon_explorer.estimators.classifier import RashomonClassifier
 from rashomon_explorer.estimators.feasibility import DELTA, EPSILON, N_DRAWS, check_budget
 from rashomon_explorer.estimators.regressor import RashomonRegressor
-from rashomon_explorer.estimators.selection import chosen
+from rashomon_explorer.estimators.selection import select_mechanism
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.penalties import PenaltyConstants
 from rashomon_explorer.mechanisms.penalties.landscape import PenaltyBox, column_groups
@@ -56,7 +56,7 @@ def refit_plan(
 ) -> Plan:
     """Plan of one good model, by the way of which the planner expects the least loss."""
     try:
-        return chosen(
+        return select_mechanism(
             n=known.n_train + known.n_val,
             p=p,
             psi=0.0,
@@ -104,7 +104,7 @@ _OF_THE_BUDGET = ("epsilon", "delta", "n_draws", "psi", "spacing")
 _USUAL_CLIP = {"ridge": 1.0, "logistic": 4.0}
 
 
-class SearchParameters(BaseEstimator, LooksThrough):
+class SearchParameters(BaseEstimator, CheckRowsMixin):
     """The parameters of a search of penalties, and its plan."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -238,7 +238,7 @@ class SearchParameters(BaseEstimator, LooksThrough):
         return _USUAL_CLIP[self.estimator] if self.margin_bound is None else self.margin_bound
 
     def mechanisms(self, n_samples: int, n_features: int | None = None) -> tuple[Offered, ...]:
-        """Tell what every mechanism promises of so many rows, or why it does not apply; reads none."""
+        """Guarantees of every mechanism for a table shape, or why it does not apply."""
         known, box, asked = self._asked(n_samples, self._columns(n_features))
         return offered(known, box.d, **asked)
 

@@ -15,9 +15,9 @@ from rashomon_explorer._utils.taint import ONE_BY_ONE, leak_of
 from rashomon_explorer.data.clipping import clip_rows
 from rashomon_explorer.data.encoder import warn_of_unconfirmed
 from rashomon_explorer.estimators.base import (
-    learnt_before,
+    find_data_dependent_step,
     not_known_to_be_public,
-    refuses_weights,
+    reject_sample_weight,
     warn_if_shortened,
     warn_if_uncharged,
     warn_of_a_leak,
@@ -26,7 +26,7 @@ from rashomon_explorer.estimators.base import (
 from rashomon_explorer.estimators.bilevel_base import RefittedModel, refitted
 from rashomon_explorer.estimators.classes import LABELS_ARE_PUBLIC, classes_found
 from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.tables import DeclaredTable, UnreadTable
+from rashomon_explorer.estimators.tables import DeclaredTable, LazyTable
 from rashomon_explorer.mechanisms.penalties import PenaltyLandscape, drawn_where_level
 from rashomon_explorer.mechanisms.penalties.landscape import (
     LOWEST,
@@ -44,7 +44,7 @@ from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
 from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
-from rashomon_explorer.privacy.ledger.charge import may_fail
+from rashomon_explorer.privacy.ledger.charge import with_failure_assumption
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.problem import add_intercept
@@ -144,7 +144,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
     True
     """
 
-    @refuses_weights
+    @reject_sample_weight
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> "DPBilevelSearch":
         """Charge the ledger, draw the penalties, and the model that uses them.
@@ -171,7 +171,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
             Without a ledger also for what the rows cause.
         """
         table = self._table(X, y)
-        leak = leak_of(X, y) or learnt_before(self) or table.unconfirmed
+        leak = leak_of(X, y) or find_data_dependent_step(self) or table.unconfirmed
         if self.estimator == "ridge":
             self._labels_and_bounds()._target_bounds()
         planned = self._planned(*table.shape)
@@ -201,12 +201,12 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
             setattr(self, name, value)
         return self
 
-    def _table(self, X: Any, y: Any) -> UnreadTable:
+    def _table(self, X: Any, y: Any) -> LazyTable:
         """Measure the table; no value is read."""
         declared, numeric = self._declared, self.estimator == "ridge"
         asked: dict[str, Any] = {"numeric": numeric, "charged": self.ledger is not None}
         if declared is None:
-            return UnreadTable(self, X, y, **asked)
+            return LazyTable(self, X, y, **asked)
         warn_of_unconfirmed(declared)
         return DeclaredTable(self, X, y, **asked, schema=declared, row_norm=self.row_norm)
 
@@ -217,7 +217,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         if table.may_be_long:
             warn_if_shortened(clip_rows(table.values[0], self.row_norm)[1], self.row_norm)
 
-    def _public(self, table: UnreadTable) -> dict[str, Any]:
+    def _public(self, table: LazyTable) -> dict[str, Any]:
         """Fitted attributes that say nothing of a row."""
         known = self._labels_and_bounds()
         if self.estimator == "ridge":
@@ -236,7 +236,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         said = [
             f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE,
             "the split is by place, and public",
-            may_fail("fit", charged=self.ledger is not None),
+            with_failure_assumption("fit", charged=self.ledger is not None),
         ]
         if self.estimator == "logistic" and classes_found(self.classes, self._declared):
             said.append(LABELS_ARE_PUBLIC)
@@ -260,7 +260,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         )
 
     def _drawn(
-        self, table: UnreadTable, planned: TuningPlan | StationaryPlan, guarantee: Guarantee
+        self, table: LazyTable, planned: TuningPlan | StationaryPlan, guarantee: Guarantee
     ) -> dict[str, Any]:
         """Read the rows and draw; the fitted attributes."""
         if guarantee.holds and (leak := table.leak):

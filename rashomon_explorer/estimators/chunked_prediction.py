@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import is_in_blocks
 from rashomon_explorer.rows.columns import each_row
 from rashomon_explorer.rows.source import named
@@ -46,7 +46,7 @@ def over_blocks(form: Form) -> Callable[[Callable[..., Any]], Callable[..., Any]
             if not is_in_blocks(X):
                 return method(self, X)
             of_rows = _OfRows(self, method.__name__)
-            if isinstance(X, RowBlocks):
+            if isinstance(X, ChunkedRows):
                 names = X.source.names if hasattr(self, "feature_names_in_") else None
                 return each_row(X.then(_Predicted(of_rows, names)), np.asarray)
             return _on_dask(X, of_rows, *form(self))

@@ -47,7 +47,7 @@ def agreed_classes(classes: ArrayLike | None, schema: TableSchema | None) -> NDA
 
 
 def classes_found(classes: ArrayLike | None, schema: TableSchema | None) -> bool:
-    """Whether classes come from the labels that occur, in ``y`` or in a schema read off the rows."""
+    """Whether the classes were read off labels, in ``y`` or in a schema proposed from rows."""
     if classes is not None:
         return False
     return schema is None or schema.classes is None or labels_unconfirmed(schema)

@@ -14,7 +14,7 @@ from rashomon_explorer._utils.sklearn_compat import fit_context, with_callbacks
 from rashomon_explorer._utils.taint import leak_of
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.estimators.base import refuses_weights
+from rashomon_explorer.estimators.base import reject_sample_weight
 from rashomon_explorer.estimators.chunked_prediction import a_label, chances, decisions, over_blocks
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.rashomon import BaseRashomon
@@ -22,7 +22,7 @@ from rashomon_explorer.estimators.targets import ClassTargets
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets import RashomonSet
 
 
@@ -84,7 +84,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
     n_draws : int or "auto", default="auto"
         Number of models. ``"auto"`` settles what it stands for, here, for ``radius`` and for
         ``ridge``, from public numbers alone, by the rule of
-        :func:`rashomon_explorer.mechanisms.planning.options.completed`; ``plan_`` has what was
+        :func:`rashomon_explorer.mechanisms.planning.options.resolve_auto`; ``plan_`` has what was
         chosen. It is 5
         to 20 where as many are promised to show the Rashomon set, and otherwise one good model.
     sampler : str, default="auto"
@@ -202,7 +202,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         "classes": ["array-like", None],
     }
 
-    @refuses_weights
+    @reject_sample_weight
     def __init__(
         self,
         *,
@@ -290,10 +290,10 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         n_encoded = self._n_encoded(n_features)
         return self._constants(n_samples, n_encoded, self._loss_of(n_classes))
 
-    @refuses_weights
+    @reject_sample_weight
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> "RashomonClassifier":
+    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> "RashomonClassifier":
         """Charge the ledger and draw the models.
 
         Parameters

@@ -16,21 +16,29 @@ from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.clipping import ColumnMap, clip_rows
 from rashomon_explorer.estimators.base import (
-    PaysForRows,
-    learnt_before,
+    BasePrivateEstimator,
+    find_data_dependent_step,
     warn_if_shortened,
     warn_if_uncharged,
     warn_of_a_leak,
 )
 from rashomon_explorer.estimators.feasibility import DELTA, EPSILON, check_budget, rule_of
-from rashomon_explorer.estimators.selection import GOALS, PRIVATE, beside_columns, planned_model
-from rashomon_explorer.estimators.tables import BlockTable, UnreadTable
-from rashomon_explorer.exceptions import WeakGuaranteeWarning, users_line
+from rashomon_explorer.estimators.selection import (
+    GOALS,
+    PRIVATE,
+    plan_with_private_scaling,
+    planned_model,
+)
+from rashomon_explorer.estimators.tables import BlockTable, LazyTable
+from rashomon_explorer.exceptions import WeakGuaranteeWarning, warn_stacklevel
 from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
-from rashomon_explorer.mechanisms.planning.suggestions import is_said_elsewhere, warn_of_large_delta
+from rashomon_explorer.mechanisms.planning.suggestions import (
+    warn_of_large_delta,
+    weak_warnings_suppressed,
+)
 from rashomon_explorer.mechanisms.samplers.base import to_public_grid
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
 from rashomon_explorer.privacy import Guarantee, Ledger
@@ -44,7 +52,7 @@ from rashomon_explorer.sets.sklearn_models import EncodedCoefficients
 _PLANNED_FOR = ("method", "goal", "radius", "ridge")
 
 
-class OneModel(EncodedCoefficients, PaysForRows):
+class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
     """Fits one model; subclasses say what targets, loss and predictions are."""
 
     scale_: ColumnMap | None
@@ -117,13 +125,15 @@ class OneModel(EncodedCoefficients, PaysForRows):
 
         paid = self._columns(n_samples, n_features)
         whole = self.epsilon, self.delta
-        planned = made(*whole) if paid is None else beside_columns(paid, made)
+        planned = made(*whole) if paid is None else plan_with_private_scaling(paid, made)
         taken = planned.columns
         if taken is not None and self.standardize == AUTO and not taken.worth_it:
             planned = made(*whole)
-        if planned.weakness and not is_said_elsewhere():
+        if planned.weakness and not weak_warnings_suppressed():
             told = f"this plan promises little: {planned.weakness}. More rows, a larger ε or fewer"
-            warnings.warn(f"{told} columns help", WeakGuaranteeWarning, stacklevel=users_line())
+            warnings.warn(
+                f"{told} columns help", WeakGuaranteeWarning, stacklevel=warn_stacklevel()
+            )
         warn_of_large_delta(self.delta, n_samples)
         return planned
 
@@ -140,13 +150,13 @@ class OneModel(EncodedCoefficients, PaysForRows):
             ledger=rule_of(self.ledger, self.delta),
         )
 
-    def _fit(self, table: UnreadTable | BlockTable, leak: str) -> None:
+    def _fit(self, table: LazyTable | BlockTable, leak: str) -> None:
         with placed_on(table.arrays):
             self._fit_there(table, leak)
 
-    def _fit_there(self, table: UnreadTable | BlockTable, leak: str) -> None:
+    def _fit_there(self, table: LazyTable | BlockTable, leak: str) -> None:
         """Plan, reserve, start, and only then read; at the end set the fitted attributes."""
-        leak = leak or learnt_before(self) or table.unconfirmed
+        leak = leak or find_data_dependent_step(self) or table.unconfirmed
         loss = self._posed(table)
         planned = self._planned(*table.shape, loss, isinstance(table, BlockTable))
         if isinstance(table, BlockTable):
@@ -179,7 +189,7 @@ class OneModel(EncodedCoefficients, PaysForRows):
 
     def _made(
         self,
-        table: UnreadTable | BlockTable,
+        table: LazyTable | BlockTable,
         loss: Loss,
         planned: ModelPlan,
         guarantee: Guarantee,
@@ -205,7 +215,7 @@ class OneModel(EncodedCoefficients, PaysForRows):
 
     def _problem(
         self,
-        table: UnreadTable | BlockTable,
+        table: LazyTable | BlockTable,
         loss: Loss,
         planned: ModelPlan,
         rng: np.random.Generator,

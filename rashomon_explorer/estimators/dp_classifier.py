@@ -16,16 +16,16 @@ from rashomon_explorer._utils.sklearn_compat import StrOptions, fit_context
 from rashomon_explorer._utils.taint import leak_of
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.estimators.base import refuses_weights
+from rashomon_explorer.estimators.base import reject_sample_weight
 from rashomon_explorer.estimators.chunked_prediction import a_label, chances, decisions, over_blocks
-from rashomon_explorer.estimators.dp_base import OneModel
+from rashomon_explorer.estimators.dp_base import BaseOneModel
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.targets import ClassTargets
 from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.losses import Loss, get_loss
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -33,7 +33,7 @@ def _has_probabilities(estimator: Any) -> bool:
 
 
 @pays_for_rows
-class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
+class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
     """One linear classifier of low loss, made with differential privacy.
 
     The method follows from public numbers, before a row is read: the one that promises the least
@@ -122,12 +122,12 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **OneModel._parameter_constraints,
+        **BaseOneModel._parameter_constraints,
         "loss": [StrOptions({"logistic", "hinge", "smoothed_hinge"})],
         "classes": ["array-like", None],
     }
 
-    @refuses_weights
+    @reject_sample_weight
     def __init__(
         self,
         *,
@@ -189,9 +189,9 @@ class DPClassifier(ClassifierMixin, ClassTargets, OneModel):
         """
         return self._planned(n_samples, self._n_encoded(n_features), self._loss_of(n_classes))
 
-    @refuses_weights
+    @reject_sample_weight
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> "DPClassifier":
+    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> "DPClassifier":
         """Charge the ledger and make the model.
 
         Parameters

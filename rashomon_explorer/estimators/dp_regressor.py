@@ -14,21 +14,21 @@ from rashomon_explorer._utils.sklearn_compat import StrOptions, fit_context
 from rashomon_explorer._utils.taint import leak_of
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.estimators.base import refuses_weights
+from rashomon_explorer.estimators.base import reject_sample_weight
 from rashomon_explorer.estimators.chunked_prediction import a_number, over_blocks
-from rashomon_explorer.estimators.dp_base import OneModel
+from rashomon_explorer.estimators.dp_base import BaseOneModel
 from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.tables import BlockTable, UnreadTable
+from rashomon_explorer.estimators.tables import BlockTable, LazyTable
 from rashomon_explorer.estimators.targets import UNSAID, BoundedTargets
 from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.losses import Loss, get_loss
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 
 
 @pays_for_rows
-class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
+class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
     """One linear regression of low loss, made with differential privacy.
 
     Targets are mapped from ``target_bounds`` onto [−1, 1] and clipped; loss, radius and bounds are
@@ -106,12 +106,12 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **OneModel._parameter_constraints,
+        **BaseOneModel._parameter_constraints,
         "loss": [StrOptions({"squared", "absolute"})],
         "target_bounds": ["array-like"],
     }
 
-    @refuses_weights
+    @reject_sample_weight
     def __init__(
         self,
         *,
@@ -169,9 +169,9 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
         """
         return self._planned(n_samples, self._n_encoded(n_features), get_loss(self.loss))
 
-    @refuses_weights
+    @reject_sample_weight
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> "DPRegressor":
+    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> "DPRegressor":
         """Charge the ledger and make the model.
 
         Parameters
@@ -229,7 +229,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, OneModel):
         tags.regressor_tags.poor_score = True
         return tags
 
-    def _posed(self, table: UnreadTable | BlockTable) -> Loss:
+    def _posed(self, table: LazyTable | BlockTable) -> Loss:
         return get_loss(self.loss)
 
     def _model(self, theta: FloatArray) -> dict[str, Any]:

@@ -14,16 +14,16 @@ from rashomon_explorer.exceptions import (
     LedgerError,
     SamplerError,
     SlowDrawWarning,
-    users_line,
+    warn_stacklevel,
 )
 from rashomon_explorer.mechanisms.planning.offers import ZCDP
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import is_said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import weak_warnings_suppressed
 from rashomon_explorer.mechanisms.samplers.feasibility import comes_nowhere, preflight, remedies
 from rashomon_explorer.mechanisms.samplers.registry import traits_of
 from rashomon_explorer.privacy import Ledger
-from rashomon_explorer.privacy.ledger.charge import LedgerToBe
+from rashomon_explorer.privacy.ledger.charge import PendingLedger
 
 ALWAYS_CAME = 16
 """Parameters up to which exact draws have come on every table tried, real or simulated."""
@@ -36,20 +36,20 @@ _LONG = 60.0
 """Seconds from which a fit says beforehand how long its draws may take."""
 
 
-def hear_before(planned: Plan, sampler: str, patience: int | str | None) -> None:
+def check_feasibility(planned: Plan, sampler: str, patience: int | str | None) -> None:
     """Refuse draws that are hopeless, and warn of doubtful and slow ones, before a charge."""
-    if is_said_elsewhere():
+    if weak_warnings_suppressed():
         return
     refuse_if_hopeless(planned, sampler, patience)
     if not traits_of(sampler).may_give_up or not is_tried(planned):
         return
-    told = foretold(planned)
+    told = infeasibility_message(planned)
     kind: type[Warning] = HopelessDrawWarning if told else SlowDrawWarning
     if not told:
         found = preflight(planned)
         told = found.in_words if found is not None and found.seconds > _LONG else ""
     if told:
-        warnings.warn(f"{told} Nothing is charged yet.", kind, stacklevel=users_line())
+        warnings.warn(f"{told} Nothing is charged yet.", kind, stacklevel=warn_stacklevel())
 
 
 def refuse_if_hopeless(planned: Plan, sampler: str, patience: int | str | None) -> None:
@@ -59,9 +59,10 @@ def refuse_if_hopeless(planned: Plan, sampler: str, patience: int | str | None) 
         return
     if comes_nowhere(planned):
         raise SamplerError(
-            f"{foretold(planned)} They came on no kind of rows that was tried, so that nothing was "
-            'charged. sampler="auto" takes a way that answers; with patience=5_000_000, say, or '
-            "None this one is tried all the same, and its price stays spent"
+            f"{infeasibility_message(planned)} They came on no kind of rows that was tried, so "
+            'that nothing was charged. sampler="auto" takes a mechanism that answers; '
+            "patience=5_000_000, say, or None tries this one all the same, and its privacy cost "
+            "stays spent"
         )
 
 
@@ -83,13 +84,13 @@ def is_hopeless(planned: Plan) -> bool:
     return found is not None and not found.sure
 
 
-def foretold(planned: Plan) -> str:
+def infeasibility_message(planned: Plan) -> str:
     """Say that exact draws are not to be expected, and what would let them come."""
     return tried_on_simulated_rows(planned) if is_tried(planned) else ""
 
 
 def tried_on_simulated_rows(planned: Plan) -> str:
-    """Say the same of any number of parameters; empty where draws are likely, or cannot be tried."""
+    """Message for any number of parameters; empty where draws are likely or cannot be tried."""
     found = preflight(planned)
     if found is None or found.likely:
         return ""
@@ -100,7 +101,7 @@ def rule_of(ledger: str | os.PathLike[str] | Ledger | None, delta: float) -> boo
     """Whether prices must add up in a ledger, and at which Rényi order if it has one."""
     if ledger is None or delta == 0:
         return ledger is not None
-    if isinstance(ledger, LedgerToBe):
+    if isinstance(ledger, PendingLedger):
         return ledger.order or ZCDP
     try:
         totals = (ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)).totals

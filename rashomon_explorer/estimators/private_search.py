@@ -24,8 +24,8 @@ from rashomon_explorer._utils.sklearn_compat import (
 from rashomon_explorer._utils.taint import leak_of
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.estimators.base import (
-    learnt_before,
-    refuses_weights,
+    find_data_dependent_step,
+    reject_sample_weight,
     warn_if_uncharged,
     warn_of_a_leak,
 )
@@ -41,34 +41,37 @@ from rashomon_explorer.estimators.classes import (
 from rashomon_explorer.estimators.feasibility import DELTA, EPSILON, check_budget
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.search_candidates import (
-    Asked,
-    ChosenModel,
+    BestCandidateMixin,
     Grid,
+    SearchRequest,
     as_parameters,
     at_price,
     candidates_of,
     planned_search,
     settings_of,
 )
-from rashomon_explorer.estimators.tables import UnreadTable
-from rashomon_explorer.exceptions import WeakGuaranteeWarning, users_line
+from rashomon_explorer.estimators.tables import LazyTable
+from rashomon_explorer.exceptions import WeakGuaranteeWarning, warn_stacklevel
 from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere, warn_of_large_delta
+from rashomon_explorer.mechanisms.planning.suggestions import (
+    suppress_weak_warnings,
+    warn_of_large_delta,
+)
 from rashomon_explorer.mechanisms.selection import WAYS, SearchPlan
 from rashomon_explorer.privacy import Guarantee, Ledger
-from rashomon_explorer.privacy.ledger.charge import may_fail
+from rashomon_explorer.privacy.ledger.charge import with_failure_assumption
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.privacy.notions import no_guarantee
 
 
-class Sides:
+class TrainValidationSplit:
     """Both sides of a table: what is fitted, and what scores."""
 
     def __init__(
         self,
         X: Any,
         y: Any,
-        table: UnreadTable,
+        table: LazyTable,
         scoring: Mask,
         bounds: tuple[float, float] | None,
     ) -> None:
@@ -95,7 +98,7 @@ def warn_if_weak_search(planned: SearchPlan) -> None:
     """Warn where even the candidate that promises most may be worth nothing."""
     if planned.weakness:
         told = f"this plan promises little: of its candidates the best, {planned.best.in_words}: "
-        warnings.warn(told + planned.weakness, WeakGuaranteeWarning, stacklevel=users_line())
+        warnings.warn(told + planned.weakness, WeakGuaranteeWarning, stacklevel=warn_stacklevel())
 
 
 def target_bounds_of(candidates: list[Any]) -> tuple[float, float]:
@@ -114,7 +117,7 @@ def target_bounds_of(candidates: list[Any]) -> tuple[float, float]:
 class Fits:
     """Fits of candidates at the plan's price each, scored by rows that none of them sees."""
 
-    sides: Sides
+    sides: TrainValidationSplit
     candidates: list[Any]
     planned: SearchPlan
     rng: np.random.Generator
@@ -152,7 +155,7 @@ class Fits:
 
 
 @pays_for_rows
-class PrivateSearch(ChosenModel):
+class PrivateSearch(BestCandidateMixin):
     """Try several private models and keep the best by held-out rows, paid for once.
 
     ``GridSearchCV`` over a private estimator pays for every fit of every fold, and the scores by
@@ -291,7 +294,7 @@ class PrivateSearch(ChosenModel):
         columns = self._n_encoded(n_features)
         return self._planned(n_samples, columns, self._candidates())
 
-    @refuses_weights
+    @reject_sample_weight
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: ArrayLike, y: ArrayLike) -> "PrivateSearch":
         """Charge the ledger, fit the candidates and choose.
@@ -319,7 +322,7 @@ class PrivateSearch(ChosenModel):
         candidates = self._candidates()
         several = is_classifier(candidates[0])
         table = self._table(X, y, numeric=not several)
-        leak = leak_of(X, y) or learnt_before(self) or table.unconfirmed
+        leak = leak_of(X, y) or find_data_dependent_step(self) or table.unconfirmed
         found = several and self._declare_classes(candidates, table)
         width = None if several else target_bounds_of(candidates)
         planned = self._planned(*table.shape, candidates)
@@ -335,7 +338,7 @@ class PrivateSearch(ChosenModel):
         def draw() -> dict[str, Any]:
             if charge is not None:
                 recognise(charge.path, table.values[0])
-            sides = Sides(
+            sides = TrainValidationSplit(
                 on_host(X), on_host(y), table, validation_rows(planned.n, self.val_fraction), width
             )
             return self._chosen(sides, candidates, planned, guarantee)
@@ -370,7 +373,7 @@ class PrivateSearch(ChosenModel):
         check_budget(self)
         warn_of_large_delta(self.delta, n_samples)
         held_out = int(validation_rows(n_samples, self.val_fraction).sum())
-        asked = Asked(
+        asked = SearchRequest(
             n_samples - held_out,
             held_out,
             self.epsilon,
@@ -386,7 +389,7 @@ class PrivateSearch(ChosenModel):
         warn_if_weak_search(planned)
         return planned
 
-    def _declare_classes(self, candidates: list[Any], table: UnreadTable) -> bool:
+    def _declare_classes(self, candidates: list[Any], table: LazyTable) -> bool:
         """Give every candidate the same classes; True if they were found among the labels."""
         declared = [known_classes(one.classes, self._declared) for one in candidates]
         if self.ledger is not None:
@@ -403,20 +406,26 @@ class PrivateSearch(ChosenModel):
 
     def _of_fit(self, guarantee: Guarantee, found: bool) -> Guarantee:
         """State what is so of the search and not of a candidate alone."""
-        returned = {charged: may_fail("fit", charged=charged) for charged in (False, True)}
+        returned = {
+            charged: with_failure_assumption("fit", charged=charged) for charged in (False, True)
+        }
         known = [one for one in guarantee.assumptions if one != returned[False]]
         ours = [returned[self.ledger is not None], *[LABELS_ARE_PUBLIC] * found]
         return replace(guarantee, assumptions=(*known, *ours))
 
     def _chosen(
-        self, sides: Sides, candidates: list[Any], planned: SearchPlan, guarantee: Guarantee
+        self,
+        sides: TrainValidationSplit,
+        candidates: list[Any],
+        planned: SearchPlan,
+        guarantee: Guarantee,
     ) -> dict[str, Any]:
         """Read the rows, fit and choose; the fitted attributes."""
         if guarantee.holds and (leak := sides.table.leak):
             warn_of_a_leak(leak)
             guarantee = no_guarantee(leak)
         rng = self._generator()
-        with said_elsewhere():
+        with suppress_weak_warnings():
             fits = Fits(sides, candidates, planned, rng, self.random_state is not None)
             place, best, all_of_them = fits.chosen()
         lost = [one.guarantee_.theorem for one in all_of_them if not one.guarantee_.holds]

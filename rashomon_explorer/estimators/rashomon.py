@@ -23,8 +23,8 @@ from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.clipping import ColumnMap
 from rashomon_explorer.estimators.base import (
-    PaysForRows,
-    learnt_before,
+    BasePrivateEstimator,
+    find_data_dependent_step,
     warn_if_shortened,
     warn_if_uncharged,
     warn_of_a_leak,
@@ -37,17 +37,17 @@ from rashomon_explorer.estimators.feasibility import (
     EPSILON,
     N_DRAWS,
     check_budget,
-    hear_before,
+    check_feasibility,
     rule_of,
 )
 from rashomon_explorer.estimators.selection import (
     PRIVATE,
-    beside_columns,
-    chosen,
     columns_wanted,
-    named,
+    plan_named,
+    plan_with_private_scaling,
+    select_mechanism,
 )
-from rashomon_explorer.estimators.tables import BlockTable, UnreadTable
+from rashomon_explorer.estimators.tables import BlockTable, LazyTable
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.options import AUTO, MOST_DRAWS
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -77,7 +77,7 @@ ENCODED_NORM = 2.0
 _PLANNED_FOR = ("psi", "radius", "ridge", "n_draws")
 
 
-class RashomonParameters(PaysForRows):
+class RashomonParameters(BasePrivateEstimator):
     """The parameters that both estimators have, and what they buy before a row is read."""
 
     _loss: ClassVar[str]
@@ -197,7 +197,9 @@ class RashomonParameters(PaysForRows):
         shape = n_samples, n_features, loss
         # What is left for one model pays for no set either: none is looked for again.
         settled: dict[str, Any] = {"n_draws": 1} if self.standardize == AUTO else {}
-        return beside_columns(paid, lambda *left: self._drawn_for(*shape, *left, **settled))
+        return plan_with_private_scaling(
+            paid, lambda *left: self._drawn_for(*shape, *left, **settled)
+        )
 
     def _drawn_for(
         self,
@@ -223,8 +225,8 @@ class RashomonParameters(PaysForRows):
         if self.sampler != AUTO:
             if traits_of(self.sampler).n_chains and self.n_draws == AUTO:
                 asked["n_draws"] = MOST_DRAWS  # the curator's own look has no price
-            return named(self.sampler, **asked)
-        return chosen(**asked)
+            return plan_named(self.sampler, **asked)
+        return select_mechanism(**asked)
 
     def _carrier(self, planned: Plan) -> str:
         """Name of the sampler that carries a plan out."""
@@ -280,17 +282,17 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
     def _target_bounds(self) -> tuple[float, float]:
         return (-1.0, 1.0)
 
-    def _fit(self, table: UnreadTable | BlockTable, leak: str) -> None:
+    def _fit(self, table: LazyTable | BlockTable, leak: str) -> None:
         with placed_on(table.arrays):
             self._fit_there(table, leak)
 
-    def _fit_there(self, table: UnreadTable | BlockTable, leak: str) -> None:
+    def _fit_there(self, table: LazyTable | BlockTable, leak: str) -> None:
         """Plan, reserve, start, and only then read; at the end set the fitted attributes."""
-        leak = leak or learnt_before(self) or table.unconfirmed
+        leak = leak or find_data_dependent_step(self) or table.unconfirmed
         loss = self._posed(table)
         planned = self._planned(*table.shape, loss)
         if self.sampler != AUTO:  # which has tried already
-            hear_before(planned, self.sampler, self.patience)
+            check_feasibility(planned, self.sampler, self.patience)
         sampler = self._sampler(planned, loss)
         guarantee = no_guarantee(leak) if leak else self._guarantee(planned, sampler)
         if guarantee.holds:
@@ -309,12 +311,12 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
         fitted = draw() if charge is None else charge.run(draw)
         self._hold(fitted)
 
-    def _posed(self, table: UnreadTable | BlockTable) -> Loss:
+    def _posed(self, table: LazyTable | BlockTable) -> Loss:
         return get_loss(self._loss)
 
     def _drawn(
         self,
-        table: UnreadTable | BlockTable,
+        table: LazyTable | BlockTable,
         loss: Loss,
         planned: Plan,
         sampler: Sampler,
@@ -358,7 +360,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
         return found
 
     def _problem(
-        self, table: UnreadTable | BlockTable, loss: Loss, planned: Plan, rng: np.random.Generator
+        self, table: LazyTable | BlockTable, loss: Loss, planned: Plan, rng: np.random.Generator
     ) -> tuple[Problem, ColumnMap | None, float]:
         """Pose the problem of the rows as the models are to see them."""
         declared: dict[str, Any] = {
@@ -408,7 +410,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
 
     def _rashomon_set(
         self,
-        table: UnreadTable | BlockTable,
+        table: LazyTable | BlockTable,
         problem: Problem,
         planned: Plan,
         guarantee: Guarantee,

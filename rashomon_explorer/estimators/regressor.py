@@ -12,13 +12,13 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import fit_context, with_callbacks
 from rashomon_explorer._utils.taint import leak_of
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.estimators.base import refuses_weights
+from rashomon_explorer.estimators.base import reject_sample_weight
 from rashomon_explorer.estimators.chunked_prediction import a_number, over_blocks
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.rashomon import BaseRashomon
 from rashomon_explorer.estimators.targets import UNSAID, BoundedTargets
 from rashomon_explorer.privacy import Ledger
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 
 
 @pays_for_rows
@@ -109,7 +109,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         "target_bounds": ["array-like"],
     }
 
-    @refuses_weights
+    @reject_sample_weight
     def __init__(
         self,
         *,
@@ -145,10 +145,10 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         )
         self.target_bounds = target_bounds
 
-    @refuses_weights
+    @reject_sample_weight
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> "RashomonRegressor":
+    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> "RashomonRegressor":
         """Charge the ledger and draw the models.
 
         Parameters

@@ -15,15 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import rounded_up
-from rashomon_explorer.estimators.base import PaysForRows
+from rashomon_explorer.estimators.base import BasePrivateEstimator
 from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
 from rashomon_explorer.estimators.classifier import RashomonClassifier
-from rashomon_explorer.estimators.dp_base import OneModel
+from rashomon_explorer.estimators.dp_base import BaseOneModel
 from rashomon_explorer.estimators.feasibility import refuse_if_hopeless
 from rashomon_explorer.estimators.rashomon import BaseRashomon
 from rashomon_explorer.estimators.tree_classifier import RashomonTreeClassifier
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.selection import (
     WAYS,
     Candidate,
@@ -43,7 +43,7 @@ from rashomon_explorer.problem.losses import get_loss
 PAID_BY_THE_SEARCH = ("epsilon", "delta", "ledger", "random_state")
 """Settings of a candidate that the search makes itself."""
 
-KINDS = (OneModel, BaseRashomon, RashomonTreeClassifier, DPBilevelSearch)
+KINDS = (BaseOneModel, BaseRashomon, RashomonTreeClassifier, DPBilevelSearch)
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
 
 
@@ -90,7 +90,7 @@ def at_price(
     """Plan every candidate at one price, by public numbers alone."""
     epsilon, delta = each
     planned = []
-    with said_elsewhere():
+    with suppress_weak_warnings():
         for one, setting in zip(candidates, settings, strict=True):
             one.set_params(epsilon=epsilon, delta=delta)
             plan = one.plan(*shape)
@@ -128,7 +128,7 @@ def _best_has(name: str) -> Callable[[Any], bool]:
     return has
 
 
-class ChosenModel(MetaEstimatorMixin, PaysForRows):
+class BestCandidateMixin(MetaEstimatorMixin, BasePrivateEstimator):
     """Predicts as ``best_estimator_`` does."""
 
     if TYPE_CHECKING:
@@ -181,7 +181,7 @@ Priced = Callable[[tuple[float, float]], tuple[Candidate, ...]]
 
 
 @dataclass(frozen=True)
-class Asked:
+class SearchRequest:
     """What is asked of a search, in public numbers."""
 
     n_train: int
@@ -197,7 +197,7 @@ class Asked:
         return 1 / self.n_val
 
 
-def planned_search(asked: Asked, priced: Priced, way: str) -> SearchPlan:
+def planned_search(asked: SearchRequest, priced: Priced, way: str) -> SearchPlan:
     """Plan a search by the way that was named, or by the one that promises most."""
     plans, refused = [], []
     for name in WAYS if way == "auto" else [way]:
@@ -214,7 +214,7 @@ def planned_search(asked: Asked, priced: Priced, way: str) -> SearchPlan:
     return replace(plans[0], why=why, options=tuple(plans))
 
 
-def _every(asked: Asked, priced: Priced) -> SearchPlan:
+def _every(asked: SearchRequest, priced: Priced) -> SearchPlan:
     """All fits add up on the rows that are fitted; the pick is paid for by the rows that score."""
     pick = _pick(asked)
     for each in _first_prices(asked):
@@ -232,7 +232,7 @@ def _every(asked: Asked, priced: Priced) -> SearchPlan:
     raise SamplerError("the candidates' prices do not add up to a guarantee at this δ")
 
 
-def _first_prices(asked: Asked) -> list[tuple[float, float]]:
+def _first_prices(asked: SearchRequest) -> list[tuple[float, float]]:
     if asked.delta == 0:
         return [(asked.epsilon / asked.k * _SAFE, 0.0)]
     rho = zcdp_rho(asked.epsilon, asked.delta) / asked.k
@@ -240,7 +240,7 @@ def _first_prices(asked: Asked) -> list[tuple[float, float]]:
     return [*((zcdp_epsilon(rho, delta), delta) for delta in shares), (math.sqrt(2 * rho), 0.0)]
 
 
-def _pick(asked: Asked) -> Pick:
+def _pick(asked: SearchRequest) -> Pick:
     """As dear as the fits: pure ε, or by its bounded range the ρ that (ε, δ) buys."""
     if asked.delta == 0:
         return PermuteAndFlip(asked.epsilon * _SAFE, asked.sensitivity)
@@ -248,7 +248,7 @@ def _pick(asked: Asked) -> Pick:
     return Exponential(_SAFE * math.sqrt(8 * rho), asked.sensitivity)
 
 
-def _runs(asked: Asked, priced: Priced, way: str) -> SearchPlan:
+def _runs(asked: SearchRequest, priced: Priced, way: str) -> SearchPlan:
     """Each run is pure DP, the model for the rows that are fitted and the score for the others."""
     mean = asked.mean_runs or _FITS_A_CANDIDATE * asked.k
     runs = Runs.of_mean(_SHAPES[way], mean)
@@ -274,7 +274,7 @@ def _runs(asked: Asked, priced: Priced, way: str) -> SearchPlan:
 
 def _plan(
     way: str,
-    asked: Asked,
+    asked: SearchRequest,
     each: tuple[float, float],
     candidates: tuple[Candidate, ...],
     guarantee: Guarantee,

@@ -13,7 +13,7 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import hit_rate_text, rounded_up
 from rashomon_explorer.estimators.feasibility import (
     ALWAYS_CAME,
-    foretold,
+    infeasibility_message,
     is_hopeless,
     is_likely,
     is_tried,
@@ -25,11 +25,11 @@ from rashomon_explorer.mechanisms.one_model.base import ModelOffer
 from rashomon_explorer.mechanisms.one_model.plan import ModelPlan, settled_radius
 from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.mechanisms.planning.offers import Offer, Request
-from rashomon_explorer.mechanisms.planning.options import AUTO, completed, cost
+from rashomon_explorer.mechanisms.planning.options import AUTO, cost, resolve_auto
 from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, both_together
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
 from rashomon_explorer.mechanisms.samplers.feasibility import comes_nowhere, stays_away
 from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
@@ -130,10 +130,10 @@ def _hopeless(offer: ModelOffer) -> str:
 
 
 @lru_cache(maxsize=64, typed=True)
-def made_once(mechanism: str, **asked: Any) -> Plan:
+def cached_plan(mechanism: str, **asked: Any) -> Plan:
     """Make a mechanism's plan, or hand on the one that these numbers gave before; does not warn."""
-    with said_elsewhere():  # of a plan made before nobody would hear: who asks for it warns
-        settled = completed(mechanism, **asked) if AUTO in asked.values() else Request(**asked)
+    with suppress_weak_warnings():  # of a plan made before nobody would hear: who asks for it warns
+        settled = resolve_auto(mechanism, **asked) if AUTO in asked.values() else Request(**asked)
         planned: Plan = MECHANISMS[mechanism].plan(settled)
     return planned
 
@@ -148,7 +148,7 @@ _SMALLER = (16.0, 8.0, 4.0, 2.0, 1.0)
 
 
 @dataclass(frozen=True)
-class Way:
+class Candidate:
     """A sampler, and what its mechanism offers for a request."""
 
     sampler: str
@@ -174,13 +174,13 @@ class Way:
     @property
     def why_not(self) -> str:
         """Why it is not taken."""
-        return foretold(self.offer.plan) if self.offer.applies else self.offer.why
+        return infeasibility_message(self.offer.plan) if self.offer.applies else self.offer.why
 
 
 @lru_cache(maxsize=64, typed=True)
-def chosen(**asked: Any) -> Plan:
+def select_mechanism(**asked: Any) -> Plan:
     """Choose the way to draw from public numbers, and plan it; reads no row, charges nothing."""
-    with said_elsewhere():  # whoever asks for a plan warns of it
+    with suppress_weak_warnings():  # whoever asks for a plan warns of it
         ways = [_way(name, asked) for name, kind in SAMPLERS.items() if kind.traits.weighed]
         ways.sort(key=_rank)
         for way in chain(ways, _in_smaller_balls(ways, asked)):
@@ -193,18 +193,18 @@ def chosen(**asked: Any) -> Plan:
     )
 
 
-def named(sampler: str, **asked: Any) -> Plan:
+def plan_named(sampler: str, **asked: Any) -> Plan:
     """Plan a way that was named, in the largest ball of a few in which its draws are likely."""
     traits = SAMPLERS[sampler].traits
     asked = {**asked, **_open(asked, {"ridge": 0.0})}
     if traits.curator_only and traits.stays_inside:
         asked = {**asked, **_open(asked, {"radius": _LONGEST_COEFFICIENT * asked["p"] ** 0.5})}
-    planned = made_once(traits.mechanism, **asked)
+    planned = cached_plan(traits.mechanism, **asked)
     assert planned.radius is not None  # every mechanism says for which ball it planned
     if asked["radius"] != AUTO or not traits.may_give_up or is_likely(planned):
         return planned
     for radius in (R for R in _SMALLER if R < planned.radius):
-        smaller = made_once(traits.mechanism, **{**asked, "radius": radius})
+        smaller = cached_plan(traits.mechanism, **{**asked, "radius": radius})
         if is_likely(smaller):
             why = (
                 f"in the rule's ball, of radius {planned.radius:.4g}, draws are not to be "
@@ -219,33 +219,33 @@ def is_about_one(planned: Plan) -> bool:
     return planned.n_draws == 1 or planned.psi == 0
 
 
-def _taken(way: Way, ways: list[Way]) -> Plan:
+def _taken(way: Candidate, ways: list[Candidate]) -> Plan:
     offers = tuple(one.offer for one in ways)
     planned: Plan = replace(way.offer.plan, sampler=way.sampler, why=_why(way), options=offers)
     return planned
 
 
-def _way(sampler: str, asked: dict[str, Any]) -> Way:
+def _way(sampler: str, asked: dict[str, Any]) -> Candidate:
     """Complete the request for a sampler by the rule, and have its mechanism offer."""
     traits = SAMPLERS[sampler].traits
     mechanism = traits.mechanism
     probe = MECHANISMS[mechanism].offer(Request(**{**asked, **_open(asked, _ANY)}))
     if not probe.applies and not MECHANISMS[mechanism].instead:
-        return Way(sampler, probe, math.inf)
+        return Candidate(sampler, probe, math.inf)
     if not probe.applies:
         mechanism = MECHANISMS[mechanism].instead
     if traits.may_give_up:  # a ridge changes the set: it is for whoever asks for one
         asked = {**asked, **_open(asked, {"ridge": 0.0})}
-    request = completed(mechanism, **asked) if AUTO in asked.values() else Request(**asked)
+    request = resolve_auto(mechanism, **asked) if AUTO in asked.values() else Request(**asked)
     offer = MECHANISMS[mechanism].offer(request)
-    return Way(sampler, offer, cost(mechanism, offer.plan))
+    return Candidate(sampler, offer, cost(mechanism, offer.plan))
 
 
 def _open(asked: dict[str, Any], taken: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in taken.items() if asked[name] == AUTO}
 
 
-def _in_smaller_balls(ways: list[Way], asked: dict[str, Any]) -> Iterator[Way]:
+def _in_smaller_balls(ways: list[Candidate], asked: dict[str, Any]) -> Iterator[Candidate]:
     """Exact draws that are hopeless where the rule would have them, where more of them come."""
     if asked["radius"] == AUTO:
         found = (way for way in ways if way.may_give_up and way.offer.applies)
@@ -255,7 +255,7 @@ def _in_smaller_balls(ways: list[Way], asked: dict[str, Any]) -> Iterator[Way]:
                 yield _way(way.sampler, {**asked, "radius": radius})
 
 
-def _rank(way: Way) -> tuple[Any, ...]:
+def _rank(way: Candidate) -> tuple[Any, ...]:
     offer = way.offer
     if not offer.applies:
         return (4,)
@@ -274,7 +274,7 @@ def _shown(value: float) -> float:
     return float(f"{value:.2g}") if math.isfinite(value) else value
 
 
-def _why(way: Way) -> str:
+def _why(way: Candidate) -> str:
     offer = way.offer
     comes = "they are to be expected, though rows may be unusual"
     comes = comes if way.may_give_up else "it always answers"
@@ -304,7 +304,9 @@ _LEAST = 1e-3  # share of ε that draws are left with at least
 _HALVINGS = 12
 
 
-def beside_columns(paid: ColumnsPlan, make: Callable[[float, float], Planned]) -> Planned:
+def plan_with_private_scaling(
+    paid: ColumnsPlan, make: Callable[[float, float], Planned]
+) -> Planned:
     """Plan draws for what centres and spreads leave of a budget."""
     others = [replace(paid, halved=True), replace(paid, pure=True)] if paid.gaussian else []
     kinds = [paid, *(kind for kind in others if kind.pure or not paid.ledger)]

@@ -21,7 +21,7 @@ from rashomon_explorer.data.tables import declared_labels, find_features, names_
 from rashomon_explorer.estimators.classes import class_codes
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.privacy.ledger.tables import recognise, recognise_hashes, row_hashes
-from rashomon_explorer.rows import RowBlocks, Step
+from rashomon_explorer.rows import ChunkedRows, Step
 from rashomon_explorer.rows.coercion import is_in_blocks
 from rashomon_explorer.rows.source import read_mapped
 from rashomon_explorer.rows.steps import AsNumbers, Encoded
@@ -32,7 +32,7 @@ _DECLARE = (
 )
 
 
-class UnreadTable:
+class LazyTable:
     """Rows and targets of which only public things are looked at: shapes and column names."""
 
     may_be_long = True
@@ -150,7 +150,7 @@ def _measured(name: str, data: Any, depth: int, charged: bool) -> tuple[Any, tup
     return data, shape
 
 
-class DeclaredTable(UnreadTable):
+class DeclaredTable(LazyTable):
     """Rows and targets whose encoded columns are known from a schema, without a look at a value."""
 
     schema: TableSchema
@@ -233,7 +233,7 @@ class BlockTable:
     arrays = NUMPY  # blocks are worked on by the host's cores
 
     def __init__(
-        self, blocks: RowBlocks, schema: TableSchema | None, row_norm: float, *, charged: bool
+        self, blocks: ChunkedRows, schema: TableSchema | None, row_norm: float, *, charged: bool
     ) -> None:
         if not blocks.source.labelled:
             raise TypeError("these rows have no targets to fit: give row_blocks y, or target=")
@@ -286,12 +286,12 @@ class BlockTable:
         return self._blocks.assumptions
 
     @cached_property
-    def numeric(self) -> RowBlocks:
+    def numeric(self) -> ChunkedRows:
         """Rows as numbers, encoded by the schema, and targets as they are."""
         step = AsNumbers() if self.schema is None else Encoded(self.schema, self._row_norm)
         return self._blocks.then(step)
 
-    def coded(self, *steps: Step) -> RowBlocks:
+    def coded(self, *steps: Step) -> ChunkedRows:
         """Return rows as numbers, and targets taken through steps."""
         return self.numeric.then(*steps)
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data.clipping import warn_if_clipped
-from rashomon_explorer.estimators.base import PaysForRows
+from rashomon_explorer.estimators.base import BasePrivateEstimator
 from rashomon_explorer.estimators.classes import (
     CLASSES_OF_BLOCKS,
     LABELS_ARE_PUBLIC,
@@ -19,14 +19,14 @@ from rashomon_explorer.estimators.classes import (
     found_classes,
     known_classes,
 )
-from rashomon_explorer.estimators.tables import BlockTable, ClassCodes, OnUnit, UnreadTable
+from rashomon_explorer.estimators.tables import BlockTable, ClassCodes, LazyTable, OnUnit
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.smooth import LogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 
 
-class ClassTargets(PaysForRows):
+class ClassTargets(BasePrivateEstimator):
     """What two classifiers share; of two classes the second is the positive one."""
 
     if TYPE_CHECKING:
@@ -38,13 +38,13 @@ class ClassTargets(PaysForRows):
             n_classes = 2 if known is None else len(known)
         return LogisticLoss() if n_classes == 2 else SoftmaxLoss(n_classes)
 
-    def _posed(self, table: UnreadTable | BlockTable) -> Loss:
+    def _posed(self, table: LazyTable | BlockTable) -> Loss:
         return self._loss_of(len(self._labels(table)))
 
-    def _public(self, table: UnreadTable | BlockTable) -> dict[str, Any]:
+    def _public(self, table: LazyTable | BlockTable) -> dict[str, Any]:
         return {**super()._public(table), "classes_": self._labels(table)}
 
-    def _labels(self, table: UnreadTable | BlockTable) -> NDArray[Any]:
+    def _labels(self, table: LazyTable | BlockTable) -> NDArray[Any]:
         """Return the declared classes; without a ledger, those that occur."""
         known = self._known_classes()
         if known is None and isinstance(table, BlockTable):
@@ -53,14 +53,14 @@ class ClassTargets(PaysForRows):
             check_charged_classes(self.classes, self._declared)
         if known is not None:
             return known
-        assert isinstance(table, UnreadTable)
+        assert isinstance(table, LazyTable)
         return found_classes(table.values[1])
 
     def _known_classes(self) -> NDArray[Any] | None:
         """Classes that were declared here or by the schema."""
         return known_classes(self.classes, self._declared)
 
-    def _targets(self, table: UnreadTable) -> FloatArray:
+    def _targets(self, table: LazyTable) -> FloatArray:
         labels = table.values[1]
         check_labels(labels)
         classes = self._labels(table)
@@ -83,7 +83,7 @@ UNSAID = (-1.0, 1.0)
 """Bounds of targets where nobody declares any."""
 
 
-class BoundedTargets(PaysForRows):
+class BoundedTargets(BasePrivateEstimator):
     """What two regressors share."""
 
     _numeric = True
@@ -91,7 +91,7 @@ class BoundedTargets(PaysForRows):
     if TYPE_CHECKING:
         target_bounds: tuple[float, float]
 
-    def _targets(self, table: UnreadTable) -> FloatArray:
+    def _targets(self, table: LazyTable) -> FloatArray:
         low, high = self._target_bounds()
         targets = table.values[1].astype(float)
         self._say_beyond(float(((targets < low) | (targets > high)).mean()))

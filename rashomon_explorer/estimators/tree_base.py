@@ -22,10 +22,10 @@ from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.data.tables import declared_labels
 from rashomon_explorer.estimators.base import (
-    LooksThrough,
-    ShowsFit,
+    CheckRowsMixin,
+    FittedReprMixin,
     not_known_to_be_public,
-    refuses_weights,
+    reject_sample_weight,
     warn_of_repeated_records,
 )
 from rashomon_explorer.estimators.chunked_prediction import a_label, chances, over_blocks
@@ -37,22 +37,22 @@ from rashomon_explorer.estimators.classes import (
     classes_found,
 )
 from rashomon_explorer.estimators.feasibility import DELTA, EPSILON, N_DRAWS, check_budget
-from rashomon_explorer.estimators.tables import BlockTable, DeclaredTable, UnreadTable
+from rashomon_explorer.estimators.tables import BlockTable, DeclaredTable, LazyTable
 from rashomon_explorer.mechanisms.planning.advice import warn_if_weak_trees
 from rashomon_explorer.mechanisms.planning.suggestions import warn_of_large_delta
 from rashomon_explorer.mechanisms.planning.trees import TreePlan, plan_trees
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
-from rashomon_explorer.privacy.ledger.charge import may_fail
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.privacy.ledger.charge import with_failure_assumption
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.steps import AsNumbers, Transformed
 from rashomon_explorer.trees import TreeClass
-from rashomon_explorer.trees.questions import Questions, merged_blocks, of_array, of_schema
+from rashomon_explorer.trees.questions import ThresholdQuestions, merged_blocks, of_array, of_schema
 from rashomon_explorer.trees.tree_class import Costs, check_dear, cost_matrix, dearest
 
 _LEAVES = 5  # where none are asked for
 
 
-class TreeParameters(ShowsFit, LooksThrough):
+class TreeParameters(FittedReprMixin, CheckRowsMixin):
     """The parameters of private trees, and what they buy before a row is read."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -72,7 +72,7 @@ class TreeParameters(ShowsFit, LooksThrough):
         "random_state": ["random_state"],
     }
 
-    @refuses_weights
+    @reject_sample_weight
     def __init__(
         self,
         *,
@@ -152,7 +152,7 @@ class TreeParameters(ShowsFit, LooksThrough):
             return self._planned(n_samples, trees, questions)
         return self._planned(n_samples, self._class_of(asked, n_classes, n_samples))
 
-    def _questions(self, names: Sequence[str]) -> Questions:
+    def _questions(self, names: Sequence[str]) -> ThresholdQuestions:
         if self.schema is not None:
             return of_schema(TableSchema.of(self.schema), self.thresholds)
         return of_array(names, self.thresholds)
@@ -165,7 +165,9 @@ class TreeParameters(ShowsFit, LooksThrough):
             return TreeClass(n_questions, _LEAVES, self.max_depth, n_classes).largest(n)
         return TreeClass(n_questions, self.max_leaves, self.max_depth, n_classes)
 
-    def _planned(self, n: int, trees: TreeClass, questions: Questions | None = None) -> TreePlan:
+    def _planned(
+        self, n: int, trees: TreeClass, questions: ThresholdQuestions | None = None
+    ) -> TreePlan:
         check_budget(self)
         trees.check_memory(n)
         check_dear(trees, n, dearest(self.costs))
@@ -193,7 +195,7 @@ class TreeParameters(ShowsFit, LooksThrough):
     def _guarantee(self, planned: TreePlan) -> Guarantee:
         steps = not_known_to_be_public(self)
         alone = f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE
-        assumed = [alone, may_fail("fit", charged=self.ledger is not None)]
+        assumed = [alone, with_failure_assumption("fit", charged=self.ledger is not None)]
         if classes_found(self.classes, self._declared):
             assumed.append(LABELS_ARE_PUBLIC)
         if self.schema is None:
@@ -263,7 +265,7 @@ class TreeBlocks(BlockTable):
     """The same for rows in blocks, with a schema or without."""
 
     @cached_property
-    def numeric(self) -> RowBlocks:
+    def numeric(self) -> ChunkedRows:
         """Rows as numbers in their own units, and targets as they are."""
         if self.schema is None:
             return self._blocks.then(AsNumbers())
@@ -278,7 +280,7 @@ class TreeBlocks(BlockTable):
 
 
 def answers_of(
-    table: UnreadTable | BlockTable, questions: Questions, classes: NDArray[Any]
+    table: LazyTable | BlockTable, questions: ThresholdQuestions, classes: NDArray[Any]
 ) -> tuple[Any, IntArray | None]:
     """Read the rows as answers and the labels as codes: what ``CountedTrees`` takes."""
     if isinstance(table, BlockTable):

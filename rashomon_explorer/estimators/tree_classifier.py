@@ -20,8 +20,8 @@ from rashomon_explorer._utils.taint import leak_of
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.encoder import warn_of_unconfirmed
 from rashomon_explorer.estimators.base import (
-    learnt_before,
-    refuses_weights,
+    find_data_dependent_step,
+    reject_sample_weight,
     warn_if_uncharged,
     warn_of_a_leak,
 )
@@ -32,18 +32,18 @@ from rashomon_explorer.estimators.classes import (
     found_classes,
 )
 from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.tables import UnreadTable
+from rashomon_explorer.estimators.tables import LazyTable
 from rashomon_explorer.estimators.tree_base import TreeBlocks, TreeTable, TreeVotes, answers_of
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import blocks_with, is_in_blocks
 from rashomon_explorer.sets import PredictorSet
 from rashomon_explorer.trees import CountedTrees
 from rashomon_explorer.trees.private import DrawnTrees, gibbs_draws
-from rashomon_explorer.trees.questions import Questions
+from rashomon_explorer.trees.questions import ThresholdQuestions
 from rashomon_explorer.trees.tree_class import DEFAULT_MEMORY
 
 
@@ -137,10 +137,12 @@ default=None
     (1.0, True)
     """
 
-    @refuses_weights
+    @reject_sample_weight
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> "RashomonTreeClassifier":
+    def fit(
+        self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None
+    ) -> "RashomonTreeClassifier":
         """Charge the ledger and draw the trees.
 
         Parameters
@@ -168,7 +170,7 @@ default=None
             than 4 GiB; nothing was read or spent. Without a ledger also for what the rows cause.
         """
         table = self._table(X, y)
-        leak = leak_of(X, y) or learnt_before(self) or table.unconfirmed
+        leak = leak_of(X, y) or find_data_dependent_step(self) or table.unconfirmed
         questions = self._questions(table.feature_names)
         classes = self._labels(table)
         trees = self._class_of(len(questions), len(classes), table.shape[0])
@@ -204,12 +206,12 @@ default=None
             setattr(self, name, value)
         return self
 
-    def counted(self, X: ArrayLike | RowBlocks, y: ArrayLike | None = None) -> CountedTrees:
+    def counted(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> CountedTrees:
         """Count the whole set that draws are of.  Curator: computed from private rows, not private.
 
         Nothing is charged, and nothing of it may leave the building. Its trees ask what those of
         ``fit`` do: ``counted(X, y).draw(2000, psi)`` are uniform on the set, and a reference for
-        ``measures.width_or_noise``.
+        ``measures.disagreement_decomposition``.
 
         Parameters
         ----------
@@ -260,7 +262,7 @@ default=None
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _table(self, X: Any, y: Any) -> UnreadTable | TreeBlocks:
+    def _table(self, X: Any, y: Any) -> LazyTable | TreeBlocks:
         charged = self.ledger is not None
         if is_in_blocks(X):
             declared = None if self.schema is None else TableSchema.of(self.schema)
@@ -268,7 +270,7 @@ default=None
                 warn_of_unconfirmed(declared)
             return TreeBlocks(blocks_with(X, y), declared, row_norm=1.0, charged=charged)
         if self.schema is None:
-            return UnreadTable(self, X, y, numeric=False, charged=charged)
+            return LazyTable(self, X, y, numeric=False, charged=charged)
         declared = TableSchema.of(self.schema)
         warn_of_unconfirmed(declared)
         return TreeTable(self, X, y, numeric=False, charged=charged, schema=declared, row_norm=1.0)
@@ -281,8 +283,8 @@ default=None
 
     def _drawn(
         self,
-        table: UnreadTable | TreeBlocks,
-        questions: Questions,
+        table: LazyTable | TreeBlocks,
+        questions: ThresholdQuestions,
         planned: TreePlan,
         guarantee: Guarantee,
         context: CallbackContext,
@@ -317,7 +319,7 @@ default=None
             raise SamplerError("stopped before the first draw: there is no model to keep")
         return attributes(draws.first(reporter.reported))
 
-    def _labels(self, table: UnreadTable | TreeBlocks) -> NDArray[Any]:
+    def _labels(self, table: LazyTable | TreeBlocks) -> NDArray[Any]:
         """Return the declared classes; without a ledger, those that occur."""
         known = self._known_classes()
         if known is None and isinstance(table, TreeBlocks):

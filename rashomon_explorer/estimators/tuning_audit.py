@@ -11,7 +11,7 @@ from sklearn.linear_model import RidgeCV
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.data.clipping import clip_rows
 from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch, _target
-from rashomon_explorer.estimators.tables import UnreadTable
+from rashomon_explorer.estimators.tables import LazyTable
 from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError
 from rashomon_explorer.mechanisms.penalties import PenaltyLandscape
 from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
@@ -108,7 +108,7 @@ def audit_tuning(search: DPBilevelSearch, X: ArrayLike, y: ArrayLike) -> TuningA
         PrivacyLeakWarning,
         stacklevel=2,
     )
-    table = UnreadTable(search, X, y, numeric=search.estimator == "ridge", charged=False)
+    table = LazyTable(search, X, y, numeric=search.estimator == "ridge", charged=False)
     planned = search._planned(*table.shape)
     if not isinstance(planned, TuningPlan) or planned.d != 1:
         raise SamplerError(

@@ -12,12 +12,12 @@ from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.pricing import price
-from rashomon_explorer.mechanisms.planning.weakness import weakness
+from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.plots.text import number, what_is_left
 from rashomon_explorer.plots.text import price as text_price
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, pure, zcdp
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
-from rashomon_explorer.privacy.ledger.charge import LedgerToBe
+from rashomon_explorer.privacy.ledger.charge import PendingLedger
 from rashomon_explorer.privacy.ledger.totals import ROUNDING, Totals
 from rashomon_explorer.privacy.tradeoff import GaussianTilt
 
@@ -86,11 +86,11 @@ def ledger_path(home: Path, name: str) -> Path:
     return home / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', name).strip('-.') or 'data'}.ledger"
 
 
-def to_charge(path: Path | None, budget: tuple[float, float]) -> str | LedgerToBe | None:
+def to_charge(path: Path | None, budget: tuple[float, float]) -> str | PendingLedger | None:
     """Return what an estimator is to charge: a ledger, or what will be one with ``budget``."""
     if path is None or path.exists():
         return None if path is None else str(path)
-    return LedgerToBe(path, *budget)
+    return PendingLedger(path, *budget)
 
 
 def read_account(path: Path, budget: tuple[float, float], *, known: bool = False) -> Account:
@@ -164,4 +164,4 @@ class NextDraw:
     @property
     def doubt(self) -> str:
         """Why the draw may buy nothing, from public numbers; empty where it promises enough."""
-        return weakness(self.plan)
+        return weak_guarantee_reason(self.plan)

@@ -20,14 +20,14 @@ from rashomon_explorer.explorer.family import (
     tree_rows,
 )
 from rashomon_explorer.explorer.model_inputs import group_labels, grouping_of
-from rashomon_explorer.explorer.selection import Picked, taken
+from rashomon_explorer.explorer.selection import CurrentSelection, taken
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.streamed_table import features_of, whole_of
 from rashomon_explorer.measures import exact_coefficient_ranges, flip_psi, model_class_reliance
 from rashomon_explorer.measures.ranges import FlipPsi, people_ranges, proved_people, set_problem
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.plots.inside_filter import counted, nobody
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.steps import Transformed
 from rashomon_explorer.sets import PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.trees import Node
@@ -55,7 +55,7 @@ class _Screen(Protocol):
     rows: Any
 
     @property
-    def blocks(self) -> RowBlocks | None:
+    def blocks(self) -> ChunkedRows | None:
         """All rows, where those are but a sample of rows in blocks."""
 
     @property
@@ -142,7 +142,7 @@ class ExactAnswers:
 
         return self._find(("reliance", self.psi, features), find)
 
-    def ambiguity_by(self, people: Picked, column: str) -> pd.Series:
+    def ambiguity_by(self, people: CurrentSelection, column: str) -> pd.Series:
         """Exact ambiguity of each group of a column, of the few people who are asked."""
         flips = self.people(people.few)["flips"] == "yes"
         groups = group_labels(self.state.data, column).iloc[people.few].to_numpy()
@@ -211,7 +211,7 @@ _NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
 
 
 @dataclass(frozen=True, eq=False)
-class Says:
+class LabelCounts:
     """Counts, in each group of some rows, of how many each tree says a label."""
 
     models: Any
@@ -348,7 +348,7 @@ class TreeAnswers:
         data = self.state.data
         whole = whole_of(data)
         names, codes = np.unique(groups, return_inverse=True)
-        says = Says(models, label, len(names))
+        says = LabelCounts(models, label, len(names))
         if whole is None:
             (found,) = says(tree_rows(data), codes)
         else:

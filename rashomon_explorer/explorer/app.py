@@ -20,22 +20,32 @@ from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
 from rashomon_explorer.explorer.cards import CARDS
 from rashomon_explorer.explorer.cards.base import FigureCard
 from rashomon_explorer.explorer.cards.coefficients import ExactCard
-from rashomon_explorer.explorer.error_boundary import LEDGER_READ, guarded, log_failures_to, report
-from rashomon_explorer.explorer.export.purchases import Shop
+from rashomon_explorer.explorer.error_boundary import (
+    LEDGER_READ,
+    error_boundary,
+    log_failures_to,
+    report,
+)
+from rashomon_explorer.explorer.export.purchases import ReleaseController
 from rashomon_explorer.explorer.family import families_on_screen, trees_in
-from rashomon_explorer.explorer.inputs import as_data, asked_table, is_outside, opened
-from rashomon_explorer.explorer.paid_models import SingleModel, Tuner
-from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Gallery
-from rashomon_explorer.explorer.selection import Picked
+from rashomon_explorer.explorer.inputs import (
+    as_data,
+    coerce_input,
+    is_outside,
+    table_from_environment,
+)
+from rashomon_explorer.explorer.paid_models import SingleModelController, TuningController
+from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, FigureRegistry
+from rashomon_explorer.explorer.selection import CurrentSelection
 from rashomon_explorer.explorer.session import HOME_VARIABLE, Session, default_home
 from rashomon_explorer.explorer.state import Alert, ExplorerState
-from rashomon_explorer.explorer.views import VIEWS, Part, View
+from rashomon_explorer.explorer.views import VIEWS, View, ViewPart
 from rashomon_explorer.explorer.widgets.controls import Tabs
 from rashomon_explorer.explorer.widgets.status import KernelWatch
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets import RashomonSet
 
 _HERE = Path(__file__).parent
@@ -100,7 +110,7 @@ class Shell:
         raise KeyError(f"no view has {name!r}")
 
 
-class OnScreen:
+class SessionView:
     """The data set, its ledger, the settings' plan and the models that the page shows."""
 
     state: ExplorerState
@@ -155,7 +165,7 @@ class OnScreen:
         return self.session.rows
 
     @property
-    def blocks(self) -> RowBlocks | None:
+    def blocks(self) -> ChunkedRows | None:
         """All rows as the models on screen see them, where they come in blocks; else None."""
         return self.session.blocks
 
@@ -165,7 +175,7 @@ class OnScreen:
         return self.session.targets
 
     @property
-    def picked(self) -> Picked:
+    def picked(self) -> CurrentSelection:
         """What is selected: its ``models``, ``rows`` and ``targets``; all where nothing is."""
         return self.session.picked
 
@@ -186,7 +196,7 @@ FIRST_DATA = "lending"
 """Data set on screen at first, so that a newcomer has only to press Draw."""
 
 
-class Explorer(OnScreen):
+class Explorer(SessionView):
     """See the set of almost equally good models, and draw from it with differential privacy.
 
     Parameters
@@ -241,7 +251,7 @@ class Explorer(OnScreen):
     ) -> None:
         said = {"schema": schema, "name": name}
         declared = {key: value for key, value in said.items() if value is not None}
-        if declared and not any(isinstance(given, RowBlocks) for given in (shown, data)):
+        if declared and not any(isinstance(given, ChunkedRows) for given in (shown, data)):
             raise TypeError(
                 f"{' and '.join(declared)} is said of rows in blocks, row_blocks(...); other data "
                 "have theirs with them, as load_csv(path, schema=...) makes them"
@@ -249,24 +259,24 @@ class Explorer(OnScreen):
         failed: Exception | None = None
         if shown is None and data is None:
             try:
-                data = asked_table()
+                data = table_from_environment()
             except (DataError, ImportError) as error:  # told on the page, which goes on
                 failed = error
         shown, data = as_data(shown, declared), as_data(data, declared, shown)
         first = data if shown is None else shown
-        bring = None if first is None else opened(first, data)
+        bring = None if first is None else coerce_input(first, data)
         self.state = ExplorerState()
         self.session = Session(self.state, Path(home) if home is not None else default_home())
         if home is None and HOME_VARIABLE in os.environ:
             log_failures_to(self.session.home / "rashomon-explorer.log")
-        self.shop = Shop(self.session)
-        self.single = SingleModel(self.session)
-        self.tuner = Tuner(self.session)
+        self.shop = ReleaseController(self.session)
+        self.single = SingleModelController(self.session)
+        self.tuner = TuningController(self.session)
         self._follower: asyncio.Task[None] | None = None
         self._make_panels()
         # Of what is drawn here there are draws to see.
         kinds: tuple[type[FigureCard], ...] = (*CARDS, ExactCard) if is_outside(first) else CARDS
-        self.cards = Gallery(self.session, kinds)
+        self.cards = FigureRegistry(self.session, kinds)
         self.renderers = self.cards.renderers
         self.session.together = self._held
         self.shell = self._page()
@@ -327,7 +337,7 @@ class Explorer(OnScreen):
         self.bar = panels.TopBar(self.session, self.numbers_panel.view, self.take_panel.saver)
 
     def _page(self) -> Shell:
-        parts: dict[str, Part] = {
+        parts: dict[str, ViewPart] = {
             "data panel": self.data_panel,
             "plan panel": self.plan_panel,
             "budget panel": self.budget_panel,
@@ -425,7 +435,7 @@ class Explorer(OnScreen):
         while self._follower is me and self.session.foretelling:
             await asyncio.sleep(1 / FRAMES_A_SECOND)
         if self._follower is me and self.session.foretold():
-            guarded(self.state, "Drawing", self.draw)()
+            error_boundary(self.state, "Drawing", self.draw)()
 
     async def _follow(self) -> None:
         try:

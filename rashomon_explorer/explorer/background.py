@@ -19,13 +19,13 @@ _PASSES = ThreadPoolExecutor(2, thread_name_prefix="rashomon-passes")
 """However many figures ask for passes, memory is that of two, and nothing else waits for them."""
 
 
-async def aside(work: Callable[[], T], *, passes: bool = False) -> T:
+async def run_in_thread(work: Callable[[], T], *, passes: bool = False) -> T:
     """Do something in another thread."""
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(_PASSES if passes else None, work)
 
 
-class Newest:
+class LatestTask:
     """Does one thing at a time; only the newest thing asked for is shown."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Newest:
         self, number: int, work: Callable[[], Any], show: Callable[[Any], object], passes: bool
     ) -> None:
         try:
-            found = await aside(work, passes=passes)
+            found = await run_in_thread(work, passes=passes)
         except Exception as error:
             LOGGER.error("what was to be shown later failed", exc_info=error)
             return
@@ -60,7 +60,7 @@ class Newest:
             show(found)
 
 
-class Later:
+class LazyUpdate:
     """Find something and show it, again whenever what it is made of has changed."""
 
     def __init__(
@@ -101,7 +101,8 @@ class Later:
     async def _run(self) -> None:
         while self._stale:
             self._stale = False
-            self.show(await aside(self._attempt, passes=whole_of(self.state.data) is not None))
+            passes = whole_of(self.state.data) is not None
+            self.show(await run_in_thread(self._attempt, passes=passes))
 
     def _attempt(self) -> Any:
         try:
@@ -122,7 +123,7 @@ R = TypeVar("R")
 S = TypeVar("S", bound=_Shown)
 
 
-def shown_together(act: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+def batch_updates(act: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Do an act inside its owner's ``together``, which holds back what is drawn until its end."""
 
     @wraps(act)
@@ -133,7 +134,7 @@ def shown_together(act: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[
     return acted
 
 
-class Remembered:
+class SingleEntryCache:
     """Keep one finding, as long as it is of the same things."""
 
     def __init__(self) -> None:

@@ -13,17 +13,17 @@ from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account, to_charge
 from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
-from rashomon_explorer.explorer.background import Newest, shown_together
-from rashomon_explorer.explorer.default_settings import opening
-from rashomon_explorer.explorer.error_boundary import LEDGER_READ, guarded
+from rashomon_explorer.explorer.background import LatestTask, batch_updates
+from rashomon_explorer.explorer.default_settings import default_settings
+from rashomon_explorer.explorer.error_boundary import LEDGER_READ, error_boundary
 from rashomon_explorer.explorer.family import check_countable, of_trees, tree_estimator
 from rashomon_explorer.explorer.messages import same_rows
-from rashomon_explorer.explorer.model_inputs import SeenRows
-from rashomon_explorer.explorer.selection import Picked
+from rashomon_explorer.explorer.model_inputs import ModelInputs
+from rashomon_explorer.explorer.selection import CurrentSelection
 from rashomon_explorer.explorer.state import BUDGET, LINEAR, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.streamed_table import encoded, scaled, shape_of, whole_of
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.privacy.ledger.tables import TableRegistry, warn_unkept
@@ -69,7 +69,7 @@ _ESTIMATORS: dict[str, Any] = {
 }
 
 
-class ChosenData(SeenRows):
+class DatasetController(ModelInputs):
     """One data set after another, each with the ledger that its draws are charged to."""
 
     def __init__(self, state: ExplorerState, home: Path) -> None:
@@ -78,19 +78,19 @@ class ChosenData(SeenRows):
         self.estimator: Any = None
         self.rows: Any = None
         self.together: Callable[[], AbstractContextManager[None]] = nullcontext
-        self.picked = Picked(self)
+        self.picked = CurrentSelection(self)
         self.exact = ExactAnswers(self)
         self.tree_answers = TreeAnswers(self.state)
         self._encoder: Any = None
         self._behind: Any = None  # what encodes rows in blocks, if it is not the page's own
-        self._looking = Newest()
+        self._looking = LatestTask()
         self._encoded: Any = None
         self._opened: Mapping[str, Any] = {}
         self._ledger_path: Path | None = None
         self._known: set[Path] = set()  # ledgers that existed: one that is missing was lost
         self._planned: tuple[Any, ...] = ()
         state.observe(lambda _: self._follow_settings(), [*SETTINGS])
-        reread = guarded(state, LEDGER_READ, lambda _: self.refresh_account())
+        reread = error_boundary(state, LEDGER_READ, lambda _: self.refresh_account())
         state.observe(reread, BUDGET)
         # At which order a ledger to be adds up follows from its budget, and plans from that.
         state.observe(lambda _: self._follow_settings(), BUDGET)
@@ -102,7 +102,7 @@ class ChosenData(SeenRows):
         account = self.state.account
         return Ledger.open(account.path) if account is not None and account.exists else None
 
-    @shown_together
+    @batch_updates
     def choose(self, data: Bunch) -> None:
         """Take a data set; draws of the one before leave the screen, its ledger stays."""
         self._check_free()
@@ -155,14 +155,14 @@ class ChosenData(SeenRows):
 
         self._looking.do(lambda: charged_elsewhere(own, whole.hashes), show, passes=True)
 
-    @shown_together
+    @batch_updates
     def redeclare(self, schema: TableSchema) -> None:
         """Change what trees ask of the table; its rows, its ledger and the set on screen stay."""
         self._check_ready()
         self.state.data = Bunch(**{**self.state.data, "schema": schema})
         self.replan()
 
-    @shown_together
+    @batch_updates
     def forget(self) -> None:
         """Put the data set away: what is drawn next must not be drawn from it by mistake."""
         self._check_free()
@@ -185,10 +185,10 @@ class ChosenData(SeenRows):
 
         def planned(said: Mapping[str, Any]) -> Plan:
             estimator = self.make_estimator(ledger=self._to_charge).set_params(**said)
-            with said_elsewhere():
+            with suppress_weak_warnings():
                 return cast(Plan, estimator.plan(*shape_of(state.data)))
 
-        self._opened = opening(state.data.task, planned)
+        self._opened = default_settings(state.data.task, planned)
         for name, value in self._opened.items():
             setattr(state, name, value)
 
@@ -226,7 +226,7 @@ class ChosenData(SeenRows):
         to_be = to_charge(self._to_charge, (self.state.budget_epsilon, self.state.budget_delta))
         return (id(self.state.data), to_be, *self.state.settings().values())
 
-    @shown_together
+    @batch_updates
     def replan(self) -> Plan | None:
         """Compute what the settings buy; reads no row."""
         state = self.state
@@ -243,7 +243,7 @@ class ChosenData(SeenRows):
         estimator = self.make_estimator(ledger=self._to_charge)
         self._planned = self._planned_now()
         try:
-            with said_elsewhere():  # by the panels, while a slider moves
+            with suppress_weak_warnings():  # by the panels, while a slider moves
                 if of_trees(state):
                     check_countable(state)
                 plan = estimator.plan(*shape_of(state.data))

@@ -16,7 +16,7 @@ BY_THE_RULE: Mapping[str, Any] = {"radius": AUTO, "ridge": AUTO, "n_draws": AUTO
 """All that the rule settles is left to it: as a rule one good model."""
 
 
-def opening(task: str, planned: Callable[[Mapping[str, Any]], Plan]) -> Mapping[str, Any]:
+def default_settings(task: str, planned: Callable[[Mapping[str, Any]], Plan]) -> Mapping[str, Any]:
     """Choose between twenty models and one: many, where a fifth of them is promised to hit."""
     many = _MANY[task]
     try:

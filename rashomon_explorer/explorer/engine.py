@@ -7,14 +7,14 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from rashomon_explorer.estimators.feasibility import foretold, is_tried
+from rashomon_explorer.estimators.feasibility import infeasibility_message, is_tried
 from rashomon_explorer.exceptions import DataError, SamplerError
 from rashomon_explorer.explorer.state import FORETELLING, ExplorerState
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.samplers.registry import traits_of
-from rashomon_explorer.rows import RowBlocks, Step
+from rashomon_explorer.rows import ChunkedRows, Step
 from rashomon_explorer.rows.workers import Threads
 from rashomon_explorer.sets import RashomonSet
 
@@ -23,7 +23,7 @@ class DrawJob:
     """One fit of an estimator that can be watched and stopped."""
 
     def __init__(
-        self, estimator: BaseEstimator, X: Any | Callable[[Step], RowBlocks], y: Any = None
+        self, estimator: BaseEstimator, X: Any | Callable[[Step], ChunkedRows], y: Any = None
     ) -> None:
         self.estimator = estimator
         self.latest: RashomonSet | None = None
@@ -65,7 +65,7 @@ class DrawJob:
         try:
             self.estimator.set_callbacks(watcher)
             try:
-                with said_elsewhere():  # by the page, before the button was pressed
+                with suppress_weak_warnings():  # by the page, before the button was pressed
                     self.estimator.fit(*self._given())
             finally:
                 self.estimator.set_callbacks()
@@ -146,7 +146,7 @@ _STOPPED = "Stopped before anything was charged."
 _ENDED = "The exact sampler was tried on simulated rows."
 
 
-class Foreteller:
+class FeasibilityCheck:
     """Tries the exact sampler on simulated rows, and refuses once a plan that seems hopeless."""
 
     def __init__(self, state: ExplorerState) -> None:
@@ -213,7 +213,7 @@ class Foreteller:
         plan = self._state.plan
         if plan is None or not self._is_to_be_tried(plan):
             return
-        told = foretold(plan)
+        told = infeasibility_message(plan)
         if told:
             self._refused.add(repr(plan))
             raise SamplerError(
@@ -225,6 +225,6 @@ class Foreteller:
 def _try(plan: Plan) -> None:
     """Let the answer be known; an error comes again where it can be told, in `refuse`."""
     try:
-        foretold(plan)
+        infeasibility_message(plan)
     except Exception:
         return

@@ -47,7 +47,9 @@ class _PrivateFile(logging.FileHandler):
         return open(self.baseFilename, "a", encoding=self.encoding, opener=private_opener)
 
 
-def guarded(state: ExplorerState, what: str, action: Callable[..., Any]) -> Callable[..., Any]:
+def error_boundary(
+    state: ExplorerState, what: str, action: Callable[..., Any]
+) -> Callable[..., Any]:
     """Wrap a callback so that its exception is shown as the page's alert."""
 
     @functools.wraps(action)

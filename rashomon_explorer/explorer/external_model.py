@@ -18,7 +18,7 @@ from rashomon_explorer.measures import exact_ambiguity, exact_coefficient_ranges
 Ours = RashomonClassifier | RashomonRegressor | RashomonTreeClassifier
 
 
-def fitted_estimator(shown: Any) -> Ours:
+def check_fitted_estimator(shown: Any) -> Ours:
     """Return the fitted estimator of the page, the last step of a pipeline."""
     last = shown[-1] if isinstance(shown, Pipeline) else shown
     if not isinstance(last, Ours):
@@ -35,7 +35,7 @@ MOST_PEOPLE = 500
 
 
 @dataclass(frozen=True)
-class OutsideModel:
+class ExternalModel:
     """A fitted scikit-learn model with the rows that it was fitted to (curator)."""
 
     model: Any
@@ -44,7 +44,7 @@ class OutsideModel:
     problem: Any
 
     @classmethod
-    def of(cls, shown: Any, X: Any, y: Any) -> "OutsideModel":
+    def of(cls, shown: Any, X: Any, y: Any) -> "ExternalModel":
         """Take a model, or a pipeline that ends in one, with the rows that it was fitted to."""
         model, rows = shown, X
         if isinstance(shown, Pipeline):

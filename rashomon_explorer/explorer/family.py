@@ -20,7 +20,7 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 from rashomon_explorer.trees import TreeClass
-from rashomon_explorer.trees.questions import Questions, of_schema
+from rashomon_explorer.trees.questions import ThresholdQuestions, of_schema
 from rashomon_explorer.trees.tree_class import allowed_memory
 
 Models = TypeVar("Models")
@@ -53,7 +53,7 @@ def tree_estimator(state: ExplorerState, ledger: Path | None) -> RashomonTreeCla
     )
 
 
-def questions_of(data: Bunch) -> Questions:
+def questions_of(data: Bunch) -> ThresholdQuestions:
     """Return what trees may ask about the rows of a data set; public."""
     return of_schema(features_of(data.schema), None)
 

@@ -11,7 +11,7 @@ from rashomon_explorer.plots.tables import rounded_bounds
 
 
 @dataclass(frozen=True)
-class Definition:
+class FigureDefinition:
     """One number of the page."""
 
     meaning: str
@@ -28,119 +28,119 @@ _SET = "explorer.rashomon_set"
 _TABLE = "multiplicity_table"
 
 
-def _of_measures() -> dict[str, Definition]:
+def _of_measures() -> dict[str, FigureDefinition]:
     line = f"{_TABLE}({_SET}.inside(), explorer.rows)  # from rashomon_explorer.measures"
     return {
-        name.replace("_", " "): Definition(one.meaning, one.formula, line)
+        name.replace("_", " "): FigureDefinition(one.meaning, one.formula, line)
         for name, one in MEASURES.items()
     }
 
 
-DEFINITIONS: Mapping[str, Definition] = {
+DEFINITIONS: Mapping[str, FigureDefinition] = {
     **_of_measures(),
-    "draws": Definition(
+    "draws": FigureDefinition(
         "models that were drawn from the set and paid for", "θ_1, …, θ_k", f"{_SET}.n_draws"
     ),
-    "paid": Definition(
+    "paid": FigureDefinition(
         "what the draws cost by themselves: the most that they tell about any one record",
         TERMS["(ε, δ)-DP"],
         f"explorer.guarantee.epsilon({_SET}.plan.delta)",
     ),
-    "price": Definition(
+    "price": FigureDefinition(
         "what pressing the button adds to the ledger; later charges add less than the first, "
         "because a ledger adds up squares",
         "total after − total before, rounded up",
         "explorer.ledger.epsilon_after(explorer.plan.guarantee) - explorer.ledger.spent()",
     ),
-    "in total": Definition(
+    "in total": FigureDefinition(
         "what all charges so far tell about any one record at most, by the ledger's rule",
         "Σ ε_i, or else the ε at δ of Σ ρ_i",
         "explorer.ledger.spent()",
     ),
-    "left": Definition(
+    "left": FigureDefinition(
         "what of the budget was not spent",
         "budget − total, rounded down",
         "explorer.ledger.remaining",
     ),
-    "guarantee": Definition("what is proved that the models tell about one record at most"),
-    "psi": Definition(
+    "guarantee": FigureDefinition("what is proved that the models tell about one record at most"),
+    "psi": FigureDefinition(
         "how much worse than the best a model may be and still count as good",
         TERMS["Rashomon set"],
         f"{_SET}.psi",
     ),
-    "hit rate": Definition(
+    "hit rate": FigureDefinition(
         "share of the draws that lie within ψ of the best model, measured on the rows",
         "#{i : L(θ_i) ≤ min L + ψ}/k",
         f"{_SET}.hit_rate",
     ),
-    "guaranteed hit rate": Definition(
+    "guaranteed hit rate": FigureDefinition(
         "share of draws within ψ that is promised before a row is read, whatever the rows say",
         "P(L(θ) ≤ min L + ψ) ≥ this",
         "explorer.plan.hit_rate_bound",
     ),
-    "excess loss": Definition(
+    "excess loss": FigureDefinition(
         "how much worse than the best model one is",
         "e(θ) = L(θ) − min L, with the certified minimum",
         f"{_SET}.excess",
     ),
-    "best loss": Definition(
+    "best loss": FigureDefinition(
         "mean loss of the best model of the declared set, certified",
         "min over C of L(θ) = (1/n) Σ_i ℓ(θ; x_i, y_i) + ½ ridge‖θ‖²",
         f"{_SET}.minimum.value, {_SET}.minimum.gap",
     ),
-    "worst draw": Definition(
+    "worst draw": FigureDefinition(
         "largest excess loss of a draw", "max_i e(θ_i)", f"{_SET}.excess.max()"
     ),
-    "rows shortened": Definition(
+    "rows shortened": FigureDefinition(
         "share of rows longer than the declared norm, which were shortened to it",
         "#{i : ‖x_i‖ > row_norm}/n",
         f"{_SET}.clipped_share",
     ),
-    "inverse temperature": Definition(
+    "inverse temperature": FigureDefinition(
         "how strongly low losses are preferred: what the price buys",
         TERMS["Draw"],
         "explorer.plan.beta",
     ),
-    "expected excess loss": Definition(
+    "expected excess loss": FigureDefinition(
         "excess loss of a draw, on average over the noise, is at most this",
         "E[L(θ)] − min L ≤ this",
         "explorer.plan.excess_bound",
     ),
-    "what ε risks": Definition(
+    "what ε risks": FigureDefinition(
         "how often somebody who knows every other record would find out that one person's is in "
         "the table, if 5 % of those who are not may be taken for members; no attack does better",
         "1 − f(5 %), with the trade-off f of the draw's guarantee",
         "best_attack(explorer.plan.guarantee, 0.05)  # from rashomon_explorer.privacy",
     ),
-    "trade-off": Definition(
+    "trade-off": FigureDefinition(
         "how well the best test can tell whether one record was in the table: of all who attack "
         "with so many false alarms, no one misses less",
         TERMS["Trade-off"],
         "explorer.guarantee.tradeoff(0.05)",
     ),
-    "noise": Definition(
+    "noise": FigureDefinition(
         "standard deviation of the noise that is added to a number before it leaves",
         "σ = Δ₂/μ (Gaussian), √2·Δ₁/ε (Laplace)",
         "plan_release(models, n_rows, queries=[…], epsilon=…).table()",
     ),
-    "share of the price": Definition(
+    "share of the price": FigureDefinition(
         "part of the whole price that one aggregate takes: ε of Laplace noise and μ² of Gaussian "
         "noise add up"
     ),
-    "importance": Definition(
+    "importance": FigureDefinition(
         TERMS["Permutation importance"],
         "L(θ; x_j shuffled) − L(θ)",
         f"importance_table({_SET}, explorer.rows, explorer.targets)",
     ),
-    "exact range": Definition(
+    "exact range": FigureDefinition(
         TERMS["Exact range"],
         "[min θ_j, max θ_j] over L(θ) ≤ min L + ψ",
         "exact_coefficient_ranges(problem, psi)",
     ),
-    "coefficient": Definition(
+    "coefficient": FigureDefinition(
         "what one unit of a scaled feature adds to the score", "θ_j", f"{_SET}.coef"
     ),
-    "distribution": Definition(
+    "distribution": FigureDefinition(
         "how many rows lie where within the declared bounds; values beyond them count at the end",
         "#{i : x_ij in a bin}",
         "explorer.data.frame[column]",
@@ -181,13 +181,13 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
 """The numbers that a figure shows, by the figure's name."""
 
 
-def defined(word: str) -> Definition | None:
+def defined(word: str) -> FigureDefinition | None:
     """Find what a word of the page means."""
     key = word.strip().lower()
     return DEFINITIONS.get(_ALSO.get(key, key))
 
 
-def of_figure(name: str, words: Iterable[str] = ()) -> dict[str, Definition]:
+def of_figure(name: str, words: Iterable[str] = ()) -> dict[str, FigureDefinition]:
     """Definitions of the numbers of a figure, by their names."""
     found = {word: defined(word) for word in (*FIGURES.get(name, ()), *words)}
     return {word: one for word, one in found.items() if one is not None}
@@ -229,12 +229,12 @@ def term(word: str, *, focusable: bool = False) -> str:
     return f'<abbr class="rx-term"{stop} title="{escape(meant.told)}">{escape(word)}</abbr>'
 
 
-def definitions_html(found: Mapping[str, Definition]) -> str:
+def definitions_html(found: Mapping[str, FigureDefinition]) -> str:
     """Return definitions as a list, each with its formula and its line of Python."""
     return f'<dl class="rx-definitions">{"".join(_defined(*one) for one in found.items())}</dl>'
 
 
-def _defined(word: str, meant: Definition) -> str:
+def _defined(word: str, meant: FigureDefinition) -> str:
     formula = f"<dd><i>{escape(meant.formula)}</i></dd>" if meant.formula else ""
     line = f"<dd><code>{escape(meant.line)}</code></dd>" if meant.line else ""
     return f"<dt>{escape(word)}</dt><dd>{escape(meant.meaning)}</dd>{formula}{line}"
@@ -250,7 +250,7 @@ def fact(name: str, value: str, note: str = "", *, kind: str = "") -> str:
 
 
 @dataclass(frozen=True)
-class Mark:
+class ProvenanceBadge:
     """What kind of number stands beside it."""
 
     sign: str
@@ -262,18 +262,18 @@ class Mark:
         return f"{self.sign} {self.name}"
 
 
-EXACT = Mark(
+EXACT = ProvenanceBadge(
     "▬",
     "exact",
     "Proved of every model within ψ, drawn or not: found by optimising over the whole set. "
     "It reads private rows: for the curator.",
 )
-SAMPLED = Mark(
+SAMPLED = ProvenanceBadge(
     "∙∙∙",
     "sampled",
     "Of the models that were drawn: the whole set reaches at least as far, and perhaps further.",
 )
-PAID = Mark(
+PAID = ProvenanceBadge(
     "✓ε",
     "paid",
     "Made of nothing but what was paid for: at its price it may be shown to others.",
@@ -281,7 +281,7 @@ PAID = Mark(
 MARKS = (EXACT, SAMPLED, PAID)
 
 
-def marks_html(*marks: Mark) -> str:
+def marks_html(*marks: ProvenanceBadge) -> str:
     """Return marks as words of the page, each with its meaning as a tooltip."""
     return " ".join(
         f'<abbr class="rx-kind rx-kind-{mark.name}" title="{escape(mark.meaning)}">'

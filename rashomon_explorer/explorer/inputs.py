@@ -17,10 +17,10 @@ from rashomon_explorer.estimators import (
     RashomonRegressor,
     RashomonTreeClassifier,
 )
-from rashomon_explorer.explorer.external_model import OutsideModel
+from rashomon_explorer.explorer.external_model import ExternalModel
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.table.files import data_in_blocks
-from rashomon_explorer.rows import RowBlocks, row_blocks
+from rashomon_explorer.rows import ChunkedRows, row_blocks
 from rashomon_explorer.rows.dask import is_dask
 from rashomon_explorer.sets import (
     PredictorSet,
@@ -41,7 +41,7 @@ _KNOWN = (
 Show = Callable[[Session], None]
 
 
-def opened(shown: Any, data: Any = None) -> Show:
+def coerce_input(shown: Any, data: Any = None) -> Show:
     """Say how to bring something on screen; refuses, in words, what cannot be."""
     last = shown[-1] if isinstance(shown, Pipeline) else shown
     for kinds, show in _WAYS:
@@ -63,7 +63,7 @@ def as_data(given: Any, declared: Mapping[str, Any], estimator: Any = None) -> A
             f"a Dask {type(given).__name__} must say what is to be predicted: "
             "Explorer(row_blocks(frame, target=...))"
         )
-    if not isinstance(given, RowBlocks):
+    if not isinstance(given, ChunkedRows):
         return given
     known = getattr(estimator, "schema", None)
     schema = declared.get("schema", known if _has_target(known) else None)
@@ -101,7 +101,7 @@ def _set(shown: Any, data: Any) -> Show:
 
 def _linear(shown: Any, data: Any) -> Show:
     check_is_fitted(shown[-1] if isinstance(shown, Pipeline) else shown)
-    model = OutsideModel.of(shown, *_pair(data))
+    model = ExternalModel.of(shown, *_pair(data))
     return lambda session: session.show_outside(model)
 
 
@@ -140,7 +140,7 @@ TABLE_VARIABLE = "RASHOMON_EXPLORER_TABLE"
 """Environment variable with ``path``, ``target`` and ``schema`` of a table in blocks, as JSON."""
 
 
-def asked_table() -> Bunch | None:
+def table_from_environment() -> Bunch | None:
     """Return the data set of ``rashomon-explorer --data``; None where there is none."""
     told = os.environ.get(TABLE_VARIABLE)
     if not told:

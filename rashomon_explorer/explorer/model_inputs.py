@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.streamed_table import IN_UNITS, MOST_LEVELS, Grouping, whole_of
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 
 
 def group_columns(data: Any) -> tuple[str, ...]:
-    """Name the columns that tell people apart: the sensitive ones, those of few levels, the rest."""
+    """Columns to describe a person by: sensitive ones, those of few levels, then the rest."""
     if data is None:
         return ()
     target = getattr(data.schema.target, "name", None)
@@ -50,7 +50,7 @@ def _column(data: Any, name: str) -> pd.Series:
     raise KeyError(f"the table has no column {name!r}")
 
 
-class SeenRows:
+class ModelInputs:
     """Rows, targets and groups under the names and codes of the models on screen."""
 
     state: ExplorerState
@@ -80,7 +80,7 @@ class SeenRows:
         return set(named) <= set(range(len(data.classes or ())))
 
     @property
-    def blocks(self) -> RowBlocks | None:
+    def blocks(self) -> ChunkedRows | None:
         """All rows as the models on screen see them, and targets; None of a table that is held."""
         whole = whole_of(self.state.data)
         if whole is None:

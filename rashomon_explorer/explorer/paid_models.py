@@ -20,12 +20,12 @@ from rashomon_explorer.explorer.streamed_table import whole_of
 from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
 from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.text import at_most, price, what_is_left
 from rashomon_explorer.privacy import Guarantee
 
 
-class Bought(Protocol):
+class PaidResult(Protocol):
     """What was made and paid for; all of it is public."""
 
     def to_text(self) -> str:
@@ -36,13 +36,13 @@ class Bought(Protocol):
         """Inverse of `to_text`."""
 
 
-T = TypeVar("T", bound=Bought)
+T = TypeVar("T", bound=PaidResult)
 
 
-class Seller(ABC, Generic[T]):
+class PaidAction(ABC, Generic[T]):
     """Sells one kind of private thing of the table on screen."""
 
-    kind: ClassVar[type[Bought]]
+    kind: ClassVar[type[PaidResult]]
     trait: ClassVar[str]
     """The state's trait that holds the last one."""
 
@@ -95,7 +95,7 @@ class Seller(ABC, Generic[T]):
         kept = None if ledger is None else ledger.with_suffix(".sets")
 
         def pay() -> T:
-            with said_elsewhere():
+            with suppress_weak_warnings():
                 made = make()
             try:
                 if kept is not None:
@@ -134,7 +134,7 @@ class Seller(ABC, Generic[T]):
             report(self.state, PAID_READ, errors[0], STILL_THERE)
 
 
-def _keep(folder: Path, made: Bought, ending: str) -> None:
+def _keep(folder: Path, made: PaidResult, ending: str) -> None:
     _files(folder, ending).add(made.to_text())
 
 
@@ -146,7 +146,7 @@ _ESTIMATORS: dict[str, Any] = {"classification": DPClassifier, "regression": DPR
 
 
 @dataclass(frozen=True)
-class OneModel:
+class PaidModel:
     """A private model and what was promised of it; all of it is public."""
 
     model: dict[str, Any]
@@ -165,7 +165,7 @@ class OneModel:
         return json.dumps(told, ensure_ascii=False, indent=1)
 
     @classmethod
-    def of_text(cls, text: str) -> "OneModel":
+    def of_text(cls, text: str) -> "PaidModel":
         """Inverse of `to_text`."""
         told = json.loads(text)
         told["guarantee"] = Guarantee.from_dict(told["guarantee"])
@@ -173,10 +173,10 @@ class OneModel:
         return cls(**told)
 
 
-class SingleModel(Seller[OneModel]):
+class SingleModelController(PaidAction[PaidModel]):
     """Plans, pays for and keeps one private model of the table on screen."""
 
-    kind = OneModel
+    kind = PaidModel
     trait, ending = "one_model", ".model"
     called, name, done = "one model", "This model", "made"
 
@@ -210,7 +210,7 @@ class SingleModel(Seller[OneModel]):
             return
         path = None if state.account is None else state.account.path
         try:
-            with said_elsewhere():
+            with suppress_weak_warnings():
                 state.one_plan = self.make_estimator(ledger=path).plan(*self.session.shape)
         except (SamplerError, ValueError) as error:
             state.one_plan = str(error)
@@ -219,7 +219,7 @@ class SingleModel(Seller[OneModel]):
         plan = self.state.one_plan
         return plan.guarantee if isinstance(plan, ModelPlan) else None
 
-    def _maker(self, ledger: Path | None, adds: float) -> Callable[[], OneModel]:
+    def _maker(self, ledger: Path | None, adds: float) -> Callable[[], PaidModel]:
         estimator, data = self.make_estimator(ledger=ledger), self.state.data
         rows, targets, whole = self.session.rows, data.y, whole_of(data)
         columns = list(map(str, rows.columns))
@@ -227,11 +227,11 @@ class SingleModel(Seller[OneModel]):
             return lambda: _made(estimator.fit(whole.encoded()), data, columns, adds)
         return lambda: _made(estimator.fit(rows, targets), data, columns, adds)
 
-    def _receipt(self, made: OneModel) -> str:
+    def _receipt(self, made: PaidModel) -> str:
         return f"Made one model by {made.method} for {price(made.adds)}"
 
 
-def _made(fitted: Any, data: Any, columns: list[str], adds: float) -> OneModel:
+def _made(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidModel:
     plan: ModelPlan = fitted.plan_
     outputs = np.atleast_2d(fitted.encoded_coef_)
     told = {
@@ -250,7 +250,7 @@ def _made(fitted: Any, data: Any, columns: list[str], adds: float) -> OneModel:
         for one in plan.options
         if one.method != plan.method
     )
-    return OneModel(
+    return PaidModel(
         told,
         plan.method,
         plan.why,
@@ -299,7 +299,7 @@ class TuningOffer:
 
 @dataclass(frozen=True)
 class Tuned:
-    """Penalties that were drawn and paid for, and what was promised of them; all of it is public."""
+    """Penalties drawn privately, with their guarantee; all of it may be published."""
 
     penalties: tuple[float, ...]
     bounds: tuple[float, float]
@@ -323,7 +323,7 @@ class Tuned:
         return cls(**told)
 
 
-class Tuner(Seller[Tuned]):
+class TuningController(PaidAction[Tuned]):
     """Plans, pays for and keeps private draws of a penalty for the table on screen."""
 
     kind = Tuned
@@ -370,7 +370,7 @@ class Tuner(Seller[Tuned]):
         if data.classes is not None and len(data.classes) > 2:
             return TuningOffer(None, None, "Penalties are chosen for two classes or a number.")
         try:
-            with said_elsewhere():
+            with suppress_weak_warnings():
                 search = self.make_search(ledger=account.path)
                 planned = search._planned(*self.session.rows.shape)
         except (SamplerError, ValueError) as error:

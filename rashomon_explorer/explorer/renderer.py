@@ -62,7 +62,7 @@ class Renderer:
             started = time.monotonic()
             for card in batch:
                 try:
-                    await card.redraw_later(partial(self._is_dirty, card))
+                    await card.redraw_in_background(partial(self._is_dirty, card))
                 except Exception as error:  # one figure must not end the task of the others
                     LOGGER.error("%s could not be sent", card.title, exc_info=error)
             self.frames += 1
@@ -78,7 +78,7 @@ class Renderer:
         return batch
 
 
-class Gallery(Mapping[str, FigureCard]):
+class FigureRegistry(Mapping[str, FigureCard]):
     """Every figure by its name; what nobody asks for is neither made nor sent to a browser."""
 
     def __init__(self, session: Session, kinds: Iterable[type[FigureCard]]) -> None:
@@ -92,13 +92,13 @@ class Gallery(Mapping[str, FigureCard]):
         self.renderers = tuple(dict.fromkeys((quick, *self._drawn_by.values())))
 
     def __getitem__(self, name: str) -> FigureCard:
-        card = self.hung(name)
+        card = self.placed(name)
         if not card.asked_for:
             card.asked_for = True
             card.appeared()
         return card
 
-    def hung(self, name: str) -> FigureCard:
+    def placed(self, name: str) -> FigureCard:
         """Return a figure for its place on the page, where it is drawn while it is seen."""
         if name not in self._made:
             self._made[name] = self._new(self.kinds[name])

@@ -15,7 +15,7 @@ from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.model_inputs import group_columns, group_labels
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.plots.text import plural
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 
 FEWEST_PEOPLE = 30
 """Fewer picked people than this are marked in figures; no measure is taken over them alone."""
@@ -52,7 +52,7 @@ class _Screen(Protocol):
         """Targets as the models name them."""
 
 
-class Picked:
+class CurrentSelection:
     """The models and people that figures are of."""
 
     def __init__(self, screen: _Screen) -> None:
@@ -83,7 +83,7 @@ class Picked:
         return some(self.people, max(_FEW_OF_BLOCKS, most))
 
     @property
-    def everyone(self) -> "Picked":
+    def everyone(self) -> "CurrentSelection":
         """The same of all people, whichever groups and people are picked."""
         return _Everyone(self._screen)
 
@@ -202,11 +202,11 @@ class Picked:
         return wanted
 
 
-class _Everyone(Picked):
+class _Everyone(CurrentSelection):
     """All people."""
 
     @property
-    def everyone(self) -> Picked:
+    def everyone(self) -> CurrentSelection:
         """These."""
         return self
 
@@ -262,7 +262,7 @@ def accuracies(models: Any, rows: Any, targets: Any) -> tuple[FloatArray, int]:
     return found, len(kept)
 
 
-def accuracies_in_blocks(models: Any, rows: RowBlocks) -> tuple[FloatArray, int]:
+def accuracies_in_blocks(models: Any, rows: ChunkedRows) -> tuple[FloatArray, int]:
     """Share of all rows that each model labels right, and how many there are (curator)."""
     (right,) = rows.reduce(_Right(models))
     return right / rows.n, rows.n

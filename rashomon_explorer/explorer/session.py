@@ -12,17 +12,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import Bunch
 
 from rashomon_explorer.exceptions import LedgerError, SamplerError
-from rashomon_explorer.explorer.background import shown_together
+from rashomon_explorer.explorer.background import batch_updates
 from rashomon_explorer.explorer.dataset import charged_elsewhere, constants_of, note_table
-from rashomon_explorer.explorer.engine import DrawJob, Foreteller
+from rashomon_explorer.explorer.engine import DrawJob, FeasibilityCheck
 from rashomon_explorer.explorer.error_boundary import LEDGER_READ, report
-from rashomon_explorer.explorer.external_model import OutsideModel, fitted_estimator
+from rashomon_explorer.explorer.external_model import ExternalModel, check_fitted_estimator
 from rashomon_explorer.explorer.family import of_trees, tree_rows
 from rashomon_explorer.explorer.messages import progress, receipt, refuse_past_budget, same_rows
-from rashomon_explorer.explorer.set_store import SetsShownAgain
+from rashomon_explorer.explorer.set_store import SavedSets
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES, ExplorerState, Favourites
 from rashomon_explorer.explorer.streamed_table import (
-    WholeTable,
+    StreamedTable,
     encoder_as_fitted,
     refuse_other_columns,
     rows_as_fitted,
@@ -30,12 +30,12 @@ from rashomon_explorer.explorer.streamed_table import (
     whole_of,
 )
 from rashomon_explorer.mechanisms.planning.plan import PublicLaw
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.rows import RowBlocks, Step
+from rashomon_explorer.rows import ChunkedRows, Step
 from rashomon_explorer.sets import RashomonSet
 
 HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
@@ -47,13 +47,13 @@ def default_home() -> Path:
     return Path(os.environ.get(HOME_VARIABLE) or Path.cwd())
 
 
-class Session(SetsShownAgain):
+class Session(SavedSets):
     """One person's work: draws from the data set on screen, and sets that were made elsewhere."""
 
     def __init__(self, state: ExplorerState, home: Path) -> None:
         super().__init__(state, home)
         self.job: DrawJob | None = None
-        self._foreteller = Foreteller(state)
+        self._foreteller = FeasibilityCheck(state)
 
     @property
     def guarantee(self) -> Guarantee | None:
@@ -66,10 +66,10 @@ class Session(SetsShownAgain):
         """Public constants of the draws on screen, of the settings before there are any."""
         return self.state.constants if self.state.rashomon_set is None else self._drawn
 
-    @shown_together
+    @batch_updates
     def show_fitted(self, estimator: Any, data: Bunch | None = None) -> None:
         """Show the set of an estimator that was fitted elsewhere."""
-        last = fitted_estimator(estimator)
+        last = check_fitted_estimator(estimator)
         if data is not None:
             behind = None if whole_of(data) is None else encoder_as_fitted(estimator, data)
             rows = rows_as_fitted(estimator, data) if behind is None else _encoded(behind, data)
@@ -102,7 +102,7 @@ class Session(SetsShownAgain):
             report(state, LEDGER_READ, error)
         self.say(f"Showing {plural(state.n_drawn, 'draw')} of a fitted estimator.")
 
-    @shown_together
+    @batch_updates
     def show_set(self, models: Any, data: Bunch | None = None, *, rows: Any = None) -> None:
         """Show a set that was made elsewhere, with rows as its models take them or without."""
         if data is None:
@@ -123,8 +123,8 @@ class Session(SetsShownAgain):
                 state.plan = planned
         self.say(f"Showing a set of {plural(models.n_draws, 'model')} that was made elsewhere.")
 
-    @shown_together
-    def show_outside(self, model: OutsideModel) -> None:
+    @batch_updates
+    def show_outside(self, model: ExternalModel) -> None:
         """Show the exact Rashomon set of a fitted model; nothing is drawn and nothing charged."""
         self.forget()
         self.rows = model.rows
@@ -140,14 +140,14 @@ class Session(SetsShownAgain):
         job.start()
         return job
 
-    @shown_together
+    @batch_updates
     def prepare(self) -> DrawJob:
         """Check the budget and make the job of a draw, not started."""
         self._check_ready()
         state = self.state
         self._foreteller.refuse()
         estimator = self.make_estimator(ledger=self._open_ledger())
-        with said_elsewhere():
+        with suppress_weak_warnings():
             plan = estimator.plan(*shape_of(state.data))
             self._drawn = constants_of(estimator, *shape_of(state.data))
         account = self.refresh_account()
@@ -208,7 +208,7 @@ class Session(SetsShownAgain):
             self.job.stop()
             self.say("Stopping…")
 
-    @shown_together
+    @batch_updates
     def pump(self) -> bool:
         """Bring the job's newest draws into the state."""
         job, state = self.job, self.state
@@ -271,7 +271,7 @@ def _encoded(encoder: Any, data: Bunch) -> pd.DataFrame:
     return pd.DataFrame(np.asarray(encoder.transform(frame)), columns=names)
 
 
-def _looked_through(whole: WholeTable, trees: bool, watch: Step) -> RowBlocks:
+def _looked_through(whole: StreamedTable, trees: bool, watch: Step) -> ChunkedRows:
     """Look at every row before anything is charged: one that cannot be used is named."""
     rows = whole.encoded(watch=watch)
     return whole.labelled if trees else rows

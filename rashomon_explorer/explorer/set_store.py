@@ -23,8 +23,8 @@ from rashomon_explorer._utils.files import (
 )
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.background import shown_together
-from rashomon_explorer.explorer.dataset import ChosenData, constants_of, linear_estimator
+from rashomon_explorer.explorer.background import batch_updates
+from rashomon_explorer.explorer.dataset import DatasetController, constants_of, linear_estimator
 from rashomon_explorer.explorer.error_boundary import (
     LOGGER,
     ON_SCREEN_ONLY,
@@ -71,7 +71,7 @@ class NumberedFiles:
 
     def paths(self) -> list[Path]:
         """Files that are not put aside, oldest first."""
-        numbers = sorted(number for number, aside in self._numbered() if not aside)
+        numbers = sorted(number for number, quarantined in self._numbered() if not quarantined)
         return [self.folder / self._name(number) for number in numbers]
 
     def add(self, text: str) -> None:
@@ -93,7 +93,11 @@ class NumberedFiles:
 
 
 def read_file(
-    path: Path, parse: Callable[[str], T], failed: Failed = log_unread, *, aside: bool = True
+    path: Path,
+    parse: Callable[[str], T],
+    failed: Failed = log_unread,
+    *,
+    quarantine: bool = True,
 ) -> T | None:
     """Parse a JSON file; None where there is none, or none that can be used."""
     try:
@@ -106,9 +110,9 @@ def read_file(
     try:
         return parse(content.decode())
     except _NOT_OURS as error:
-        level = logging.ERROR if aside else logging.INFO
+        level = logging.ERROR if quarantine else logging.INFO
         LOGGER.log(level, "%s could not be read", path, exc_info=error)
-        if aside and isinstance(error, _NO_TEXT):
+        if quarantine and isinstance(error, _NO_TEXT):
             _put_aside(path)
         return None
 
@@ -128,7 +132,7 @@ _OF_A_SET = re.compile(r"(\d+)(-\d+)?\.(npz|json|stars|paid|new|damaged|deleted)
 
 
 @dataclass(frozen=True)
-class KeptSet:
+class StoredSet:
     """One set in a folder, by what is public of it."""
 
     number: int
@@ -144,13 +148,13 @@ class KeptSet:
         return f"Draw {self.number} · {models} · {price(self.epsilon)} · {self.at:%d %b %H:%M}"
 
 
-class KeptSets:
+class SetStore:
     """The folder of one ledger's sets: what was paid for stays, whatever happens to the page."""
 
     def __init__(self, ledger: Path) -> None:
         self.folder = ledger.with_suffix(_SETS)
 
-    def all(self, failed: Failed = log_unread) -> tuple[KeptSet, ...]:
+    def all(self, failed: Failed = log_unread) -> tuple[StoredSet, ...]:
         """List the sets, oldest first, each by its models, with or without its note."""
         tighten(self.folder)
         try:
@@ -165,7 +169,7 @@ class KeptSets:
         """Numbers of the sets by the names of the files alone, in order."""
         return tuple(sorted(n for n, name in self._files() if name == self._models(n).name))
 
-    def keep(self, models: CuratorSet, settings: dict[str, Any]) -> KeptSet:
+    def keep(self, models: CuratorSet, settings: dict[str, Any]) -> StoredSet:
         """Write a set; its file is the curator's alone, its note holds public numbers."""
         make_folder(self.folder)
         # A number that was deleted is not given again: another page may still show what it meant.
@@ -215,10 +219,10 @@ class KeptSets:
         """Write the stars and notes on a set's models."""
         favourites.write(self._favourites(number))
 
-    def _described(self, number: int, failed: Failed) -> KeptSet | None:
+    def _described(self, number: int, failed: Failed) -> StoredSet | None:
         """Read what is public of a set: from its note, and without one from its models."""
         # A page of an older version writes a note in place: one that is half there stays there.
-        noted = read_file(self._note(number), _read, failed, aside=False)
+        noted = read_file(self._note(number), _read, failed, quarantine=False)
         if noted is not None:
             return replace(noted, number=number)
         path = self._models(number)
@@ -249,22 +253,24 @@ class KeptSets:
         return self.folder / f"{number:04d}.json"
 
 
-def _of_models(number: int, at: datetime, models: CuratorSet, settings: dict[str, Any]) -> KeptSet:
+def _of_models(
+    number: int, at: datetime, models: CuratorSet, settings: dict[str, Any]
+) -> StoredSet:
     epsilon = models.guarantee.epsilon(paid_delta(models.guarantee))
-    return KeptSet(number, at, models.n_draws, epsilon, dict(settings))
+    return StoredSet(number, at, models.n_draws, epsilon, dict(settings))
 
 
-def _written(kept: KeptSet) -> str:
+def _written(kept: StoredSet) -> str:
     said = {**vars(kept), "at": kept.at.isoformat(timespec="seconds")}
     return json.dumps(said, ensure_ascii=False, indent=1)
 
 
-def _read(text: str) -> KeptSet:
+def _read(text: str) -> StoredSet:
     said = json.loads(text)
-    return KeptSet(**{**said, "at": datetime.fromisoformat(said["at"])})
+    return StoredSet(**{**said, "at": datetime.fromisoformat(said["at"])})
 
 
-class SetsShownAgain(ChosenData):
+class SavedSets(DatasetController):
     """A data set, and the sets that were drawn from it before."""
 
     def __init__(self, state: ExplorerState, home: Path) -> None:
@@ -272,7 +278,7 @@ class SetsShownAgain(ChosenData):
         self._drawn: Constants | None = None
         self._seen: tuple[Path, frozenset[int]] | None = None
 
-    @shown_together
+    @batch_updates
     def choose(self, data: Bunch) -> None:
         """Take a data set, and show again what was drawn from it last."""
         super().choose(data)
@@ -292,7 +298,7 @@ class SetsShownAgain(ChosenData):
         if failed:
             report(state, PAID_READ, failed[0], STILL_THERE)
 
-    @shown_together
+    @batch_updates
     def confirm(self, schema: TableSchema) -> None:
         """Take the schema of the table on screen with fewer marks; its rows stay as they are."""
         waiting = self.state.unconfirmed
@@ -301,11 +307,11 @@ class SetsShownAgain(ChosenData):
             self._show_last()
 
     @property
-    def kept_sets(self) -> KeptSets | None:
+    def kept_sets(self) -> SetStore | None:
         """Where the sets of this table lie; None without a table."""
-        return None if self._ledger_path is None else KeptSets(self._ledger_path)
+        return None if self._ledger_path is None else SetStore(self._ledger_path)
 
-    @shown_together
+    @batch_updates
     def open_kept(self, number: int) -> None:
         """Show a set again that was paid for; nothing is charged, and no slider moves."""
         self._check_ready()
@@ -346,7 +352,7 @@ class SetsShownAgain(ChosenData):
         own = {k: v for k, v in settings.items() if k in known.get_params()}
         return constants_of(known.set_params(**own), *shape_of(self.state.data))
 
-    @shown_together
+    @batch_updates
     def delete_kept(self, number: int) -> None:
         """Take a set away for good; what it cost stays spent."""
         if kept := self.kept_sets:
@@ -389,7 +395,9 @@ class SetsShownAgain(ChosenData):
                 state.in_view = 0
         return errors
 
-    def _listed(self, known: tuple[KeptSet, ...] = ()) -> tuple[tuple[KeptSet, ...], list[OSError]]:
+    def _listed(
+        self, known: tuple[StoredSet, ...] = ()
+    ) -> tuple[tuple[StoredSet, ...], list[OSError]]:
         """List the sets, with errors that may pass: then those that were known stay."""
         errors: list[OSError] = []
         if self.kept_sets is None:

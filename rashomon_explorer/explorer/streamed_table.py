@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
-from rashomon_explorer.data import Anything, TableEncoder, TableSchema
+from rashomon_explorer.data import IgnoredColumn, TableEncoder, TableSchema
 from rashomon_explorer.data.cells import as_text
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.columns import Levelled
@@ -26,14 +26,14 @@ from rashomon_explorer.estimators import PublicBoundsScaler
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy.ledger.tables import Hashes, row_hashes
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.chunked import Step
 from rashomon_explorer.rows.columns import each_row
 from rashomon_explorer.rows.source import as_it_is, numbers
-from rashomon_explorer.rows.steps import Clipped, Encoded, Transformed
-from rashomon_explorer.rows.transforms import MadeRows, Titled
+from rashomon_explorer.rows.steps import ClipStep, Encoded, Transformed
+from rashomon_explorer.rows.transforms import NamedColumns, TransformedRows
 from rashomon_explorer.rows.workers import Threads
-from rashomon_explorer.rows.wrappers import Picked
+from rashomon_explorer.rows.wrappers import RowSubset
 from rashomon_explorer.sets import RashomonSet
 
 
@@ -43,7 +43,7 @@ def features_of(schema: TableSchema) -> TableSchema:
 
     def kept(column: Column) -> Column:
         if column is schema.target:
-            return Anything(column.name, role="ignore")
+            return IgnoredColumn(column.name, role="ignore")
         return column if column.unconfirmed else public[column.name]
 
     return TableSchema([kept(column) for column in schema.columns])
@@ -214,14 +214,14 @@ _NORM = 1.0  # as the page encodes tables that are held
 
 
 @dataclass(frozen=True, eq=False)
-class Came:
+class SampledChunks:
     """Rows in blocks as they came, and a fixed random sample of them, which is held."""
 
-    rows: RowBlocks
+    rows: ChunkedRows
     target: str
 
     @classmethod
-    def of(cls, rows: RowBlocks) -> "Came":
+    def of(cls, rows: ChunkedRows) -> "SampledChunks":
         """Take rows in blocks; reads nothing yet."""
         source = rows.source
         if not source.labelled:
@@ -240,7 +240,7 @@ class Came:
         target = str(getattr(source, "target", None) or called or "target")
         if target in set(names):
             raise DataError(f"a feature and the target are both called {target!r}: rename one")
-        return cls(replace(rows, source=Titled(source, tuple(names)), seen=None), target)
+        return cls(replace(rows, source=NamedColumns(source, tuple(names)), seen=None), target)
 
     @property
     def n(self) -> int:
@@ -250,7 +250,7 @@ class Came:
     @property
     def places(self) -> IntArray:
         """Where the people of the sample stand among all rows."""
-        return Picked.of(self.rows.source, PEOPLE, _SEED).places
+        return RowSubset.of(self.rows.source, PEOPLE, _SEED).places
 
     @property
     def people(self) -> pd.DataFrame:
@@ -259,10 +259,10 @@ class Came:
         return pd.DataFrame(frame).assign(**{self.target: targets}).reset_index(drop=True)
 
 
-class WholeTable:
+class StreamedTable:
     """All rows of a table that the page shows, by the declaration of a data set."""
 
-    def __init__(self, came: Came, data: Bunch) -> None:
+    def __init__(self, came: SampledChunks, data: Bunch) -> None:
         self.came = came
         self.schema: TableSchema = data.schema
         self._coded = Coded(data.schema, data.target_bounds, _told_apart(data))
@@ -283,19 +283,19 @@ class WholeTable:
         return f"a fixed random sample of {PEOPLE:,} of {self.n:,} people"
 
     @property
-    def labelled(self) -> RowBlocks:
+    def labelled(self) -> ChunkedRows:
         """Rows as they came, and targets as the page names them: codes of classes, or numbers."""
         return self.came.rows.then(self._coded)
 
     def encoded(
         self, encoder: Any = None, *, labels: bool = False, watch: Step | None = None
-    ) -> RowBlocks:
+    ) -> ChunkedRows:
         """Rows as models see them, as they were when they were looked at first."""
         table = self.came.rows.then(replace(self._coded, labels=labels))
         features = features_of(self.schema)
         names = features.encoded_names
         if encoder is None:
-            table = table.then(Encoded(features, _NORM), Clipped(_NORM, intercept=False))
+            table = table.then(Encoded(features, _NORM), ClipStep(_NORM, intercept=False))
         elif encoder is IN_UNITS:
             table = table.then(Transformed(UnitEncoder(features), tuple(table.source.names or ())))
         else:
@@ -305,7 +305,7 @@ class WholeTable:
         watched = table if watch is None or not here else table.then(watch)
         seen = self._once((encoder, labels), lambda: watched.looked_at().seen)
         looked = replace(table, seen=seen)
-        made = MadeRows(looked, tuple(map(str, names)))
+        made = TransformedRows(looked, tuple(map(str, names)))
         return replace(looked, source=made, steps=(as_it_is,), seen=None)
 
     @property
@@ -341,7 +341,7 @@ class WholeTable:
             return self._known[key]
 
 
-def whole_of(data: Any) -> WholeTable | None:
+def whole_of(data: Any) -> StreamedTable | None:
     """Return the table behind a data set whose rows are not held; None of one that is held."""
     return None if data is None else data.get("whole")
 

@@ -8,15 +8,15 @@ from typing import Protocol
 import ipywidgets
 
 from rashomon_explorer.explorer.cards.base import FigureCard
-from rashomon_explorer.explorer.renderer import Gallery
+from rashomon_explorer.explorer.renderer import FigureRegistry
 from rashomon_explorer.explorer.state import LINEAR
 from rashomon_explorer.explorer.widgets.controls import Fold
 
 __all__ = [
     "VIEWS",
-    "Part",
     "Slot",
     "View",
+    "ViewPart",
     "ViewPlan",
 ]
 
@@ -75,7 +75,7 @@ VIEWS: tuple[ViewPlan, ...] = (
         "Who is affected?",
         (
             ("people_ranges", "people table", "people", "tree_flips"),
-            ("person", "gaps", "frontier", "burden", "width_or_noise", "tree_parity"),
+            ("person", "gaps", "frontier", "burden", "decomposition", "tree_parity"),
         ),
         strips=("people headline",),
     ),
@@ -96,7 +96,7 @@ _OPEN_ON_A_PHONE = 2
 """Places of a view that a phone shows at once; the others have a line that opens them."""
 
 
-class Part(Protocol):
+class ViewPart(Protocol):
     """A panel or a figure."""
 
     @property
@@ -110,15 +110,15 @@ class Slot:
     def __init__(
         self,
         names: Sequence[str],
-        parts: Mapping[str, Part],
-        cards: Gallery,
+        parts: Mapping[str, ViewPart],
+        cards: FigureRegistry,
         *,
         folds: bool = False,
     ) -> None:
         self.names = tuple(names)
-        self._here: dict[str, Part] = {name: parts[name] for name in names if name in parts}
+        self._here: dict[str, ViewPart] = {name: parts[name] for name in names if name in parts}
         self._cards = cards
-        self._known: dict[str, Part | type[FigureCard]] = {**cards.kinds, **self._here}
+        self._known: dict[str, ViewPart | type[FigureCard]] = {**cards.kinds, **self._here}
         self._titles = [(_called(self._known[name]), place) for place, name in enumerate(names)]
         self.choice = ipywidgets.Dropdown(
             description="Figure shown here", options=self._titles, value=0
@@ -170,7 +170,7 @@ class Slot:
         self._seen = seen
         chosen = self.names[self.choice.value]
         if seen and chosen not in self._here:
-            self._here[chosen] = self._cards.hung(chosen)
+            self._here[chosen] = self._cards.placed(chosen)
             self.widget.children = (*self.widget.children, self._here[chosen].widget)
         if self.fold is not None:
             called = getattr(self._known[chosen], "title", "")
@@ -184,14 +184,16 @@ class Slot:
                     part.appeared()
 
 
-def _called(part: Part | type[FigureCard]) -> str:
+def _called(part: ViewPart | type[FigureCard]) -> str:
     return getattr(part, "short", "") or getattr(part, "title", "")
 
 
 class View:
     """One question, its figures and its controls."""
 
-    def __init__(self, plan: ViewPlan, parts: Mapping[str, Part], cards: Gallery) -> None:
+    def __init__(
+        self, plan: ViewPlan, parts: Mapping[str, ViewPart], cards: FigureRegistry
+    ) -> None:
         self.plan = plan
         known = {*parts, *cards}
         held = [tuple(name for name in names if name in known) for names in plan.slots]

@@ -7,12 +7,12 @@ registries and results.
 
 from rashomon_explorer.measures.confidence_sequence import ConfidenceSequence
 from rashomon_explorer.measures.decomposition.decomposition import (
-    width_or_noise,
-    width_or_noise_by_person,
+    decomposition_by_person,
+    disagreement_decomposition,
 )
 from rashomon_explorer.measures.decomposition.price import noise_against_price
 from rashomon_explorer.measures.fairness.audit import fairness_audit
-from rashomon_explorer.measures.fairness.burden import who_bears
+from rashomon_explorer.measures.fairness.burden import multiplicity_by_person_group
 from rashomon_explorer.measures.fairness.frames import fairness_frame
 from rashomon_explorer.measures.fairness.gaps import (
     fairness_gaps,
@@ -72,7 +72,9 @@ __all__ = [
     "conditional_reliance",
     "decide_or_abstain",
     "declared_problem",
+    "decomposition_by_person",
     "disagreement",
+    "disagreement_decomposition",
     "discrepancy",
     "draws_in_range",
     "enough_draws",
@@ -97,6 +99,7 @@ __all__ = [
     "linear_shap",
     "model_class_reliance",
     "model_reliance",
+    "multiplicity_by_person_group",
     "multiplicity_curve",
     "multiplicity_table",
     "noise_against_price",
@@ -112,9 +115,6 @@ __all__ = [
     "shap_importance",
     "tree_shap",
     "viable_prediction_range",
-    "who_bears",
-    "width_or_noise",
-    "width_or_noise_by_person",
 ]
 
 

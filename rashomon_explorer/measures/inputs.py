@@ -14,7 +14,7 @@ _CELLS = 2**20  # models × rows × classes of one block: stays in the cache
 _MOST_MODELS = 255  # a count over one block fits into a byte
 
 
-class Tally(Protocol):
+class MeasureTally(Protocol):
     """A measure of the models seen so far."""
 
     def add(self, block: NDArray[Any]) -> None:
@@ -26,7 +26,7 @@ class Tally(Protocol):
         ...
 
 
-MakeTally = Callable[[], Tally]
+MakeTally = Callable[[], MeasureTally]
 
 
 def evaluate_nested(

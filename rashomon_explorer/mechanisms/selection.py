@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer._utils.formatting import Fact, Shown, hit_rate_text, rounded_up
-from rashomon_explorer.mechanisms.planning.weakness import weakness
+from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
+from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.privacy import Guarantee, bounded_range, pure
 from rashomon_explorer.privacy.guarantee import price_of
 
@@ -257,7 +257,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, repr=False)
-class SearchPlan(Shown):
+class SearchPlan(ReprMixin):
     """A private choice among several models, and what is promised of it."""
 
     way: str
@@ -305,7 +305,7 @@ class SearchPlan(Shown):
         """Why even the candidate that promises most may be worth nothing; empty where it is not."""
         planned = self.best.plan
         known = getattr(planned, "weakness", None)
-        return weakness(planned) if known is None else str(known)
+        return weak_guarantee_reason(planned) if known is None else str(known)
 
     def _title(self) -> str:
         return f"SearchPlan: {len(self.candidates)} candidates on {self.n:,} rows"

@@ -127,7 +127,7 @@ def least_excess(k: float, n: int, epsilon: float) -> float:
 
 
 def well_excess(p: int, beta: float, *, radius: float = 1.0, width: float = 0.05) -> float:
-    """Mean excess of the exponential mechanism where all records vote for the well in the middle."""
+    """Mean excess of the exponential mechanism if all records prefer the middle well."""
     check_count(p=p)
     edges = [np.linspace(0, width, 4001)[1:], np.linspace(width, radius, 4001)[1:]]
     r = np.concatenate(edges)
@@ -165,7 +165,7 @@ def rough_last_state_mu(
     diameter: float,
     n_steps: int,
 ) -> float:
-    """Gaussian DP of the last of N states x ← P(φ(x) + N(0, σ²I)) for maps that need not contract."""
+    """Gaussian DP of the last of N states x ← P(φ(x) + N(0, σ²I)) for maps that may expand."""
     check_positive(shift=shift, noise=noise, diameter=diameter)
     check_nonnegative(jump=jump)
     check_count(n_steps=n_steps)

@@ -13,7 +13,7 @@ from rashomon_explorer.plots.coefficients import (
 )
 from rashomon_explorer.plots.columns import plot_column
 from rashomon_explorer.plots.comparison import plot_pair, plot_two_sets
-from rashomon_explorer.plots.decomposition import plot_noise_against_price, plot_width_or_noise
+from rashomon_explorer.plots.decomposition import plot_decomposition, plot_noise_against_price
 from rashomon_explorer.plots.fairness import plot_burden, plot_fairness_range, plot_frontier
 from rashomon_explorer.plots.guarantees import (
     GTU,
@@ -60,6 +60,7 @@ __all__ = [
     "plot_coefficient_spread",
     "plot_coefficients",
     "plot_column",
+    "plot_decomposition",
     "plot_drawn_penalties",
     "plot_exact_ranges",
     "plot_fairness_range",
@@ -93,7 +94,6 @@ __all__ = [
     "plot_tree_use",
     "plot_trees",
     "plot_two_sets",
-    "plot_width_or_noise",
     "promises",
     "promises_table",
     "rules_table",

@@ -12,7 +12,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.formatting import hit_rate_text
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weakness
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
 from rashomon_explorer.plots.text import at_most, plural
 from rashomon_explorer.plots.theme import PURPLE, add_band, curator_band
 from rashomon_explorer.sets import CuratorSet, RashomonSet, ReleasedSet, ReleasedTrees
@@ -101,7 +101,7 @@ def doubt_of(models: Any) -> str:
     """Say in a few words what little is promised of draws; empty where it is enough."""
     planned = models if isinstance(models, Plan | TreePlan) else getattr(models, "plan", None)
     chosen = planned is not models and not getattr(models, "as_drawn", True)
-    if not isinstance(planned, Plan | TreePlan) or chosen or not weakness(planned):
+    if not isinstance(planned, Plan | TreePlan) or chosen or not weak_guarantee_reason(planned):
         return ""
     if has_hit_rate(planned):
         return f"hit rate promised ≥ {hit_rate_text(planned.hit_rate_bound)}: perhaps no use"

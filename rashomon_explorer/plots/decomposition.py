@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import epsilon_text
-from rashomon_explorer.measures.decomposition import WidthOrNoise
+from rashomon_explorer.measures.decomposition import DisagreementDecomposition
 from rashomon_explorer.plots.text import number, percent, plural, price, short_names
 from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, curator_band, new_figure
 
@@ -20,13 +20,13 @@ _MEASURED = {"disagreement": "disagreement", "score_variance": "variance"}
 _NAMES = {"disagreement": "disagreement of two draws", "score_variance": "variance of the score"}
 
 
-def plot_width_or_noise(found: WidthOrNoise) -> go.Figure:
+def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
     """Plot the set's width and the mechanism's noise as one bar, for all rows and each group.
 
     Parameters
     ----------
     found : WidthOrNoise
-        From ``measures.width_or_noise`` (curator only).
+        From ``measures.disagreement_decomposition`` (curator only).
 
     Returns
     -------
@@ -42,16 +42,17 @@ def plot_width_or_noise(found: WidthOrNoise) -> go.Figure:
 
     Examples
     --------
-    >>> from rashomon_explorer.measures import width_or_noise
+    >>> from rashomon_explorer.measures import disagreement_decomposition
     >>> labels = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
-    >>> figure = plot_width_or_noise(width_or_noise(labels, inside=[True] * 40 + [False] * 20))
+    >>> found = disagreement_decomposition(labels, inside=[True] * 40 + [False] * 20)
+    >>> figure = plot_decomposition(found)
     >>> [trace.name for trace in figure.data]
     ['the set', 'the mechanism', 'interval of the width', 'interval of the noise']
     """
-    if not isinstance(found, WidthOrNoise):
+    if not isinstance(found, DisagreementDecomposition):
         raise TypeError(
-            "plot_width_or_noise needs what measures.width_or_noise(models, X) returns, got "
-            f"{type(found).__name__}"
+            "plot_decomposition needs what measures.disagreement_decomposition(models, X) returns, "
+            f"got {type(found).__name__}"
         )
     table, note = _rows(found)
     figure = new_figure("Width or noise?", " · ".join(filter(None, [_told(found), note])))
@@ -79,7 +80,7 @@ def plot_width_or_noise(found: WidthOrNoise) -> go.Figure:
     return curator_band(figure, guaranteed=found.guaranteed)
 
 
-def told(found: WidthOrNoise) -> str:
+def told(found: DisagreementDecomposition) -> str:
     """Say in one sentence whose the disagreement is, or that so few draws do not tell."""
     share, measure = found.share_of_noise, _MEASURED[found.measure]
     if not np.isfinite(share.value):
@@ -168,7 +169,7 @@ def plot_noise_against_price(table: pd.DataFrame) -> go.Figure:
     return curator_band(figure, guaranteed=table.attrs.get("guaranteed", True))
 
 
-def _rows(found: WidthOrNoise) -> tuple[pd.DataFrame, str]:
+def _rows(found: DisagreementDecomposition) -> tuple[pd.DataFrame, str]:
     """All rows above, groups below, largest first, in the order in which bars are stacked."""
     columns = ("total", "width", "noise")
     every = {"rows": np.nan}
@@ -183,7 +184,7 @@ def _rows(found: WidthOrNoise) -> tuple[pd.DataFrame, str]:
     return pd.concat([known.iloc[:MOST_GROUPS][list(whole)].iloc[::-1], whole]), note
 
 
-def _told(found: WidthOrNoise) -> str:
+def _told(found: DisagreementDecomposition) -> str:
     misses = f"{percent(1 - found.hit_rate.value)} of {plural(found.n_draws, 'draw')} missed"
     share = found.share_of_noise
     if not np.isfinite(share.value):

@@ -293,7 +293,7 @@ def plot_burden(
     Parameters
     ----------
     table : pandas.DataFrame
-        From ``measures.who_bears`` (curator only).
+        From ``measures.multiplicity_by_person_group`` (curator only).
     measure : str, optional
         One of its measures, by default the first.
     exact : pandas.Series, optional
@@ -318,11 +318,12 @@ def plot_burden(
 
     Examples
     --------
-    >>> from rashomon_explorer.measures import who_bears
+    >>> from rashomon_explorer.measures import multiplicity_by_person_group
     >>> from rashomon_explorer.sets import from_predictions
     >>> chances = [[0.9, 0.4, 0.6, 0.1], [0.8, 0.6, 0.7, 0.2], [0.9, 0.7, 0.8, 0.1]]
     >>> models = from_predictions(chances, [1, 0, 1, 0], psi=1.0)
-    >>> table = who_bears(models, None, ["a", "b", "a", "b"], measures=["ambiguity"])
+    >>> groups = ["a", "b", "a", "b"]
+    >>> table = multiplicity_by_person_group(models, None, groups, measures=["ambiguity"])
     >>> plot_burden(table).layout.title.text.split("<br>")[0]
     'b bears most of it: ambiguity 50%, of all 25%'
     """

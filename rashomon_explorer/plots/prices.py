@@ -16,7 +16,7 @@ from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
 from rashomon_explorer.mechanisms.planning.pricing import price as priced
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.mechanisms.samplers.registry import traits_of
@@ -214,7 +214,7 @@ def _at_prices(planned: Plan, prices: Sequence[float], count: int) -> list[float
 
 @lru_cache(maxsize=256)  # the same whichever of these prices is the plan's own
 def _promises(way: str, one: Request, prices: tuple[float, ...]) -> list[float]:
-    with said_elsewhere():
+    with suppress_weak_warnings():
         return [_promise(MECHANISMS[way].plan(replace(one, epsilon=cost))) for cost in prices]
 
 

@@ -7,9 +7,9 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.plots.text import number, percent, plural, short_names
 from rashomon_explorer.plots.theme import BLUE, add_band, new_figure
-from rashomon_explorer.release import Released
+from rashomon_explorer.release import ReleasedAggregates
 from rashomon_explorer.release.released import Answer
-from rashomon_explorer.release.statistic import Gap, Measured, Rate, Statistic
+from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic, Statistic
 
 MOST_NUMBERS = 12
 """Numbers of one query that are drawn; the figure says how many there are, the table has all."""
@@ -20,7 +20,7 @@ _WHOLE = [-0.02, 1.02]  # all shares there are, with room for a dot at either en
 _GAP = 56  # pixels between two queries, for the axis
 
 
-def plot_released(released: Released, *, confidence: float = 0.95) -> go.Figure:
+def plot_released(released: ReleasedAggregates, *, confidence: float = 0.95) -> go.Figure:
     """Plot released numbers with intervals that have the noise in them.
 
     Parameters
@@ -43,7 +43,7 @@ def plot_released(released: Released, *, confidence: float = 0.95) -> go.Figure:
     ValueError
         If ``confidence`` is not between 0 and 1.
     """
-    if not isinstance(released, Released):
+    if not isinstance(released, ReleasedAggregates):
         raise TypeError(
             "plot_released makes a figure that may leave the building and needs a Released, got "
             f"{type(released).__name__}; make one with release.release(...)"
@@ -75,7 +75,7 @@ def _interval(low: float, high: float) -> str:
 def _is_share(statistic: Statistic) -> bool:
     if isinstance(statistic, Measured):
         return (statistic.low, statistic.high) == (0.0, 1.0)
-    return isinstance(statistic, Rate | Gap)
+    return isinstance(statistic, RateStatistic | Gap)
 
 
 def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -> None:

@@ -6,7 +6,7 @@ from html import escape
 from typing import Literal
 
 from rashomon_explorer._utils.formatting import as_written, epsilon_text, hit_rate_text, left_text
-from rashomon_explorer.mechanisms.planning.weakness import Promise, has_hit_rate
+from rashomon_explorer.mechanisms.planning.weakness import PlanGuarantee, has_hit_rate
 
 Rounding = Literal["nearest", "up", "down"]
 
@@ -42,13 +42,13 @@ def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str
     return f"{rounded:,.{digits + 3}f}".rstrip("0").rstrip(".")
 
 
-def promised_hits(planned: Promise) -> str:
+def promised_hits(planned: PlanGuarantee) -> str:
     """Write the hit rate that a plan promises; ``"none"`` where a centre's is not proved."""
     unproved = planned.centre_excess is not None and not planned.hit_rate_bound
     return "none" if unproved else at_least(planned.hit_rate_bound)
 
 
-def guaranteed(planned: Promise) -> str:
+def guaranteed(planned: PlanGuarantee) -> str:
     """Write what is guaranteed of draws: a hit rate, or an excess where no hit rate is."""
     if has_hit_rate(planned):
         return f"guaranteed {promised_hits(planned)}"

@@ -101,7 +101,7 @@ def need_trees(models: object) -> DecisionTrees:
 
 
 def short_question(words: str, most: int) -> str:
-    """Shorten a question to so many letters at its column, so that what it compares with is read."""
+    """Shorten a question to a number of letters at its column's name; its comparison stays."""
     if len(words) <= most:
         return words
     column, relation, reference = words.rpartition(" ")[0].rpartition(" ")

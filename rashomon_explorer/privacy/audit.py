@@ -137,7 +137,7 @@ _QUANTILES = 1 / (1 + np.exp(-np.linspace(-7.0, 7.0, 141)))
 
 @dataclass(frozen=True)
 class MonteCarloAudit:
-    """What the outputs of two neighbours prove about a mechanism: lower bounds, never upper ones."""
+    """Lower bounds on the privacy loss of a mechanism from outputs of two neighbours."""
 
     events: tuple[Event, ...]
     delta: float

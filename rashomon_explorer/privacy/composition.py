@@ -189,7 +189,7 @@ class DoesNotApply(Exception):
 
 
 @dataclass(frozen=True)
-class Method:
+class CompositionMethod:
     """A sum of guarantees."""
 
     name: str
@@ -273,15 +273,15 @@ def chosen_ranges(parts: list[Guarantee], delta: float) -> float:
 
 
 METHODS = (
-    Method("as stated", True, stated),
-    Method("pure", True, pure_sum),
-    Method("zCDP", True, zcdp_sum),
-    Method("GDP", True, gdp_sum),
-    Method("RDP", True, renyi_sum),
-    Method("PLD", True, loss_distributions),
-    Method("PLD, independent", False, grouped_distributions),
-    Method("bounded range, adaptive", True, chosen_ranges),
-    Method("bounded range, independent", False, fixed_ranges),
+    CompositionMethod("as stated", True, stated),
+    CompositionMethod("pure", True, pure_sum),
+    CompositionMethod("zCDP", True, zcdp_sum),
+    CompositionMethod("GDP", True, gdp_sum),
+    CompositionMethod("RDP", True, renyi_sum),
+    CompositionMethod("PLD", True, loss_distributions),
+    CompositionMethod("PLD, independent", False, grouped_distributions),
+    CompositionMethod("bounded range, adaptive", True, chosen_ranges),
+    CompositionMethod("bounded range, independent", False, fixed_ranges),
 )
 
 
@@ -414,7 +414,7 @@ def least_epsilon(parts: Iterable[Guarantee], delta: float, *, adaptive: bool = 
     return composition_report(parts, delta, adaptive=adaptive)[0].epsilon
 
 
-def _chosen(methods: Iterable[str] | None) -> list[Method]:
+def _chosen(methods: Iterable[str] | None) -> list[CompositionMethod]:
     known = {method.name: method for method in METHODS}
     names = list(known) if methods is None else list(methods)
     unknown = [name for name in names if name not in known]
@@ -423,7 +423,9 @@ def _chosen(methods: Iterable[str] | None) -> list[Method]:
     return [known[name] for name in names]
 
 
-def _sum(method: Method, parts: list[Guarantee], delta: float, lost: float, adaptive: bool) -> Sum:
+def _sum(
+    method: CompositionMethod, parts: list[Guarantee], delta: float, lost: float, adaptive: bool
+) -> Sum:
     if delta < 0:
         return Sum(method.name, math.inf, False, "the parts' own δ exceed the whole")
     if adaptive and not method.adaptive:

@@ -123,7 +123,7 @@ class ExactAudit:
 
     @cached_property
     def _tests(self) -> tuple[tuple[FloatArray, FloatArray], ...]:
-        """Power and level of the best tests (Neyman and Pearson) of either law against the other."""
+        """Power and level of the best (Neyman–Pearson) tests of either distribution."""
         order = np.argsort(-self._ratio, kind="stable")
         one, other = np.exp(self.log_first[order]), np.exp(self.log_second[order])
         return _cumulated(one, other), _cumulated(other[::-1], one[::-1])

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.formatting import Fact, Shown, rounded_up
+from rashomon_explorer._utils.formatting import Fact, ReprMixin, rounded_up
 from rashomon_explorer._utils.validation import (
     check_delta,
     check_nonnegative_or_infinite,
@@ -37,7 +37,7 @@ from rashomon_explorer.privacy.tradeoff.curves import (
 _HAIR = 1e-9  # a plan that spends all of what was asked for must not fail by an ulp
 
 
-class Said(Protocol):
+class TradeOffText(Protocol):
     """A trade-off function, in words."""
 
     @property
@@ -69,7 +69,7 @@ class Numbers(Protocol):
         """δ of the (ε, δ) parts."""
 
     @property
-    def curve(self) -> Said | None:
+    def curve(self) -> TradeOffText | None:
         """Trade-off function, where one is known."""
 
     @property
@@ -139,7 +139,7 @@ _SEEDED = "drawn with a known seed: reproducible, not private"
 
 
 @dataclass(frozen=True, repr=False)
-class Guarantee(Shown):
+class Guarantee(ReprMixin):
     """What one mechanism, or several composed, reveal about one record.
 
     Several notions may hold at once; ``epsilon`` and ``delta`` use the best. Adjacency is

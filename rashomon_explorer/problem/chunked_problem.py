@@ -11,11 +11,11 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.problem.domains.base import Domain
 from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
 from rashomon_explorer.problem.losses.chunked import BlockRisk, risk_of_blocks
-from rashomon_explorer.problem.minimisation import Objective
+from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.problem import Problem, beyond, check_labels
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.cache import kept
-from rashomon_explorer.rows.steps import Clipped, Longer
+from rashomon_explorer.rows.steps import ClipStep, Longer
 
 
 class BlockProblem(Problem):
@@ -23,7 +23,7 @@ class BlockProblem(Problem):
 
     def __init__(
         self,
-        table: RowBlocks,
+        table: ChunkedRows,
         *,
         loss: str | Loss = "logistic",
         radius: float = 4.0,
@@ -39,8 +39,8 @@ class BlockProblem(Problem):
         longer, far = checked.reduce(_Beyond(self.loss, Longer(row_norm)))
         self.clipped_share = float(longer[0]) / self.n
         self.targets_beyond = float(far[0]) / self.n
-        self.table = kept(checked.then(Clipped(row_norm, intercept)).looked_at())
-        self._objective = Objective(risk_of_blocks(self.loss, self.table, self.p), ridge)
+        self.table = kept(checked.then(ClipStep(row_norm, intercept)).looked_at())
+        self._objective = MinimisedObjective(risk_of_blocks(self.loss, self.table, self.p), ridge)
 
     @property
     def rows(self) -> NoReturn:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from rashomon_explorer._utils.arrays import FloatArray, is_foreign, namespace
-from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.problem.domains.ball import Ball
@@ -17,8 +17,8 @@ from rashomon_explorer.problem.losses.chunked import BlockRisk, is_kinked
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
 
 __all__ = [
+    "MinimisedObjective",
     "Minimum",
-    "Objective",
     "minimise",
 ]
 
@@ -26,7 +26,7 @@ ROUNDING = 8 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, repr=False)
-class Minimum(Shown):
+class Minimum(ReprMixin):
     """Best model, with a proof of how good it is.  Curator: computed from private rows."""
 
     theta: FloatArray
@@ -51,7 +51,7 @@ class Minimum(Shown):
         ]
 
 
-class Objective:
+class MinimisedObjective:
     """Mean loss plus ½·ridge·‖θ‖², for K models at once."""
 
     def __init__(self, loss: EmpiricalLoss, ridge: float) -> None:
@@ -93,13 +93,13 @@ class Place:
     gradient: FloatArray
 
     @classmethod
-    def of(cls, objective: Objective, theta: FloatArray) -> "Place":
+    def of(cls, objective: MinimisedObjective, theta: FloatArray) -> "Place":
         """Evaluate one model (p,)."""
         value, gradient = objective.value_and_gradient(theta[:, None])
         return cls(theta, float(value[0]), gradient[:, 0])
 
 
-def step_towards(objective: Objective, place: Place, target: FloatArray) -> Place:
+def step_towards(objective: MinimisedObjective, place: Place, target: FloatArray) -> Place:
     """Step towards ``target``, halved until the objective falls; the same place if it does not."""
     move = target - place.theta
     promise = float(place.gradient @ move)
@@ -120,7 +120,7 @@ _MOST_STEPS = 200
 
 
 def minimise_on_ball(
-    objective: Objective, domain: Ball, tolerance: float, start: FloatArray
+    objective: MinimisedObjective, domain: Ball, tolerance: float, start: FloatArray
 ) -> Minimum:
     """Best model found, perhaps with a gap above the tolerance.
 
@@ -187,7 +187,7 @@ _INNER_SHARE = 0.01
 
 
 def minimise_on(
-    objective: Objective, domain: Domain, tolerance: float, start: FloatArray
+    objective: MinimisedObjective, domain: Domain, tolerance: float, start: FloatArray
 ) -> Minimum:
     """Best model found, perhaps with a gap above the tolerance."""
     place = Place.of(objective, start)
@@ -258,7 +258,7 @@ def minimise_kinked(
     for _ in range(_MOST_WIDTHS):
         if best.gap <= tolerance:
             break
-        smooth = Objective(loss.smoothed(smoothing), ridge)
+        smooth = MinimisedObjective(loss.smoothed(smoothing), ridge)
         if isinstance(domain, Ball):
             theta = minimise_on_ball(smooth, domain, tolerance / 4, theta).theta
         else:
@@ -298,7 +298,7 @@ def _linear_minimum(slope: FloatArray, ridge: float, domain: Domain) -> float:
     return max(flat, value - max(gap, 0.0))
 
 
-def minimise(empirical: Objective, domain: Domain, tolerance: float) -> Minimum:
+def minimise(empirical: MinimisedObjective, domain: Domain, tolerance: float) -> Minimum:
     """Minimise on the domain, by the method that the loss and the domain allow."""
     with one_blas_thread():
         best = _best(empirical, domain, tolerance)
@@ -310,7 +310,7 @@ def minimise(empirical: Objective, domain: Domain, tolerance: float) -> Minimum:
     return best
 
 
-def _best(empirical: Objective, domain: Domain, tolerance: float) -> Minimum:
+def _best(empirical: MinimisedObjective, domain: Domain, tolerance: float) -> Minimum:
     loss, start = empirical.loss, np.zeros(empirical.p)
     if is_kinked(loss):
         return minimise_kinked(loss, empirical.ridge, domain, tolerance, start)

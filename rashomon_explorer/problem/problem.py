@@ -18,7 +18,7 @@ from rashomon_explorer._utils.arrays import (
     on_host,
     to_host,
 )
-from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.data.clipping import ColumnMap, clip_rows, warn_if_clipped
 from rashomon_explorer.exceptions import DataError
@@ -28,7 +28,7 @@ from rashomon_explorer.problem.domains.base import Domain
 from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss, of_margins
 from rashomon_explorer.problem.losses.placed import placed
-from rashomon_explorer.problem.minimisation import Minimum, Objective, minimise
+from rashomon_explorer.problem.minimisation import MinimisedObjective, Minimum, minimise
 
 _BLOCK = 1024
 
@@ -113,7 +113,7 @@ ALL = slice(None)
 
 
 @dataclass(frozen=True)
-class HeldRows:
+class ClippedRows:
     """Clipped rows (n, d) and targets (n,); labels may be folded into the rows."""
 
     held: FloatArray
@@ -121,14 +121,14 @@ class HeldRows:
     are_folded: bool = False
 
     @classmethod
-    def of(cls, rows: FloatArray, targets: FloatArray, loss: Loss, *, owned: bool) -> "HeldRows":
+    def of(cls, rows: FloatArray, targets: FloatArray, loss: Loss, *, owned: bool) -> "ClippedRows":
         """Fold labels into rows that are nobody else's, for a loss that asks for no more."""
         fold = owned and of_margins(loss)
         if fold:
             rows *= -targets[:, None]
         return cls(rows, targets, fold)
 
-    def some(self, which: Some) -> "HeldRows":
+    def some(self, which: Some) -> "ClippedRows":
         """Return some of the rows by themselves, held alike."""
         return replace(self, held=self.held[which], targets=self.targets[which])
 
@@ -145,11 +145,11 @@ class HeldRows:
         return loss.empirical(self.rows(some), self.targets[some])
 
 
-class Problem(Shown):
+class Problem(ReprMixin):
     """Empirical risk of K linear models at once, on rows clipped to a declared norm."""
 
     arrays: ArrayBackend = NUMPY
-    _held: HeldRows | None = None  # rows in blocks are not held
+    _held: ClippedRows | None = None  # rows in blocks are not held
 
     def __init__(
         self,
@@ -174,8 +174,8 @@ class Problem(Shown):
         rows, self.clipped_share = as_seen(features, row_norm, intercept, scale)
         owned = rows is not features and self.arrays.on_host
         del features  # or they stay beside what is made of them
-        self._held = HeldRows.of(rows, targets, self.loss, owned=owned)
-        self._objective = Objective(self._empirical(ALL), ridge)
+        self._held = ClippedRows.of(rows, targets, self.loss, owned=owned)
+        self._objective = MinimisedObjective(self._empirical(ALL), ridge)
 
     def _declare(
         self,
@@ -217,7 +217,7 @@ class Problem(Shown):
         self._held = problem._held
         self.arrays = problem.arrays
         self.clipped_share = problem.clipped_share
-        self._objective = Objective(problem._objective.loss, ridge)
+        self._objective = MinimisedObjective(problem._objective.loss, ridge)
 
     @property
     def n(self) -> int:
@@ -294,27 +294,27 @@ class Problem(Shown):
         bound = self._objective.loss.curvature_bound()
         return None if bound is None else bound + self.ridge * np.eye(self.p)
 
-    def evaluator(self, dtype: type[np.floating[Any]] = np.float64) -> Objective:
+    def evaluator(self, dtype: type[np.floating[Any]] = np.float64) -> MinimisedObjective:
         """Objective for models of the domain, whose result for one knows nothing of the others."""
         reach = self.domain.reach(self.row_bound)
-        return Objective(self.on_host.loss.within(reach, dtype), self.ridge)
+        return MinimisedObjective(self.on_host.loss.within(reach, dtype), self.ridge)
 
     @cached_property
-    def on_host(self) -> Objective:
+    def on_host(self) -> MinimisedObjective:
         """Objective that is computed on the host."""
         there = not self.arrays.on_host
-        return Objective(self.of_loss(self.loss), self.ridge) if there else self._objective
+        return MinimisedObjective(self.of_loss(self.loss), self.ridge) if there else self._objective
 
     @cached_property
-    def on_device(self) -> Objective:
+    def on_device(self) -> MinimisedObjective:
         """Objective for models of the domain that stand where ``arrays`` says."""
         found = self._objective.loss.within(self.domain.reach(self.row_bound))
-        return Objective(found, self.ridge)
+        return MinimisedObjective(found, self.ridge)
 
-    def batches(self, n_batches: int, rng: np.random.Generator) -> list[Objective]:
+    def batches(self, n_batches: int, rng: np.random.Generator) -> list[MinimisedObjective]:
         """Objectives of batches of almost equal size, in an order that no row influences."""
         parts = np.array_split(rng.permutation(self.n), n_batches)
-        return [Objective(self._empirical(part), self.ridge) for part in parts]
+        return [MinimisedObjective(self._empirical(part), self.ridge) for part in parts]
 
     def sampled(self, most: int) -> EmpiricalLoss:
         """Mean loss of some of the rows, picked without a look at any (curator)."""
@@ -344,7 +344,7 @@ class Problem(Shown):
         return placed(self.loss, held.rows(some), held.targets[some], self.arrays)
 
     @property
-    def _whole(self) -> HeldRows:
+    def _whole(self) -> ClippedRows:
         assert self._held is not None  # of a problem in blocks nothing asks for them
         return self._held
 

@@ -5,7 +5,7 @@ from rashomon_explorer.release.groups import GroupGaps
 from rashomon_explorer.release.losses import Excess, Losses, SoftHits
 from rashomon_explorer.release.plan import plan_release
 from rashomon_explorer.release.query import Query, Sensitivity
-from rashomon_explorer.release.released import Released
+from rashomon_explorer.release.released import ReleasedAggregates
 from rashomon_explorer.release.reliance import Reliance
 from rashomon_explorer.release.run import release
 from rashomon_explorer.release.statistic import Measured
@@ -17,7 +17,7 @@ __all__ = [
     "Losses",
     "Measured",
     "Query",
-    "Released",
+    "ReleasedAggregates",
     "Reliance",
     "Sensitivity",
     "SoftHits",

@@ -10,8 +10,15 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.release.noise import Noise
-from rashomon_explorer.release.query import Public, Query, Rows, Sensitivity, check_task, measured
-from rashomon_explorer.release.statistic import Gap, Rate, Statistic
+from rashomon_explorer.release.query import (
+    PublicShape,
+    Query,
+    Rows,
+    Sensitivity,
+    check_task,
+    measured,
+)
+from rashomon_explorer.release.statistic import Gap, RateStatistic, Statistic
 
 Of = Literal["selection", "true_positive", "false_positive", "accuracy", "base"]
 
@@ -24,7 +31,7 @@ class GroupSizes(Query):
     definition: str = "for each declared group, its number of rows"
     needs: ClassVar[tuple[str, ...]] = ("groups",)
 
-    def sensitivity(self, public: Public) -> Sensitivity:
+    def sensitivity(self, public: PublicShape) -> Sensitivity:
         """√2 in length, 2 in the sum; one group alone changes by 1."""
         changed = min(2, len(public.categories))
         return Sensitivity(float(changed), math.sqrt(changed))
@@ -33,7 +40,9 @@ class GroupSizes(Query):
         """Return counts (n_groups,)."""
         return _counts(_group_codes(rows), len(rows.public.categories))
 
-    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+    def statistics(
+        self, noisy: FloatArray, noise: Noise, public: PublicShape
+    ) -> tuple[Statistic, ...]:
         """One count a group."""
         names = [f"rows of {name}" for name in public.categories]
         return measured(names, noisy, noise, (0.0, float(public.n_rows)))
@@ -47,12 +56,12 @@ class BaseRates(Query):
     definition: str = "for each class but the first, its share of the rows"
     needs: ClassVar[tuple[str, ...]] = ("y",)
 
-    def check(self, public: Public) -> None:
+    def check(self, public: PublicShape) -> None:
         """Refuse regressions."""
         super().check(public)
         check_task(self, public, "classification")
 
-    def sensitivity(self, public: Public) -> Sensitivity:
+    def sensitivity(self, public: PublicShape) -> Sensitivity:
         """√2/n in length, or 1/n for two classes."""
         return Sensitivity.of(np.full(min(2, public.models.n_classes - 1), 1 / public.n_rows))
 
@@ -61,7 +70,9 @@ class BaseRates(Query):
         counts = _counts(rows.codes.astype(np.intp), rows.models.n_classes)
         return counts[1:] / len(rows.X)
 
-    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+    def statistics(
+        self, noisy: FloatArray, noise: Noise, public: PublicShape
+    ) -> tuple[Statistic, ...]:
         """One share a class but the first."""
         names = [f"share of {name}" for name in public.models.class_names[1:]]
         return measured(names, noisy, noise, (0.0, 1.0), public.n_rows)
@@ -77,7 +88,7 @@ class GroupGaps(Query):
     between groups, √k within one. The sizes come for nothing beside the k sums, and the sums
     at half the variance of uncentred ones, which are √(2 + 2k) apart with sizes in whole rows. In
     the sum of changes the bound is k + 2w. A rate is then ½ + S/N
-    (:class:`~rashomon_explorer.release.statistic.Rate`).
+    (:class:`~rashomon_explorer.release.statistic.RateStatistic`).
 
     Parameters
     ----------
@@ -119,7 +130,7 @@ class GroupGaps(Query):
         whose = "" if self.of == "base" else f" ({which})"
         return f"largest less least, over the groups, of the {_WORDS[self.of]}{whose}"
 
-    def check(self, public: Public) -> None:
+    def check(self, public: PublicShape) -> None:
         """Refuse a single group, an unknown rate, and models that give no labels."""
         if self.of not in _WORDS:
             raise ValueError(f"of must be one of {sorted(_WORDS)}, got {self.of!r}")
@@ -138,7 +149,7 @@ class GroupGaps(Query):
                 f"{self.positive!r}"
             )
 
-    def sensitivity(self, public: Public) -> Sensitivity:
+    def sensitivity(self, public: PublicShape) -> Sensitivity:
         """√k in length, k + 2w in the sum."""
         k = self._values(public)
         return Sensitivity(k + 2 * self._weight(public), math.sqrt(k))
@@ -154,7 +165,9 @@ class GroupGaps(Query):
         sizes = self._weight(rows.public) * _counts(groups, n_groups)
         return np.concatenate([sizes, np.column_stack(sums).ravel()])
 
-    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+    def statistics(
+        self, noisy: FloatArray, noise: Noise, public: PublicShape
+    ) -> tuple[Statistic, ...]:
         """Gaps, and for one value the rates too."""
         n_groups, weight = len(public.categories), self._weight(public)
         sizes, sums = noisy[:n_groups] / weight, noisy[n_groups:].reshape(n_groups, -1)
@@ -163,7 +176,7 @@ class GroupGaps(Query):
         for value in range(sums.shape[1]):
             draw = f" of draw {value}" if self._by_draw else ""
             rates = tuple(
-                Rate(
+                RateStatistic(
                     f"{_SHORT[self.of]}{draw} in {name}",
                     float(sums[place, value]),
                     float(sizes[place]),
@@ -181,10 +194,10 @@ class GroupGaps(Query):
     def _by_draw(self) -> bool:
         return self.over == "each" and self.of != "base"
 
-    def _values(self, public: Public) -> int:
+    def _values(self, public: PublicShape) -> int:
         return public.n_draws if self._by_draw else 1
 
-    def _weight(self, public: Public) -> float:
+    def _weight(self, public: PublicShape) -> float:
         return math.sqrt(self._values(public)) / 2
 
     def _rows_values(self, rows: Rows) -> Iterator[FloatArray]:

@@ -16,7 +16,7 @@ from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.release.query import (
     Over,
-    Public,
+    PublicShape,
     Query,
     Rows,
     Sensitivity,
@@ -72,12 +72,12 @@ class Losses(Query):
         which = "for each draw," if self.over == "each" else f"{self.over} over the draws of"
         return f"{which} the mean loss over rows"
 
-    def check(self, public: Public) -> None:
+    def check(self, public: PublicShape) -> None:
         """Refuse an unknown summary."""
         super().check(public)
         check_over(self.over)
 
-    def sensitivity(self, public: Public) -> Sensitivity:
+    def sensitivity(self, public: PublicShape) -> Sensitivity:
         """Ranges of the losses over n."""
         low, high = loss_ranges(public)
         return Sensitivity.of(overall_widths((high - low) / public.n_rows, self.over))
@@ -86,7 +86,9 @@ class Losses(Query):
         """Mean losses."""
         return np.atleast_1d(overall(rows.mean_losses(), self.over))
 
-    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+    def statistics(
+        self, noisy: FloatArray, noise: Noise, public: PublicShape
+    ) -> tuple[Statistic, ...]:
         """One loss a draw, or one."""
         names = over_names("loss", self.over, public.n_draws)
         low, high = (np.atleast_1d(overall(end, self.over)) for end in loss_ranges(public))
@@ -103,12 +105,12 @@ class LossDifferences(Query):
     definition: str = "for each draw, the mean over rows of its loss less draw 0's"
     needs: ClassVar[tuple[str, ...]] = ("y",)
 
-    def check(self, public: Public) -> None:
+    def check(self, public: PublicShape) -> None:
         """Refuse a single draw."""
         super().check(public)
         check_draws(self, public, 2)
 
-    def sensitivity(self, public: Public) -> Sensitivity:
+    def sensitivity(self, public: PublicShape) -> Sensitivity:
         """2√(Σ d_i²)/n in length."""
         return Sensitivity.of(2 * _differences(public) / public.n_rows)
 
@@ -117,7 +119,9 @@ class LossDifferences(Query):
         losses = rows.mean_losses()
         return np.asarray(losses[1:] - losses[0])
 
-    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+    def statistics(
+        self, noisy: FloatArray, noise: Noise, public: PublicShape
+    ) -> tuple[Statistic, ...]:
         """One difference a draw but the first."""
         names = [f"loss of draw {draw} less draw 0's" for draw in range(1, public.n_draws)]
         most = _differences(public)
@@ -143,13 +147,13 @@ class Accuracies(Query):
         which = "for each draw," if self.over == "each" else f"{self.over} over the draws of"
         return f"{which} the share of rows labelled rightly"
 
-    def check(self, public: Public) -> None:
+    def check(self, public: PublicShape) -> None:
         """Refuse regressions."""
         super().check(public)
         check_over(self.over)
         check_task(self, public, "classification")
 
-    def sensitivity(self, public: Public) -> Sensitivity:
+    def sensitivity(self, public: PublicShape) -> Sensitivity:
         """1/n a coordinate."""
         return Sensitivity.of(overall_widths(np.full(public.n_draws, 1 / public.n_rows), self.over))
 
@@ -157,33 +161,35 @@ class Accuracies(Query):
         """Shares."""
         return np.atleast_1d(overall((rows.labels == rows.codes).mean(axis=1), self.over))
 
-    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+    def statistics(
+        self, noisy: FloatArray, noise: Noise, public: PublicShape
+    ) -> tuple[Statistic, ...]:
         """One share a draw, or one."""
         names = over_names("accuracy", self.over, public.n_draws)
         mean = public.n_rows if self.over in ("each", "mean") else 0
         return measured(names, noisy, noise, (0.0, 1.0), mean)
 
 
-def loss_ranges(public: Public) -> tuple[FloatArray, FloatArray]:
+def loss_ranges(public: PublicShape) -> tuple[FloatArray, FloatArray]:
     """Least and largest loss (n_draws,) of each draw over all rows and targets allowed."""
     return _RANGES[public.models.link](public)
 
 
-def _logistic(public: Public) -> tuple[FloatArray, FloatArray]:
+def _logistic(public: PublicShape) -> tuple[FloatArray, FloatArray]:
     reach = public.reach()
     return np.logaddexp(0.0, -reach), np.logaddexp(0.0, reach)
 
 
-def _zero_one(public: Public) -> tuple[FloatArray, FloatArray]:
+def _zero_one(public: PublicShape) -> tuple[FloatArray, FloatArray]:
     return np.zeros(public.n_draws), np.ones(public.n_draws)
 
 
-def _half_square(public: Public) -> tuple[FloatArray, FloatArray]:
+def _half_square(public: PublicShape) -> tuple[FloatArray, FloatArray]:
     low, high = public.linear.target_bounds
     return np.zeros(public.n_draws), ((high - low) / 2 * (1 + public.reach())) ** 2 / 2
 
 
-def _softmax(public: Public) -> tuple[FloatArray, FloatArray]:
+def _softmax(public: PublicShape) -> tuple[FloatArray, FloatArray]:
     slopes, intercepts = public.split
     slopes = np.concatenate([np.zeros_like(slopes[:, :1]), slopes], axis=1)
     intercepts = np.concatenate([np.zeros_like(intercepts[:, :1]), intercepts], axis=1)
@@ -202,7 +208,7 @@ _RANGES = {
 }
 
 
-def _differences(public: Public) -> FloatArray:
+def _differences(public: PublicShape) -> FloatArray:
     """Bound (n_draws − 1,) of |loss − draw 0's loss| on one row."""
     low, high = loss_ranges(public)
     plain = np.maximum(high[1:] - low[0], high[0] - low[1:])
@@ -225,12 +231,12 @@ class ClippedShare(Query):
     name: str = "clipped_share"
     definition: str = "share of rows longer than the row norm, which are shortened to it"
 
-    def check(self, public: Public) -> None:
+    def check(self, public: PublicShape) -> None:
         """Refuse models that shorten no rows."""
         super().check(public)
         check_linear(self, public)
 
-    def sensitivity(self, public: Public) -> Sensitivity:
+    def sensitivity(self, public: PublicShape) -> Sensitivity:
         """1/n."""
         return Sensitivity.of(1 / public.n_rows)
 
@@ -240,7 +246,9 @@ class ClippedShare(Query):
         norms = np.hypot.reduce(rows.X, axis=1)
         return np.array([(norms > rows.public.linear.row_norm).mean()])
 
-    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+    def statistics(
+        self, noisy: FloatArray, noise: Noise, public: PublicShape
+    ) -> tuple[Statistic, ...]:
         """One share."""
         return measured([self.name], noisy, noise, (0.0, 1.0), public.n_rows)
 
@@ -256,7 +264,7 @@ class ExcessQuery(Query):
     ridge: float = 0.0
     needs: ClassVar[tuple[str, ...]] = ("y",)
 
-    def check(self, public: Public) -> None:
+    def check(self, public: PublicShape) -> None:
         """Refuse radii and losses out of range."""
         super().check(public)
         check_positive(radius=self.radius)
@@ -268,7 +276,7 @@ class ExcessQuery(Query):
                 f"{public.linear.plan.loss!r}: release 'loss_differences' instead"
             )
 
-    def moved(self, public: Public) -> float:
+    def moved(self, public: PublicShape) -> float:
         """Most that one record moves a draw's computed excess: osc + gap."""
         # Draws are rounded and may stick out of the ball by a hair; they are public.
         furthest = float(np.linalg.norm(public.linear.coef, axis=1).max())
@@ -289,7 +297,7 @@ class ExcessQuery(Query):
         )
         return np.asarray(problem.value(models.coef.T) - problem.minimum.value)
 
-    def _constants(self, public: Public, radius: float) -> Constants:
+    def _constants(self, public: PublicShape, radius: float) -> Constants:
         models = public.linear
         return Constants.of(
             models.plan.loss,
@@ -334,12 +342,12 @@ class Excess(ExcessQuery):
         which = "for each draw," if self.over == "each" else f"{self.over} over the draws of"
         return f"{which} its loss less {self._least}"
 
-    def check(self, public: Public) -> None:
+    def check(self, public: PublicShape) -> None:
         """Refuse an unknown summary."""
         super().check(public)
         check_over(self.over)
 
-    def sensitivity(self, public: Public) -> Sensitivity:
+    def sensitivity(self, public: PublicShape) -> Sensitivity:
         """Of osc + gap a draw."""
         return Sensitivity.of(
             overall_widths(np.full(public.n_draws, self.moved(public)), self.over)
@@ -349,7 +357,9 @@ class Excess(ExcessQuery):
         """Excess losses."""
         return np.atleast_1d(overall(self.excess(rows), self.over))
 
-    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+    def statistics(
+        self, noisy: FloatArray, noise: Noise, public: PublicShape
+    ) -> tuple[Statistic, ...]:
         """One excess a draw, or one."""
         names = over_names("excess", self.over, public.n_draws)
         return measured(names, noisy, noise, (0.0, math.inf), note=UNIT[public.models.link])
@@ -400,14 +410,14 @@ class SoftHits(ExcessQuery):
             f"to {psi} (inner), or beyond it (outer); excess over {self._least}"
         )
 
-    def check(self, public: Public) -> None:
+    def check(self, public: PublicShape) -> None:
         """Refuse widths and thresholds out of range."""
         super().check(public)
         check_positive(width=self.width)
         if self.psi is not None:
             check_nonnegative(psi=self.psi)
 
-    def sensitivity(self, public: Public) -> Sensitivity:
+    def sensitivity(self, public: PublicShape) -> Sensitivity:
         """(osc + gap)/s in the sum, and at most 1 a ramp."""
         slope = self.moved(public) / self.width
         return Sensitivity(min(slope, 2.0), min(slope, math.sqrt(2)))
@@ -419,7 +429,9 @@ class SoftHits(ExcessQuery):
         ramps = [np.clip((psi + s - excess) / self.width, 0.0, 1.0) for s in (0.0, self.width)]
         return np.array([ramp.mean() for ramp in ramps])
 
-    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+    def statistics(
+        self, noisy: FloatArray, noise: Noise, public: PublicShape
+    ) -> tuple[Statistic, ...]:
         """Two shares, the hit rate between them."""
         hides = noise.quantile(0.95) >= 1
         hidden = ", but the noise hides it: take a larger width or pay more" if hides else ""

@@ -13,7 +13,7 @@ from rashomon_explorer.measures.multiplicity.group_tables import measure_rows
 from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.release.query import (
     Baseline,
-    Public,
+    PublicShape,
     Query,
     Rows,
     Sensitivity,
@@ -24,7 +24,7 @@ from rashomon_explorer.release.query import (
 )
 from rashomon_explorer.release.statistic import Statistic
 
-Range = Callable[[Public], tuple[float, float]]
+Range = Callable[[PublicShape], tuple[float, float]]
 
 _PUBLIC_BASELINE = (
     "the baseline's coefficients are public: not the minimiser, or anything else from these rows"
@@ -69,7 +69,7 @@ class MultiplicityQuery(Query):
         given = isinstance(self.baseline, tuple) and "baseline" in self._options
         return (_PUBLIC_BASELINE,) if given else ()
 
-    def check(self, public: Public) -> None:
+    def check(self, public: PublicShape) -> None:
         """Refuse a measure, options or models that do not suit."""
         super().check(public)
         if self.measure not in RELEASABLE:
@@ -88,7 +88,7 @@ class MultiplicityQuery(Query):
                 f"baseline must be a draw from 0 to {public.n_draws - 1}, got {self.baseline}"
             )
 
-    def sensitivity(self, public: Public) -> Sensitivity:
+    def sensitivity(self, public: PublicShape) -> Sensitivity:
         """Width of the terms over n."""
         low, high = RELEASABLE[self.measure].range(public)
         return Sensitivity.of((high - low) / public.n_rows)
@@ -102,7 +102,9 @@ class MultiplicityQuery(Query):
             options["baseline"] = self._reference(rows, found.of)
         return np.array([measure_rows(found, found.prepare(values), None, options=options)])
 
-    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+    def statistics(
+        self, noisy: FloatArray, noise: Noise, public: PublicShape
+    ) -> tuple[Statistic, ...]:
         """One number."""
         kind = RELEASABLE[self.measure]
         mean = 0 if kind.extreme else public.n_rows
@@ -130,13 +132,13 @@ class Discrepancies(Query):
     name: str = "discrepancies"
     definition: str = "for each draw, share of rows that it labels differently from draw 0"
 
-    def check(self, public: Public) -> None:
+    def check(self, public: PublicShape) -> None:
         """Refuse regressions and single draws."""
         super().check(public)
         check_task(self, public, "classification")
         check_draws(self, public, 2)
 
-    def sensitivity(self, public: Public) -> Sensitivity:
+    def sensitivity(self, public: PublicShape) -> Sensitivity:
         """√(k − 1)/n in length."""
         return Sensitivity.of(np.full(public.n_draws - 1, 1 / public.n_rows))
 
@@ -144,7 +146,9 @@ class Discrepancies(Query):
         """Shares (n_draws − 1,)."""
         return np.asarray((rows.labels[1:] != rows.labels[0]).mean(axis=1))
 
-    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+    def statistics(
+        self, noisy: FloatArray, noise: Noise, public: PublicShape
+    ) -> tuple[Statistic, ...]:
         """One share a draw but the first."""
         names = [f"discrepancy of draw {draw}" for draw in range(1, public.n_draws)]
         return measured(names, noisy, noise, (0.0, 1.0), public.n_rows)
@@ -159,7 +163,7 @@ class Releasable:
     extreme: bool = False
 
 
-def _share(_: Public) -> tuple[float, float]:
+def _share(_: PublicShape) -> tuple[float, float]:
     return 0.0, 1.0
 
 
@@ -170,15 +174,15 @@ def largest_disagreement(n_draws: int, n_classes: int) -> float:
     return 1 - agreeing / (n_draws * (n_draws - 1))
 
 
-def _disagreement(public: Public) -> tuple[float, float]:
+def _disagreement(public: PublicShape) -> tuple[float, float]:
     return 0.0, largest_disagreement(public.n_draws, public.models.n_classes)
 
 
-def _consistency(public: Public) -> tuple[float, float]:
+def _consistency(public: PublicShape) -> tuple[float, float]:
     return 1 - _disagreement(public)[1], 1.0
 
 
-def score_width(public: Public) -> float:
+def score_width(public: PublicShape) -> float:
     """Most that the draws' predictions of one row can differ."""
     models = public.models
     if models.link == "logistic":
@@ -189,11 +193,11 @@ def score_width(public: Public) -> float:
     return 1.0
 
 
-def _width(public: Public) -> tuple[float, float]:
+def _width(public: PublicShape) -> tuple[float, float]:
     return 0.0, score_width(public)
 
 
-def _variance(public: Public) -> tuple[float, float]:
+def _variance(public: PublicShape) -> tuple[float, float]:
     # For several classes Σ_c var_c is a mean of ‖p − p'‖²/2 over pairs: convex in each model's
     # point, so largest at vertices, where it is the disagreement.
     if public.models.link == "softmax":
@@ -201,11 +205,11 @@ def _variance(public: Public) -> tuple[float, float]:
     return 0.0, score_width(public) ** 2 * largest_disagreement(public.n_draws, 2) / 2
 
 
-def _deviation(public: Public) -> tuple[float, float]:
+def _deviation(public: PublicShape) -> tuple[float, float]:
     return 0.0, math.sqrt(_variance(public)[1])
 
 
-def _capacity(public: Public) -> tuple[float, float]:
+def _capacity(public: PublicShape) -> tuple[float, float]:
     return 0.0, math.log2(min(public.models.n_classes, public.n_draws))
 
 

@@ -11,7 +11,7 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.release.budget import Budget, Priced, price
 from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.losses import loss_ranges
-from rashomon_explorer.release.query import Paid, Public, Query, Sensitivity
+from rashomon_explorer.release.query import Paid, PublicShape, Query, Sensitivity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LEAST_SHARE = 2.0**-40  # of the largest term; means in doubles are right to about 2⁻⁵⁰ of it
 
 
-def sensitivities_of(queries: Sequence[Query], public: Public) -> tuple[Sensitivity, ...]:
+def sensitivities_of(queries: Sequence[Query], public: PublicShape) -> tuple[Sensitivity, ...]:
     """Sensitivity of each query, 0 or well above the rounding of a mean of losses or scores."""
     found = tuple(query.sensitivity(public) for query in queries)
     least = _LEAST_SHARE * _largest_term(public)
@@ -33,7 +33,7 @@ def sensitivities_of(queries: Sequence[Query], public: Public) -> tuple[Sensitiv
     return found
 
 
-def _largest_term(public: Public) -> float:
+def _largest_term(public: PublicShape) -> float:
     """Bound of a loss or a score of one row; at least 1, for probabilities."""
     ends = public.linear.target_bounds if public.models.task == "regression" else (1.0,)
     return max(1.0, *map(math.fabs, ends), float(loss_ranges(public)[1].max()))
@@ -111,7 +111,7 @@ def plan_release(
     0.1
     """
     check_count(n_rows=n_rows)
-    public = Public(models, n_rows, True, bool(categories), tuple(categories))
+    public = PublicShape(models, n_rows, True, bool(categories), tuple(categories))
     asked = get_queries(queries)
     for query in asked:
         query.check(public)

@@ -22,7 +22,7 @@ Paid = ReleasedSet | ReleasedTrees
 
 
 @dataclass(frozen=True, eq=False)
-class Public:
+class PublicShape:
     """All that sensitivities may depend on."""
 
     models: Paid  # draws that are paid for, hence public
@@ -80,7 +80,7 @@ class Public:
 class Rows:
     """Private rows as the queries read them.  Curator: not private."""
 
-    public: Public
+    public: PublicShape
     X: FloatArray  # (n_rows, n_features)
     # (n_rows,): targets as given, those of a regression clipped to the declared bounds
     y: NDArray[Any] | None
@@ -89,7 +89,7 @@ class Rows:
 
     @classmethod
     def read(
-        cls, public: Public, X: ArrayLike, y: ArrayLike | None, groups: ArrayLike | None
+        cls, public: PublicShape, X: ArrayLike, y: ArrayLike | None, groups: ArrayLike | None
     ) -> "Rows":
         """Read the rows, one by one bounded as the models' are."""
         rows = np.asarray(X, dtype=float)
@@ -104,7 +104,7 @@ class Rows:
         return cls(public, rows, targets, codes)
 
     @classmethod
-    def nobodys(cls, public: Public) -> "Rows":
+    def nobodys(cls, public: PublicShape) -> "Rows":
         """As many rows of zeros, of one class and no group, made of public numbers alone."""
         models, n = public.models, public.n_rows
         regression = models.task == "regression"
@@ -223,7 +223,7 @@ class Query(ABC):
         """What has to hold beside the price, because the code cannot see it."""
         return ()
 
-    def check(self, public: Public) -> None:
+    def check(self, public: PublicShape) -> None:
         """Refuse, before rows are read, what cannot be asked of these models.
 
         Raises
@@ -237,7 +237,7 @@ class Query(ABC):
                 raise ValueError(f"{self.name} needs {need}=, one entry a row")
 
     @abstractmethod
-    def sensitivity(self, public: Public) -> Sensitivity:
+    def sensitivity(self, public: PublicShape) -> Sensitivity:
         """Bound on the change of :meth:`compute` between neighbours; public numbers alone."""
 
     @abstractmethod
@@ -245,7 +245,9 @@ class Query(ABC):
         """Return the exact vector.  Curator: not private."""
 
     @abstractmethod
-    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+    def statistics(
+        self, noisy: FloatArray, noise: Noise, public: PublicShape
+    ) -> tuple[Statistic, ...]:
         """Released numbers, from the noisy vector alone."""
 
 
@@ -274,19 +276,19 @@ def check_over(over: str) -> None:
         raise ValueError(f"over must be one of {['each', *_OVER]}, got {over!r}")
 
 
-def check_task(query: Query, public: Public, task: str) -> None:
+def check_task(query: Query, public: PublicShape, task: str) -> None:
     """Refuse models of another task."""
     if public.models.task != task:
         raise ValueError(f"{query.name} needs models for {task}, got {public.models.task}")
 
 
-def check_linear(query: Query, public: Public) -> None:
+def check_linear(query: Query, public: PublicShape) -> None:
     """Refuse models without coefficients, such as trees."""
     if isinstance(public.models, ReleasedTrees):
         raise ValueError(f"{query.name} needs linear models, got trees: leave it out")
 
 
-def check_draws(query: Query, public: Public, fewest: int) -> None:
+def check_draws(query: Query, public: PublicShape, fewest: int) -> None:
     """Refuse too few models."""
     if public.n_draws < fewest:
         raise ValueError(f"{query.name} needs at least {fewest} draws, got {public.n_draws}")

@@ -11,7 +11,7 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.guarantee import numbers_of
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise
-from rashomon_explorer.release.statistic import Gap, Measured, Rate, Statistic
+from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic, Statistic
 from rashomon_explorer.sets.files import number, number_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Released:
+class ReleasedAggregates:
     """Aggregates of private rows with noise, and what they cost.  Everything here is public.
 
     Parameters
@@ -179,24 +179,32 @@ def _known(values: dict[str, Any]) -> dict[str, Any]:
 
 _KINDS: dict[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (Released, Answer, Measured, Rate, Gap, GaussianNoise, LaplaceNoise)
+    for kind in (
+        ReleasedAggregates,
+        Answer,
+        Measured,
+        RateStatistic,
+        Gap,
+        GaussianNoise,
+        LaplaceNoise,
+    )
 }
 _KIND, _NUMBER, _GUARANTEE = "kind", "number", "guarantee"
 
 
-def released_values(released: Released) -> dict[str, Any]:
+def released_values(released: ReleasedAggregates) -> dict[str, Any]:
     """Plain values of released aggregates, for a file; nothing in them is unpaid."""
     plain: dict[str, Any] = _files_plain(released)
     return plain
 
 
-def released_of(values: dict[str, Any]) -> Released:
+def released_of(values: dict[str, Any]) -> ReleasedAggregates:
     """Inverse of `released_values`."""
     try:
         found = _restored(values)
     except (KeyError, TypeError, ValueError) as error:
         raise DataError("these are no released aggregates") from error
-    if not isinstance(found, Released):
+    if not isinstance(found, ReleasedAggregates):
         raise DataError("these are no released aggregates")
     return found
 

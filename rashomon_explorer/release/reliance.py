@@ -14,7 +14,7 @@ from rashomon_explorer.release.losses import UNIT
 from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.release.query import (
     Over,
-    Public,
+    PublicShape,
     Query,
     Rows,
     Sensitivity,
@@ -69,7 +69,7 @@ class Reliance(Query):
         which = "and draw," if self.over == "each" else f", {self.over} over the draws of"
         return f"for each feature {which} e_switch − e_orig".replace(" ,", ",")
 
-    def check(self, public: Public) -> None:
+    def check(self, public: PublicShape) -> None:
         """Refuse an unknown summary, a single row, and more pairs than can be gone through."""
         super().check(public)
         check_over(self.over)
@@ -81,7 +81,7 @@ class Reliance(Query):
                 f"{public.n_rows} rows and {public.n_draws} draws: release fewer draws"
             )
 
-    def sensitivity(self, public: Public) -> Sensitivity:
+    def sensitivity(self, public: PublicShape) -> Sensitivity:
         """4ΛB|w|/n a feature, or 3/n for wrong labels."""
         half = _HALF_RISE[public.models.link](public)
         if public.models.link == "sign":
@@ -100,7 +100,9 @@ class Reliance(Query):
             table = reliance_table(rows.task(), groups).to_numpy()
         return overall(table, self.over).ravel()
 
-    def statistics(self, noisy: FloatArray, noise: Noise, public: Public) -> tuple[Statistic, ...]:
+    def statistics(
+        self, noisy: FloatArray, noise: Noise, public: PublicShape
+    ) -> tuple[Statistic, ...]:
         """One rise a feature, or a draw and feature."""
         features = list(_groups(public))
         if self.over == "each":
@@ -115,27 +117,27 @@ class Reliance(Query):
         return measured(names, noisy, noise, (-most, most), note=UNIT[public.models.link])
 
 
-def _groups(public: Public) -> dict[str, Columns]:
+def _groups(public: PublicShape) -> dict[str, Columns]:
     known = None if isinstance(public.models, ReleasedTrees) else public.models.feature_groups
     return feature_groups(None, public.columns, known)
 
 
-def _norms(public: Public) -> FloatArray:
+def _norms(public: PublicShape) -> FloatArray:
     """|w| (n_draws, n_features) of models with one score."""
     slopes = public.split[0][:, 0]
     each = [np.linalg.norm(slopes[:, columns], axis=1) for columns in _groups(public).values()]
     return np.stack(each, axis=1)
 
 
-def _logistic(public: Public) -> FloatArray:
+def _logistic(public: PublicShape) -> FloatArray:
     return public.linear.row_norm * _norms(public)
 
 
-def _zero_one(public: Public) -> FloatArray:
+def _zero_one(public: PublicShape) -> FloatArray:
     return np.ones((public.n_draws, len(_groups(public))))
 
 
-def _softmax(public: Public) -> FloatArray:
+def _softmax(public: PublicShape) -> FloatArray:
     slopes = np.pad(public.split[0], [(0, 0), (1, 0), (0, 0)])  # class 0 has the score 0
     apart = slopes[:, :, None] - slopes[:, None]
     widths = [
@@ -148,7 +150,7 @@ def _softmax(public: Public) -> FloatArray:
     return np.asarray(public.linear.row_norm * np.stack(widths, axis=1))
 
 
-def _half_square(public: Public) -> FloatArray:
+def _half_square(public: PublicShape) -> FloatArray:
     slopes, intercepts = public.split[0][:, 0], np.abs(public.split[1][:, 0])
     B, own = public.linear.row_norm, _norms(public)
     others = np.sqrt(np.maximum((slopes**2).sum(axis=1)[:, None] - own**2, 0.0))

@@ -19,20 +19,20 @@ from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.reliance.tree_reliance import trees_of
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import (
-    said_elsewhere,
+    suppress_weak_warnings,
     warn_if_weak,
     warn_of_large_delta,
 )
-from rashomon_explorer.mechanisms.planning.weakness import weakness
+from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
-from rashomon_explorer.privacy.ledger.charge import may_fail
+from rashomon_explorer.privacy.ledger.charge import with_failure_assumption
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.release.budget import Budget, Priced, price
 from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.noise import on_grid
 from rashomon_explorer.release.plan import sensitivities_of
-from rashomon_explorer.release.query import Paid, Public, Query, Rows
-from rashomon_explorer.release.released import Answer, Released
+from rashomon_explorer.release.query import Paid, PublicShape, Query, Rows
+from rashomon_explorer.release.released import Answer, ReleasedAggregates
 from rashomon_explorer.release.secure import add_exactly, check_secure, secure_guarantee
 from rashomon_explorer.rows.source import read_mapped
 from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet
@@ -58,7 +58,7 @@ def release(
     random_state: int | None = None,
     secure: bool = False,
     note: str = "",
-) -> Released:
+) -> ReleasedAggregates:
     """Make aggregates of private rows public, with noise, charged to a ledger.
 
     The draws are public once they are paid for, so that every aggregate is a function of the
@@ -166,7 +166,7 @@ def release(
         return run.answers(rows, generator(random_state))
 
     answers = answer() if charge is None else charge.run(answer)
-    return Released(
+    return ReleasedAggregates(
         answers,
         guarantee,
         public.models.guarantee,
@@ -174,7 +174,7 @@ def release(
         public.n_rows,
         public.n_draws,
         _said_at(budget, book),
-        doubt="" if plan is None else weakness(plan),
+        doubt="" if plan is None else weak_guarantee_reason(plan),
     )
 
 
@@ -182,7 +182,7 @@ def release(
 class _Run:
     queries: tuple[Query, ...]
     priced: tuple[Priced, ...]
-    public: Public
+    public: PublicShape
     secure: bool
 
     def answers(self, rows: Rows, rng: np.random.Generator) -> tuple[Answer, ...]:
@@ -239,12 +239,12 @@ def _public(
     categories: Sequence[Any],
     *,
     charged: bool,
-) -> Public:
+) -> PublicShape:
     """Everything that may be known before the charge has started: shapes, and no value."""
     released = _paid(models)
     _refuse_leaky(leak_of(X, y, groups))
     declared = tuple(categories)
-    public = Public(released, 0, y is not None, groups is not None, declared)
+    public = PublicShape(released, 0, y is not None, groups is not None, declared)
     n_features = len(public.columns)
     shape = _shape("X", X, 2, charged)
     if len(shape) != 2 or shape[1] != n_features or not shape[0]:
@@ -273,7 +273,7 @@ def _plan_of(models: Paid) -> Plan | None:
 
 def _paid(models: object) -> Paid:
     if isinstance(models, RashomonSet) or trees_of(models) is not None:
-        with said_elsewhere():  # below, of the aggregates
+        with suppress_weak_warnings():  # below, of the aggregates
             models = getattr(models, "release", lambda: models)()
     if not isinstance(models, Paid):
         raise TypeError(
@@ -307,7 +307,7 @@ def _with_assumptions(
     guarantee: Guarantee, queries: Sequence[Query], *, charged: bool
 ) -> Guarantee:
     asked = [said for query in queries for said in query.assumptions]
-    failing = may_fail("release", charged=charged)
+    failing = with_failure_assumption("release", charged=charged)
     stated = dict.fromkeys([*guarantee.assumptions, *asked, ONE_BY_ONE, failing])
     return replace(guarantee, assumptions=tuple(stated))
 

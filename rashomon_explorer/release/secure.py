@@ -267,7 +267,7 @@ def exact_noise(size: int, sensitivity: Sensitivity, noise: Noise) -> SecureNois
 def add_exactly(
     values: FloatArray, sensitivity: Sensitivity, noise: Noise
 ) -> tuple[FloatArray, Noise]:
-    """Values with exact noise, and the noise as it was drawn; as they are if no record moves them."""
+    """Values with exact noise, and the noise; values unchanged if no record affects them."""
     if sensitivity.l1 == 0:
         return values, _drawn(noise, 0.0)
     exact = exact_noise(len(values), sensitivity, noise)

@@ -117,7 +117,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Rate:
+class RateStatistic:
     """Share within a group of unknown size: ½ + S/N from noisy S and N."""
 
     name: str
@@ -201,7 +201,7 @@ class Gap:
     """Largest less least of several groups' rates."""
 
     name: str
-    rates: tuple[Rate, ...]
+    rates: tuple[RateStatistic, ...]
 
     @property
     def estimate(self) -> float:

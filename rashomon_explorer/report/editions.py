@@ -15,7 +15,7 @@ from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.release import Released
+from rashomon_explorer.release import ReleasedAggregates
 from rashomon_explorer.report.material import Bounds, curator_material, release_material
 from rashomon_explorer.report.page import Page
 from rashomon_explorer.report.sections import CURATOR, RELEASE
@@ -180,7 +180,7 @@ def release_report(
     models: ReleasedSet | ReleasedTrees,
     path: str | PathLike[str],
     *,
-    aggregates: Sequence[Released] = (),
+    aggregates: Sequence[ReleasedAggregates] = (),
     constants: Constants | None = None,
     domain: Domain | None = None,
     ledger: Ledger | str | PathLike[str] | None = None,

@@ -15,8 +15,8 @@ from rashomon_explorer.plots.tables import plan_table, prices_table
 from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.report.blocks import Block, Facts, Plot, Table
-from rashomon_explorer.report.material import Bounds, Curator, Public, Release
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.report.material import Bounds, Curator, PublicMaterial, Release
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from rashomon_explorer.sets.models.fitted import class_codes
 from rashomon_explorer.sets.models.trees import DecisionTrees
@@ -25,7 +25,7 @@ from rashomon_explorer.trees.reconstruction import counted_like, planned_class
 
 __all__ = [
     "KINDS",
-    "Kind",
+    "ModelKind",
     "Rows",
     "kind_of",
 ]
@@ -34,7 +34,7 @@ Rows = list[tuple[str, str, str]]
 """Names with values, and a remark on each."""
 
 
-class Kind(Protocol):
+class ModelKind(Protocol):
     """A kind of models, told from public numbers alone."""
 
     terms: ClassVar[tuple[str, ...]]
@@ -68,7 +68,7 @@ class Kind(Protocol):
         """Draw models that are uniform on the set, where that is cheap and needed; else None."""
         ...
 
-    def settings(self, given: Public, models: Any) -> Rows:
+    def settings(self, given: PublicMaterial, models: Any) -> Rows:
         """Public settings of the draws."""
         ...
 
@@ -76,11 +76,11 @@ class Kind(Protocol):
         """How the draws were made, and what one costs."""
         ...
 
-    def promises(self, given: Public, models: Any) -> list[Block]:
+    def promises(self, given: PublicMaterial, models: Any) -> list[Block]:
         """List what theorems promise of the draws."""
         ...
 
-    def estimator(self, given: Public, models: Any, sampler: str) -> list[str]:
+    def estimator(self, given: PublicMaterial, models: Any, sampler: str) -> list[str]:
         """Python lines that make such draws again."""
         ...
 
@@ -157,7 +157,7 @@ class Linear:
         """None: the draws inside tell the set's width, or nothing does."""
         return None
 
-    def settings(self, given: Public, models: Any) -> Rows:
+    def settings(self, given: PublicMaterial, models: Any) -> Rows:
         """Loss, threshold, temperature, domain."""
         planned = models.plan
         facts: Rows = [
@@ -176,7 +176,7 @@ class Linear:
         """Nothing beside the guarantee, whose theorem names it."""
         return []
 
-    def promises(self, given: Public, models: Any) -> list[Block]:
+    def promises(self, given: PublicMaterial, models: Any) -> list[Block]:
         """List what is proved of exact draws, and the hit rate against the price."""
         planned = models.plan
         if not planned.of_exact_draws:
@@ -195,7 +195,7 @@ class Linear:
             ),
         ]
 
-    def estimator(self, given: Public, models: Any, sampler: str) -> list[str]:
+    def estimator(self, given: PublicMaterial, models: Any, sampler: str) -> list[str]:
         """Write the estimator with its settings, where one made the draws."""
         planned = models.plan
         if math.isnan(planned.beta):
@@ -269,7 +269,7 @@ class Others:
         """None: the draws inside tell the set's width, or nothing does."""
         return None
 
-    def settings(self, given: Public, models: Any) -> Rows:
+    def settings(self, given: PublicMaterial, models: Any) -> Rows:
         """Nothing: whoever made them knows."""
         return []
 
@@ -277,11 +277,11 @@ class Others:
         """Nothing."""
         return []
 
-    def promises(self, given: Public, models: Any) -> list[Block]:
+    def promises(self, given: PublicMaterial, models: Any) -> list[Block]:
         """Nothing."""
         return []
 
-    def estimator(self, given: Public, models: Any, sampler: str) -> list[str]:
+    def estimator(self, given: PublicMaterial, models: Any, sampler: str) -> list[str]:
         """Say where to look."""
         return ["# these models were made elsewhere: rashomon_set.from_… says how they came in"]
 
@@ -360,11 +360,13 @@ class Trees:
         planned = _plan(models)
         if planned is None or given.X is None or given.y is None:
             return None
-        if isinstance(given.X, RowBlocks):  # counted(rows) is, and is handed to width_or_noise
+        if isinstance(
+            given.X, ChunkedRows
+        ):  # counted(rows) is, and is handed to disagreement_decomposition
             return None
         return _counted(models, planned, given)
 
-    def settings(self, given: Public, models: Any) -> Rows:
+    def settings(self, given: PublicMaterial, models: Any) -> Rows:
         """Class, loss, thresholds, temperature."""
         planned = _plan(models)
         if planned is None:
@@ -399,7 +401,7 @@ class Trees:
             ("Adjacency", "one record is replaced", "the number of rows is public"),
         ]
 
-    def promises(self, given: Public, models: Any) -> list[Block]:
+    def promises(self, given: PublicMaterial, models: Any) -> list[Block]:
         """List what the number of trees promises, and the promise against the price."""
         planned = _plan(models)
         if planned is None:
@@ -413,7 +415,7 @@ class Trees:
             ),
         ]
 
-    def estimator(self, given: Public, models: Any, sampler: str) -> list[str]:
+    def estimator(self, given: PublicMaterial, models: Any, sampler: str) -> list[str]:
         """Write the estimator with its settings, where one made the draws."""
         planned = _plan(models)
         if planned is None:
@@ -475,7 +477,7 @@ def _cuts(planned: TreePlan) -> dict[str, list[float | None]]:
     return cuts
 
 
-def _asked(models: Any, planned: TreePlan | None, given: Public) -> list[Block]:
+def _asked(models: Any, planned: TreePlan | None, given: PublicMaterial) -> list[Block]:
     names = models.models.feature_names
     frame = declared(names, given.bounds)
     if planned is not None and planned.questions:
@@ -532,10 +534,10 @@ def _promised(planned: TreePlan) -> pd.DataFrame:
 _PROOFS = "T is the number of trees of the class, s the threshold of the law: docs/theory.md §14."
 
 
-KINDS: tuple[Kind, ...] = (Linear(), Trees(), Others())
+KINDS: tuple[ModelKind, ...] = (Linear(), Trees(), Others())
 """The first that holds a set is its kind."""
 
 
-def kind_of(models: Any) -> Kind:
+def kind_of(models: Any) -> ModelKind:
     """Kind of a set, the curator's or a release."""
     return next(kind for kind in KINDS if kind.holds(models))

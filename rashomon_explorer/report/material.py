@@ -16,11 +16,11 @@ from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.release import Released
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.release import ReleasedAggregates
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import as_blocks, is_in_blocks
 from rashomon_explorer.rows.columns import column_of, targets_of
-from rashomon_explorer.rows.wrappers import Picked
+from rashomon_explorer.rows.wrappers import RowSubset
 from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet, ReleasedTrees
 from rashomon_explorer.sets.models.fitted import StoredPredictions
 
@@ -33,7 +33,7 @@ Paid = ReleasedSet | ReleasedTrees
 
 
 @dataclass(frozen=True, kw_only=True)
-class Public:
+class PublicMaterial:
     """What both editions may show."""
 
     title: str = ""
@@ -47,7 +47,7 @@ class Public:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curator(Public):
+class Curator(PublicMaterial):
     """Material of the curator's edition: a set with its losses, and private rows."""
 
     models: AnySet
@@ -59,17 +59,17 @@ class Curator(Public):
     @property
     def n_rows(self) -> int | None:
         """Number of rows, held or in blocks; None where there are none."""
-        if isinstance(self.X, RowBlocks):
+        if isinstance(self.X, ChunkedRows):
             return self.X.n
         return len(self.X) if self.X is not None else None
 
     @cached_property
     def people(self) -> "Curator":
         """The same of rows that are held: these, or a fixed random sample of rows in blocks."""
-        if not isinstance(self.X, RowBlocks):
+        if not isinstance(self.X, ChunkedRows):
             return self
         some = self.X.sample(PEOPLE)
-        places = Picked.of(self.X.source, PEOPLE, 0).places
+        places = RowSubset.of(self.X.source, PEOPLE, 0).places
         rows = np.concatenate([np.array(block) for block, _ in some.blocks()])
         y = None if self.y is None else self.y[places]
         groups = None if self.groups is None else self.groups.iloc[places].reset_index(drop=True)
@@ -78,7 +78,7 @@ class Curator(Public):
     @property
     def whose(self) -> str:
         """Say of whom sections on single people are; empty where they are of all rows."""
-        if not isinstance(self.X, RowBlocks) or self.X.n <= PEOPLE:
+        if not isinstance(self.X, ChunkedRows) or self.X.n <= PEOPLE:
             return ""
         return (
             f"The rows come in blocks: this section is of a fixed random sample of {PEOPLE:,} of "
@@ -95,7 +95,7 @@ class Curator(Public):
         """Take some of the rows, whatever holds them; None where predictions are stored."""
         if self.X is None:
             return None
-        if isinstance(self.X, RowBlocks):  # of the first block: whoever wants more has `people`
+        if isinstance(self.X, ChunkedRows):  # of the first block: whoever wants more has `people`
             return next(self.X.blocks(0, 1))[0][start:stop]
         return self.X.iloc[start:stop] if hasattr(self.X, "iloc") else self.X[start:stop]
 
@@ -108,11 +108,11 @@ class Curator(Public):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Release(Public):
+class Release(PublicMaterial):
     """Material of the release: draws that were paid for, and aggregates that were."""
 
     models: Paid
-    aggregates: tuple[Released, ...] = ()
+    aggregates: tuple[ReleasedAggregates, ...] = ()
 
 
 def curator_material(
@@ -135,7 +135,7 @@ def curator_material(
         groups = column_of(X, groups) if isinstance(groups, str) else groups
     targets = None if y is None else np.asarray(y)
     split = None if groups is None else _named(groups)
-    n_rows = X.n if isinstance(X, RowBlocks) else len(X) if X is not None else None
+    n_rows = X.n if isinstance(X, ChunkedRows) else len(X) if X is not None else None
     _check_lengths(n_rows, targets, split)
     if problem is not None:
         _check_problem(models, problem)
@@ -143,7 +143,9 @@ def curator_material(
     return Curator(models=models, X=X, y=targets, groups=split, problem=problem, **_tidy(public))
 
 
-def release_material(models: Paid, aggregates: Sequence[Released], **public: Any) -> Release:
+def release_material(
+    models: Paid, aggregates: Sequence[ReleasedAggregates], **public: Any
+) -> Release:
     """Check that everything handed in was paid for."""
     if type(models) not in (ReleasedSet, ReleasedTrees):
         raise TypeError(
@@ -151,7 +153,7 @@ def release_material(models: Paid, aggregates: Sequence[Released], **public: Any
             ".release() on a set of private draws first"
         )
     for place, value in enumerate(aggregates):
-        if type(value) is not Released:
+        if type(value) is not ReleasedAggregates:
             raise TypeError(
                 f"aggregates[{place}] must be what release.release returns, got "
                 f"{type(value).__name__}"

@@ -1,10 +1,10 @@
 """Rows in blocks: tables that are never held whole, and sums with the same digits everywhere."""
 
-from rashomon_explorer.rows.chunked import RowBlocks, Step
+from rashomon_explorer.rows.chunked import ChunkedRows, Step
 from rashomon_explorer.rows.coercion import row_blocks
 from rashomon_explorer.rows.workers import Workers
 
-__all__ = ["RowBlocks", "Step", "Workers", "row_blocks"]
+__all__ = ["ChunkedRows", "Step", "Workers", "row_blocks"]
 
 
 def __dir__() -> list[str]:

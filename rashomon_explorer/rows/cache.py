@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.rows.chunked import RowBlocks
+from rashomon_explorer.rows.chunked import ChunkedRows
 from rashomon_explorer.rows.memory_budget import room
 from rashomon_explorer.rows.source import Piece, RowSource, as_it_is
 from rashomon_explorer.rows.workers import Threads
@@ -14,10 +14,10 @@ KEPT_BYTES = 2**29
 
 
 @dataclass(frozen=True, eq=False)
-class KeptRows:
+class CachedRows:
     """The blocks of a table, the first ones from memory and the others made as before."""
 
-    table: RowBlocks
+    table: ChunkedRows
     first: list[tuple[FloatArray, FloatArray]]
     columns: int
 
@@ -63,7 +63,7 @@ class KeptRows:
         return self.table.source.only(column)
 
 
-def kept(table: RowBlocks, most: float | None = None) -> RowBlocks:
+def kept(table: ChunkedRows, most: float | None = None) -> ChunkedRows:
     """Return the same table, with as many of its first blocks in memory as ``most`` bytes hold."""
     if not isinstance(table.workers, Threads):
         return table
@@ -74,5 +74,5 @@ def kept(table: RowBlocks, most: float | None = None) -> RowBlocks:
         if left < 0:
             break
         first.append((rows, targets))
-    source = KeptRows(table, first, columns)
-    return RowBlocks(source, (as_it_is,), table.workers, table.rows, table.seen)
+    source = CachedRows(table, first, columns)
+    return ChunkedRows(source, (as_it_is,), table.workers, table.rows, table.seen)

@@ -18,9 +18,9 @@ from rashomon_explorer.rows.memory_budget import (
     threads_within,
 )
 from rashomon_explorer.rows.reduction import (
+    ChunkChecksums,
     How,
     Merge,
-    Seen,
     Step,
     Tree,
     added,
@@ -32,7 +32,7 @@ from rashomon_explorer.rows.reduction import (
 )
 from rashomon_explorer.rows.source import Piece, RowSource, as_it_is, named
 from rashomon_explorer.rows.workers import Threads, Workers
-from rashomon_explorer.rows.wrappers import Beside, Picked
+from rashomon_explorer.rows.wrappers import RowSubset, WithColumns
 
 BLOCK_ROWS = 2**14
 """Rows of every block but the last, whatever pieces the source has: a few megabytes."""
@@ -42,7 +42,7 @@ Reduction = Callable[[FloatArray, FloatArray], Any]
 
 
 @dataclass(frozen=True)
-class RowBlocks:
+class ChunkedRows:
     """Rows and targets that are read block by block and never held whole.
 
     Blocks have a fixed size and order, and are added up along a fixed binary tree, each on one
@@ -76,7 +76,7 @@ class RowBlocks:
     steps: tuple[Step, ...] = ()
     workers: Workers = field(default_factory=Threads)
     rows: int = BLOCK_ROWS
-    seen: Seen | None = None
+    seen: ChunkChecksums | None = None
 
     @property
     def n(self) -> int:
@@ -103,7 +103,7 @@ class RowBlocks:
         )
         return tuple(said for said in (steady, self.workers.assumed) if said)
 
-    def then(self, *steps: Step) -> "RowBlocks":
+    def then(self, *steps: Step) -> "ChunkedRows":
         """Return the table whose rows are these, taken further.
 
         Parameters
@@ -113,7 +113,7 @@ class RowBlocks:
         """
         return replace(self, steps=(*self.steps, *steps), seen=None)
 
-    def through(self, encoder: Any) -> "RowBlocks":
+    def through(self, encoder: Any) -> "ChunkedRows":
         """Return the table as a fitted encoder makes it, such as ``clf.encoder_``.
 
         Parameters
@@ -135,7 +135,7 @@ class RowBlocks:
 
         return self.then(step_of(encoder, self.source.names))
 
-    def beside(self, **columns: ArrayLike) -> "RowBlocks":
+    def beside(self, **columns: ArrayLike) -> "ChunkedRows":
         """Return the table with other columns in the place of its targets.
 
         Parameters
@@ -156,9 +156,9 @@ class RowBlocks:
         >>> next(table.blocks())[1]["group"].tolist()
         [0, 1]
         """
-        return replace(self, source=Beside.of(self.source, columns), seen=None)
+        return replace(self, source=WithColumns.of(self.source, columns), seen=None)
 
-    def sample(self, most: int, seed: int = 0) -> "RowBlocks":
+    def sample(self, most: int, seed: int = 0) -> "ChunkedRows":
         """Return some of the rows, picked by their places alone: each is as likely as another.
 
         Parameters
@@ -177,7 +177,7 @@ class RowBlocks:
         (True, 3)
         """
         check_count(most=most)
-        return replace(self, source=Picked.of(self.source, most, seed), seen=None)
+        return replace(self, source=RowSubset.of(self.source, most, seed), seen=None)
 
     def held(self) -> Piece:
         """Rows and targets as they are in the source, held whole: for tables that fit.
@@ -263,9 +263,9 @@ class RowBlocks:
         self._give_way(True)
         return self._in_words(lambda: self._reduced(Threads(1), function, merge))
 
-    def looked_at(self) -> "RowBlocks":
+    def looked_at(self) -> "ChunkedRows":
         """Return the same table, with what its blocks are now; reads every row once."""
-        return replace(self, seen=Seen(self.reduce(look, merge=_joined)))
+        return replace(self, seen=ChunkChecksums(self.reduce(look, merge=_joined)))
 
     def check_room(self, columns: int | None = None, more: int = 0) -> None:
         """Refuse these rows if this process's limits leave no room for one thread's work on them.

@@ -15,7 +15,7 @@ from rashomon_explorer._utils.containers import (
     select_column,
     select_columns,
 )
-from rashomon_explorer.rows.chunked import RowBlocks
+from rashomon_explorer.rows.chunked import ChunkedRows
 from rashomon_explorer.rows.dask import DaskRows, is_dask
 from rashomon_explorer.rows.parquet import ParquetRows
 from rashomon_explorer.rows.source import ArrayRows, RowSource, check_column
@@ -32,7 +32,7 @@ def row_blocks(
     n_jobs: int | None = None,
     executor: Any = None,
     lengths: Sequence[int] | bool | None = None,
-) -> RowBlocks:
+) -> ChunkedRows:
     """Rows that an estimator fits block by block, without holding them.
 
     Parameters
@@ -87,7 +87,7 @@ def row_blocks(
     if lengths is not None and not is_dask(X):
         raise TypeError(f"lengths are those of a Dask collection's partitions, got {type(X)}")
     source = _source(X, y, target, columns, lengths)
-    return RowBlocks(source, workers=workers_of(n_jobs, executor))
+    return ChunkedRows(source, workers=workers_of(n_jobs, executor))
 
 
 def _source(
@@ -136,17 +136,17 @@ def _flat(y: Any) -> Any:
 
 def is_in_blocks(X: Any) -> bool:
     """Whether rows come in blocks: as such, or as a Dask collection."""
-    return isinstance(X, RowBlocks) or is_dask(X)
+    return isinstance(X, ChunkedRows) or is_dask(X)
 
 
-def as_blocks(X: Any) -> RowBlocks:
+def as_blocks(X: Any) -> ChunkedRows:
     """Rows in blocks as they are; a Dask collection as rows without targets."""
-    return X if isinstance(X, RowBlocks) else row_blocks(X, labelled=False)
+    return X if isinstance(X, ChunkedRows) else row_blocks(X, labelled=False)
 
 
-def blocks_with(X: Any, y: Any) -> RowBlocks:
+def blocks_with(X: Any, y: Any) -> ChunkedRows:
     """Rows in blocks with their own targets, or a Dask collection with another's."""
-    if not isinstance(X, RowBlocks):
+    if not isinstance(X, ChunkedRows):
         return row_blocks(X, y)
     if y is not None:
         raise TypeError("rows in blocks have their targets with them: leave y out")

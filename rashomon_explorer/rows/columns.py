@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.rows.chunked import RowBlocks
+from rashomon_explorer.rows.chunked import ChunkedRows
 from rashomon_explorer.rows.source import as_it_is
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def column_of(table: RowBlocks, name: str) -> "pd.Series":
+def column_of(table: ChunkedRows, name: str) -> "pd.Series":
     """Read one column of a table, by its name; a byte or a few a row are held."""
     import pandas as pd
     from pandas.api.types import union_categoricals
@@ -24,7 +24,7 @@ def column_of(table: RowBlocks, name: str) -> "pd.Series":
     return pd.Series(union_categoricals(list(parts), sort_categories=True), name=name)
 
 
-def targets_of(table: RowBlocks) -> NDArray[Any]:
+def targets_of(table: ChunkedRows) -> NDArray[Any]:
     """Read the targets (n,) of a table as they are in its source."""
     if not table.source.labelled:
         raise TypeError("these rows have no targets: give y, or row_blocks(..., target=...)")
@@ -32,7 +32,7 @@ def targets_of(table: RowBlocks) -> NDArray[Any]:
     return np.concatenate(parts)
 
 
-def each_row(table: RowBlocks, of: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+def each_row(table: ChunkedRows, of: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
     """Find what a function of rows makes of every row of a table, one entry or a few a row."""
     return np.concatenate(table.reduce(_EachRow(of), merge=_joined))
 

@@ -69,7 +69,7 @@ class Digest(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Seen:
+class ChunkChecksums:
     """Digests of all blocks, in their order.  Curator: they are computed from private rows."""
 
     digests: tuple[Digest, ...]
@@ -109,7 +109,7 @@ class How:
     steps: tuple[Step, ...]
     rows: int
     n: int
-    seen: Seen | None
+    seen: ChunkChecksums | None
 
 
 def branch_sum(source: RowSource, what: Any, span: Span) -> list[Node]:

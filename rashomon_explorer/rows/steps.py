@@ -52,7 +52,7 @@ class Transformed:
 
 
 def step_of(encoder: Any, names: Sequence[str] | None) -> "Encoded | Transformed":
-    """Find what a fitted encoder does to a block; a schema's says nothing of clipped cells there."""
+    """Step of a fitted encoder for a chunk; a schema's step does not report clipped cells."""
     if getattr(encoder, "schema", None) is not None:
         return Encoded(encoder.schema_, float(encoder.row_norm))
     return Transformed(encoder, None if names is None else tuple(names))
@@ -70,7 +70,7 @@ class Mapped:
 
 
 @dataclass(frozen=True)
-class Clipped:
+class ClipStep:
     """Rows shortened to a norm, with a constant 1 as their last entry if asked for."""
 
     row_norm: float

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rashomon_explorer.rows.chunked import RowBlocks
+from rashomon_explorer.rows.chunked import ChunkedRows
 from rashomon_explorer.rows.source import Piece, RowSource, check_column, named
 
 
 @dataclass(frozen=True, eq=False)
-class MadeRows:
+class TransformedRows:
     """A source of rows that are made anew in every pass."""
 
-    table: RowBlocks
+    table: ChunkedRows
     titles: tuple[str, ...]
 
     @property
@@ -59,7 +59,7 @@ class MadeRows:
 
 
 @dataclass(frozen=True)
-class Titled:
+class NamedColumns:
     """A source of DataFrames, of one whose pieces are arrays."""
 
     source: RowSource
@@ -110,4 +110,4 @@ class Titled:
         """Return one column by itself; of files any that they have."""
         if column not in self.titles:
             return self.source.only(column)
-        return Titled(self.source, self.titles, check_column(column, self.titles))
+        return NamedColumns(self.source, self.titles, check_column(column, self.titles))

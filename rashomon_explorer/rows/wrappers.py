@@ -12,7 +12,7 @@ from rashomon_explorer.rows.source import Piece, RowSource
 
 
 @dataclass(frozen=True, eq=False)
-class HandedOn:
+class SourceWrapper:
     """All of a source but its rows, which :meth:`pieces` of what derives from this must give."""
 
     source: RowSource
@@ -47,13 +47,13 @@ class HandedOn:
 
 
 @dataclass(frozen=True, eq=False)
-class Beside(HandedOn):
+class WithColumns(SourceWrapper):
     """A source whose targets are other columns, which are held: a few bytes a row."""
 
     columns: NDArray[Any]
 
     @classmethod
-    def of(cls, source: RowSource, columns: Mapping[str, ArrayLike]) -> "Beside":
+    def of(cls, source: RowSource, columns: Mapping[str, ArrayLike]) -> "WithColumns":
         """Put columns beside a source."""
         n, arrays = source.shape[0], {name: np.asarray(given) for name, given in columns.items()}
         for name, array in arrays.items():
@@ -80,13 +80,13 @@ class Beside(HandedOn):
 
 
 @dataclass(frozen=True, eq=False)
-class Picked(HandedOn):
+class RowSubset(SourceWrapper):
     """Rows of a source at some places, in their order."""
 
     places: IntArray
 
     @classmethod
-    def of(cls, source: RowSource, most: int, seed: int) -> "Picked":
+    def of(cls, source: RowSource, most: int, seed: int) -> "RowSubset":
         """Pick so many places without replacement, all if there are fewer."""
         n = source.shape[0]
         picks = np.random.default_rng(seed)  # which rows are shown; no noise
@@ -113,6 +113,6 @@ class Picked(HandedOn):
         """Where the source has the row."""
         return self.source.place(int(self.places[row]))
 
-    def only(self, column: str) -> "Picked":
+    def only(self, column: str) -> "RowSubset":
         """Return the same rows with one column."""
-        return Picked(self.source.only(column), self.places)
+        return RowSubset(self.source.only(column), self.places)

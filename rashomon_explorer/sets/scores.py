@@ -65,7 +65,7 @@ def check_encoded(X: Any, rows: FloatArray, row_norm: float) -> None:
 
 
 def released_schema(schema: "TableSchema | None", names: Sequence[str]) -> "TableSchema | None":
-    """Return the part of a schema that may leave; None if it does not encode the models' columns."""
+    """Return the publishable part of a schema; None if it does not encode the models' columns."""
     if schema is None:
         return None
     from rashomon_explorer.data.schema import public_part
@@ -146,7 +146,7 @@ def seen_rows(rows: FloatArray, row_norm: float, scale: ColumnMap | None) -> Flo
 
 
 def likeliest(scores: FloatArray) -> NDArray[np.int_]:
-    """Class 0, 1, … of probabilities (…, n_rows) or (n_models, n_rows, n_classes); at ½ the first."""
+    """Class of each of the probabilities (…, n_rows) or (n_models, n_rows, n_classes)."""
     return np.asarray(scores.argmax(axis=-1) if scores.ndim == 3 else (scores > 0.5).astype(int))
 
 

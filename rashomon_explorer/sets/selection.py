@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.privacy import Guarantee
@@ -111,7 +111,7 @@ def how_many(n: int, count: int) -> int:
     return int(n)
 
 
-class Selection(Saved, Shown):
+class Selection(Saved, ReprMixin):
     """What every set can do with its models.  Nothing is changed: each method returns a new set."""
 
     steps: tuple[str, ...]

@@ -25,7 +25,7 @@ from rashomon_explorer.trees.lattice import (
 )
 from rashomon_explorer.trees.law import losses_of
 from rashomon_explorer.trees.rows import as_masks, yes_or_no
-from rashomon_explorer.trees.witnesses import Saying, Using, avoiding, best_tree
+from rashomon_explorer.trees.witnesses import LeastErrorsByLabel, Using, avoiding, best_tree
 
 
 def least_losses(counted: CountedTrees) -> FloatArray:
@@ -112,7 +112,7 @@ def best_saying(counted: CountedTrees, row: int, label: int) -> Node:
     need_all(counted)
     combination = counted.rows.patterns[counted.rows.place[row]].tolist()
     parts = (counted.levels, counted.trees, counted.least_errors)
-    saying = Saying(*parts, combination, label)
+    saying = LeastErrorsByLabel(*parts, combination, label)
     leaves = range(1, counted.trees.most_leaves + 1)
     errors = np.array([saying.errors(0, 0, k) for k in leaves])
     return saying.tree(0, 0, 1 + int(np.argmin(losses_by_leaves(counted, errors))))

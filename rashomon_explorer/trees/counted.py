@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer._utils.validation import check_count, check_nonnegative
 from rashomon_explorer.data import TableSchema
@@ -19,10 +19,10 @@ from rashomon_explorer.sets.models.fitted import class_codes
 from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 from rashomon_explorer.sets.predictor import PredictorSet
 from rashomon_explorer.trees.law import losses_of, uniform
-from rashomon_explorer.trees.questions import Questions, of_array, of_schema
+from rashomon_explorer.trees.questions import ThresholdQuestions, of_array, of_schema
 from rashomon_explorer.trees.rows import MergedRows
 from rashomon_explorer.trees.sampling import draw_cells
-from rashomon_explorer.trees.tally import Tally
+from rashomon_explorer.trees.tally import TreeTally
 from rashomon_explorer.trees.tree_class import Costs, TreeClass, check_dear, cost_matrix
 
 
@@ -76,7 +76,7 @@ def names_of(X: Any, width: int, given: Sequence[str] | None) -> tuple[str, ...]
 CONVENTIONS = ("all", "treefarms")
 
 
-class CountedTrees(Tally, Shown):
+class CountedTrees(TreeTally, ReprMixin):
     """All sparse trees on a table, by how good they are.  Curator: computed from private rows.
 
     Trees are counted and not listed: for every set of rows that a path of questions leads to, and
@@ -139,7 +139,7 @@ class CountedTrees(Tally, Shown):
         leaf_penalty: float = 0.0,
         costs: Costs | None = None,
         classes: Sequence[Any] | None = None,
-        questions: Questions | None = None,
+        questions: ThresholdQuestions | None = None,
         feature_names: Sequence[str] | None = None,
         convention: str = "all",
         most_memory: int | None = None,

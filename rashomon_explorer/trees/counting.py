@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer.trees.lattice import (
-    Least,
+    LeastErrors,
     Level,
     allowances,
     branch_errors,
@@ -160,7 +160,7 @@ class Counts:
 
     levels: list[Level]
     trees: TreeClass
-    least: Least
+    least: LeastErrors
     limits: IntArray  # (leaves,): most errors of a tree of 1, 2, … leaves
     found: list[list[list[Histogram | None]]]  # by level, leaves − 2, set
     # the same side by side, by level and leaves, where many draws asked for them
@@ -177,7 +177,7 @@ class Counts:
         return [alone, *(one[0] for one in self.found[0])]
 
 
-def count(levels: list[Level], trees: TreeClass, least: Least, limits: IntArray) -> Counts:
+def count(levels: list[Level], trees: TreeClass, least: LeastErrors, limits: IntArray) -> Counts:
     """Count all trees with at most limits[l − 1] errors and l leaves, for every l."""
     given = allowances(levels, least, limits)
     found: list[list[list[Histogram | None]]] = []
@@ -305,7 +305,7 @@ class _Counter:
 
 
 def stump_errors(level: Level, places: IntArray) -> tuple[IntArray, FloatArray]:
-    """Errors (K, J) of all subtrees of two leaves below sets, and how many trees each stands for."""
+    """Errors (K, J) of all subtrees with two leaves, and how many trees each stands for."""
     part = _part(level, places)
     yes, no = leaf_errors(part)
     labels = range(yes.shape[2])

@@ -115,7 +115,7 @@ _AT_ONCE = 2**20  # numbers of a level that are worked on together
 
 
 @dataclass(frozen=True, eq=False)
-class Least:
+class LeastErrors:
     """Least errors (N, leaves) of a subtree below each set of each level, by leaves 1, 2, …."""
 
     levels: list[IntArray]
@@ -128,14 +128,14 @@ class Least:
 
 def least_errors(
     levels: list[Level], trees: TreeClass, stumps: list[IntArray] | None = None
-) -> Least:
+) -> LeastErrors:
     """Least errors by leaves, from the deepest level up."""
     found: list[IntArray] = []
     for asked in range(len(levels) - 1, -1, -1):
         below = found[0] if found else None
         known = None if stumps is None else stumps[asked]
         found.insert(0, _of_level(levels[asked], trees.table, asked, below, known))
-    return Least(found)
+    return LeastErrors(found)
 
 
 def leaf_errors(level: Level) -> tuple[IntArray, IntArray]:
@@ -259,7 +259,7 @@ class TwoBest:
         return np.where(self.feature == feature, self.second, self.least)
 
 
-def allowances(levels: list[Level], least: Least, limits: NDArray[Any]) -> list[NDArray[Any]]:
+def allowances(levels: list[Level], least: LeastErrors, limits: NDArray[Any]) -> list[NDArray[Any]]:
     """Most errors (N, leaves) below each set in any tree of l leaves with at most limits[l − 1]."""
     given = [np.full(one.shape, -1, dtype=limits.dtype) for one in least.levels]
     given[0][0] = np.where(least.whole <= limits, limits, -1)

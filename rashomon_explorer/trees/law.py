@@ -31,7 +31,7 @@ def whole_below(total: int, rng: np.random.Generator) -> int:
 def any_tree(
     trees: TreeClass, rng: np.random.Generator, *, asked: tuple[int, ...] = (), leaves: int = 0
 ) -> Node:
-    """Draw a tree of the class uniformly, or a subtree below asked questions with so many leaves."""
+    """Draw a tree uniformly from the class, or a subtree with so many leaves below questions."""
     counts = trees.table[len(asked)]
     leaves = leaves or 1 + _chosen(list(counts), rng)
     if leaves == 1:

@@ -13,14 +13,14 @@ from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.columns import Levelled, Ordered
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets.models.trees import Leaf, Node, Split
 from rashomon_explorer.sets.models.written import as_question
 from rashomon_explorer.trees.rows import MergedRows, merged, yes_or_no
 
 
 @dataclass(frozen=True)
-class Questions:
+class ThresholdQuestions:
     """Which column each question is about, and the number that it is compared with."""
 
     asked: tuple[tuple[int, float | None], ...]
@@ -77,18 +77,18 @@ def _check_plain(table: FloatArray, columns: list[int], names: tuple[str, ...]) 
         ) from None
 
 
-def of_array(names: Sequence[str], thresholds: Any) -> Questions:
+def of_array(names: Sequence[str], thresholds: Any) -> ThresholdQuestions:
     """Questions about a table of numbers."""
     if not isinstance(thresholds, Mapping):
         cuts: list[float | None] = [None] if thresholds is None else [*checked(thresholds)]
         asked = [(column, cut) for column in range(len(names)) for cut in cuts]
-        return Questions(tuple(asked), tuple(names))
+        return ThresholdQuestions(tuple(asked), tuple(names))
     own = {_place(key, names): checked(values) for key, values in thresholds.items()}
     asked = [(column, cut) for column in range(len(names)) for cut in own.get(column, (None,))]
-    return Questions(tuple(asked), tuple(names))
+    return ThresholdQuestions(tuple(asked), tuple(names))
 
 
-def of_schema(schema: TableSchema, thresholds: Any) -> Questions:
+def of_schema(schema: TableSchema, thresholds: Any) -> ThresholdQuestions:
     """Questions about a declared table, in the columns' own units."""
     if thresholds is not None and not isinstance(thresholds, Mapping):
         raise DataError("with a schema thresholds must map columns of numbers to theirs")
@@ -103,7 +103,7 @@ def of_schema(schema: TableSchema, thresholds: Any) -> Questions:
         width = len(column.encoded_names)
         asked += [(first + at, cut) for at, cut in _cuts(column, given.get(column.name))]
         first += width
-    return Questions(tuple(asked), schema.encoded_names)
+    return ThresholdQuestions(tuple(asked), schema.encoded_names)
 
 
 def _cuts(column: Column, given: tuple[float, ...] | None) -> Iterable[tuple[int, float]]:
@@ -138,8 +138,8 @@ def _place(key: Any, names: Sequence[str]) -> int:
     raise DataError(f"thresholds name the column {key!r}, which is not in {list(names)}")
 
 
-def merged_blocks(table: RowBlocks, questions: Questions, n_labels: int) -> MergedRows:
-    """Which answers occur, and how many rows of each label have them: eight bytes a row are held."""
+def merged_blocks(table: ChunkedRows, questions: ThresholdQuestions, n_labels: int) -> MergedRows:
+    """Which answers occur, and the rows of each label that have them, in eight bytes a row."""
     found: MergedRows = table.then(_Answered(questions)).reduce(_Merge(n_labels), merge=merged)
     return found
 
@@ -148,7 +148,7 @@ def merged_blocks(table: RowBlocks, questions: Questions, n_labels: int) -> Merg
 class _Answered:
     """A step, so that a row without an answer is named with its place."""
 
-    questions: Questions
+    questions: ThresholdQuestions
 
     def __call__(self, rows: Any, labels: Any) -> tuple[Mask, Any]:
         return self.questions.answers(rows), labels

@@ -7,12 +7,12 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.trees.counted import CountedTrees
-from rashomon_explorer.trees.questions import Questions
+from rashomon_explorer.trees.questions import ThresholdQuestions
 from rashomon_explorer.trees.tree_class import TreeClass
 
 
 def counted_like(models: Any, X: ArrayLike, y: ArrayLike) -> CountedTrees:
-    """Count all trees with the questions, leaves, depth, price of a leaf and costs of drawn ones."""
+    """Count all trees with the questions, leaves, depth, leaf penalty and costs of drawn ones."""
     planned = models.planned
     if planned is None or not planned.questions:
         raise DataError(
@@ -21,7 +21,7 @@ def counted_like(models: Any, X: ArrayLike, y: ArrayLike) -> CountedTrees:
         )
     names = models.models.feature_names
     asked = tuple((names.index(name), threshold) for name, threshold in planned.questions)
-    questions = Questions(asked, names)
+    questions = ThresholdQuestions(asked, names)
     return CountedTrees(
         questions.answers(models.models.rows(X)),
         y,

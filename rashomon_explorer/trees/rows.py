@@ -72,7 +72,7 @@ class MergedRows:
 
 
 def merged(one: MergedRows, other: MergedRows) -> MergedRows:
-    """Rows of two tables with the same features and labels, those of the first before the others."""
+    """Rows of two tables with the same features and labels, the first table's first."""
     every = np.concatenate([one.patterns, other.patterns])
     patterns, place = np.unique(every, axis=0, return_inverse=True)
     place = place.reshape(-1)

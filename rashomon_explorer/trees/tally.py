@@ -12,7 +12,7 @@ from rashomon_explorer._utils.validation import check_nonnegative
 from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 from rashomon_explorer.trees.counting import Counts, Histogram, count, stump_errors
 from rashomon_explorer.trees.lattice import (
-    Least,
+    LeastErrors,
     Level,
     branch_errors,
     label_errors,
@@ -225,7 +225,7 @@ def _add(sums: list[FloatArray | None], place: int, values: FloatArray) -> None:
     sums[place] = values.copy() if held is None else held + values
 
 
-class Tally:
+class TreeTally:
     """Numbers of trees by leaves and errors, and the best of them; counted when first asked for."""
 
     def __init__(
@@ -259,7 +259,7 @@ class Tally:
             return lattice(self.rows, self.trees, by_majority=self._by_majority)
 
     @cached_property
-    def least_errors(self) -> Least:
+    def least_errors(self) -> LeastErrors:
         """Least errors below each of them."""
         return least_errors(self.levels, self.trees)
 
@@ -320,7 +320,7 @@ class Tally:
         return np.array([self.sizes(float(psi)) for psi in values], dtype=object)
 
     def labelled(self, psi: float) -> FloatArray:
-        """Count the trees within ψ that give each combination each label, (U, C); the last is kept."""
+        """Trees within ψ that give each combination each label, (U, C); caches the last call."""
         if self._labelled[0] != psi:
             limit = self.limits(psi)
             self._labelled = psi, Reached(self.counts(psi), self.rows).labels(limit)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import IntArray
-from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer._utils.memory_limits import memory_limits
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.exceptions import DataError
@@ -23,7 +23,7 @@ _EXACT = 2.0**53  # up to here every whole number is a double
 
 
 @dataclass(frozen=True, repr=False)
-class TreeClass(Shown):
+class TreeClass(ReprMixin):
     """Trees on yes-or-no features with few leaves.  Public: it depends on no row.
 
     No feature is asked twice on a path, and the two leaves of one split have different labels.
@@ -285,7 +285,7 @@ Costs = Mapping[Any, int] | ArrayLike
 
 
 def cost_matrix(given: Costs | None, classes: Sequence[Any]) -> IntArray | None:
-    """Cost (C, C) of saying each label (columns) of a row of each label (rows); None for 0 and 1."""
+    """Cost (C, C) of each label (columns) for a row of each label (rows); None for 0 and 1."""
     if given is None:
         return None
     if isinstance(given, Mapping):

@@ -11,7 +11,7 @@ from rashomon_explorer._utils.arrays import IntArray
 from rashomon_explorer.sets.models.trees import Leaf, Node, Split
 from rashomon_explorer.trees.lattice import (
     NEVER,
-    Least,
+    LeastErrors,
     Level,
     label_errors,
     leaf_errors,
@@ -23,14 +23,18 @@ from rashomon_explorer.trees.tree_class import TreeClass
 
 
 def best_tree(
-    levels: list[Level], trees: TreeClass, least: Least, leaves: int, without: int | None = None
+    levels: list[Level],
+    trees: TreeClass,
+    least: LeastErrors,
+    leaves: int,
+    without: int | None = None,
 ) -> Node:
     """Tree of least errors with so many leaves; of several the first by features."""
     return _Best(levels, trees, least, without).below(0, 0, leaves, ())
 
 
 def best_below(
-    of: tuple[list[Level], TreeClass, Least],
+    of: tuple[list[Level], TreeClass, LeastErrors],
     asked: int,
     place: int,
     leaves: int,
@@ -42,7 +46,7 @@ def best_below(
 
 class _Best:
     def __init__(
-        self, levels: list[Level], trees: TreeClass, least: Least, without: int | None
+        self, levels: list[Level], trees: TreeClass, least: LeastErrors, without: int | None
     ) -> None:
         self._without = without
         self._levels, self._trees, self._least = levels, trees, least.levels
@@ -151,11 +155,11 @@ Choice = tuple[str, int, int]
 """What the subtree begins with, the feature, and leaves of the side with the combination."""
 
 
-class Saying:
+class LeastErrorsByLabel:
     """Least errors of subtrees that label one combination of features in a given way."""
 
     def __init__(
-        self, levels: list[Level], trees: TreeClass, least: Least, row: list[bool], label: int
+        self, levels: list[Level], trees: TreeClass, least: LeastErrors, row: list[bool], label: int
     ) -> None:
         self._levels, self._trees, self._least = levels, trees, least
         self._row, self._label = row, label
@@ -255,7 +259,9 @@ Errors = NDArray[Any]
 class Using:
     """Least errors (N, leaves) below each set of subtrees that ask for one feature."""
 
-    def __init__(self, levels: list[Level], trees: TreeClass, least: Least, feature: int) -> None:
+    def __init__(
+        self, levels: list[Level], trees: TreeClass, least: LeastErrors, feature: int
+    ) -> None:
         self._levels, self._trees, self._least = levels, trees, least
         self._feature = feature
         self.found: list[Errors] = []

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rashomon_explorer.data import Anything, Categorical, Numeric, Ordered, YesNo
+from rashomon_explorer.data import Categorical, IgnoredColumn, Numeric, Ordered, YesNo
 from rashomon_explorer.exceptions import DataError
 
 
@@ -119,7 +119,10 @@ def test_a_word_for_missing_can_be_a_level():
         (lambda: Categorical("k", ["a", "b"], unknown="drop"), "unknown of column 'k' must be one"),
         (lambda: Categorical("k", ["a", "b"], fill="c"), "fill of column 'k' must be one of its"),
         (lambda: Ordered("k", ["a", "b"], unknown="other"), "must be one of 'zero', 'refuse'"),
-        (lambda: Anything("id", role="feature"), "column 'id' is a feature of which nothing is"),
+        (
+            lambda: IgnoredColumn("id", role="feature"),
+            "column 'id' is a feature of which nothing is",
+        ),
     ],
 )
 def test_what_cannot_be_declared_is_refused_by_name(make, message):

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rashomon_explorer import TableEncoder, TableSchema
 from rashomon_explorer._utils.taint import leak_of
-from rashomon_explorer.data import Anything, Categorical, Numeric, Ordered, YesNo
+from rashomon_explorer.data import Categorical, IgnoredColumn, Numeric, Ordered, YesNo
 from rashomon_explorer.exceptions import (
     DataError,
     PrivacyLeakWarning,
@@ -28,7 +28,7 @@ from rashomon_explorer.exceptions import (
 
 SCHEMA = TableSchema(
     [
-        Anything("id"),
+        IgnoredColumn("id"),
         Numeric("age", (0, 120), typical=(20, 70), missing="indicator"),
         Categorical("home", ["own", "rent", 3], unknown="other", missing="fill"),
         Ordered("grade", ["low", "mid", "high"], missing="fill"),
@@ -241,7 +241,7 @@ def test_clone_pickle_pipeline_and_parameters():
     with pytest.raises(ValueError, match="'schema' parameter of TableEncoder"):
         TableEncoder({"age": 1}).fit(frame)
     with pytest.raises(DataError, match="the schema declares no feature"):
-        TableEncoder(TableSchema([Anything("id")])).fit(frame[["id"]])
+        TableEncoder(TableSchema([IgnoredColumn("id")])).fit(frame[["id"]])
 
 
 def test_a_file_is_a_schema(tmp_path):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import TableSchema, propose_schema
-from rashomon_explorer.data import Anything, Categorical, Numeric, YesNo
+from rashomon_explorer.data import Categorical, IgnoredColumn, Numeric, YesNo
 from rashomon_explorer.exceptions import DataError
 
 
@@ -39,7 +39,7 @@ def test_what_is_proposed():
     all_of = ("kind", "levels", "missing")
     assert propose() == TableSchema(
         [
-            Anything("id", learnt=("role",)),
+            IgnoredColumn("id", learnt=("role",)),
             Numeric(
                 "age",
                 (0, 199),
@@ -50,7 +50,7 @@ def test_what_is_proposed():
             Categorical("status", (1, 2, 3, 4), learnt=all_of),
             YesNo("pets", (0, 1), learnt=all_of),
             YesNo("member", (False, True), learnt=all_of),
-            Anything("country", learnt=("role",)),
+            IgnoredColumn("country", learnt=("role",)),
             YesNo("sex", ("f", "m"), role="sensitive", learnt=all_of),
             YesNo("repaid", role="target", learnt=all_of),
         ]
@@ -122,7 +122,7 @@ def test_codes_in_other_clothes():
     proposed = propose_schema(frame, categorical=["year"], target="rate")
     assert proposed["spelt"].bounds == (1, 3) and proposed["spelt"].missing == "indicator"
     assert proposed["mixed"].kind == "numeric"
-    assert proposed["empty"] == Anything("empty", learnt=("role",))
+    assert proposed["empty"] == IgnoredColumn("empty", learnt=("role",))
     assert proposed["year"].levels == tuple(range(20))
     assert proposed["rate"].levels[:2] == (0.1, 0.2) and proposed["rate"].role == "target"
     assert propose_schema(frame.assign(y=np.arange(20) / 7 + 1), target="y").target_bounds is None
@@ -187,7 +187,7 @@ def test_numbers_that_count_the_rows_are_left_out_and_said_to_be_learnt():
 def test_dates_are_no_levels(dates, left_out):
     frame = pd.DataFrame({"when": dates * 20, "x": range(60), "y": ["a", "b", "a"] * 20})
     schema = propose_schema(frame, target="y")
-    assert isinstance(schema["when"], Anything if left_out else Categorical)
+    assert isinstance(schema["when"], IgnoredColumn if left_out else Categorical)
     assert "when" not in schema.unconfirmed or "role" in schema.unconfirmed["when"] or not left_out
     # Who says that they are levels is believed.
     assert isinstance(propose_schema(frame, target="y", categorical=["when"])["when"], Categorical)

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rashomon_explorer import TableSchema
-from rashomon_explorer.data import Anything, Categorical, Numeric, Ordered, YesNo
+from rashomon_explorer.data import Categorical, IgnoredColumn, Numeric, Ordered, YesNo
 from rashomon_explorer.exceptions import DataError
 
 SCHEMA = TableSchema(
     [
-        Anything("id"),
+        IgnoredColumn("id"),
         Numeric("age", (18, 100), typical=(20, 70), unit="years", missing="indicator"),
         Categorical("home", ["own", "rent"], unknown="other", description='"quoted"\n\x7f'),
         Ordered("grade", [1, 2, 3], missing="fill", fill=2, missing_values=[-9, "none"]),
         YesNo("marital-status ü.", (False, True)),
-        Anything("sex", role="sensitive"),
+        IgnoredColumn("sex", role="sensitive"),
         YesNo("repaid", role="target", learnt=["levels"]),
     ]
 )
@@ -39,10 +39,14 @@ def schemas(draw):
     def column(name):
         low, width = draw(st.floats(-1e6, 1e6)), draw(st.floats(0.1, 1e6))
         missing = draw(st.sampled_from(["unexpected", "fill", "indicator", "refuse"]))
-        kind = draw(st.sampled_from([Numeric, Categorical, Ordered, Anything]))
+        kind = draw(st.sampled_from([Numeric, Categorical, Ordered, IgnoredColumn]))
         if kind is Numeric:
             return Numeric(name, (low, low + width), missing=missing, learnt=["bounds"])
-        return Anything(name) if kind is Anything else kind(name, draw(levels), missing=missing)
+        return (
+            IgnoredColumn(name)
+            if kind is IgnoredColumn
+            else kind(name, draw(levels), missing=missing)
+        )
 
     return TableSchema([column(n) for n in draw(st.lists(names, max_size=5, unique=True))])
 
@@ -159,8 +163,8 @@ def test_only_what_a_person_says_is_confirmed():
         [
             Numeric("age", (20, 44), typical=(21, 40), learnt=["kind", "bounds", "typical"]),
             Categorical("home", ["own", "rent"], learnt=["kind", "levels"]),
-            Anything("sex", role="sensitive", learnt=["kind"]),
-            Anything("id", learnt=["role"]),
+            IgnoredColumn("sex", role="sensitive", learnt=["kind"]),
+            IgnoredColumn("id", learnt=["role"]),
         ]
     )
     assert set(schema.unconfirmed) == {"age", "home", "id"} and schema.leak

@@ -176,9 +176,9 @@ CHUNKED: dict[str, Callable[[Path], tuple[Any, Any]]] = {
 
 
 def _blocks_of(source: Any) -> Any:
-    from rashomon_explorer.rows import RowBlocks
+    from rashomon_explorer.rows import ChunkedRows
 
-    return RowBlocks(source)
+    return ChunkedRows(source)
 
 
 CASES = [

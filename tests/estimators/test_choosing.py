@@ -11,14 +11,17 @@ from scipy.stats import gamma
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.estimators.feasibility import is_hopeless
-from rashomon_explorer.estimators.rashomon import chosen  # the one that estimators ask
-from rashomon_explorer.estimators.selection import named
+from rashomon_explorer.estimators.rashomon import select_mechanism  # the one that estimators ask
+from rashomon_explorer.estimators.selection import plan_named
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.offers import Request, declined
-from rashomon_explorer.mechanisms.planning.options import completed, cost, promises_the_set
+from rashomon_explorer.mechanisms.planning.options import cost, promises_the_set, resolve_auto
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.registry import MECHANISMS, Tilted
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.registry import (
+    MECHANISMS,
+    ObjectivePerturbationMechanism,
+)
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
 from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, traits_of
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
@@ -29,7 +32,7 @@ BUDGET = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6}
 
 
 def ask(**changed: Any) -> Any:
-    return chosen(**{**LENDING, **BUDGET, "n_draws": 3, **changed})
+    return select_mechanism(**{**LENDING, **BUDGET, "n_draws": 3, **changed})
 
 
 def test_many_models_are_drawn_uniformly_where_most_are_promised_to_hit() -> None:
@@ -65,13 +68,13 @@ def test_each_way_is_completed_by_the_rule_before_they_are_compared(
 ) -> None:
     open_ = {"radius": "auto", "ridge": "auto", "n_draws": "auto"}
     asked = {**LENDING, "n": n, "p": p, **BUDGET, "epsilon": epsilon, **open_}
-    bought = chosen(**asked)
+    bought = select_mechanism(**asked)
     mechanism = traits_of(bought.sampler).mechanism
     if mechanism == "exact_best":
         mechanism, asked = "exact", {**asked, "ridge": 0.0}
     if mechanism == "unthresholded":
         asked = {**asked, "ridge": 0.0}
-    settled = completed(mechanism, **asked)
+    settled = resolve_auto(mechanism, **asked)
     assert (bought.radius, bought.n_draws) == (settled.radius, settled.n_draws)
     if bought.n_draws == 1:
         others = [offer for offer in bought.options if offer.applies]
@@ -85,7 +88,7 @@ def test_each_way_is_completed_by_the_rule_before_they_are_compared(
 def test_fewer_than_five_models_are_no_set() -> None:
     """Two may be promised in a smaller ball; one good model is better."""
     asked = {**LENDING, **BUDGET, "delta": 0.0, "radius": "auto", "n_draws": "auto"}
-    counts = {chosen(**{**asked, "epsilon": e}).n_draws for e in (1.0, 2.0, 3.0)}
+    counts = {select_mechanism(**{**asked, "epsilon": e}).n_draws for e in (1.0, 2.0, 3.0)}
     assert counts <= {1, 5, 10, 20}
 
 
@@ -114,7 +117,7 @@ def test_what_may_give_up_is_not_taken_where_simulated_rows_say_that_it_does(
 ) -> None:
     _nothing_comes(monkeypatch)
     bought = ask(epsilon=3.99)
-    chosen.cache_clear()
+    select_mechanism.cache_clear()
     assert not traits_of(bought.sampler).may_give_up
 
 
@@ -128,7 +131,7 @@ def test_nothing_is_charged_for_ways_that_are_all_hopeless(
     model = RashomonClassifier(epsilon=3.98, delta=0.0, classes=[0, 1], ledger=ledger)
     with pytest.raises(SamplerError, match=r"nothing was charged.*use less.*sampler=\"exact\""):
         model.fit(X, y)
-    chosen.cache_clear()
+    select_mechanism.cache_clear()
     assert ledger.entries() == []
 
 
@@ -169,14 +172,16 @@ def test_draws_at_psi_zero_are_those_of_the_law_at_psi_zero() -> None:
 
 def _nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     told = "Draws did not come: use less."
-    known = chosen.__wrapped__.__globals__
+    known = select_mechanism.__wrapped__.__globals__
     monkeypatch.setitem(known, "foretold", lambda planned: told)
     monkeypatch.setitem(known, "is_hopeless", lambda planned: True)
-    chosen.cache_clear()
+    select_mechanism.cache_clear()
 
 
 def _no_tilt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Tilted, "offer", lambda self, request: declined(self, "not here"))
+    monkeypatch.setattr(
+        ObjectivePerturbationMechanism, "offer", lambda self, request: declined(self, "not here")
+    )
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -187,7 +192,7 @@ def test_one_model_is_never_asked_of_a_way_that_may_refuse(n: int, p: int, class
     asked = {"psi": 0.02, "loss": loss, "radius": "auto", "ridge": "auto", "row_norm": 2.2}
     for epsilon in (0.01, 1.0, 20.0):
         budget = {"epsilon": epsilon, "delta": 0.0, "n_draws": 1}
-        bought = chosen(n=n, p=p * (classes - 1), **asked, **budget)
+        bought = select_mechanism(n=n, p=p * (classes - 1), **asked, **budget)
         assert bought.sampler == "objective_perturbation"
         assert bought.why.endswith("it always answers")
         assert bought.guarantee.epsilon(0.0) <= epsilon
@@ -196,7 +201,7 @@ def test_one_model_is_never_asked_of_a_way_that_may_refuse(n: int, p: int, class
 def test_exact_draws_of_few_columns_are_tried_too_before_they_are_taken_unasked() -> None:
     """At n = 300, ε = 20 and radius 16 one in 10⁵ proposals comes; a name is not in the way."""
     shape = {"psi": 0.02, "radius": 16.0, "row_norm": 2.2, "epsilon": 20.0, "n_draws": 5}
-    with said_elsewhere():
+    with suppress_weak_warnings():
         planned = plan(300, 11, **shape)
     assert is_hopeless(planned)
 
@@ -230,7 +235,7 @@ def test_what_is_promised_of_draws_at_psi_zero_is_a_gamma_law(psi: float) -> Non
 def test_draws_of_a_loss_with_kinks_are_tried_at_any_number_of_columns() -> None:
     """At p = 3 and radius 32 hinge draws do not come: one in 10⁶² proposals on simulated rows."""
     asked = {"radius": 32.0, "row_norm": 1.5, "epsilon": 20.0}
-    with said_elsewhere():
+    with suppress_weak_warnings():
         planned = {loss: plan(5_000, 3, 0.02, loss=loss, **asked) for loss in ("hinge", "logistic")}
     assert is_hopeless(planned["hinge"]) and not is_hopeless(planned["logistic"])
 
@@ -247,9 +252,9 @@ def test_uniform_draws_of_the_set_have_a_ball_of_their_own(
 ) -> None:
     budget = {"epsilon": epsilon, "delta": delta, "n_draws": n_draws}
     asked = {"n": n, "p": 25, "psi": 0.02, "loss": "logistic", **OPEN, **budget}
-    planned = named("hit_and_run", **asked)
+    planned = plan_named("hit_and_run", **asked)
     assert (planned.radius, planned.ridge) == (160.0, 0.0)
-    given = named("hit_and_run", **{**asked, "radius": 3.0, "ridge": 0.25})
+    given = plan_named("hit_and_run", **{**asked, "radius": 3.0, "ridge": 0.25})
     assert (given.radius, given.ridge) == (3.0, 0.25)
 
 
@@ -258,11 +263,11 @@ def test_uniform_draws_of_the_set_have_a_ball_of_their_own(
 def test_a_ridge_comes_unasked_to_no_named_sampler(sampler: str, given: dict[str, Any]) -> None:
     asked = {"psi": 0.02, "loss": "logistic", **OPEN, "epsilon": 1.0, "delta": 1e-6, "n_draws": 20}
     asked |= given
-    assert named(sampler, **asked).ridge == 0
-    assert named(sampler, **{**asked, "ridge": 0.01}).ridge == 0.01
+    assert plan_named(sampler, **asked).ridge == 0
+    assert plan_named(sampler, **{**asked, "ridge": 0.01}).ridge == 0.01
 
 
 def test_the_rule_by_itself_takes_a_ridge_for_draws_without_a_threshold() -> None:
     """The control: there is a ridge that a named sampler leaves out."""
     asked = {"n": 6_000, "p": 24, "psi": 0.02, "loss": "logistic", **OPEN}
-    assert completed("unthresholded", **asked, epsilon=1.0, delta=1e-6, n_draws=20).ridge > 0
+    assert resolve_auto("unthresholded", **asked, epsilon=1.0, delta=1e-6, n_draws=20).ridge > 0

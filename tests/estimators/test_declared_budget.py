@@ -19,7 +19,7 @@ from rashomon_explorer import (
 from rashomon_explorer._utils.validation import MOST_EPSILON
 from rashomon_explorer.estimators.feasibility import LEAST_EPSILON
 from rashomon_explorer.exceptions import LargeDeltaWarning
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 
 X = np.random.default_rng(0).uniform(-0.5, 0.5, (300, 3))
 Y = (X[:, 0] > 0).astype(int)
@@ -105,7 +105,7 @@ def test_what_has_no_guarantee_has_no_delta_and_a_page_says_it_elsewhere():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         made("curator's own", delta=0.3).plan(300, 3)
-        with said_elsewhere():
+        with suppress_weak_warnings():
             made("classifier", delta=0.3).plan(300, 3)
 
 

@@ -19,7 +19,7 @@ from rashomon_explorer import (
     RashomonRegressor,
     RashomonTreeClassifier,
 )
-from rashomon_explorer.estimators.tables import UnreadTable
+from rashomon_explorer.estimators.tables import LazyTable
 from rashomon_explorer.exceptions import BudgetExceededError, FitError
 from rashomon_explorer.privacy import pure
 from tests.estimators.traps import LOOKS, SubArray, TrapArray, TrapFrame, TrapList, TrapSeries
@@ -114,13 +114,13 @@ def test_what_the_rows_carry_is_looked_at_under_a_started_charge(
 ) -> None:
     """Neither a value nor what an array was made with is read before the price is spent."""
     states: list[list[str]] = []
-    look = getattr(UnreadTable, name)
+    look = getattr(LazyTable, name)
 
-    def seen(table: UnreadTable) -> Any:
+    def seen(table: LazyTable) -> Any:
         states.append([entry.state for entry in ledger.entries()])
         return look.func(table) if name == "values" else look.fget(table)
 
-    monkeypatch.setattr(UnreadTable, name, property(seen))
+    monkeypatch.setattr(LazyTable, name, property(seen))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         kind(epsilon=0.9, ledger=ledger).fit(good_X(), good_y())

@@ -25,9 +25,9 @@ from rashomon_explorer import (
 )
 from rashomon_explorer._utils.arrays import array_backend
 from rashomon_explorer.data import Categorical, Numeric
-from rashomon_explorer.estimators.private_search import Fits, Sides
-from rashomon_explorer.estimators.search_candidates import Asked, planned_search
-from rashomon_explorer.estimators.tables import UnreadTable
+from rashomon_explorer.estimators.private_search import Fits, TrainValidationSplit
+from rashomon_explorer.estimators.search_candidates import SearchRequest, planned_search
+from rashomon_explorer.estimators.tables import LazyTable
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
     FitError,
@@ -89,8 +89,8 @@ def test_a_score_reads_the_scoring_rows_alone(frame, bounds):
     X = pd.DataFrame(rows, columns=["a", "b"]) if frame else rows
     scoring = np.isin(np.arange(12), [1, 4, 6, 11])
     numeric = bounds is not None
-    table = UnreadTable(DPRegressor(), X, y, numeric=numeric, charged=False)
-    sides = Sides(X, y, table, scoring, bounds)
+    table = LazyTable(DPRegressor(), X, y, numeric=numeric, charged=False)
+    sides = TrainValidationSplit(X, y, table, scoring, bounds)
     read = []
 
     class Model:
@@ -176,7 +176,7 @@ def test_prices_of_all_fits_add_up():
         return lambda each: tuple(Candidate({}, Promise(), kind(*each)) for _ in range(4))
 
     paid = planned_search(
-        Asked(epsilon=1.0, delta=0.0, **rows), priced(lambda e, d: pure(e)), "every"
+        SearchRequest(epsilon=1.0, delta=0.0, **rows), priced(lambda e, d: pure(e)), "every"
     )
     assert paid.each[0] == pytest.approx(1 / 4) and paid.guarantee.epsilon(0.0) <= 1.0
     assert paid.pick.name == "permute_and_flip" and paid.pick.epsilon == pytest.approx(1.0)
@@ -184,21 +184,23 @@ def test_prices_of_all_fits_add_up():
 
     budget = zcdp_rho(1.0, 1e-6)
     gaussian = planned_search(
-        Asked(epsilon=1.0, delta=1e-6, **rows), priced(lambda e, d: gdp(e / 4)), "every"
+        SearchRequest(epsilon=1.0, delta=1e-6, **rows), priced(lambda e, d: gdp(e / 4)), "every"
     )
     assert gaussian.guarantee.rho == pytest.approx(budget, rel=1e-3)
     assert gaussian.guarantee.rho <= budget and gaussian.guarantee.epsilon(1e-6) <= 1.0
     assert gaussian.pick.epsilon**2 / 8 == pytest.approx(budget)
-    loose = planned_search(Asked(epsilon=1.0, delta=1e-6, **rows), priced(approximate), "every")
+    loose = planned_search(
+        SearchRequest(epsilon=1.0, delta=1e-6, **rows), priced(approximate), "every"
+    )
     assert loose.guarantee.epsilon(1e-6) <= 1.0 and 4 * loose.each[0] <= 1.0
 
     best = planned_search(
-        Asked(epsilon=1.0, delta=0.0, **rows), priced(lambda e, d: pure(e)), "logarithmic"
+        SearchRequest(epsilon=1.0, delta=0.0, **rows), priced(lambda e, d: pure(e)), "logarithmic"
     )
     assert best.each[0] == pytest.approx(1 / 2) and best.mean_fits == pytest.approx(40)
     with pytest.raises(SamplerError, match="has no pure price"):
         planned_search(
-            Asked(epsilon=1.0, delta=1e-6, **rows), priced(lambda e, d: gdp(e)), "geometric"
+            SearchRequest(epsilon=1.0, delta=1e-6, **rows), priced(lambda e, d: gdp(e)), "geometric"
         )
 
 

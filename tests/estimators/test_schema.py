@@ -24,7 +24,7 @@ from rashomon_explorer import (
     privacy_leaks,
     propose_schema,
 )
-from rashomon_explorer.data import Anything, Categorical, Numeric, YesNo
+from rashomon_explorer.data import Categorical, IgnoredColumn, Numeric, YesNo
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
     DataError,
@@ -40,8 +40,8 @@ FEATURES = [
     Numeric("age", (18, 100), typical=(20, 70), missing="indicator"),
     Categorical("home", ["own", "rent", "free"]),
 ]
-SCHEMA = TableSchema([Anything("id"), *FEATURES, YesNo("repaid", role="target")])
-NUMBERS = TableSchema([Anything("id"), *FEATURES, Numeric("owed", (0, 10), role="target")])
+SCHEMA = TableSchema([IgnoredColumn("id"), *FEATURES, YesNo("repaid", role="target")])
+NUMBERS = TableSchema([IgnoredColumn("id"), *FEATURES, Numeric("owed", (0, 10), role="target")])
 quiet = pytest.mark.filterwarnings(
     "ignore::rashomon_explorer.exceptions.UndeclaredValueWarning",
     "ignore::rashomon_explorer.exceptions.RowsClippedWarning",
@@ -269,7 +269,7 @@ def test_labels_are_compared_as_levels_are() -> None:
     ]
     with pytest.raises(ValueError, match="leave classes out"):
         model(classes=[0, 1]).fit(FRAME, FRAME["repaid"])
-    found = TableSchema([*FEATURES, Anything("repaid", role="target")])
+    found = TableSchema([*FEATURES, IgnoredColumn("repaid", role="target")])
     fitted = model(schema=found).fit(frame, frame["repaid"])
     assert any("labels that occur" in one for one in fitted.guarantee_.assumptions)
 

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from rashomon_explorer import PublicBoundsScaler, RashomonClassifier, RashomonRegressor
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import RowsClippedWarning, WeakGuaranteeWarning
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 
 Estimator = RashomonClassifier | RashomonRegressor
 
@@ -48,7 +48,7 @@ def test_a_warning_of_a_transformer_in_a_pipeline_points_to_the_line_that_fits(
 
 def test_a_plan_made_before_warns_again_at_every_door() -> None:
     weak = RashomonClassifier(epsilon=0.01)
-    with said_elsewhere():
+    with suppress_weak_warnings():
         planned = weak.plan(200, 8)
     for _ in range(2):
         with pytest.warns(WeakGuaranteeWarning, match="this plan promises little"):

@@ -8,7 +8,7 @@ import pytest
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError
 from rashomon_explorer.privacy import Ledger, approximate, bounded_range, gdp, pure, zcdp
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
-from rashomon_explorer.privacy.ledger.charge import LedgerEntry, rest_of
+from rashomon_explorer.privacy.ledger.charge import LedgerEntry, incremental_charge
 from rashomon_explorer.privacy.ledger.totals import ExactSum, Totals
 from tests.exact.conftest import exactly
 
@@ -50,18 +50,18 @@ def entry(guarantee, state="started"):
 
 
 def test_rests():
-    assert rest_of(gdp(1.0), entry(gdp(0.6))).mu == exactly(0.8)
-    assert rest_of(gdp(1.0), entry(gdp(0.6))).rho == exactly(0.5 - 0.18)
-    assert rest_of(pure(1.0), entry(pure(0.25))).pure_epsilon == 0.75
-    assert rest_of(gdp(0.5), entry(gdp(0.6))).mu == 0.0
+    assert incremental_charge(gdp(1.0), entry(gdp(0.6))).mu == exactly(0.8)
+    assert incremental_charge(gdp(1.0), entry(gdp(0.6))).rho == exactly(0.5 - 0.18)
+    assert incremental_charge(pure(1.0), entry(pure(0.25))).pure_epsilon == 0.75
+    assert incremental_charge(gdp(0.5), entry(gdp(0.6))).mu == 0.0
     for whole, part in ((1.0, 0.1), (0.3, 0.1), (0.7, 0.2)):
-        rest = rest_of(pure(whole), entry(pure(part)))
+        rest = incremental_charge(pure(whole), entry(pure(part)))
         assert math.fsum([part, rest.pure_epsilon]) >= whole
-        both = rest_of(gdp(whole), entry(gdp(part)))
+        both = incremental_charge(gdp(whole), entry(gdp(part)))
         assert part**2 + both.mu**2 >= whole**2 * (1 - 1e-15)
     for state in ("reserved", "committed", "voided"):
         with pytest.raises(LedgerError):
-            rest_of(gdp(1.0), entry(gdp(0.6), state))
+            incremental_charge(gdp(1.0), entry(gdp(0.6), state))
 
 
 def test_a_budget_is_spent_to_its_end_and_not_past_it(tmp_path):

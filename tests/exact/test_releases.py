@@ -15,7 +15,7 @@ from rashomon_explorer.release.groups import GroupGaps
 from rashomon_explorer.release.losses import Accuracies, Excess, LossDifferences, Losses, SoftHits
 from rashomon_explorer.release.multiplicity import MultiplicityQuery, largest_disagreement
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, on_grid
-from rashomon_explorer.release.query import Public, Sensitivity
+from rashomon_explorer.release.query import PublicShape, Sensitivity
 from rashomon_explorer.release.reliance import Reliance
 from tests.exact.conftest import exactly
 from tests.release.cases import B, models_of
@@ -26,7 +26,7 @@ N = 20
 
 
 def public(link="logistic", coef=COEF, n_rows=N):
-    return Public(models_of(link, coef), n_rows, True, True, ("a", "b", "c"))
+    return PublicShape(models_of(link, coef), n_rows, True, True, ("a", "b", "c"))
 
 
 def moved(query, link="logistic", coef=COEF):

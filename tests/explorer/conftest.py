@@ -114,4 +114,4 @@ def opens_with_exact_draws(request, monkeypatch):
         many = opening._MANY[task]
         return {**many, "sampler": "exact"}
 
-    monkeypatch.setattr("rashomon_explorer.explorer.dataset.opening", exactly)
+    monkeypatch.setattr("rashomon_explorer.explorer.dataset.default_settings", exactly)

@@ -13,7 +13,7 @@ from typing import Any
 
 from rashomon_explorer.explorer.export.purchases import Purchases
 from rashomon_explorer.explorer.paid_models import _files, _keep
-from rashomon_explorer.explorer.set_store import KeptSets
+from rashomon_explorer.explorer.set_store import SetStore
 from tests.explorer.paid_results import OneText, drawn, purchase
 from tests.failing_disk import Gate, killed
 
@@ -23,12 +23,12 @@ BOUGHT = purchase(MODELS)
 
 def _sets(ledger: Path) -> list[tuple[int, int]]:
     """Every listed set with the number of models that its file holds."""
-    sets = KeptSets(ledger)
+    sets = SetStore(ledger)
     return [(one.number, sets.open(one.number).n_draws) for one in sets.all()]
 
 
 def _paid(ledger: Path) -> list[Any]:
-    return [one.released for one in Purchases(KeptSets(ledger).paid(1)).all()]
+    return [one.released for one in Purchases(SetStore(ledger).paid(1)).all()]
 
 
 def _models(ledger: Path) -> list[str]:
@@ -38,9 +38,9 @@ def _models(ledger: Path) -> list[str]:
 Act = tuple[Callable[[Path], object], Callable[[Path], list[Any]]]
 
 KEEPING: dict[str, Act] = {
-    "set": (lambda ledger: KeptSets(ledger).keep(MODELS, {"psi": 0.1}), _sets),
-    "purchase": (lambda ledger: Purchases(KeptSets(ledger).paid(1)).add(BOUGHT), _paid),
-    "model": (lambda ledger: _keep(KeptSets(ledger).folder, OneText("paid"), ".model"), _models),
+    "set": (lambda ledger: SetStore(ledger).keep(MODELS, {"psi": 0.1}), _sets),
+    "purchase": (lambda ledger: Purchases(SetStore(ledger).paid(1)).add(BOUGHT), _paid),
+    "model": (lambda ledger: _keep(SetStore(ledger).folder, OneText("paid"), ".model"), _models),
 }
 
 
@@ -80,7 +80,7 @@ def _delete_and_kill() -> int:
     while died:
         at += 1
         with tempfile.TemporaryDirectory() as folder:
-            sets = KeptSets(Path(folder) / "loans.ledger")
+            sets = SetStore(Path(folder) / "loans.ledger")
             sets.keep(MODELS, {})
             Purchases(sets.paid(1)).add(BOUGHT)
             died = _killed_at(at, lambda sets=sets: sets.delete(1))

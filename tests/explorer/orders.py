@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.error_boundary import guarded
+from rashomon_explorer.explorer.error_boundary import error_boundary
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.privacy import Ledger, pure
 from tests.explorer.pressing import press_draw
@@ -43,7 +43,7 @@ class Visit:
 
     def load(self, name: str) -> None:
         session = self.page.session
-        guarded(self.page.state, "Loading", session.choose)(self.tables[name])
+        error_boundary(self.page.state, "Loading", session.choose)(self.tables[name])
         for setting, value in SETTINGS.items():
             setattr(self.page.state, setting, value)
 
@@ -83,7 +83,7 @@ def own_table(visit: Visit) -> None:
 
 @act
 def put_away(visit: Visit) -> None:
-    guarded(visit.page.state, "Loading", visit.page.session.forget)()
+    error_boundary(visit.page.state, "Loading", visit.page.session.forget)()
 
 
 @act
@@ -179,14 +179,14 @@ def star(visit: Visit) -> None:
 
 @act
 def open_first(visit: Visit) -> None:
-    guarded(visit.page.state, "Opening", visit.page.session.open_kept)(1)
+    error_boundary(visit.page.state, "Opening", visit.page.session.open_kept)(1)
 
 
 @act
 def open_two(visit: Visit) -> None:
     """Choose two kept sets, one right after the other."""
     for number in (1, 2, 1):
-        guarded(visit.page.state, "Opening", visit.page.session.open_kept)(number)
+        error_boundary(visit.page.state, "Opening", visit.page.session.open_kept)(number)
 
 
 @act
@@ -284,7 +284,7 @@ async def reload(visit: Visit) -> None:
     visit.page.widget.close()
     visit.page = Explorer(home=visit.home)
     if data is not None:  # a page says in words what Python raises: that a ledger is lost
-        guarded(visit.page.state, "Loading", visit.page.session.choose)(data)
+        error_boundary(visit.page.state, "Loading", visit.page.session.choose)(data)
     for setting, value in SETTINGS.items():
         setattr(visit.page.state, setting, value)
 

@@ -12,8 +12,8 @@ from jupyter_client.jsonutil import json_default
 from rashomon_explorer.explorer import Explorer, panels
 from rashomon_explorer.explorer.cards import CARDS
 from rashomon_explorer.explorer.cards.coefficients import ExactCard
-from rashomon_explorer.explorer.export.purchases import Shop
-from rashomon_explorer.explorer.paid_models import SingleModel, Tuner
+from rashomon_explorer.explorer.export.purchases import ReleaseController
+from rashomon_explorer.explorer.paid_models import SingleModelController, TuningController
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.plots.theme import new_figure
@@ -28,12 +28,12 @@ def model(loans_page):
     return {
         ExplorerState: session.state,
         Session: session,
-        Shop: Shop(session),
-        SingleModel: SingleModel(session),
-        Tuner: Tuner(session),
+        ReleaseController: ReleaseController(session),
+        SingleModelController: SingleModelController(session),
+        TuningController: TuningController(session),
         ipywidgets.Widget: ipywidgets.HTML(),
         panels.ModelPanel: panels.ModelPanel(session.state),
-        panels.GoalPanel: panels.GoalPanel(SingleModel(session), ipywidgets.HTML()),
+        panels.GoalPanel: panels.GoalPanel(SingleModelController(session), ipywidgets.HTML()),
     }
 
 

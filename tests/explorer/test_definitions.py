@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from rashomon_explorer.explorer.html import DEFINITIONS, FIGURES, defined, table_html
-from rashomon_explorer.explorer.widgets.files import Download, Made
+from rashomon_explorer.explorer.widgets.files import Download, FileInTransit
 
 
 def test_every_word_of_a_figure_is_defined():
@@ -40,7 +40,9 @@ def test_headings_of_tables_carry_definitions():
 
 def test_a_file_is_made_when_it_is_asked_for(monkeypatch):
     sent, failed = [], []
-    button = Download("Save", "a note", lambda: lambda: Made("a.txt", b"paid"), failed.append)
+    button = Download(
+        "Save", "a note", lambda: lambda: FileInTransit("a.txt", b"paid"), failed.append
+    )
     monkeypatch.setattr(button, "send", lambda *told, buffers: sent.append((*told, buffers)))
 
     async def pressed():

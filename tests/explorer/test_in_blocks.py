@@ -12,7 +12,11 @@ from rashomon_explorer.explorer import streamed_table as whole
 from rashomon_explorer.explorer.cards import CARDS
 from rashomon_explorer.explorer.model_inputs import grouping_of
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.measures import exact_coefficient_ranges, fairness_audit, who_bears
+from rashomon_explorer.measures import (
+    exact_coefficient_ranges,
+    fairness_audit,
+    multiplicity_by_person_group,
+)
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.privacy import Ledger
 from tests.explorer.loans_in_blocks import (
@@ -94,7 +98,7 @@ def test_what_is_exact_is_that_of_the_table_held(page: Any, held: Explorer) -> N
     audit = fairness_audit(models, held.rows, held.targets, regions)
     found = page.cards["gaps"]._audit(models, "region")
     pd.testing.assert_frame_equal(found.table, audit.table, rtol=1e-12, atol=1e-12)
-    bears = who_bears(models, held.rows, regions)
+    bears = multiplicity_by_person_group(models, held.rows, regions)
     shown = page.cards["burden"]._numbers(models, "region")
     pd.testing.assert_frame_equal(shown, bears.loc[shown.index], rtol=1e-12, atol=1e-12)
     page.state.page = held.state.page = "set"
@@ -111,7 +115,7 @@ def test_the_curators_report_is_of_all_rows(page: Any) -> None:
     assert "this section is of a fixed random sample" not in text  # of 3,000 all are people
 
 
-@pytest.mark.parametrize("name", ["gaps", "burden", "width_or_noise", "ranges", "importance"])
+@pytest.mark.parametrize("name", ["gaps", "burden", "decomposition", "ranges", "importance"])
 def test_the_python_line_of_a_figure_shows_the_same(page: Any, name: str) -> None:
     card = page.cards[name]
     card.redraw()
@@ -134,7 +138,7 @@ def test_numbers_are_grouped_by_one_rule(page: Any, held: Explorer) -> None:
     assert len(set(ages)) == 4
 
 
-SUMS = {"gaps", "frontier", "exact_ranges", "ranges", "width_or_noise"}
+SUMS = {"gaps", "frontier", "exact_ranges", "ranges", "decomposition"}
 """Figures of all rows; the burden's is of all but for what is proved."""
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.set_store import KeptSets
+from rashomon_explorer.explorer.set_store import SetStore
 from rashomon_explorer.privacy import Ledger
 
 
@@ -87,7 +87,7 @@ def test_a_note_that_is_damaged_hides_no_other(home):
     folder, _ = home
     broken = folder / "breast_cancer.sets" / "0007.json"
     broken.write_text("{")
-    assert [kept.number for kept in KeptSets(folder / "breast_cancer.ledger").all()] == [1, 2]
+    assert [kept.number for kept in SetStore(folder / "breast_cancer.ledger").all()] == [1, 2]
     broken.unlink()
 
 
@@ -113,7 +113,7 @@ def test_where_nothing_can_be_written_the_draws_stay_on_screen(
     def full(*_args, **_kwargs):
         raise error
 
-    monkeypatch.setattr(KeptSets, "keep", full)
+    monkeypatch.setattr(SetStore, "keep", full)
     explorer = _drawn(tmp_path, cancer)
     assert explorer.rashomon_set.n_draws == 2 and explorer.state.phase == "done"
     assert str(error) in explorer.state.alert.reason

@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from rashomon_explorer.exceptions import places
-from rashomon_explorer.explorer.error_boundary import LOGGER, guarded, log_failures_to
+from rashomon_explorer.explorer.error_boundary import LOGGER, error_boundary, log_failures_to
 from rashomon_explorer.explorer.state import ExplorerState
 
 CELL = "HIV positive: patient 4711"
@@ -65,7 +65,7 @@ FAILURES = {
 @pytest.mark.parametrize("fails", FAILURES, ids=lambda fails: fails.__name__)
 def test_types_and_places_are_logged_and_no_cell(fails, log):
     state = ExplorerState()
-    guarded(state, "Loading", fails)(CELL)
+    error_boundary(state, "Loading", fails)(CELL)
     written = log.read_text()
     assert "HIV" not in written and "4711" not in written
     assert "Loading failed" in written and f"{__file__}:" in written
@@ -107,6 +107,6 @@ def test_a_chain_in_a_circle_ends():
 def test_only_its_owner_reads_it_also_where_it_was_there_before(log):
     log.write_text("of an older version\n")
     log.chmod(0o644)
-    guarded(ExplorerState(), "Loading", _reads)(CELL)
+    error_boundary(ExplorerState(), "Loading", _reads)(CELL)
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     assert log.read_text().startswith("of an older version\n")

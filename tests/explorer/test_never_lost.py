@@ -16,7 +16,7 @@ import pytest
 import rashomon_explorer
 from rashomon_explorer.explorer.export.purchases import Purchases
 from rashomon_explorer.explorer.paid_models import _keep
-from rashomon_explorer.explorer.set_store import KeptSets, NumberedFiles, read_file
+from rashomon_explorer.explorer.set_store import NumberedFiles, SetStore, read_file
 from tests.explorer.paid_results import OneText, drawn, purchase
 from tests.failing_disk import Gate, full
 from tests.patience import LONG
@@ -36,7 +36,7 @@ def bought(models):
 
 @pytest.fixture
 def sets(tmp_path):
-    return KeptSets(tmp_path / "loans.ledger")
+    return SetStore(tmp_path / "loans.ledger")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from rashomon_explorer.data import load_csv
 from rashomon_explorer.explorer import Explorer, app
 from rashomon_explorer.explorer.engine import DrawJob
 from rashomon_explorer.explorer.error_boundary import LOGGER
-from rashomon_explorer.explorer.set_store import KeptSets
+from rashomon_explorer.explorer.set_store import SetStore
 from rashomon_explorer.privacy import Ledger
 from tests.explorer.orders import ACTS, ORDERS, Visit
 from tests.patience import LONG
@@ -148,7 +148,7 @@ def _check(visit):
         with Ledger.open(path) as ledger:
             assert ledger.spent() <= ledger.budget[0] * (1 + 1e-9)
             assert all(entry.counts for entry in ledger.entries())
-            kept = KeptSets(path).all()
+            kept = SetStore(path).all()
             assert len({one.number for one in kept}) == len(kept) <= len(ledger.entries())
     if page.ledger is not None and page.ledger.path.exists():
         visit.page._look(None)

@@ -10,7 +10,7 @@ from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.panels import BudgetGauge, ModelPanel, PlanPanel
 from rashomon_explorer.explorer.panels.settings import losses_for
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.widgets.controls import Dial
+from rashomon_explorer.explorer.widgets.controls import Slider
 from rashomon_explorer.mechanisms.planning.options import options_of
 from tests.explorer.pressing import press_draw
 
@@ -200,7 +200,7 @@ def test_draws_outside_the_set_leave_words_in_the_figures_of_the_set(explorer, c
 
 
 def test_dial_refuses_what_is_off_its_scale():
-    dial = Dial(value=1e-6, low=1e-12, high=1e-3, log=True, zero=True, label="δ")
+    dial = Slider(value=1e-6, low=1e-12, high=1e-3, log=True, zero=True, label="δ")
     dial.value = 0.0
     with pytest.raises(traitlets.TraitError, match=r"δ must be between 1e-12 and 0\.001, got 1$"):
         dial.value = 1.0
@@ -239,7 +239,8 @@ def test_draws_that_are_not_to_be_expected_are_refused_once_before_the_charge(
     tmp_path, cancer, monkeypatch
 ):
     monkeypatch.setattr(
-        "rashomon_explorer.explorer.engine.foretold", lambda planned: "No draw would come."
+        "rashomon_explorer.explorer.engine.infeasibility_message",
+        lambda planned: "No draw would come.",
     )
     explorer = Explorer(data=cancer, home=tmp_path)
     press_draw(explorer.draw_panel)

@@ -8,11 +8,17 @@ import plotly.graph_objects as go
 import pytest
 
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.background import Later
+from rashomon_explorer.explorer.background import LazyUpdate
 from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.panels import people as people_headline
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.measures import exact_flips, fairness_audit, flip_psi, linear_shap, who_bears
+from rashomon_explorer.measures import (
+    exact_flips,
+    fairness_audit,
+    flip_psi,
+    linear_shap,
+    multiplicity_by_person_group,
+)
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.plots.person import contributions
 
@@ -90,7 +96,7 @@ def test_every_column_tells_groups_apart_the_sensitive_one_first(loans):
     np.testing.assert_allclose(found["high"], known["high"])
     loans.show("burden")
     table = loans.cards["burden"]._recipe.table()
-    bears = who_bears(loans.rashomon_set, loans.rows, groups)
+    bears = multiplicity_by_person_group(loans.rashomon_set, loans.rows, groups)
     np.testing.assert_allclose(table["ambiguity"], bears["ambiguity"])
     # Of all 200 people it was asked, so that the exact ambiguity is at least what draws show.
     exact = loans.exact.ambiguity_by(loans.picked.everyone, "age")
@@ -100,7 +106,7 @@ def test_every_column_tells_groups_apart_the_sensitive_one_first(loans):
 
 def test_work_of_a_panel_is_done_only_where_somebody_looks_and_failures_are_told():
     state, shown = ExplorerState(), []
-    later = Later(state, ["psi"], "people", lambda: 1 / state.psi, shown.append)
+    later = LazyUpdate(state, ["psi"], "people", lambda: 1 / state.psi, shown.append)
     state.psi = 0.5
     assert not shown
     state.page = "people"

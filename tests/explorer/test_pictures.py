@@ -13,7 +13,7 @@ import pytest
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.export import bundle
-from rashomon_explorer.explorer.widgets.files import Download, Made, ToPicture
+from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, ToPicture
 from rashomon_explorer.plots import plot_losses
 from rashomon_explorer.release.released import released_of, released_values
 from rashomon_explorer.sets import ReleasedSet
@@ -122,7 +122,7 @@ def _pressed(answers, finish, monkeypatch):
 def test_the_browser_draws_before_the_file_is_made(monkeypatch):
     answers = [("one.png", PNG), ("one.svg", memoryview(SVG)), ("", b"")]
     told, handed = _pressed(
-        answers, lambda drawn: Made("a", b"|".join(drawn.values())), monkeypatch
+        answers, lambda drawn: FileInTransit("a", b"|".join(drawn.values())), monkeypatch
     )
     assert told[0]["type"] == "draw" and list(told[0]["figures"]) == ["one"]
     json.dumps(told[0])  # what is sent is plain
@@ -132,15 +132,19 @@ def test_the_browser_draws_before_the_file_is_made(monkeypatch):
 def test_without_an_answer_the_file_goes_without_pictures(monkeypatch):
     monkeypatch.setattr("rashomon_explorer.explorer.widgets.files._BEGUN", 0.01)
     monkeypatch.setattr("rashomon_explorer.explorer.widgets.files._BETWEEN", 0.01)
-    _, handed = _pressed([], lambda drawn: Made("a", str(dict(drawn)).encode()), monkeypatch)
+    _, handed = _pressed(
+        [], lambda drawn: FileInTransit("a", str(dict(drawn)).encode()), monkeypatch
+    )
     assert handed[1] == [b"{}"]
-    _, handed = _pressed([("one.png", PNG)], lambda drawn: Made("a", drawn["one.png"]), monkeypatch)
+    _, handed = _pressed(
+        [("one.png", PNG)], lambda drawn: FileInTransit("a", drawn["one.png"]), monkeypatch
+    )
     assert handed[1] == [PNG]
 
 
 def test_a_script_makes_the_file_at_once():
     figures = {"one": go.Figure()}
     made = Download(
-        "Save", "", lambda: lambda: ToPicture(figures, lambda _: Made("a", b"x")), print
+        "Save", "", lambda: lambda: ToPicture(figures, lambda _: FileInTransit("a", b"x")), print
     )
-    assert made.fetch() == Made("a", b"x")
+    assert made.fetch() == FileInTransit("a", b"x")

@@ -158,7 +158,7 @@ def test_importance_and_noise_are_told_of_trees_too(page):
     card.redraw()
     assert "rely most on" in card.view.figure["layout"]["title"]["text"]
     assert [value for _, value in card._what.options] == ["importance"]
-    card = page.cards["width_or_noise"]
+    card = page.cards["decomposition"]
     card.redraw()
     assert len(card.view.figure["data"]) > 0
     page.state.leaf_penalty = 0.1  # another class: no reference for these draws

@@ -44,7 +44,7 @@ def test_draws_are_paid_trees_of_the_tables_own_columns(page):
 
 def test_trees_and_rules_are_shown_and_the_rest_says_where_to_look(page):
     explorer, _ = page
-    for name in ("trees", "rules", "losses", "plan", "importance", "width_or_noise"):
+    for name in ("trees", "rules", "losses", "plan", "importance", "decomposition"):
         assert _words(explorer.cards[name])[1] > 0, name
     for name in ("coefficients", "ranges", "pair"):
         said, traces = _words(explorer.cards[name])

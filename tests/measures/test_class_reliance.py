@@ -20,7 +20,7 @@ from rashomon_explorer.measures.reliance.level_set import (
     Quadratic,
     least_on_ellipsoid,
     least_on_intersection,
-    pulled_inside,
+    project_to_level_set,
 )
 from rashomon_explorer.measures.reliance.logistic import (
     LogisticClass,
@@ -71,7 +71,7 @@ def grid_of(problem: Problem, psi: float, steps: int) -> FloatArray:
     angle = np.linspace(0, 2 * np.pi, steps)
     rays = np.array([[-1.0, 1.0]]) if p == 1 else np.stack([np.cos(angle), np.sin(angle)])
     level = problem.minimum.value + psi
-    ends = pulled_inside(problem, level, problem.minimum.theta[:, None] + 40 * rays)
+    ends = project_to_level_set(problem, level, problem.minimum.theta[:, None] + 40 * rays)
     move = ends - problem.minimum.theta[:, None]
     share = np.linspace(0, 1, 2001 if p == 1 else 21)
     within = move if p == 1 else move[:, ::3]
@@ -279,7 +279,7 @@ def test_segments_end_at_the_level_or_at_the_ball(loss: str, radius: float) -> N
     problem = a_problem(loss, 2, radius=radius)
     far = problem.minimum.theta[:, None] + np.random.default_rng(0).normal(size=(3, 40)) * 9
     level = problem.minimum.value + 0.02
-    ends = pulled_inside(problem, level, far)
+    ends = project_to_level_set(problem, level, far)
     assert (problem.value(ends) <= level).all()
     assert (np.linalg.norm(ends, axis=0) <= radius * (1 + 1e-12)).all()
     beyond = ends + 1e-6 * (far - ends)

@@ -14,10 +14,10 @@ from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.data.clipping import ColumnMap
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import (
+    decomposition_by_person,
     disagreement,
+    disagreement_decomposition,
     noise_against_price,
-    width_or_noise,
-    width_or_noise_by_person,
 )
 from rashomon_explorer.measures.decomposition.estimates import Mixture, hit_interval, variance
 from rashomon_explorer.measures.decomposition.inputs import check_same_set
@@ -64,7 +64,7 @@ def plain(measure, values):
 def test_every_term_is_the_mean_over_its_pairs_and_they_add_up(kind):
     measure, values = KINDS[kind], random_models(kind)
     inside = np.arange(14) % 3 != 0
-    found = width_or_noise(values, measure=measure, inside=inside)
+    found = disagreement_decomposition(values, measure=measure, inside=inside)
     assert found.total.value == pytest.approx(plain(measure, values), abs=1e-12)
     assert found.width.value == pytest.approx(plain(measure, values[inside]), abs=1e-12)
     assert found.parts["value"].iloc[2] == pytest.approx(plain(measure, values[~inside]), abs=1e-12)
@@ -86,7 +86,9 @@ def test_the_total_variance_splits_as_the_law_of_total_variance_says():
     rng = np.random.default_rng(1)
     inside, shape = np.arange(800) < 600, (800, 40)  # pairs of draws are many, rows are cheap
     scores = np.where(inside[:, None], rng.normal(0.3, 0.1, shape), rng.normal(0.8, 0.2, shape))
-    parts = width_or_noise(scores, measure="score_variance", inside=inside).within_between
+    parts = disagreement_decomposition(
+        scores, measure="score_variance", inside=inside
+    ).within_between
     assert parts["inside"] == pytest.approx(0.75 * 0.1**2, rel=0.05)
     assert parts["outside"] == pytest.approx(0.25 * 0.2**2, rel=0.05)
     assert parts["between"] == pytest.approx(0.75 * 0.25 * 0.5**2, rel=0.05)
@@ -117,7 +119,7 @@ def test_leaving_out_a_unit_is_computing_without_it(kind, uniform):
 
 def test_models_of_one_chain_are_never_a_pair():
     values = random_models("labels")
-    found = width_or_noise(
+    found = disagreement_decomposition(
         values[:4], inside=[True, False, False, False], reference=values[4:], reference_chains=3
     )
     chain = np.concatenate([[9], np.arange(10) % 3])
@@ -137,8 +139,8 @@ def test_persons_and_groups_average_to_the_whole(kind):
         "reference": values[10:],
         "reference_chains": 4,
     }
-    found = width_or_noise(values[:10], groups=groups, **options)
-    persons = width_or_noise_by_person(values[:10], **options)
+    found = disagreement_decomposition(values[:10], groups=groups, **options)
+    persons = decomposition_by_person(values[:10], **options)
     each = found.groups.dropna()
     for name in ("total", "width", "noise"):
         value = getattr(found, name).value
@@ -146,7 +148,9 @@ def test_persons_and_groups_average_to_the_whole(kind):
         assert np.average(each[name], weights=each["rows"]) == pytest.approx(value, abs=1e-12)
     assert found.groups["rows"].to_dict() == {"a": 3, "b": 6, "nobody": 0}
     assert found.groups.loc["nobody"].isna().sum() == 12
-    alone = width_or_noise(values[:10, [1]], **{**options, "reference": values[10:, [1]]})
+    alone = disagreement_decomposition(
+        values[:10, [1]], **{**options, "reference": values[10:, [1]]}
+    )
     assert persons["noise"].iloc[1] == pytest.approx(alone.noise.value, abs=1e-12)
 
 
@@ -188,7 +192,7 @@ def test_exact_draws_are_split_as_quadrature_says(line):
     labels, inside, _ = draws_on_the_line(line, 150.0, 0.01, 600, seed=1)
     chains, _, _ = draws_on_the_line(line, 150.0, 0.01, 320, 2, HitAndRunSampler())
     for options in ({}, {"reference": chains, "reference_chains": 32}):
-        found = width_or_noise(labels, inside=inside, confidence=0.999, **options)
+        found = disagreement_decomposition(labels, inside=inside, confidence=0.999, **options)
         expected = {
             "total": total,
             "width": width,
@@ -208,25 +212,27 @@ def test_hits_of_another_set_are_caught_by_the_reference(line):
     labels, _, drawn = draws_on_the_line(line, 150.0, 0.01, 600, seed=1)
     chains, _, _ = draws_on_the_line(line, 150.0, 0.01, 320, 2, HitAndRunSampler())
     beyond = drawn.losses <= line.minimum.value + 3 * 0.01
-    found = width_or_noise(labels, inside=beyond, reference=chains, reference_chains=32)
+    found = disagreement_decomposition(labels, inside=beyond, reference=chains, reference_chains=32)
     assert found.cross_check > 4
     assert "do not describe one set" in str(found)
 
 
 def test_a_cold_law_has_no_noise_and_a_small_set_no_width(line):
     labels, inside, _ = draws_on_the_line(line, 1e5, 0.01, 400, seed=3)
-    cold = width_or_noise(labels, inside=inside)
+    cold = disagreement_decomposition(labels, inside=inside)
     assert abs(cold.share_of_noise.value) < 0.01
     labels, inside, _ = draws_on_the_line(line, 150.0, 1e-7, 300, seed=4)
     reference, _, _ = draws_on_the_line(line, 150.0, 1e-7, 64, 5, HitAndRunSampler())
-    small = width_or_noise(labels, inside=inside, reference=reference, reference_chains=32)
+    small = disagreement_decomposition(
+        labels, inside=inside, reference=reference, reference_chains=32
+    )
     assert small.width.value < 0.005
     assert small.share_of_noise.low > 0.9
 
 
 def test_without_a_miss_the_interval_holds_what_the_hit_rate_leaves_open():
     values = random_models("labels", n=40)
-    found = width_or_noise(values, inside=np.ones(40, dtype=bool))
+    found = disagreement_decomposition(values, inside=np.ones(40, dtype=bool))
     assert found.noise.value == 0
     pairs = 1 - hit_interval(40, 40, 0.975).low ** 2
     assert 0 < found.noise.high <= pairs
@@ -234,30 +240,30 @@ def test_without_a_miss_the_interval_holds_what_the_hit_rate_leaves_open():
     assert found.total.high > found.width.value + found.noise.high
     assert found.parts["value"].isna().tolist() == [False, True, True]
     assert found.within_between.tolist() == [found.total.value, 0, 0]
-    numbers = width_or_noise(10 * values, measure="score_variance", inside=[True] * 40)
+    numbers = disagreement_decomposition(10 * values, measure="score_variance", inside=[True] * 40)
     assert numbers.noise.high == np.inf
 
 
 def test_agreement_has_nothing_to_split():
-    found = width_or_noise([[1, 0]] * 20, inside=[True] * 10 + [False] * 10)
+    found = disagreement_decomposition([[1, 0]] * 20, inside=[True] * 10 + [False] * 10)
     assert np.isnan(found.share_of_noise.value)
     assert str(found) == (
         "The draws show no disagreement, and there is nothing to split; 50 % of the draws missed "
         "the set."
     )
-    persons = width_or_noise_by_person([[1, 0]] * 20, inside=[True] * 10 + [False] * 10)
+    persons = decomposition_by_person([[1, 0]] * 20, inside=[True] * 10 + [False] * 10)
     assert set(persons["verdict"]) == {"nobody differs"}
 
 
 def test_words_say_whose_the_disagreement_is():
     labels = [[place % 5 == 0] for place in range(100)] + [[place % 2 == 0] for place in range(50)]
-    told = str(width_or_noise(labels, inside=[True] * 100 + [False] * 50))
+    told = str(disagreement_decomposition(labels, inside=[True] * 100 + [False] * 50))
     assert told.startswith(
         "76 % of the disagreement among these draws (0.423) is the set's own; 24 % [6, 41]"
     )
     assert "comes from the mechanism: 33 % of the draws missed the set. Assumed:" in told
     less = [[place % 2] for place in range(100)] + [[1]] * 50
-    told = str(width_or_noise(less, inside=[True] * 100 + [False] * 50))
+    told = str(disagreement_decomposition(less, inside=[True] * 100 + [False] * 50))
     assert told.startswith("The set alone has more disagreement (0.505) than these draws (0.447)")
 
 
@@ -290,7 +296,7 @@ def test_intervals_hold_as_often_as_they_say_and_those_of_pairs_do_not(
     for _ in range(repeats):
         labels, inside = _draw(rng, n_draws, hit_rate)
         reference = _draw(rng, n_reference, 1.0)[0] if n_reference else None
-        found = width_or_noise(labels, inside=inside, reference=reference)
+        found = disagreement_decomposition(labels, inside=inside, reference=reference)
         estimates = (found.total, found.width, found.noise, found.share_of_noise)
         for estimate, name in zip(estimates, expected, strict=True):
             held[name] += estimate.low <= expected[name] <= estimate.high
@@ -317,7 +323,7 @@ def test_verdicts_are_rarely_wrong():
     set_s = uniform * (1 - uniform) > mixed * (1 - mixed) / 2
     for _ in range(60):
         labels, inside = _draw(rng, 120, 0.7)
-        verdict = width_or_noise_by_person(labels, inside=inside)["verdict"].to_numpy()
+        verdict = decomposition_by_person(labels, inside=inside)["verdict"].to_numpy()
         wrong += ((verdict == "the set") & ~set_s).sum() + (
             (verdict == "the mechanism") & set_s
         ).sum()
@@ -345,8 +351,8 @@ def test_a_set_is_split_like_its_arrays(fitted):
     models, reference = fit(), fit(sampler="hit_and_run", n_draws=128)
     assert 0.05 < 1 - models.hit_rate < 0.95
     inside = models.losses <= models.least + models.psi
-    found = width_or_noise(models, X, reference=reference, measure="score_variance")
-    arrays = width_or_noise(
+    found = disagreement_decomposition(models, X, reference=reference, measure="score_variance")
+    arrays = disagreement_decomposition(
         models.scores(X),
         measure="score_variance",
         inside=inside,
@@ -360,11 +366,13 @@ def test_a_set_is_split_like_its_arrays(fitted):
     assert found.guaranteed and not arrays.guaranteed
     assert "Assumed: the draws are taken to be independent" in str(arrays)
     assert "Assumed" not in str(found)
-    persons = width_or_noise_by_person(models, X)
+    persons = decomposition_by_person(models, X)
     assert list(persons.index) == list(X.index)
     assert persons.attrs["view"].startswith("Curator")
     other = fit(epsilon=4000.0, n_draws=50)
-    assert width_or_noise(models, X, reference=other).n_reference == round(50 * other.hit_rate)
+    assert disagreement_decomposition(models, X, reference=other).n_reference == round(
+        50 * other.hit_rate
+    )
 
 
 def test_a_regression_has_no_bound_and_grids_split_by_themselves(fitted):
@@ -372,14 +380,14 @@ def test_a_regression_has_no_bound_and_grids_split_by_themselves(fitted):
     target = (2 * X["age"]).clip(-1, 1)
     asked = {"psi": 0.05, "epsilon": 40.0, "n_draws": 60, "sampler": "exact"}
     models = RashomonRegressor(**asked, random_state=0).fit(X, target)
-    found = width_or_noise(models.rashomon_set_, X, measure="score_variance")
+    found = disagreement_decomposition(models.rashomon_set_, X, measure="score_variance")
     assert found.width.value > 0
     with pytest.raises(TypeError, match="labels need a classification set"):
-        width_or_noise(models.rashomon_set_, X)
+        disagreement_decomposition(models.rashomon_set_, X)
     grid = fit(sampler="finite_grid", n_draws=60)
-    assert width_or_noise(grid, X).width.value > 0
+    assert disagreement_decomposition(grid, X).width.value > 0
     with pytest.raises(ValueError, match="'hit_and_run' draws from another set of models"):
-        width_or_noise(grid, X, reference=fit(sampler="hit_and_run", n_draws=64))
+        disagreement_decomposition(grid, X, reference=fit(sampler="hit_and_run", n_draws=64))
 
 
 def test_chains_with_noise_need_a_reference_which_then_is_the_width(fitted):
@@ -387,9 +395,9 @@ def test_chains_with_noise_need_a_reference_which_then_is_the_width(fitted):
     reference = fit(sampler="hit_and_run", n_draws=128)
     drawn = replace(fit(), sampler="langevin")  # as if the hits were not uniform
     with pytest.raises(ValueError, match=r"not proved to be uniform inside.*hit_and_run"):
-        width_or_noise(drawn, X)
-    found = width_or_noise(drawn, X, reference=reference)
-    own = width_or_noise(fit(), X)
+        disagreement_decomposition(drawn, X)
+    found = disagreement_decomposition(drawn, X, reference=reference)
+    own = disagreement_decomposition(fit(), X)
     assert found.total.value == pytest.approx(own.total.value, abs=1e-12)
     assert found.width.value != own.width.value
     assert found.parts["value"].iloc[0] == pytest.approx(own.width.value, abs=1e-12)
@@ -401,8 +409,8 @@ def test_at_psi_0_all_is_the_mechanisms(fitted):
     X, _, fit = fitted
     drawn, best = fit(psi=0.0), fit(psi=0.0, sampler="hit_and_run", n_draws=64)
     with pytest.raises(ValueError, match="none of the 150 draws is in the Rashomon set"):
-        width_or_noise(drawn, X)
-    found = width_or_noise(drawn, X, reference=best)
+        disagreement_decomposition(drawn, X)
+    found = disagreement_decomposition(drawn, X, reference=best)
     assert found.width.value == 0
     assert found.share_of_noise.value == 1
     assert found.cross_check is None
@@ -431,7 +439,7 @@ def test_prices_start_at_the_one_paid_and_end_at_the_width(fitted):
     X, _, fit = fitted
     models = fit()
     table = noise_against_price(models, X, [40.0, 80.0, np.inf])
-    found = width_or_noise(models, X)
+    found = disagreement_decomposition(models, X)
     first, last = table.iloc[0], table.iloc[-1]
     assert first["beta"] == pytest.approx(models.plan.beta)
     for name in ("total", "width", "noise", "share_of_noise"):
@@ -450,14 +458,16 @@ def test_prices_start_at_the_one_paid_and_end_at_the_width(fitted):
 def test_draws_of_a_small_budget_foretell_those_of_a_larger_one(fitted):
     X, _, fit = fitted
     told = noise_against_price(fit(n_draws=400), X, 160.0, confidence=0.999).iloc[0]
-    seen = width_or_noise(fit(n_draws=400, epsilon=160.0, random_state=5), X, confidence=0.999)
+    seen = disagreement_decomposition(
+        fit(n_draws=400, epsilon=160.0, random_state=5), X, confidence=0.999
+    )
     for name in ("total", "noise"):
         assert told[f"{name}_low"] < getattr(seen, name).high
         assert getattr(seen, name).low < told[f"{name}_high"]
 
 
 LABELS = [[0, 1], [1, 1], [0, 0], [1, 0]]
-SPLIT = partial(width_or_noise, LABELS)
+SPLIT = partial(disagreement_decomposition, LABELS)
 MASK = [True, True, True, False]
 
 
@@ -475,8 +485,14 @@ MASK = [True, True, True, False]
             lambda: SPLIT(inside=[True] + [False] * 3),
             "only one of the 4 draws is.*raise epsilon or psi",
         ),
-        (lambda: width_or_noise([[0, 1]], inside=[True]), "models must be at least 2 draws"),
-        (lambda: width_or_noise([], inside=[]), r"models must be a RashomonSet or labels of shape"),
+        (
+            lambda: disagreement_decomposition([[0, 1]], inside=[True]),
+            "models must be at least 2 draws",
+        ),
+        (
+            lambda: disagreement_decomposition([], inside=[]),
+            r"models must be a RashomonSet or labels of shape",
+        ),
         (lambda: SPLIT([[0]], inside=MASK), "X is for sets"),
         (lambda: SPLIT(inside=MASK, confidence=1.5), r"confidence must be in \(0, 1\), got 1.5"),
         (
@@ -490,13 +506,13 @@ MASK = [True, True, True, False]
         ),
         (lambda: SPLIT(inside=MASK, groups=["a"]), "groups must hold one group for each of 2 rows"),
         (
-            lambda: width_or_noise(
+            lambda: disagreement_decomposition(
                 [[0.1, np.nan]] * 3, inside=[True] * 3, measure="score_variance"
             ),
             "scores holds NaN or infinity for model 0, row 1",
         ),
         (
-            lambda: width_or_noise([[[0.1, 0.9]]] * 3, inside=[True] * 3),
+            lambda: disagreement_decomposition([[[0.1, 0.9]]] * 3, inside=[True] * 3),
             r"take scores.argmax\(axis=2\)",
         ),
     ],
@@ -510,22 +526,31 @@ def test_sets_that_cannot_answer_are_refused(fitted):
     X, y, fit = fitted
     models = fit()
     for split in (
-        width_or_noise,
-        width_or_noise_by_person,
+        disagreement_decomposition,
+        decomposition_by_person,
         partial(noise_against_price, epsilon=50),
     ):
         with pytest.raises(CuratorOnlyError, match="not in a release"):
             split(models.release(), X)
     others = from_predictions([[0.9, 0.2], [0.8, 0.6]], [1, 0], psi=0.5)
     cases = [
-        (lambda: width_or_noise(models), "X must be given"),
-        (lambda: width_or_noise(models, X, inside=[True] * 150), "inside is for arrays"),
-        (lambda: width_or_noise(models.inside(), X), "must be all draws of a fit.*inside"),
-        (lambda: width_or_noise(others), "independent draws of one of the samplers"),
-        (lambda: width_or_noise(fit(sampler="mala", n_draws=64), X), "got 'mala'"),
-        (lambda: width_or_noise(models, X, reference=others), "reference must be a RashomonSet"),
+        (lambda: disagreement_decomposition(models), "X must be given"),
         (
-            lambda: width_or_noise(models, X, reference=fit(psi=0.04)),
+            lambda: disagreement_decomposition(models, X, inside=[True] * 150),
+            "inside is for arrays",
+        ),
+        (
+            lambda: disagreement_decomposition(models.inside(), X),
+            "must be all draws of a fit.*inside",
+        ),
+        (lambda: disagreement_decomposition(others), "independent draws of one of the samplers"),
+        (lambda: disagreement_decomposition(fit(sampler="mala", n_draws=64), X), "got 'mala'"),
+        (
+            lambda: disagreement_decomposition(models, X, reference=others),
+            "reference must be a RashomonSet",
+        ),
+        (
+            lambda: disagreement_decomposition(models, X, reference=fit(psi=0.04)),
             "same Rashomon set: its psi is 0.04",
         ),
         (lambda: noise_against_price(models, X, 39.0), "at least 40, the price paid"),
@@ -541,7 +566,7 @@ def test_sets_that_cannot_answer_are_refused(fitted):
         X, 1 - y.where(X["age"] < 0.4, 0)
     )
     with pytest.raises(ValueError, match="its least is"):
-        width_or_noise(models, X, reference=flipped.rashomon_set_)
+        disagreement_decomposition(models, X, reference=flipped.rashomon_set_)
 
 
 SETTINGS = {
@@ -566,7 +591,7 @@ def test_the_setting_in_which_a_reference_differs_is_named(fitted, case):
     changed, message = SETTINGS[case]
     reference = fit(sampler="hit_and_run", n_draws=64, **changed)
     with pytest.raises(ValueError, match=f"same Rashomon set: {message}"):
-        width_or_noise(fit(), X, reference=reference)
+        disagreement_decomposition(fit(), X, reference=reference)
 
 
 @pytest.mark.parametrize(("apart", "same"), [(1e-10, True), (1e-8, False)])
@@ -595,21 +620,21 @@ def test_other_rows_and_columns_of_a_reference_are_named(fitted):
     with pytest.raises(
         ValueError, match=r"its n is 399, the draws' 400.*Fit the reference to the r"
     ):
-        width_or_noise(fit(), X, reference=other)
+        disagreement_decomposition(fit(), X, reference=other)
     turned = reference.fit(X[["debt", "age"]], y).rashomon_set_
     with pytest.raises(ValueError, match=r"its columns are \('debt', 'age'\)"):
-        width_or_noise(fit(), X, reference=turned)
+        disagreement_decomposition(fit(), X, reference=turned)
     swapped = reference.fit(X, 1 - y.where(X["age"] < 0.4, 0)).rashomon_set_
     with pytest.raises(ValueError, match=r"its least is .*No setting differs"):
-        width_or_noise(fit(), X, reference=swapped)
+        disagreement_decomposition(fit(), X, reference=swapped)
     unnamed = reference.fit(X.to_numpy(), y).rashomon_set_
-    assert width_or_noise(fit(), X, reference=unnamed).n_reference == 64
+    assert disagreement_decomposition(fit(), X, reference=unnamed).n_reference == 64
 
 
 @pytest.mark.parametrize("n_draws", [2, 20])
 def test_a_reference_of_fewer_draws_than_chains_is_one_state_a_chain(fitted, n_draws):
     X, _, fit = fitted
     reference = fit(sampler="hit_and_run", n_draws=n_draws)
-    found = width_or_noise(fit(), X, reference=reference)
-    explicit = width_or_noise(fit(), X, reference=reference, reference_chains=n_draws)
+    found = disagreement_decomposition(fit(), X, reference=reference)
+    explicit = disagreement_decomposition(fit(), X, reference=reference, reference_chains=n_draws)
     assert (found.width.value, found.width.high) == (explicit.width.value, explicit.width.high)

@@ -12,8 +12,8 @@ from rashomon_explorer.measures import (
     fairness_audit,
     fairness_gaps,
     group_rates,
+    multiplicity_by_person_group,
     score_gaps,
-    who_bears,
 )
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
@@ -244,7 +244,7 @@ def test_regressors_have_gaps_of_predictions_and_errors():
     for call in (lambda: audit.rates("selection_rate"), lambda: audit.frame(0)):
         with pytest.raises(ValueError, match="regressors"):
             call()
-    assert who_bears(models, X, HOME).columns.tolist() == [
+    assert multiplicity_by_person_group(models, X, HOME).columns.tolist() == [
         *["rows", "range_width", "score_std"],
         *["range_width_ratio", "score_std_ratio"],
     ]
@@ -252,7 +252,7 @@ def test_regressors_have_gaps_of_predictions_and_errors():
 
 def test_the_burden_is_the_measure_group_by_group(models):
     table = pd.DataFrame({"home": HOME, "age": RNG.choice(["old", "young"], N)})
-    found = who_bears(models, X, table)
+    found = multiplicity_by_person_group(models, X, table)
     labels = models.labels(X)[models.losses <= models.least + PSI]
     best = (models.best_scores(X) > 0.5).astype(int)
     crossed = table["home"] + ", " + table["age"]
@@ -267,7 +267,7 @@ def test_the_burden_is_the_measure_group_by_group(models):
 
 def test_nobody_bears_what_there_is_not():
     models = from_predictions([[0.9, 0.1]] * 3, [1, 0])
-    assert who_bears(models, None, ["a", "b"])["ambiguity_ratio"].isna().all()
+    assert multiplicity_by_person_group(models, None, ["a", "b"])["ambiguity_ratio"].isna().all()
 
 
 def test_a_release_and_a_table_are_refused():
@@ -275,7 +275,7 @@ def test_a_release_and_a_table_are_refused():
     with pytest.raises(CuratorOnlyError, match="a release does not know which draws lie"):
         fairness_audit(fitted.rashomon_set_.release(), X, Y, HOME)
     with pytest.raises(CuratorOnlyError, match="inside_only=False"):
-        who_bears(fitted.rashomon_set_.release(), X, HOME)
+        multiplicity_by_person_group(fitted.rashomon_set_.release(), X, HOME)
     with pytest.raises(TypeError, match="RashomonSet or PredictorSet, got DataFrame"):
         fairness_audit(pd.DataFrame(), X, Y, HOME)
 

@@ -8,7 +8,11 @@ import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonTreeClassifier
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures import noise_against_price, width_or_noise, width_or_noise_by_person
+from rashomon_explorer.measures import (
+    decomposition_by_person,
+    disagreement_decomposition,
+    noise_against_price,
+)
 from rashomon_explorer.mechanisms.planning.trees import energy_cap
 from rashomon_explorer.sets import CuratorSet
 from tests.trees.listed import errors_of, leaves_of, whole_class
@@ -65,7 +69,7 @@ def exact(table, private):
 
 
 def test_it_is_what_all_trees_together_say(table, private, reference, exact):
-    found = width_or_noise(private[1], table[0], reference=reference, confidence=SURE)
+    found = disagreement_decomposition(private[1], table[0], reference=reference, confidence=SURE)
     for name in ("total", "width", "noise"):
         estimate = getattr(found, name)
         assert estimate.low <= exact[name] <= estimate.high
@@ -80,7 +84,7 @@ def counted(table, private):
 
 
 def test_the_width_of_all_trees_is_counted_and_not_estimated(table, private, counted, exact):
-    found = width_or_noise(private[1], table[0], reference=counted, confidence=SURE)
+    found = disagreement_decomposition(private[1], table[0], reference=counted, confidence=SURE)
     width = found.width
     assert width.value == pytest.approx(exact["width"], abs=1e-12)
     assert width.low == width.value == width.high
@@ -89,15 +93,17 @@ def test_the_width_of_all_trees_is_counted_and_not_estimated(table, private, cou
         assert estimate.low <= exact[name] <= estimate.high
     assert found.counted and found.n_reference == counted.size(PSI) and found.cross_check is None
     assert f"that of all {counted.size(PSI):,} trees" in str(found)
-    drawn = width_or_noise(private[1], table[0], reference=counted.draw(60, PSI, random_state=1))
+    drawn = disagreement_decomposition(
+        private[1], table[0], reference=counted.draw(60, PSI, random_state=1)
+    )
     assert not drawn.counted and drawn.width.high - drawn.width.low > 0.01
 
 
 def test_groups_and_people_have_their_own_counted_width(table, private, counted, reference):
     X, groups = table[0], table[0][:, 0]
-    found = width_or_noise(private[1], X, reference=counted, groups=groups)
-    people = width_or_noise_by_person(private[1], X, reference=counted)
-    beside = width_or_noise_by_person(private[1], X, reference=reference)
+    found = disagreement_decomposition(private[1], X, reference=counted, groups=groups)
+    people = decomposition_by_person(private[1], X, reference=counted)
+    beside = decomposition_by_person(private[1], X, reference=reference)
     assert people["width"].to_numpy() == pytest.approx(beside["width"].to_numpy(), abs=0.04)
     for name in ("total", "width", "noise"):
         assert people[name].mean() == pytest.approx(getattr(found, name).value)
@@ -110,31 +116,31 @@ def test_groups_and_people_have_their_own_counted_width(table, private, counted,
 def test_a_flat_law_is_held_against_the_counted_width(table):
     clf, models = fitted(table, epsilon=60.0, hit_rate=0.0)
     counted = clf.counted(*table)
-    found = width_or_noise(models, table[0], reference=counted)
+    found = disagreement_decomposition(models, table[0], reference=counted)
     assert found.parts["value"].iloc[0] == found.width.value
     assert abs(found.cross_check) < 4  # the draws' own width, in standard errors
-    half = width_or_noise(models, table[0], reference=counted, measure="score_variance")
+    half = disagreement_decomposition(models, table[0], reference=counted, measure="score_variance")
     assert half.width.value == pytest.approx(found.width.value / 2)
 
 
 def test_draws_inside_are_not_taken_to_be_uniform_where_they_are_not(table, private, exact):
     """The control: their own disagreement is another number than the set's."""
     labels, hit = private[1].labels(table[0]), private[1].excess <= PSI
-    naive = width_or_noise(labels, inside=hit, confidence=SURE).width
+    naive = disagreement_decomposition(labels, inside=hit, confidence=SURE).width
     assert not naive.low <= exact["width"] <= naive.high
 
 
 def test_scores_of_two_classes_vary_half_as_much(table, private, reference):
     X = table[0]
-    half = width_or_noise(private[1], X, reference=reference, measure="score_variance")
-    whole = width_or_noise(private[1], X, reference=reference)
+    half = disagreement_decomposition(private[1], X, reference=reference, measure="score_variance")
+    whole = disagreement_decomposition(private[1], X, reference=reference)
     assert half.width.value == pytest.approx(whole.width.value / 2)
 
 
 def test_a_flat_law_needs_no_reference(table):
     _, models = fitted(table, epsilon=60.0, hit_rate=0.0)
     assert models.plan.law_psi == models.psi
-    found = width_or_noise(models, table[0])
+    found = disagreement_decomposition(models, table[0])
     inside = models.labels(table[0])[models.excess <= models.psi]
     chance, many = inside.mean(axis=0), len(inside)
     pairs = (2 * chance * (1 - chance) * many / (many - 1)).mean()
@@ -144,16 +150,16 @@ def test_a_flat_law_needs_no_reference(table):
 def test_held_against_the_laws_own_threshold_no_reference_is_needed(table, private):
     models = private[1]
     with pytest.raises(ValueError, match=r"equally likely up to s = .*counted\(X, y\), or uniform"):
-        width_or_noise(models, table[0])
+        disagreement_decomposition(models, table[0])
     narrower = models.rethreshold(models.plan.law_psi)
-    found = width_or_noise(narrower, table[0])
+    found = disagreement_decomposition(narrower, table[0])
     assert found.hit_rate.value < models.hit_rate and found.width.value < found.total.value
 
 
 def test_person_by_person_the_means_are_the_same(table, private, reference):
     X = pd.DataFrame(table[0], columns=["x0", "x1", "x2"])
-    people = width_or_noise_by_person(private[1], X, reference=reference)
-    whole = width_or_noise(private[1], X, reference=reference)
+    people = decomposition_by_person(private[1], X, reference=reference)
+    whole = disagreement_decomposition(private[1], X, reference=reference)
     for name in ("total", "width", "noise"):
         assert people[name].mean() == pytest.approx(getattr(whole, name).value)
 
@@ -168,7 +174,7 @@ def test_questions_about_numbers_have_a_reference_too():
     uniform = counted.draw(200, clf.psi, random_state=0)
     assert uniform.classes == clf.rashomon_set_.classes == ("old", "young")
     assert uniform.least == clf.rashomon_set_.least
-    found = width_or_noise(clf.rashomon_set_, X, reference=uniform)
+    found = disagreement_decomposition(clf.rashomon_set_, X, reference=uniform)
     assert found.n_reference == 200 and (uniform.labels(X) == (y == "young")).mean() > 0.95
 
 
@@ -178,7 +184,9 @@ def test_what_cannot_answer_is_refused_in_words(table, private, reference, tmp_p
     wider = RashomonTreeClassifier(max_leaves=4, leaf_penalty=PENALTY).counted(X, y)
     linear = RashomonClassifier(n_draws=3, epsilon=80.0, row_norm=2.0).fit(X, y).rashomon_set_
     reference.save(tmp_path / "a.npz")
-    assert width_or_noise(models, X, reference=CuratorSet.load(tmp_path / "a.npz")).n_reference
+    assert disagreement_decomposition(
+        models, X, reference=CuratorSet.load(tmp_path / "a.npz")
+    ).n_reference
     cases = [
         (models, models, "reference must be a RashomonSet .*CountedTrees.draw"),
         (models, linear, "reference must be"),
@@ -198,8 +206,8 @@ def test_what_cannot_answer_is_refused_in_words(table, private, reference, tmp_p
     ]
     for given, beside, message in cases:
         with pytest.raises(ValueError, match=message):
-            width_or_noise(given, X, reference=beside)
+            disagreement_decomposition(given, X, reference=beside)
     with pytest.raises(ValueError, match="fit again with the larger epsilon"):
         noise_against_price(models, X, 60.0)
     with pytest.raises(CuratorOnlyError, match="not in a release"):
-        width_or_noise(models.release(), X)
+        disagreement_decomposition(models.release(), X)

@@ -4,7 +4,7 @@ import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonSet, plots
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.annotations import doubt_of
 from rashomon_explorer.plots.theme import empty_figure
 
@@ -14,7 +14,7 @@ _MOST_LETTERS = 42  # of the band's size, in the narrowest figure of a window of
 @pytest.fixture
 def weak() -> RashomonSet:
     X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 10, [1, 1, 0, 0] * 10
-    with said_elsewhere():
+    with suppress_weak_warnings():
         drawn = RashomonClassifier(n_draws=20, sampler="exact", random_state=0).fit(X, y)
         return drawn.rashomon_set_
 
@@ -30,7 +30,7 @@ def test_a_weak_promise_has_a_line_of_its_own_that_fits_a_narrow_figure(weak: Ra
 
 
 def test_a_band_writes_a_hit_rate_as_the_page_does() -> None:
-    with said_elsewhere():
+    with suppress_weak_warnings():
         planned = plan(569, 31, 0.02, radius=4.0, row_norm=2**0.5, epsilon=4.0, n_draws=20)
     assert 0 < planned.hit_rate_bound < 1e-40
     assert doubt_of(planned) == "hit rate promised ≥ 0%: perhaps no use"

@@ -5,7 +5,7 @@ import pytest
 
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots import plot_prices
 from rashomon_explorer.plots.prices import draws_at, promise_at, promise_curves
 
@@ -13,7 +13,7 @@ TABLE = {"n": 50_000, "p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5}
 
 
 def _planned(epsilon, n_draws):
-    with said_elsewhere():
+    with suppress_weak_warnings():
         return plan(**TABLE, epsilon=epsilon, n_draws=n_draws)
 
 
@@ -53,7 +53,7 @@ def test_beyond_the_curves_the_outermost_is_taken(bought):
 
 def test_a_promised_excess_is_the_better_the_smaller_it_is():
     clf = RashomonClassifier(epsilon=4.0, delta=1e-6, n_draws=5, sampler="langevin_clipped")
-    with said_elsewhere():
+    with suppress_weak_warnings():
         cold = clf.plan(50_000, 10)
     at = [promise_at(cold, 4.0, count) for count in (1, 5, 20, 100)]
     assert np.all(np.diff(at) > 0)

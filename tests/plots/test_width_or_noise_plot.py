@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import plots
-from rashomon_explorer.measures import noise_against_price, width_or_noise
+from rashomon_explorer.measures import disagreement_decomposition, noise_against_price
 from rashomon_explorer.plots import decomposition as figures
 from rashomon_explorer.privacy.notions import no_guarantee
 
@@ -19,8 +19,8 @@ def _trace(figure, name):
 
 
 def test_bars_stand_on_each_other_with_their_intervals():
-    found = width_or_noise(LABELS, inside=MASK, groups=["a", "b"])
-    figure = plots.plot_width_or_noise(found)
+    found = disagreement_decomposition(LABELS, inside=MASK, groups=["a", "b"])
+    figure = plots.plot_decomposition(found)
     own, noise = _trace(figure, "the set"), _trace(figure, "the mechanism")
     assert list(figure.layout.yaxis.ticktext) == ["b (1)", "a (1)", "all rows"]
     np.testing.assert_allclose(np.asarray(noise.base, dtype=float), own.x)
@@ -36,31 +36,33 @@ def test_bars_stand_on_each_other_with_their_intervals():
 
 
 def test_it_is_the_curators_and_takes_nothing_else(models, rows):
-    found = width_or_noise(models, rows.X)
-    assert plots.plot_width_or_noise(found).layout.meta["view"] == "curator"
+    found = disagreement_decomposition(models, rows.X)
+    assert plots.plot_decomposition(found).layout.meta["view"] == "curator"
     for other in (models, models.release()):
-        with pytest.raises(TypeError, match=r"needs what measures.width_or_noise\(models, X\) ret"):
-            plots.plot_width_or_noise(other)
+        with pytest.raises(
+            TypeError, match=r"needs what measures.disagreement_decomposition\(models, X\) ret"
+        ):
+            plots.plot_decomposition(other)
     unprotected = replace(models, guarantee=no_guarantee("bounds were learnt"))
-    found = width_or_noise(unprotected, rows.X)
-    assert plots.plot_width_or_noise(found).layout.meta["view"] == "none"
+    found = disagreement_decomposition(unprotected, rows.X)
+    assert plots.plot_decomposition(found).layout.meta["view"] == "none"
 
 
 def test_few_misses_and_agreement_are_drawn_without_infinite_whiskers():
     scores = np.arange(40.0)[:, None] % 3
-    unknown = width_or_noise(scores, measure="score_variance", inside=[True] * 40)
+    unknown = disagreement_decomposition(scores, measure="score_variance", inside=[True] * 40)
     assert unknown.noise.high == np.inf
-    figure = plots.plot_width_or_noise(unknown)
+    figure = plots.plot_decomposition(unknown)
     assert _trace(figure, "interval of the noise").error_x.array[0] == 0
     assert "∞" in _trace(figure, "the mechanism").hovertext[0]
-    agreed = width_or_noise([[1, 0]] * 20, inside=[True] * 20)
-    assert "all draws agree" in plots.plot_width_or_noise(agreed).layout.title.text
+    agreed = disagreement_decomposition([[1, 0]] * 20, inside=[True] * 20)
+    assert "all draws agree" in plots.plot_decomposition(agreed).layout.title.text
 
 
 def test_many_groups_are_cut_in_words_and_names_are_no_markup(monkeypatch):
     monkeypatch.setattr(figures, "MOST_GROUPS", 1)
-    found = width_or_noise(LABELS, inside=MASK, groups=["<b>a</b>", "c"])
-    figure = plots.plot_width_or_noise(found)
+    found = disagreement_decomposition(LABELS, inside=MASK, groups=["<b>a</b>", "c"])
+    figure = plots.plot_decomposition(found)
     assert "1 largest of 2 groups" in figure.layout.title.text
     assert not any("<b>" in name for name in figure.layout.yaxis.ticktext)
 

@@ -45,7 +45,10 @@ class Held:
 @contextmanager
 def _held(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Hold the ledger from the moment at which the work on rows has ended."""
-    held, work = Held(ledger.path), "rashomon_explorer.privacy.ledger.charge.withheld"
+    held, work = (
+        Held(ledger.path),
+        "rashomon_explorer.privacy.ledger.charge.run_with_constant_error",
+    )
     with monkeypatch.context() as patch:
 
         def ended(do: Callable[[], object]) -> object:

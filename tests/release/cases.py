@@ -7,7 +7,7 @@ import numpy as np
 
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.privacy import pure
-from rashomon_explorer.release.query import Public, Query, Rows
+from rashomon_explorer.release.query import PublicShape, Query, Rows
 from rashomon_explorer.sets import ReleasedSet
 
 B = 1.5
@@ -65,7 +65,7 @@ class Change:
 def largest_changes(queries: list[Query], models, n_rows, n_rests=1, seed=2) -> dict[str, Change]:
     """Replace one record by every other, for some choices of the remaining ones."""
     records = records_of(models)
-    public = Public(models, n_rows, True, True, CATEGORIES)
+    public = PublicShape(models, n_rows, True, True, CATEGORIES)
     for query in queries:
         query.check(public)
     seen = {query.name: Change() for query in queries}

@@ -9,7 +9,7 @@ from rashomon_explorer.release.budget import Budget, price
 from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, on_grid
 from rashomon_explorer.release.query import Sensitivity
-from rashomon_explorer.release.statistic import Gap, Measured, Rate
+from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic
 
 RUNS = 4_000
 NOISES = (GaussianNoise(0.05), LaplaceNoise(0.05))
@@ -40,7 +40,9 @@ def test_no_interval_shrinks_to_a_point_at_the_end_of_the_range():
     noise = GaussianNoise(0.05)
     low, high = Measured("share", -0.4, noise, 0.0, 1.0).interval()
     assert low == 0.0 and high == pytest.approx(noise.quantile(0.95))
-    low, high = Rate("rate", 90.0, 100.0, GaussianNoise(4.0), GaussianNoise(4.0), 500).interval()
+    low, high = RateStatistic(
+        "rate", 90.0, 100.0, GaussianNoise(4.0), GaussianNoise(4.0), 500
+    ).interval()
     assert low < 0.95 and high == 1.0
 
 
@@ -56,7 +58,7 @@ def test_half_the_noise_in_the_interval_is_caught():
 def test_intervals_of_rates_cover_also_in_tiny_groups(noise, size, rate):
     def make(rng):
         excess, rows = np.array([(rate - 0.5) * size, size]) + noise.draw(rng, 2)
-        return Rate("rate", excess, rows, noise, noise, n_rows=1000)
+        return RateStatistic("rate", excess, rows, noise, noise, n_rows=1000)
 
     share = _covered(rate, make)
     assert share >= 0.9 - SLACK
@@ -66,11 +68,11 @@ def test_intervals_of_rates_cover_also_in_tiny_groups(noise, size, rate):
 
 def test_a_group_that_noise_hides_is_not_known():
     noise = GaussianNoise(10.0)
-    rate = Rate("few", 4.0, 12.0, noise, noise, n_rows=1000)
+    rate = RateStatistic("few", 4.0, 12.0, noise, noise, n_rows=1000)
     assert math.isnan(rate.estimate) and math.isnan(rate.standard_error)
     assert rate.interval() == (0.0, 1.0)
     assert "hides how large the group is" in rate.note
-    gap = Gap("gap", (rate, Rate("many", 0.0, 800.0, noise, noise, n_rows=1000)))
+    gap = Gap("gap", (rate, RateStatistic("many", 0.0, 800.0, noise, noise, n_rows=1000)))
     assert math.isnan(gap.estimate) and "few" in gap.note
     assert gap.interval()[0] == 0.0
 
@@ -82,7 +84,7 @@ def test_intervals_of_gaps_cover():
         return Gap(
             "gap",
             tuple(
-                Rate(
+                RateStatistic(
                     "rate", *(np.array([(r - 0.5) * n, n]) + noise.draw(rng, 2)), noise, noise, 500
                 )
                 for r, n in zip(rates, sizes, strict=True)
@@ -95,7 +97,7 @@ def test_intervals_of_gaps_cover():
 def test_standard_error_of_a_rate_is_what_simulation_says():
     noise, rng = GaussianNoise(4.0), np.random.default_rng(1)
     rates = [
-        Rate("rate", *(np.array([-60.0, 300.0]) + noise.draw(rng, 2)), noise, noise, 1000)
+        RateStatistic("rate", *(np.array([-60.0, 300.0]) + noise.draw(rng, 2)), noise, noise, 1000)
         for _ in range(RUNS)
     ]
     spread = np.std([rate.estimate for rate in rates])

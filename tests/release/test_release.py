@@ -23,7 +23,7 @@ from rashomon_explorer.release import Excess, GroupGaps, Losses, SoftHits, plan_
 from rashomon_explorer.release.catalogue import REFUSED
 from rashomon_explorer.release.losses import LossDifferences
 from rashomon_explorer.release.multiplicity import MultiplicityQuery
-from rashomon_explorer.release.query import Public, Rows
+from rashomon_explorer.release.query import PublicShape, Rows
 from rashomon_explorer.sets import from_predictions
 from tests.release.cases import models_of, records_of, table_of
 
@@ -316,7 +316,7 @@ def test_a_sensitivity_below_the_rounding_is_refused_before_rows_are_read():
     """Two draws 2⁻²⁰ apart, rows of norm 1e-6: in doubles the answer moves tenfold."""
     coef = np.array([[1.0, 0.5, 0.2], [1.0 + 2.0**-20, 0.5, 0.2]])
     models = replace(models_of(coef=coef), row_norm=1e-6)
-    public, query = Public(models, 100_000, True), LossDifferences()
+    public, query = PublicShape(models, 100_000, True), LossDifferences()
     rng = np.random.default_rng(0)
     rows, y = 1e-6 * rng.normal(size=(100_000, 2)), rng.integers(0, 2, 100_000)
     exact = query.compute(Rows.read(public, rows, y, None))

@@ -11,7 +11,7 @@ from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.release import Losses, Sensitivity, release
 from rashomon_explorer.release.losses import LossDifferences
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, noise_scale
-from rashomon_explorer.release.query import Public, Rows
+from rashomon_explorer.release.query import PublicShape, Rows
 from rashomon_explorer.release.secure import add_exactly, exact_noise
 
 from .cases import models_of, records_of, table_of
@@ -20,7 +20,7 @@ pytest.importorskip("opendp", reason="secure noise needs the extra [secure]")
 
 MODELS = models_of()
 X, Y, _ = table_of(records_of(MODELS) * 3)
-PUBLIC = Public(MODELS, len(X), has_targets=True)
+PUBLIC = PublicShape(MODELS, len(X), has_targets=True)
 BUDGETS = [
     {"epsilon": 1.0},
     {"epsilon": 1.0, "delta": 1e-6},

@@ -7,7 +7,7 @@ from rashomon_explorer.release import Excess, GroupGaps, Losses, Reliance, SoftH
 from rashomon_explorer.release.catalogue import QUERIES, get_query
 from rashomon_explorer.release.losses import Accuracies
 from rashomon_explorer.release.multiplicity import MultiplicityQuery, score_width
-from rashomon_explorer.release.query import Public, Rows, Sensitivity
+from rashomon_explorer.release.query import PublicShape, Rows, Sensitivity
 from tests.release.cases import B, largest_changes, models_of
 
 REGRESSION = (
@@ -128,7 +128,7 @@ def test_switching_a_feature_moves_its_reliance_by_four_ends_over_n():
     # The other feature keeps one row on the steep side of each label, so that slopes are ±1. Own
     # terms alone may change by 4B|w| and the partner's by 2B|w|: three sides, not three diameters.
     models = models_of(coef=[[4.0, 400.0, 0.0]])
-    public = Public(models, 2, True)
+    public = PublicShape(models, 2, True)
     partner = ([0.95 * B, -0.3 * B], 1)
     reliances = []
     for end in (-0.95 * B, 0.95 * B):
@@ -142,7 +142,7 @@ def test_an_excess_moves_by_the_whole_oscillation_where_the_best_model_is_opposi
     # The draw loses what the least loss gains: neither alone moves by more than half of it.
     z = np.array([B, 0.0, 1.0])
     models = models_of(coef=[0.5 * z / np.linalg.norm(z)])
-    public = Public(models, 6, True)
+    public = PublicShape(models, 6, True)
     for query in (Excess(radius=0.5), SoftHits(radius=0.5, width=2.0, psi=0.0)):
         found = [
             query.compute(Rows.read(public, [z[:2]] * 6, [label, 0, 0, 0, 0, 0], None))
@@ -170,4 +170,4 @@ def test_the_width_of_scores_is_the_widest_there_is():
     angles = rng.uniform(0, 2 * np.pi, 20_000)
     scores = models.scores(B * np.column_stack([np.cos(angles), np.sin(angles)]))
     widest = np.ptp(scores, axis=0).max()
-    assert 0.5 * widest < widest <= score_width(Public(models, 5)) < 2 * widest
+    assert 0.5 * widest < widest <= score_width(PublicShape(models, 5)) < 2 * widest

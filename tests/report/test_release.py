@@ -18,7 +18,7 @@ from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy import adaptive_epsilon, approximate, pure, zcdp
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.release import Released, release
+from rashomon_explorer.release import ReleasedAggregates, release
 from rashomon_explorer.report import curator_report, release_report, report
 from rashomon_explorer.report.blocks import Plot, Table, plot_curves
 from rashomon_explorer.report.material import Release
@@ -32,7 +32,7 @@ SENTINELS = {"loss": 0.73419258, "least": 0.61827364, "clipped": 0.41935827, "ac
 
 
 @pytest.fixture(scope="module")
-def value(models: Any, rows: Any) -> Released:
+def value(models: Any, rows: Any) -> ReleasedAggregates:
     asked = {"queries": ["ambiguity"], "epsilon": 0.5, "ledger": None}
     return release(models.release(), *rows[:2], **asked)
 
@@ -130,14 +130,16 @@ def test_an_aggregate_that_was_not_released_is_refused(
 
 
 def test_an_aggregate_nobody_paid_for_is_refused(
-    models: Any, value: Released, tmp_path: Path
+    models: Any, value: ReleasedAggregates, tmp_path: Path
 ) -> None:
     unpaid = replace(value, guarantee=no_guarantee("nobody paid"))
     with pytest.raises(CuratorOnlyError, match="nobody paid"):
         report(models.release(), tmp_path / "card.html", aggregates=[unpaid])
 
 
-def test_aggregates_add_to_the_price(models: Any, value: Released, tmp_path: Path) -> None:
+def test_aggregates_add_to_the_price(
+    models: Any, value: ReleasedAggregates, tmp_path: Path
+) -> None:
     path = report(models.release(), tmp_path / "c.html", aggregates=[value])
     text = words_of(read(path))
     total = adaptive_epsilon([models.guarantee, value.guarantee], models.plan.delta)
@@ -146,7 +148,7 @@ def test_aggregates_add_to_the_price(models: Any, value: Released, tmp_path: Pat
 
 
 def test_a_total_that_is_not_proved_is_not_printed(
-    models: Any, value: Released, tmp_path: Path
+    models: Any, value: ReleasedAggregates, tmp_path: Path
 ) -> None:
     draws = replace(models, guarantee=approximate(1.0, models.plan.delta))
     other = replace(value, guarantee=zcdp(0.01))
@@ -167,7 +169,7 @@ def test_constants_of_another_problem_are_refused(
 
 
 def test_aggregates_of_other_draws_are_no_part_of_the_total(
-    models: Any, value: Released, tmp_path: Path
+    models: Any, value: ReleasedAggregates, tmp_path: Path
 ) -> None:
     other = replace(value, models=pure(7.0))
     path = report(models.release(), tmp_path / "c.html", aggregates=[other])

@@ -21,7 +21,7 @@ from rashomon_explorer.measures import exact_score_ranges
 from rashomon_explorer.privacy import pure
 from rashomon_explorer.problem.chunked_problem import BlockProblem
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.rows import RowBlocks, row_blocks
+from rashomon_explorer.rows import ChunkedRows, row_blocks
 from rashomon_explorer.rows.workers import ClusterWatch, OnDask
 from tests.sums import counted, moments
 
@@ -297,7 +297,7 @@ def test_a_hundred_kills_at_random_instants_leave_a_charge_each_and_the_same_dig
     assert 0 < late < KILLS
 
 
-def _in_files(folder: Path, client: Any) -> RowBlocks:
+def _in_files(folder: Path, client: Any) -> ChunkedRows:
     """Return the same rows, in three row groups of a Parquet file."""
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     folder.mkdir()
@@ -306,7 +306,7 @@ def _in_files(folder: Path, client: Any) -> RowBlocks:
     return row_blocks(folder, target="y", executor=client)
 
 
-def _digest(table: RowBlocks) -> str:
+def _digest(table: ChunkedRows) -> str:
     return sha256(b"".join(part.tobytes() for part in table.reduce(moments))).hexdigest()
 
 

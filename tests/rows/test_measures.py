@@ -23,7 +23,7 @@ from rashomon_explorer.measures import (
 from rashomon_explorer.measures.fairness.gaps import LABEL_GAPS
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES
 from rashomon_explorer.measures.ranges import people_ranges
-from rashomon_explorer.rows import RowBlocks, row_blocks
+from rashomon_explorer.rows import ChunkedRows, row_blocks
 from rashomon_explorer.rows.columns import column_of, targets_of
 from rashomon_explorer.rows.workers import Threads
 from rashomon_explorer.sets import RashomonSet
@@ -52,7 +52,7 @@ def drawn(kind: str) -> RashomonSet:
     return replace(models, coef=coef, losses=models.least + excess)
 
 
-def blocked(**changes: Any) -> RowBlocks:
+def blocked(**changes: Any) -> ChunkedRows:
     return replace(row_blocks(X, labelled=False), rows=BLOCK, **changes)
 
 

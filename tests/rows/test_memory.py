@@ -14,7 +14,7 @@ from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer._utils import memory_limits
 from rashomon_explorer._utils.memory_limits import MemoryLimit
 from rashomon_explorer.exceptions import MemoryLimitError
-from rashomon_explorer.rows import RowBlocks, row_blocks
+from rashomon_explorer.rows import ChunkedRows, row_blocks
 from rashomon_explorer.rows.cache import kept
 from rashomon_explorer.rows.memory_budget import check_room, ran_out, threads_within
 from rashomon_explorer.rows.workers import Threads
@@ -76,7 +76,7 @@ def test_limits_of_a_group_and_of_the_group_around_it_hold(
     assert found[0].left == 50 * MIB + 50
     assert threads_within(4, MIB) == 1  # and the same digits
     made = [
-        RowBlocks(row_blocks(np.eye(64), np.ones(64)).source, rows=4, workers=Threads(count))
+        ChunkedRows(row_blocks(np.eye(64), np.ones(64)).source, rows=4, workers=Threads(count))
         for count in (1, 4)
     ]
     np.testing.assert_array_equal(*(table.reduce(_sums)[0] for table in made))
@@ -105,9 +105,9 @@ def test_words_name_the_limit_and_what_suffices(monkeypatch: pytest.MonkeyPatch)
     assert "this machine" in str(ran_out(20 * MIB, "work"))
 
 
-def _table() -> RowBlocks:
+def _table() -> ChunkedRows:
     rows = np.random.default_rng(0).normal(size=(64, 3))
-    return RowBlocks(row_blocks(rows, rows[:, 0]).source, rows=8, workers=Threads(2))
+    return ChunkedRows(row_blocks(rows, rows[:, 0]).source, rows=8, workers=Threads(2))
 
 
 def test_what_is_kept_gives_way_before_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +154,7 @@ def test_nothing_is_charged_for_rows_that_have_no_room(
     def starved(*given: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(sys.modules[RowBlocks.__module__], "branch_sum", starved)
+    monkeypatch.setattr(sys.modules[ChunkedRows.__module__], "branch_sum", starved)
     with pytest.raises(MemoryLimitError):  # and not FitError: it is no word about the rows
         model.fit(table)
     assert [entry.state for entry in ledger.entries()] == ["started"]

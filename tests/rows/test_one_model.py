@@ -11,7 +11,7 @@ from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.problem.chunked_problem import BlockProblem
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.rows import RowBlocks, row_blocks
+from rashomon_explorer.rows import ChunkedRows, row_blocks
 
 RNG = np.random.default_rng(2)
 N = 3_000  # three blocks
@@ -36,7 +36,7 @@ BUDGET: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-6, "radius": 2.0, "random_
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def _blocks(targets: Any, **asked: Any) -> RowBlocks:
+def _blocks(targets: Any, **asked: Any) -> ChunkedRows:
     return replace(row_blocks(X, targets, **asked), rows=1024)
 
 

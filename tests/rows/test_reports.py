@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
-from rashomon_explorer.measures import model_reliance, width_or_noise
+from rashomon_explorer.measures import disagreement_decomposition, model_reliance
 from rashomon_explorer.measures.importance import shap_importance
 from rashomon_explorer.report import material, report
-from rashomon_explorer.rows import RowBlocks, row_blocks
+from rashomon_explorer.rows import ChunkedRows, row_blocks
 from rashomon_explorer.sets import RashomonSet
 
 N, BLOCK = 900, 128
@@ -39,7 +39,7 @@ def drawn(kind: str) -> RashomonSet:
     return models
 
 
-def blocked(y: Any = None) -> RowBlocks:
+def blocked(y: Any = None) -> ChunkedRows:
     rows = row_blocks(X, labelled=False) if y is None else row_blocks(X, y)
     return replace(rows, rows=BLOCK)
 
@@ -48,21 +48,21 @@ def blocked(y: Any = None) -> RowBlocks:
 @pytest.mark.parametrize("measure", ["disagreement", "score_variance"])
 def test_width_or_noise_is_that_of_all_rows(kind: str, measure: str) -> None:
     models = drawn(kind)
-    whole = width_or_noise(models, X, measure=measure, groups=GROUPS)
-    found = width_or_noise(models, blocked(), measure=measure, groups=GROUPS)
+    whole = disagreement_decomposition(models, X, measure=measure, groups=GROUPS)
+    found = disagreement_decomposition(models, blocked(), measure=measure, groups=GROUPS)
     for name in ("total", "width", "noise", "share_of_noise", "hit_rate"):
         for end in ("value", "low", "high"):
             ours, theirs = (getattr(getattr(of, name), end) for of in (found, whole))
             assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-12, nan_ok=True)
     pd.testing.assert_frame_equal(found.groups, whole.groups, rtol=1e-9, atol=1e-12)
     pd.testing.assert_frame_equal(found.parts, whole.parts, rtol=1e-9, atol=1e-12)
-    assert width_or_noise(models, blocked(), measure=measure).groups is None
+    assert disagreement_decomposition(models, blocked(), measure=measure).groups is None
 
 
 def test_a_block_that_is_left_out_is_seen() -> None:
     """Control: fewer rows, other numbers."""
     short = replace(row_blocks(X[: N - 200], labelled=False), rows=BLOCK)
-    whole, found = (width_or_noise(drawn("two"), rows) for rows in (X, short))
+    whole, found = (disagreement_decomposition(drawn("two"), rows) for rows in (X, short))
     assert abs(found.total.value - whole.total.value) > 1e-6
     ours, theirs = (shap_importance(drawn("two"), rows).to_numpy() for rows in (short, X))
     assert (np.abs(ours - theirs) > 1e-9).all()

@@ -18,12 +18,12 @@ import pytest
 
 from rashomon_explorer import DPClassifier
 from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
-from rashomon_explorer.rows import RowBlocks, row_blocks
+from rashomon_explorer.rows import ChunkedRows, row_blocks
 from rashomon_explorer.rows import dask as dask_rows
 from rashomon_explorer.rows.cache import kept
 from rashomon_explorer.rows.columns import column_of
 from rashomon_explorer.rows.dask import DaskRows, known_lengths
-from rashomon_explorer.rows.reduction import Seen, Tree, branches
+from rashomon_explorer.rows.reduction import ChunkChecksums, Tree, branches
 from rashomon_explorer.rows.source import read_mapped
 from rashomon_explorer.rows.steps import AsNumbers
 from rashomon_explorer.rows.workers import Jobs, Threads
@@ -38,11 +38,11 @@ def _sums(rows: Any, targets: Any) -> tuple[Any, ...]:
     return rows.T @ rows, rows.T @ targets
 
 
-def small(table: RowBlocks, **changes: Any) -> RowBlocks:
+def small(table: ChunkedRows, **changes: Any) -> ChunkedRows:
     return replace(table, rows=BLOCK, **changes)
 
 
-def _bits(table: RowBlocks) -> list[bytes]:
+def _bits(table: ChunkedRows) -> list[bytes]:
     return [total.tobytes() for total in table.reduce(_sums)]
 
 
@@ -56,25 +56,25 @@ def in_parquet(folder: Path, group: int = 100) -> Path:
     return folder
 
 
-def mapped(folder: Path) -> RowBlocks:
+def mapped(folder: Path) -> ChunkedRows:
     held = np.lib.format.open_memmap(folder / "x.npy", mode="w+", dtype=float, shape=X.shape)
     held[:] = X
     held.flush()
     return row_blocks(np.load(folder / "x.npy", mmap_mode="r"), Y)
 
 
-def of_dask_array(folder: Path) -> RowBlocks:
+def of_dask_array(folder: Path) -> ChunkedRows:
     da = pytest.importorskip("dask.array")
     return row_blocks(da.from_array(X, chunks=(101, 2)), da.from_array(Y, chunks=101))
 
 
-def of_dask_frame(folder: Path) -> RowBlocks:
+def of_dask_frame(folder: Path) -> ChunkedRows:
     dd = pytest.importorskip("dask.dataframe")
     frame = dd.from_pandas(pd.DataFrame(X, columns=list("abc")).assign(label=Y), npartitions=7)
     return row_blocks(frame, target="label")
 
 
-SOURCES: dict[str, Callable[[Path], RowBlocks]] = {
+SOURCES: dict[str, Callable[[Path], ChunkedRows]] = {
     "a column-major array": lambda folder: row_blocks(np.asfortranarray(X), Y),
     "a DataFrame": lambda folder: row_blocks(pd.DataFrame(X), pd.Series(Y)),
     "a mapped file": mapped,
@@ -168,9 +168,9 @@ def test_a_source_that_changes_between_passes_is_noticed(tmp_path: Path) -> None
 
 
 def test_a_version_tells_tables_and_orders_apart() -> None:
-    def version(table: RowBlocks) -> bytes:
+    def version(table: ChunkedRows) -> bytes:
         seen = small(table).looked_at().seen
-        assert isinstance(seen, Seen)
+        assert isinstance(seen, ChunkChecksums)
         return seen.version
 
     swapped = X.copy()

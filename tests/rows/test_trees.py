@@ -11,7 +11,7 @@ import pytest
 from rashomon_explorer import Ledger, RashomonTreeClassifier, TableSchema
 from rashomon_explorer.data import Categorical, Numeric
 from rashomon_explorer.exceptions import DataError, FitError
-from rashomon_explorer.rows import RowBlocks, row_blocks
+from rashomon_explorer.rows import ChunkedRows, row_blocks
 from rashomon_explorer.rows.workers import Threads
 from rashomon_explorer.trees.rows import MergedRows, merged
 
@@ -39,7 +39,7 @@ KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def _blocks(X: Any, labels: Any = LABELS, workers: int = 2) -> RowBlocks:
+def _blocks(X: Any, labels: Any = LABELS, workers: int = 2) -> ChunkedRows:
     return replace(row_blocks(X, labels), rows=128, workers=Threads(workers))
 
 

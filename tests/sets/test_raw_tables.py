@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor, RashomonTreeClassifier
-from rashomon_explorer.data import Anything, Categorical, Numeric, Ordered, TableSchema, YesNo
+from rashomon_explorer.data import Categorical, IgnoredColumn, Numeric, Ordered, TableSchema, YesNo
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
 from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 
@@ -17,7 +17,7 @@ LOW, HIGH = 18.0625, 61.4375  # bounds of the sensitive column, read off the row
 
 SCHEMA = TableSchema(
     [
-        Anything("id"),
+        IgnoredColumn("id"),
         Numeric("age", (18, 90)),
         Categorical("home", ["own", "rent", "other"]),
         Ordered("school", ["none", "high", "college"]),
@@ -64,7 +64,7 @@ def target(name: str) -> Any:
 def schema_for(name: str) -> TableSchema:
     if name != "regressor":
         return SCHEMA
-    columns = [Anything("repaid") if c.name == "repaid" else c for c in SCHEMA.columns]
+    columns = [IgnoredColumn("repaid") if c.name == "repaid" else c for c in SCHEMA.columns]
     return TableSchema(columns)
 
 
@@ -146,7 +146,7 @@ def test_nothing_that_was_read_off_the_rows_is_in_the_file(fitted: Any, tmp_path
         assert secret.encode() not in content
     fitted.rashomon_set_.save(tmp_path / "curator.npz")  # the control
     assert str(LOW).encode() in (tmp_path / "curator.npz").read_bytes()
-    assert released.schema["pay"] == Anything("pay", role="sensitive")
+    assert released.schema["pay"] == IgnoredColumn("pay", role="sensitive")
     curators = RashomonSet.load(tmp_path / "curator.npz")
     assert curators.schema == TableSchema.of(fitted.schema)
     assert curators.release().schema == released.schema

@@ -28,11 +28,11 @@ from rashomon_explorer.explorer.cards.importance import (
 from rashomon_explorer.explorer.cards.models import CloudCard, LossesCard, PairCard, SetsCard
 from rashomon_explorer.explorer.cards.people import PeopleCard, PeopleRangesCard, PersonCard
 from rashomon_explorer.explorer.cards.tree_answers import (
+    ExampleTreeCard,
     TreeFlipsCard,
     TreeParityCard,
     TreeQuestionsCard,
     TreeSizesCard,
-    WitnessCard,
 )
 from rashomon_explorer.explorer.cards.trees import RulesCard, TreesCard, TreeUseCard
 
@@ -70,7 +70,7 @@ CARDS: tuple[type[FigureCard], ...] = (
     TreeFlipsCard,
     TreeQuestionsCard,
     TreeParityCard,
-    WitnessCard,
+    ExampleTreeCard,
 )
 """Every figure of the page."""
 

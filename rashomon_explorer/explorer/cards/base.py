@@ -14,11 +14,11 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
-from rashomon_explorer.explorer.background import aside
+from rashomon_explorer.explorer.background import run_in_thread
 from rashomon_explorer.explorer.error_boundary import LOGGER
 from rashomon_explorer.explorer.html import (
     SAMPLED,
-    Mark,
+    ProvenanceBadge,
     code_block,
     definitions_html,
     marks_html,
@@ -36,7 +36,7 @@ from rashomon_explorer.sets import PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.trees import DecisionTrees
 
 
-def also_said(figure: go.Figure, words: str, finding: str = "") -> go.Figure:
+def add_subtitle(figure: go.Figure, words: str, finding: str = "") -> go.Figure:
     """Add words below a figure's title, or give it another one."""
     head, _, below = (figure.layout.title.text or "").partition("<br>")
     if words:
@@ -75,7 +75,7 @@ class Recipe:
     figure: Callable[[], go.Figure]
     table: Callable[[], pd.DataFrame] | None = None
     lines: tuple[str, ...] = ()
-    marks: tuple[Mark, ...] | Callable[[], tuple[Mark, ...]] = ()
+    marks: tuple[ProvenanceBadge, ...] | Callable[[], tuple[ProvenanceBadge, ...]] = ()
     of_people: bool = False
 
 
@@ -211,13 +211,13 @@ class FigureCard:
         else:
             self._show(recipe, figure)
 
-    async def redraw_later(self, outdated: Callable[[], bool] = lambda: False) -> None:
+    async def redraw_in_background(self, outdated: Callable[[], bool] = lambda: False) -> None:
         """Make the figure in a worker thread, then show it."""
         recipe = self._next()
         if recipe is None:
             return
         made = asyncio.ensure_future(
-            aside(recipe.figure, passes=self.slow and self.session.in_blocks)
+            run_in_thread(recipe.figure, passes=self.slow and self.session.in_blocks)
         )
         if self.slow and recipe.lines and not (await asyncio.wait({made}, timeout=_MOMENT))[0]:
             self._kinds.value = _MEASURING
@@ -249,7 +249,7 @@ class FigureCard:
         self._recipe = recipe
         words = self.session.sample_words if recipe.of_people and recipe.lines else ""
         told = str(figure.layout.title.text or "")
-        self.view.show(also_said(figure, words) if words not in told else figure)
+        self.view.show(add_subtitle(figure, words) if words not in told else figure)
         self._table_button.disabled = recipe.table is None
         self._code_button.disabled = not recipe.lines
         self._fill()
@@ -299,7 +299,7 @@ def _failed(title: str, error: Exception) -> Recipe:
     return empty(title, f"This figure could not be drawn:<br>{words}")
 
 
-def picks(card: "FigureCard") -> None:
+def link_selection(card: "FigureCard") -> None:
     """Let clicks and box selections in a card's figure choose draws."""
 
     def clicked(change: dict[str, Any]) -> None:
@@ -355,7 +355,7 @@ NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
 NO_CLASSES = "These models predict numbers, which have no labels that could flip."
 
 
-class StudyCard(FigureCard):
+class PrivateDataCard(FigureCard):
     """A figure of the models on screen and of the people that are read."""
 
     needs: ClassVar[tuple[str, ...]] = (
@@ -421,11 +421,11 @@ class StudyCard(FigureCard):
         figure: Callable[[], go.Figure],
         table: Callable[[], pd.DataFrame] | None,
         lines: Sequence[str],
-        marks: tuple[Mark, ...] = (SAMPLED,),
+        marks: tuple[ProvenanceBadge, ...] = (SAMPLED,),
     ) -> Recipe:
         """Make the recipe of a figure of the picked models and people, which it counts."""
         words = self.session.picked.words
-        return Recipe(lambda: also_said(figure(), words), table, tuple(lines), marks)
+        return Recipe(lambda: add_subtitle(figure(), words), table, tuple(lines), marks)
 
 
 def keep_choice(picker: object, options: Sequence[str], default: str | None = None) -> None:

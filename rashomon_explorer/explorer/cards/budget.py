@@ -15,7 +15,7 @@ from rashomon_explorer.explorer.cards.base import (
     Recipe,
     empty,
 )
-from rashomon_explorer.explorer.error_boundary import guarded
+from rashomon_explorer.explorer.error_boundary import error_boundary
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
@@ -185,8 +185,8 @@ class PlanCard(FigureCard):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.view.observe(guarded(self.state, "Planning it", self._clicked), "clicked")
-        self.view.observe(guarded(self.state, "Planning it", self._dragged), "dragged")
+        self.view.observe(error_boundary(self.state, "Planning it", self._clicked), "clicked")
+        self.view.observe(error_boundary(self.state, "Planning it", self._dragged), "dragged")
 
     def _clicked(self, change: dict[str, Any]) -> None:
         """Set price and draws to those of a point of a curve."""

@@ -6,19 +6,19 @@ from typing import Any, ClassVar
 import ipywidgets
 import plotly.graph_objects as go
 
-from rashomon_explorer.explorer.background import Remembered
+from rashomon_explorer.explorer.background import SingleEntryCache
 from rashomon_explorer.explorer.cards.base import (
     CURATOR_FIGURE,
     FigureCard,
+    PrivateDataCard,
     Recipe,
-    StudyCard,
-    also_said,
+    add_subtitle,
     empty,
     of_the_set,
     ringed,
 )
 from rashomon_explorer.explorer.error_boundary import LOGGER
-from rashomon_explorer.explorer.external_model import OutsideModel
+from rashomon_explorer.explorer.external_model import ExternalModel
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.html import EXACT, PAID, SAMPLED
 from rashomon_explorer.explorer.session import Session
@@ -40,7 +40,7 @@ _READABLE = 11
 """Rows whose names fit beside each other in half the height of a view."""
 
 
-class CoefficientRangesCard(StudyCard):
+class CoefficientRangesCard(PrivateDataCard):
     """Exact range of every coefficient, with what the draws reach of it."""
 
     name = "exact_ranges"
@@ -94,7 +94,7 @@ class CoefficientRangesCard(StudyCard):
             return alone
         finding = alone.layout.title.text.split("<br>")[0]
         ringed = plot_ranges(self.state.rashomon_set, ranges, highlight=self._ringed)
-        return also_said(ringed, "", finding)
+        return add_subtitle(ringed, "", finding)
 
 
 class SetRangesCard(CoefficientRangesCard):
@@ -115,7 +115,7 @@ class SetRangesCard(CoefficientRangesCard):
         except ValueError as error:  # rows that the draws were not made of: nothing is proved
             LOGGER.info("no exact ranges of these rows", exc_info=error)
             drawn = plot_coefficient_spread(models, highlight=self._ringed)
-            return also_said(drawn, "exact ranges need the rows that were drawn from")
+            return add_subtitle(drawn, "exact ranges need the rows that were drawn from")
         head = figure.layout.title.text.split("<br>")[0]
         inside = 0 if models is None else round(models.hit_rate * models.n_draws)
         shown = f"light: exact · dark: {plural(inside, 'draw')} inside" if inside else "exact"
@@ -177,7 +177,7 @@ class ExactCard(FigureCard):
         )
 
 
-def _figure(outside: OutsideModel, psi: float) -> go.Figure:
+def _figure(outside: ExternalModel, psi: float) -> go.Figure:
     return plot_exact_ranges(outside.ranges(psi), note=outside.told(psi))
 
 
@@ -204,7 +204,7 @@ class SpreadCard(FigureCard):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._found = Remembered()
+        self._found = SingleEntryCache()
 
     def controls(self) -> list[ipywidgets.Widget]:
         """See `FigureCard.controls`."""

@@ -8,12 +8,12 @@ import ipywidgets
 import pandas as pd
 import plotly.graph_objects as go
 
-from rashomon_explorer.data import Anything
+from rashomon_explorer.data import IgnoredColumn
 from rashomon_explorer.estimators.tuning_audit import TuningAudit, audit_tuning
 from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, NO_DATA, FigureCard, Recipe, empty
 from rashomon_explorer.explorer.html import PAID
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots import plot_column, plot_released, plot_tradeoff
 from rashomon_explorer.plots.budget import tradeoff_table
 from rashomon_explorer.plots.columns import column_table
@@ -47,7 +47,7 @@ class ColumnsCard(FigureCard):
     def _offer(self) -> None:
         data = self.state.data
         columns = () if data is None else data.schema.columns
-        names = [one.name for one in columns if not isinstance(one, Anything)]
+        names = [one.name for one in columns if not isinstance(one, IgnoredColumn)]
         if list(self._column.options) != names:
             self._column.options = names
             if names:
@@ -78,7 +78,7 @@ _NONE_PAID = "No penalty was drawn yet:<br>see <b>A penalty, privately</b>."
 
 
 class PenaltiesCard(FigureCard):
-    """Validation loss of every penalty, its Rashomon set, the law of a draw, and RidgeCV beside it."""
+    """Validation loss by penalty, its Rashomon set, the distribution of a draw, and RidgeCV."""
 
     name = "penalties"
     title = "Which penalty"
@@ -136,7 +136,7 @@ class _Look:
 
     @cached_property
     def found(self) -> TuningAudit:
-        with warnings.catch_warnings(), said_elsewhere():
+        with warnings.catch_warnings(), suppress_weak_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)  # the band says so
             return audit_tuning(*self._asked)  # type: ignore[arg-type]
 

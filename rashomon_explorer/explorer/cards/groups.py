@@ -7,25 +7,29 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.background import Remembered
+from rashomon_explorer.explorer.background import SingleEntryCache
 from rashomon_explorer.explorer.cards.base import (
+    PrivateDataCard,
     Recipe,
-    StudyCard,
-    also_said,
+    add_subtitle,
     empty,
     keep_choice,
-    picks,
+    link_selection,
     ringed,
 )
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.html import EXACT, SAMPLED
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.measures import fairness_audit, who_bears, width_or_noise
+from rashomon_explorer.measures import (
+    disagreement_decomposition,
+    fairness_audit,
+    multiplicity_by_person_group,
+)
 from rashomon_explorer.plots import (
     plot_burden,
+    plot_decomposition,
     plot_fairness_range,
     plot_frontier,
-    plot_width_or_noise,
 )
 from rashomon_explorer.plots.decomposition import told
 from rashomon_explorer.plots.text import number
@@ -73,17 +77,17 @@ NO_GROUPS = "No column of this table tells people apart."
 _PEOPLE = "explorer.picked.everyone"
 
 
-class GroupCard(ByColumn, StudyCard):
+class GroupCard(ByColumn, PrivateDataCard):
     """A figure of groups, by the column that is chosen for the whole view."""
 
     of_table: ClassVar[bool] = True
     of_targets: ClassVar[bool] = True
     of_people: ClassVar[bool] = False
-    needs: ClassVar[tuple[str, ...]] = (*StudyCard.needs, "group_column")
+    needs: ClassVar[tuple[str, ...]] = (*PrivateDataCard.needs, "group_column")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._found = Remembered()
+        self._found = SingleEntryCache()
 
     def controls(self) -> list[ipywidgets.Widget]:
         """See `FigureCard.controls`."""
@@ -167,14 +171,14 @@ def _gaps(audit: Any, chosen: Any) -> go.Figure:
     low, high = (number(float(ranges[end].iloc[0]), 2) for end in ("low", "high"))
     gap = name.removesuffix("_difference").replace("_", " ")
     finding = f"Good models' {gap} gap goes from {low} to {high}"
-    return also_said(plot_fairness_range(audit, highlight=chosen), "", finding)
+    return add_subtitle(plot_fairness_range(audit, highlight=chosen), "", finding)
 
 
 def _frontier(audit: Any, gap: str, chosen: Any) -> go.Figure:
     """Say in the title what the fairest of the good models costs."""
     figure = plot_frontier(audit, gap, highlight=chosen)
     fairest = figure.layout.title.text.split(">", 2)[-1].split(" · ")[0]
-    return also_said(figure, "", fairest[0].upper() + fairest[1:])
+    return add_subtitle(figure, "", fairest[0].upper() + fairest[1:])
 
 
 class FrontierCard(GroupCard):
@@ -194,7 +198,7 @@ class FrontierCard(GroupCard):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        picks(self)
+        link_selection(self)
 
     def controls(self) -> list[ipywidgets.Widget]:
         """See `FigureCard.controls`."""
@@ -268,9 +272,10 @@ class BurdenCard(GroupCard):
             lambda: self._figure(models, column, measure, proved),
             lambda: self._numbers(models, column),
             (
-                "from rashomon_explorer.measures import who_bears",
+                "from rashomon_explorer.measures import multiplicity_by_person_group",
                 "from rashomon_explorer.plots import plot_burden",
-                f"table = who_bears(explorer.picked.models, {self._whom(column)})",
+                f"table = multiplicity_by_person_group("
+                f"explorer.picked.models, {self._whom(column)})",
                 f"plot_burden(table, {measure!r}{told})",
             ),
             (EXACT, SAMPLED) if proved else (SAMPLED,),
@@ -284,8 +289,12 @@ class BurdenCard(GroupCard):
     def _numbers(self, models: Any, column: str) -> pd.DataFrame:
         people, rows = self.session.picked.everyone, self.session.blocks
         if rows is not None:
-            return who_bears(self.session.picked.models, rows, self.session.all_groups(column))
-        return who_bears(self.session.picked.models, people.rows, people.groups(column))
+            return multiplicity_by_person_group(
+                self.session.picked.models, rows, self.session.all_groups(column)
+            )
+        return multiplicity_by_person_group(
+            self.session.picked.models, people.rows, people.groups(column)
+        )
 
     def _figure(self, models: Any, column: str, measure: str, proved: bool) -> go.Figure:
         people = self.session.picked.everyone
@@ -319,7 +328,7 @@ _DRAWN_HERE = "What a mechanism adds to the set's own width<br>is split off for 
 class WidthOrNoiseCard(GroupCard):
     """How much of the disagreement is the set's own, and how much the mechanism's."""
 
-    name = "width_or_noise"
+    name = "decomposition"
     title = "Width or noise?"
     label = "Disagreement of draws split into the set's own width and the mechanism's noise"
     of_targets: ClassVar[bool] = False
@@ -347,10 +356,11 @@ class WidthOrNoiseCard(GroupCard):
             lambda: _noise(self._split(models, column, answers)),
             lambda: self._split(models, column, answers).groups,
             (
-                "from rashomon_explorer.measures import width_or_noise",
-                "from rashomon_explorer.plots import plot_width_or_noise",
-                f"found = width_or_noise(explorer.rashomon_set, {rows}, {beside}groups={groups})",
-                "plot_width_or_noise(found)",
+                "from rashomon_explorer.measures import disagreement_decomposition",
+                "from rashomon_explorer.plots import plot_decomposition",
+                f"found = disagreement_decomposition("
+                f"explorer.rashomon_set, {rows}, {beside}groups={groups})",
+                "plot_decomposition(found)",
             ),
             (SAMPLED,),
             of_people=sampled,
@@ -366,7 +376,7 @@ class WidthOrNoiseCard(GroupCard):
 
 
 def _noise(found: Any) -> go.Figure:
-    return also_said(plot_width_or_noise(found), "", told(found))
+    return add_subtitle(plot_decomposition(found), "", told(found))
 
 
 def split_draws(models: Any, rows: Any, groups: Any = None, answers: Any = None) -> Any:
@@ -375,7 +385,7 @@ def split_draws(models: Any, rows: Any, groups: Any = None, answers: Any = None)
     if answers is not None:
         options["reference"] = answers.beside(models)
     try:
-        return width_or_noise(models, rows, **options)
+        return disagreement_decomposition(models, rows, **options)
     except ValueError as error:
         why = str(error).split(": pass")[0]
         raise DataError(f"Width or noise cannot be told: {why}") from error

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rashomon_explorer.explorer.background import Remembered
+from rashomon_explorer.explorer.background import SingleEntryCache
 from rashomon_explorer.explorer.cards.base import (
+    PrivateDataCard,
     Recipe,
-    StudyCard,
-    also_said,
+    add_subtitle,
     keep_choice,
+    link_selection,
     of_the_set,
-    picks,
     ringed,
 )
 from rashomon_explorer.explorer.family import trees_in
@@ -45,7 +45,7 @@ _TABLES, _MODELS = 8, 48
 _ELSEWHERE = "These trees were not drawn here: nothing says which class they are of."
 
 
-class DistributionCard(StudyCard):
+class DistributionCard(PrivateDataCard):
     """How stable importance is when the table itself is drawn again."""
 
     name = "importance_distribution"
@@ -92,7 +92,7 @@ class DistributionCard(StudyCard):
         found = self._distribution()
         rows = min(MOST_ROWS, len(self.session.picked.people))
         words = f"{rows:,} rows each, {_MODELS} models within ψ of each"
-        return also_said(plot_importance_distribution(found), words, _finding(found))
+        return add_subtitle(plot_importance_distribution(found), words, _finding(found))
 
     def _distribution(self) -> ImportanceDistribution:
         models, picked = self.state.rashomon_set, self.session.picked
@@ -156,7 +156,7 @@ _MOST = 400_000
 """Models times rows that switching and shuffling read: more takes longer than a moment."""
 
 
-class ImportancePairCard(StudyCard):
+class ImportancePairCard(PrivateDataCard):
     """How important two features are to each model: whether one stands in for the other."""
 
     name = "importance_cloud"
@@ -178,7 +178,7 @@ class ImportancePairCard(StudyCard):
         self._offering = False
         self._clouds: OrderedDict[Any, pd.DataFrame] = OrderedDict()
         super().__init__(session)
-        picks(self)
+        link_selection(self)
 
     def controls(self) -> list[ipywidgets.Widget]:
         """See `FigureCard.controls`."""
@@ -257,7 +257,7 @@ def _features(models: Any) -> tuple[str, ...]:
 _MOST_ANSWERS, _FEWEST_ROWS = 500_000, 100
 
 
-class ProfileCard(StudyCard):
+class ProfileCard(PrivateDataCard):
     """What the models answer on average when everyone has the same value of one feature."""
 
     name = "profile"
@@ -272,7 +272,7 @@ class ProfileCard(StudyCard):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._found = Remembered()
+        self._found = SingleEntryCache()
 
     def controls(self) -> list[ipywidgets.Widget]:
         """See `FigureCard.controls`."""
@@ -330,7 +330,7 @@ _AT_ONCE = 20.0
 """Seconds that may pass before anyone asked for more features."""
 
 
-class ClassRelianceCard(StudyCard):
+class ClassRelianceCard(PrivateDataCard):
     """Certified range of the reliance on each feature over the whole set."""
 
     name = "class_reliance"
@@ -391,7 +391,7 @@ class ClassRelianceCard(StudyCard):
     def _figure(self, features: tuple[str, ...], left_out: int) -> go.Figure:
         table = self.session.exact.class_reliance(features)
         more = f"{plural(left_out, 'feature')} of smaller coefficients not measured yet"
-        return also_said(
+        return add_subtitle(
             plot_class_reliance(table), more if left_out else "", _reliance_finding(table)
         )
 

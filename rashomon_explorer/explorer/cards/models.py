@@ -6,7 +6,13 @@ from typing import Any, ClassVar
 
 import ipywidgets
 
-from rashomon_explorer.explorer.cards.base import CURATOR_FIGURE, FigureCard, Recipe, empty, picks
+from rashomon_explorer.explorer.cards.base import (
+    CURATOR_FIGURE,
+    FigureCard,
+    Recipe,
+    empty,
+    link_selection,
+)
 from rashomon_explorer.explorer.html import PAID, SAMPLED
 from rashomon_explorer.explorer.panels.models import ThresholdControl, inside_only
 from rashomon_explorer.explorer.session import Session
@@ -35,7 +41,7 @@ class CloudCard(FigureCard):
     def __init__(self, session: Session) -> None:
         self._offering = False
         super().__init__(session)
-        picks(self)
+        link_selection(self)
 
     def controls(self) -> list[ipywidgets.Widget]:
         """See `FigureCard.controls`."""
@@ -113,7 +119,7 @@ class LossesCard(FigureCard):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        picks(self)
+        link_selection(self)
 
     def controls(self) -> list[ipywidgets.Widget]:
         """See `FigureCard.controls`."""

@@ -10,11 +10,11 @@ import plotly.graph_objects as go
 from rashomon_explorer.explorer.cards.base import (
     CURATOR_FIGURE,
     FigureCard,
+    PrivateDataCard,
     Recipe,
-    StudyCard,
     empty,
+    link_selection,
     of_the_set,
-    picks,
     picks_people,
     ringed,
 )
@@ -87,7 +87,7 @@ class PeopleCard(FigureCard):
         )
 
 
-class PeopleRangesCard(StudyCard):
+class PeopleRangesCard(PrivateDataCard):
     """One dot a person: the best model's answer, what draws show of the range, what is proved."""
 
     name = "people_ranges"
@@ -97,7 +97,7 @@ class PeopleRangesCard(StudyCard):
     selectable = True
     of_outside: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = (
-        *(need for need in StudyCard.needs if need != "selection"),
+        *(need for need in PrivateDataCard.needs if need != "selection"),
         "psi",
     )
     definition = (
@@ -152,7 +152,7 @@ class PeopleRangesCard(StudyCard):
 _NOBODY = "Click on somebody in the table<br>or in the figure of everyone."
 
 
-class PersonCard(StudyCard):
+class PersonCard(PrivateDataCard):
     """Every good model's answer to the person who was picked last."""
 
     name = "person"
@@ -166,11 +166,11 @@ class PersonCard(StudyCard):
         "standard deviations over the draws (Ganesh, Thakurta and Upadhyay 2023). <b>Flips from "
         "ψ</b>: least excess loss at which some model says another class, proved to 1 %."
     )
-    needs: ClassVar[tuple[str, ...]] = StudyCard.needs
+    needs: ClassVar[tuple[str, ...]] = PrivateDataCard.needs
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        picks(self)
+        link_selection(self)
 
     def study(self) -> Recipe:
         """See `StudyCard.study`."""

@@ -14,10 +14,10 @@ from rashomon_explorer.explorer.cards.base import (
     CURATOR_FIGURE,
     FigureCard,
     Recipe,
-    also_said,
+    add_subtitle,
     empty,
     keep_choice,
-    picks,
+    link_selection,
 )
 from rashomon_explorer.explorer.cards.groups import NO_GROUPS, ByColumn
 from rashomon_explorer.explorer.family import reads_well, trees_in
@@ -163,7 +163,7 @@ class TreeParityCard(ByColumn, _OfAllTrees):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        picks(self)
+        link_selection(self)
 
     def controls(self) -> list[ipywidgets.Widget]:
         """See `FigureCard.controls`."""
@@ -211,7 +211,7 @@ class TreeParityCard(ByColumn, _OfAllTrees):
         )
 
 
-class WitnessCard(ByColumn, _OfAllTrees):
+class ExampleTreeCard(ByColumn, _OfAllTrees):
     """The best tree that flips somebody, asks a question or not, or treats groups alike."""
 
     name = "witness"
@@ -268,7 +268,7 @@ class WitnessCard(ByColumn, _OfAllTrees):
             much = f"{number(beyond)} more" if beyond > 0 else "no more"
             told = f"The best tree {said()[0]} loses {much}"
             shown = plot_trees(models, [0, 1], columns=1)  # a phone has no room for two
-            return also_said(shown, "the best above", told)
+            return add_subtitle(shown, "the best above", told)
 
         lines = (
             "from rashomon_explorer.plots import plot_trees",

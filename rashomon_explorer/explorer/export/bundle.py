@@ -19,7 +19,7 @@ from rashomon_explorer.explorer.export.purchases import Contents
 from rashomon_explorer.explorer.family import reads_well
 from rashomon_explorer.explorer.html import DEFINITIONS
 from rashomon_explorer.measures.glossary import TERMS
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots import (
     plot_promise,
     plot_released,
@@ -187,7 +187,7 @@ _WHEN = (2000, 1, 1, 0, 0, 0)  # the same contents give the same bytes
 def bundle(given: Contents, pictures: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
     """Write the zip file."""
     into = io.BytesIO()
-    with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as archive, said_elsewhere():
+    with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as archive, suppress_weak_warnings():
         for name, content in _files(given, pictures):
             info = zipfile.ZipInfo(name, _WHEN)
             info.compress_type = zipfile.ZIP_DEFLATED
@@ -348,7 +348,7 @@ def release_page(given: Contents) -> str:
         radius = models.plan.radius
     whole = radius is not None
     target = given.schema.target if given.schema is not None else None
-    with tempfile.TemporaryDirectory() as folder, said_elsewhere():
+    with tempfile.TemporaryDirectory() as folder, suppress_weak_warnings():
         path = release_report(
             models,
             Path(folder) / "report.html",

@@ -25,12 +25,12 @@ from rashomon_explorer.explorer.export.basket import Basket, Paid
 from rashomon_explorer.explorer.family import in_words, paid_delta, trees_in
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.set_store import Failed, NumberedFiles, log_unread, read_file
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.text import plural, price, what_is_left
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
 from rashomon_explorer.privacy.adaptive import settled
 from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.release import Released, release
+from rashomon_explorer.release import ReleasedAggregates, release
 from rashomon_explorer.release.released import released_of, released_values
 from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 
@@ -39,7 +39,7 @@ from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 class Purchase:
     """What was bought, when, and what it added to what was spent."""
 
-    released: Released
+    released: ReleasedAggregates
     at: datetime
     adds: float
     draws: tuple[int, ...] | None = None
@@ -106,7 +106,7 @@ class Purchases:
         known: list[Any] = []
         for suffix in (".damaged", self.path.suffix, ".new"):
             path = self.path.with_suffix(suffix)
-            listed = read_file(path, _listed, failed, aside=path == self.path) or []
+            listed = read_file(path, _listed, failed, quarantine=path == self.path) or []
             known += [values for values in listed if values not in known]
         return [_usable(values, self.path) for values in known]
 
@@ -203,7 +203,7 @@ class _Unkept(NamedTuple):
 _OTHERS = "only models that were drawn and paid for may leave"
 
 
-class Shop:
+class ReleaseController:
     """What may be bought of the rows for the set on screen, and what was."""
 
     def __init__(self, session: Session) -> None:
@@ -223,7 +223,7 @@ class Shop:
             raise CuratorOnlyError(_OTHERS)
         if not drawn.guarantee.holds:
             raise CuratorOnlyError(f"these models may not leave: {drawn.guarantee.theorem}")
-        with said_elsewhere():
+        with suppress_weak_warnings():
             released: Paid = drawn.release()
         if draws is None:
             return released
@@ -302,7 +302,7 @@ class Shop:
         kept = self._purchases()
 
         def pay() -> Purchase:
-            with said_elsewhere():
+            with suppress_weak_warnings():
                 released = release(basket.models, rows, targets, by, ledger=ledger, **basket.budget)
             bought = Purchase(released, at, adds, draws, group)
             if kept is not None:

@@ -7,11 +7,11 @@ from typing import Any
 import ipywidgets
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
-from rashomon_explorer.explorer.error_boundary import guarded
+from rashomon_explorer.explorer.error_boundary import error_boundary
 from rashomon_explorer.explorer.export.basket import AGGREGATES, Basket
-from rashomon_explorer.explorer.export.purchases import Shop
-from rashomon_explorer.explorer.panels.card import CodeToggle, Paying, card, hide_when_empty
-from rashomon_explorer.explorer.widgets.controls import ChoiceTable, Dial
+from rashomon_explorer.explorer.export.purchases import ReleaseController
+from rashomon_explorer.explorer.panels.card import AsyncCharge, CodeToggle, card, hide_when_empty
+from rashomon_explorer.explorer.widgets.controls import ChoiceTable, Slider
 from rashomon_explorer.plots.text import number, percent, plural, price, what_is_left
 
 _ALL, _SELECTED = "all", "selected"
@@ -56,10 +56,10 @@ class BasketPanel:
 
     title = "Basket"
 
-    def __init__(self, shop: Shop) -> None:
+    def __init__(self, shop: ReleaseController) -> None:
         self.shop = shop
         self.state = shop.state
-        self.paying = Paying(shop.session, _PAYING, self._paid)
+        self.paying = AsyncCharge(shop.session, _PAYING, self._paid)
         self.which = ipywidgets.ToggleButtons(options=[("All models", _ALL)])
         self.which.add_class("rx-which")
         self.stated = ipywidgets.Checkbox(
@@ -68,7 +68,7 @@ class BasketPanel:
         )
         self.group = ipywidgets.Dropdown(description="Groups", options=[_NO_GROUPS])
         self.table = ChoiceTable(label="Aggregates", headings=_HEADINGS)
-        self.epsilon = Dial(
+        self.epsilon = Slider(
             label="Price ε of the aggregates",
             unit="if alone",
             help="More buys less noise. The button says what the ledger charges.",
@@ -111,7 +111,7 @@ class BasketPanel:
         self.table.observe(lambda _: self.refresh(), "ticked")
         self.pay.on_click(lambda _: self._ask(True))
         self.no.on_click(lambda _: self._ask(False))
-        self.yes.on_click(guarded(self.state, _PAYING, lambda _: self.buy()))
+        self.yes.on_click(error_boundary(self.state, _PAYING, lambda _: self.buy()))
 
     @property
     def draws(self) -> tuple[int, ...] | None:

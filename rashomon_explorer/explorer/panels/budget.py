@@ -7,12 +7,12 @@ import ipywidgets
 import traitlets
 
 from rashomon_explorer._utils.formatting import epsilon_text
-from rashomon_explorer.explorer.error_boundary import guarded
+from rashomon_explorer.explorer.error_boundary import error_boundary
 from rashomon_explorer.explorer.family import paid_delta
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.widgets.controls import Dial, Fold, ThemeSwitch
+from rashomon_explorer.explorer.widgets.controls import Fold, Slider, ThemeSwitch
 from rashomon_explorer.plots.text import number, plural, price, what_is_left
 from rashomon_explorer.sets import RashomonSet
 
@@ -39,7 +39,7 @@ class BudgetGauge:
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
-        self.epsilon = Dial(
+        self.epsilon = Slider(
             label="Budget ε",
             unit="for ever",
             help="Fixed at the first draw of this data set.",
@@ -48,7 +48,7 @@ class BudgetGauge:
             log=True,
             value=state.budget_epsilon,
         )
-        self.delta = Dial(
+        self.delta = Slider(
             label="Budget δ",
             unit="for ever",
             low=1e-12,
@@ -157,9 +157,9 @@ class SetPicker:
         for button in (self.delete, self.sure):
             button.add_class("rx-quiet")
         self._telling = False
-        self.choice.observe(guarded(self.state, "Opening the set", self._chosen), "value")
+        self.choice.observe(error_boundary(self.state, "Opening the set", self._chosen), "value")
         self.delete.on_click(lambda _: self._ask(not self._asking))
-        self.sure.on_click(guarded(self.state, "Deleting the set", self._delete))
+        self.sure.on_click(error_boundary(self.state, "Deleting the set", self._delete))
         self.state.observe(lambda _: self.refresh(), ["kept", "in_view", "rashomon_set", "phase"])
         self.widget = ipywidgets.HBox([self.choice, self.delete, self.sure])
         self.widget.add_class("rx-sets")

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import ipywidgets
 
-from rashomon_explorer.explorer.error_boundary import LEDGER_READ, guarded, report
+from rashomon_explorer.explorer.error_boundary import LEDGER_READ, error_boundary, report
 from rashomon_explorer.explorer.html import code_block
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
@@ -195,7 +195,7 @@ def picked_in_words(state: ExplorerState) -> list[str]:
 T = TypeVar("T")
 
 
-class Paying:
+class AsyncCharge:
     """Carries out orders: in a loop aside, in a script at once."""
 
     def __init__(self, session: Session, what: str, changed: Callable[[], object]) -> None:
@@ -229,7 +229,7 @@ class Paying:
 
     def _end(self) -> None:
         self._set(False)
-        guarded(self._session.state, LEDGER_READ, self._session.refresh_account)()
+        error_boundary(self._session.state, LEDGER_READ, self._session.refresh_account)()
 
     def _set(self, under_way: bool) -> None:
         self.under_way = under_way

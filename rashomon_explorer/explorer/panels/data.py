@@ -9,7 +9,7 @@ import pandas as pd
 
 from rashomon_explorer.data import list_datasets, load_dataset
 from rashomon_explorer.data.catalog import fetch_table
-from rashomon_explorer.explorer.error_boundary import guarded, report
+from rashomon_explorer.explorer.error_boundary import error_boundary, report
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.panels.schema import SchemaPanel
 from rashomon_explorer.explorer.session import Session
@@ -31,7 +31,7 @@ class OpenMLPicker:
             description="Name or number on OpenML", placeholder="credit-g, or 31"
         )
         self.fetch = ipywidgets.Button(description="Fetch the table", button_style="primary")
-        self.fetch.on_click(guarded(state, _FETCHING, lambda _: self._pressed()))
+        self.fetch.on_click(error_boundary(state, _FETCHING, lambda _: self._pressed()))
         self.widget = ipywidgets.VBox([self.which, self.fetch])
         self.widget.add_class("rx-schema")
 
@@ -105,10 +105,10 @@ class DataPanel:
         self.openml.widget.layout.display = "none"
         self._code = CodeToggle(self.lines, "Data")
         self._picking = False
-        self.name.observe(guarded(self.state, "Loading the data", self._chosen), "value")
-        self.positive.observe(guarded(self.state, "Loading the data", self._picked), "value")
+        self.name.observe(error_boundary(self.state, "Loading the data", self._chosen), "value")
+        self.positive.observe(error_boundary(self.state, "Loading the data", self._picked), "value")
         self.state.observe(lambda _: self._describe(), ["data", "view"])
-        show = guarded(self.state, "Showing the declaration", lambda _: self._show())
+        show = error_boundary(self.state, "Showing the declaration", lambda _: self._show())
         self.state.observe(show, "data")
         self.state.observe(self._lock, "phase")
         self.widget = card(

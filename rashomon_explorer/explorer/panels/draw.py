@@ -6,14 +6,14 @@ from html import escape
 import ipywidgets
 
 from rashomon_explorer.explorer.account import NextDraw
-from rashomon_explorer.explorer.error_boundary import guarded
+from rashomon_explorer.explorer.error_boundary import error_boundary
 from rashomon_explorer.explorer.panels.card import CodeToggle, Question, card, hide_when_empty
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import FORETELLING, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.streamed_table import whole_of
-from rashomon_explorer.explorer.widgets.controls import Dial
+from rashomon_explorer.explorer.widgets.controls import Slider
 from rashomon_explorer.explorer.widgets.status import LiveText
-from rashomon_explorer.mechanisms.planning.suggestions import Remedy, Wish, wish, wishes
+from rashomon_explorer.mechanisms.planning.suggestions import Improvement, Suggestion, wish, wishes
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.plots.text import at_most, plural, price, promised_hits
 
@@ -21,9 +21,9 @@ _OF_A_PATH = "For less than a model of zeros loses"
 
 
 class Remedies:
-    """One button a remedy; what no slider can do, such as more rows, stands beside them in words."""
+    """One button a suggestion; text for what no slider can change, such as more rows."""
 
-    def __init__(self, state: ExplorerState, dials: Mapping[str, Dial]) -> None:
+    def __init__(self, state: ExplorerState, dials: Mapping[str, Slider]) -> None:
         self.state = state
         self._dials = dials
         self._words = ipywidgets.HTML()
@@ -58,7 +58,7 @@ class Remedies:
         self._row.children = self.buttons
         self._row.layout.display = None if self.buttons else "none"
 
-    def _offer(self, found: Wish) -> None:
+    def _offer(self, found: Improvement) -> None:
         pressed = [remedy for remedy in found.remedies if self._settable(remedy)]
         others = [remedy.words for remedy in found.remedies if remedy not in pressed]
         goal = f"{_OF_A_PATH} it takes about" if found.about else f"For {found.goal} it takes"
@@ -69,12 +69,12 @@ class Remedies:
         self._rest.value = escape(f"or {' or '.join(others)}") if others else ""
         self.buttons = tuple(self._button(remedy, found) for remedy in pressed)
 
-    def _settable(self, remedy: Remedy) -> bool:
+    def _settable(self, remedy: Suggestion) -> bool:
         dial = self._dials.get(remedy.setting)
         within = dial is not None and dial.low <= remedy.value <= dial.high
         return remedy.setting in SETTINGS and within
 
-    def _button(self, remedy: Remedy, found: Wish) -> ipywidgets.Button:
+    def _button(self, remedy: Suggestion, found: Improvement) -> ipywidgets.Button:
         short = remedy.words.split(" for ")[0].split(" with ")[0]
         button = ipywidgets.Button(
             description=short,
@@ -84,7 +84,7 @@ class Remedies:
         whole = self._dials[remedy.setting].integer
         value = int(remedy.value) if whole else remedy.value
         button.on_click(
-            guarded(
+            error_boundary(
                 self.state,
                 "Setting it",
                 lambda _, name=remedy.setting, value=value: setattr(self.state, name, value),
@@ -131,7 +131,7 @@ class DrawPanel:
         self,
         session: Session,
         start: Callable[[], object] | None = None,
-        dials: Mapping[str, Dial] | None = None,
+        dials: Mapping[str, Slider] | None = None,
     ) -> None:
         begin = start or session.draw
         self.state = session.state
@@ -150,9 +150,9 @@ class DrawPanel:
         hide_when_empty(self.said)
         self._code = CodeToggle(self.lines, "Draw")
         self.remedies = Remedies(self.state, dials or {})
-        self.question = Question("Draw all the same", guarded(self.state, "Drawing", begin))
-        self.draw.on_click(guarded(self.state, "Drawing", lambda _: self._asked(begin)))
-        self.stop.on_click(guarded(self.state, "Stopping", lambda _: session.stop()))
+        self.question = Question("Draw all the same", error_boundary(self.state, "Drawing", begin))
+        self.draw.on_click(error_boundary(self.state, "Drawing", lambda _: self._asked(begin)))
+        self.stop.on_click(error_boundary(self.state, "Stopping", lambda _: session.stop()))
         self.state.observe(
             lambda _: self.refresh(), ["phase", "plan", "no_plan", "data", "n_drawn", "account"]
         )

@@ -12,11 +12,11 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer.error_boundary import report as report_failure
-from rashomon_explorer.explorer.export.purchases import Shop
+from rashomon_explorer.explorer.export.purchases import ReleaseController
 from rashomon_explorer.explorer.family import paid_delta
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
-from rashomon_explorer.explorer.widgets.files import Download, Made, Making, ToPicture
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making, ToPicture
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.text import plural, price, what_is_left
 from rashomon_explorer.sets import RashomonSet
 
@@ -48,7 +48,7 @@ class TakePanel:
 
     title = "Receipt and bundle"
 
-    def __init__(self, shop: Shop) -> None:
+    def __init__(self, shop: ReleaseController) -> None:
         self.shop = shop
         self.state = shop.state
         self.draws: Callable[[], tuple[int, ...] | None] = lambda: None
@@ -135,10 +135,10 @@ class TakePanel:
             # Here and not at the top: a page that saves nothing need not know how.
             from rashomon_explorer.explorer.export.bundle import bundle, figures, in_light
 
-            def finish(pictures: Mapping[str, bytes]) -> Made:
-                return Made(f"{given.table}-release.zip", bundle(given, pictures), _ZIP)
+            def finish(pictures: Mapping[str, bytes]) -> FileInTransit:
+                return FileInTransit(f"{given.table}-release.zip", bundle(given, pictures), _ZIP)
 
-            with said_elsewhere():
+            with suppress_weak_warnings():
                 shown = {name: in_light(figure) for name, figure in figures(given).items()}
             return ToPicture(shown, finish)
 
@@ -147,10 +147,10 @@ class TakePanel:
     def _release_report(self) -> Making:
         given = self.shop.contents(self.draws())
 
-        def make() -> Made:
+        def make() -> FileInTransit:
             from rashomon_explorer.explorer.export.bundle import release_page
 
-            return Made(f"{given.table}-release.html", release_page(given).encode(), _HTML)
+            return FileInTransit(f"{given.table}-release.html", release_page(given).encode(), _HTML)
 
         return make
 
@@ -173,12 +173,12 @@ class TakePanel:
             all_of = None if split is None else session.all_groups(str(split.name))
             return session.blocks, session.all_targets, all_of
 
-        def make() -> Made:
+        def make() -> FileInTransit:
             from rashomon_explorer.report import curator_report
 
             rows, targets, groups = handed()
 
-            with tempfile.TemporaryDirectory() as folder, said_elsewhere():
+            with tempfile.TemporaryDirectory() as folder, suppress_weak_warnings():
                 path = curator_report(
                     models,
                     Path(folder) / "report.html",
@@ -187,7 +187,7 @@ class TakePanel:
                     groups=groups if known else None,
                     ledger=ledger,
                 )
-                return Made(f"{table}-curator.html", path.read_bytes(), _HTML)
+                return FileInTransit(f"{table}-curator.html", path.read_bytes(), _HTML)
 
         return make
 

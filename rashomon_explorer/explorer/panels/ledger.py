@@ -12,7 +12,7 @@ from rashomon_explorer.explorer.error_boundary import report
 from rashomon_explorer.explorer.html import table_html
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.widgets.files import Download, Made, Making
+from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making
 from rashomon_explorer.plots.tables import charges_table
 from rashomon_explorer.plots.text import plural, price, what_is_left
 
@@ -77,7 +77,7 @@ class LedgerPanel:
         if ledger is None:
             raise LedgerError("there is no ledger yet: it is created by the first draw")
         name = f"{ledger.path.stem}-ledger.json"
-        return lambda: Made(name, ledger.export().encode(), "application/json")
+        return lambda: FileInTransit(name, ledger.export().encode(), "application/json")
 
 
 def _told(account: Account) -> str:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.background import Newest
-from rashomon_explorer.explorer.error_boundary import guarded
+from rashomon_explorer.explorer.background import LatestTask
+from rashomon_explorer.explorer.error_boundary import error_boundary
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.html import PAID, SAMPLED, marks_html, table_html
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
@@ -31,7 +31,7 @@ from rashomon_explorer.explorer.selection import (
 )
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import UNPAID, ExplorerState, Favourites
-from rashomon_explorer.explorer.widgets.controls import Dial
+from rashomon_explorer.explorer.widgets.controls import Slider
 from rashomon_explorer.explorer.widgets.status import LiveText
 from rashomon_explorer.explorer.widgets.tables import ModelTable, table_column
 from rashomon_explorer.plots.tables import coefficients_table, losses_table
@@ -47,10 +47,10 @@ class ThresholdControl:
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
-        self.dial = Dial(label="ψ")
+        self.dial = Slider(label="ψ")
         self.dial.add_class("rx-dial-line")
         self._telling = False
-        self.dial.observe(guarded(state, "Moving ψ", self._moved), "value")
+        self.dial.observe(error_boundary(state, "Moving ψ", self._moved), "value")
         self.widget = ipywidgets.HBox([self.dial])
         self.widget.add_class("rx-threshold")
         state.observe(lambda _: self.tell(), ["rashomon_set", "view", "phase"])
@@ -144,7 +144,7 @@ class ModelsPanel:
         self.table = ModelTable()
         self.said = LiveText(role="status", kind="rx-note")
         self._code = CodeToggle(self.lines, self.title)
-        self._later = Newest()
+        self._later = LatestTask()
         self._measured: tuple[Any, FloatArray | None, int] = (None, None, 0)
         self._filled = 0.0
         rules: dict[str, tuple[str, Callable[[NDArray[np.intp]], list[int]]]] = {
@@ -158,7 +158,7 @@ class ModelsPanel:
         self.pickers = tuple(self._button(name, *rule) for name, rule in rules.items())
         traitlets.link((state, "inside_only"), (self.table, "inside_only"))
         self.table.observe(lambda change: self._picked(change["new"]), "picked")
-        self.table.observe(guarded(state, "Keeping it", self._edited), "edit")
+        self.table.observe(error_boundary(state, "Keeping it", self._edited), "edit")
         state.observe(lambda _: self.refresh(), ["rashomon_set", "view", "phase", "page", "data"])
         state.observe(lambda _: self._show_picked(), "selection")
         state.observe(lambda _: self._read(), ["in_view", "kept"])
@@ -311,7 +311,7 @@ class ModelsPanel:
             among = self._among()
             self.state.selection = tuple(rule(among)) if len(among) else ()
 
-        button.on_click(guarded(self.state, "Picking", pick))
+        button.on_click(error_boundary(self.state, "Picking", pick))
         return button
 
     def _picked(self, draws: list[int]) -> None:

@@ -7,15 +7,15 @@ import ipywidgets
 import numpy as np
 import pandas as pd
 
-from rashomon_explorer.explorer.background import Later
+from rashomon_explorer.explorer.background import LazyUpdate
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.html import EXACT, SAMPLED, marks_html
 from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.widgets.tables import RowTable
-from rashomon_explorer.measures import enough_draws, width_or_noise
-from rashomon_explorer.measures.decomposition import WidthOrNoise
+from rashomon_explorer.measures import disagreement_decomposition, enough_draws
+from rashomon_explorer.measures.decomposition import DisagreementDecomposition
 from rashomon_explorer.plots.decomposition import told
 from rashomon_explorer.plots.inside_filter import counted
 from rashomon_explorer.plots.person import flip_kinds
@@ -61,7 +61,7 @@ class PeopleHeadline:
         self.widget.add_class("rx-headline")
         self.state.observe(lambda _: self._offer(), ["data", "group_column", "groups", "view"])
         needs = ["rashomon_set", "outside", "data", "groups", "psi", "family"]
-        self.later = Later(self.state, needs, "people", self.find, self._show)
+        self.later = LazyUpdate(self.state, needs, "people", self.find, self._show)
         self._offer()
 
     def _offer(self) -> None:
@@ -154,7 +154,9 @@ def _width(session: Any) -> str:
         return "Width and noise cannot be told apart by fewer than two draws within ψ."
     try:
         rows = session.blocks
-        found: WidthOrNoise = width_or_noise(models, people.rows if rows is None else rows)
+        found: DisagreementDecomposition = disagreement_decomposition(
+            models, people.rows if rows is None else rows
+        )
     except ValueError as error:
         return f"Width or noise cannot be told: {escape(str(error).split(':')[0])}."
     return f"{marks_html(SAMPLED)} {escape(told(found))}"
@@ -223,7 +225,7 @@ class PeopleTable:
         self.widget = card("", self.title, [self.said, self.table], self._code)
         self.widget.add_class("rx-people-table")
         needs = ["rashomon_set", "outside", "data", "groups", "group_column", "psi"]
-        self.later = Later(self.state, needs, "people", self._find, self._show)
+        self.later = LazyUpdate(self.state, needs, "people", self._find, self._show)
         self.table.observe(self._picked, "picked")
         self.state.observe(lambda _: self._mark(), "people")
 

@@ -15,7 +15,7 @@ from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import wishes
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weakness
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
 from rashomon_explorer.mechanisms.samplers.feasibility import preflight, remedies
 from rashomon_explorer.plots.tables import options_table
 from rashomon_explorer.plots.text import (
@@ -202,7 +202,7 @@ class PlanPanel:
         return [fact("Over the budget", f"by {price(-left)}", offer.remedy, kind="rx-over")]
 
     def _advice(self) -> str:
-        why = weakness(self.state.plan)
+        why = weak_guarantee_reason(self.state.plan)
         if not why:
             return ""
         # Folded: Draw, which is always in sight, says the same and has what to press.

@@ -14,7 +14,7 @@ from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.schema import data_dependent, labels_unconfirmed, public_part
 from rashomon_explorer.data.schema_files import json_values, toml_values
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.error_boundary import guarded
+from rashomon_explorer.explorer.error_boundary import error_boundary
 from rashomon_explorer.explorer.html import table_html
 from rashomon_explorer.explorer.panels.card import hide_when_empty
 from rashomon_explorer.explorer.session import Session
@@ -93,7 +93,7 @@ class SchemaPanel:
 
     def _connect(self) -> None:
         def on(what: str, act: Callable[[], None]) -> Callable[[Any], Any]:
-            return guarded(self.state, what, lambda _: act())
+            return error_boundary(self.state, what, lambda _: act())
 
         self.file.observe(on("Reading the file", self._picked), "picked")
         self.form.observe(on("Changing the declaration", self._edited), "edit")

@@ -14,7 +14,7 @@ from rashomon_explorer.explorer.family import TREE_SETTINGS, class_in_words, of_
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.state import LINEAR, OPEN, TREES, ExplorerState
 from rashomon_explorer.explorer.table.editor import TableEditor
-from rashomon_explorer.explorer.widgets.controls import Dial
+from rashomon_explorer.explorer.widgets.controls import Slider
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
@@ -22,10 +22,10 @@ from rashomon_explorer.plots.text import at_most, promised_hits
 from rashomon_explorer.problem.losses import get_loss
 
 
-class OpenDial:
+class AutoSlider:
     """A dial and a tick that leaves it to the rule; moving the dial takes the tick away."""
 
-    def __init__(self, state: ExplorerState, name: str, dial: Dial) -> None:
+    def __init__(self, state: ExplorerState, name: str, dial: Slider) -> None:
         self.state, self.name, self.dial = state, name, dial
         self.auto = ipywidgets.Checkbox(
             description=f"{dial.label}: chosen by the rule, from public numbers", indent=False
@@ -63,7 +63,7 @@ class OpenDial:
         setattr(self.state, self.name, int(value) if whole else value)
 
 
-def on_scale(dial: Dial, value: float) -> float:
+def on_scale(dial: Slider, value: float) -> float:
     """Move a number to the nearer end of a slider's scale; where zero has a place, it stays."""
     if dial.zero and value == 0:
         return value
@@ -75,10 +75,10 @@ LINEAR_ALONE = ("radius", "ridge")
 TREES_ALONE = ("max_leaves", "max_depth", "leaf_penalty")
 
 
-def dials() -> dict[str, Dial]:
+def dials() -> dict[str, Slider]:
     """Make one slider a setting."""
     return {
-        "max_leaves": Dial(
+        "max_leaves": Slider(
             label="Leaves",
             unit="at most",
             help="All trees with so many leaves are counted; public.",
@@ -87,7 +87,7 @@ def dials() -> dict[str, Dial]:
             integer=True,
             value=4,
         ),
-        "max_depth": Dial(
+        "max_depth": Slider(
             label="Depth",
             unit="at most",
             help="Questions one after the other; to the right, as many as the leaves allow.",
@@ -96,7 +96,7 @@ def dials() -> dict[str, Dial]:
             integer=True,
             value=MOST_LEAVES - 1,
         ),
-        "leaf_penalty": Dial(
+        "leaf_penalty": Slider(
             label="Price of a leaf",
             unit="added to the loss",
             help="In shares of the rows; costs no privacy.",
@@ -106,7 +106,7 @@ def dials() -> dict[str, Dial]:
             zero=True,
             value=0.005,
         ),
-        "psi": Dial(
+        "psi": Slider(
             label="Threshold ψ",
             unit="loss",
             help="A model is good if its loss is at most ψ above the best.",
@@ -115,7 +115,7 @@ def dials() -> dict[str, Dial]:
             log=True,
             value=0.02,
         ),
-        "epsilon": Dial(
+        "epsilon": Slider(
             label="Privacy price ε",
             unit="in total",
             help="For all draws together; smaller is more private.",
@@ -124,7 +124,7 @@ def dials() -> dict[str, Dial]:
             log=True,
             value=4.0,
         ),
-        "n_draws": Dial(
+        "n_draws": Slider(
             label="Draws",
             unit="models",
             help="More draws share the same price.",
@@ -134,7 +134,7 @@ def dials() -> dict[str, Dial]:
             integer=True,
             value=20,
         ),
-        "radius": Dial(
+        "radius": Slider(
             label="Radius",
             unit="of the ball of models",
             help="Bound on the length of the coefficients; public.",
@@ -143,7 +143,7 @@ def dials() -> dict[str, Dial]:
             log=True,
             value=4.0,
         ),
-        "ridge": Dial(
+        "ridge": Slider(
             label="Ridge",
             unit="added to the loss",
             help="Pulls coefficients to zero; costs nothing.",
@@ -153,7 +153,7 @@ def dials() -> dict[str, Dial]:
             zero=True,
             value=0.0,
         ),
-        "delta": Dial(
+        "delta": Slider(
             label="Privacy δ",
             unit="in total",
             help="Chance that ε does not hold; 0 asks for pure privacy.",
@@ -166,7 +166,7 @@ def dials() -> dict[str, Dial]:
     }
 
 
-def follow(dial: Dial, state: ExplorerState, name: str) -> None:
+def follow(dial: Slider, state: ExplorerState, name: str) -> None:
     """Link a slider and a setting both ways."""
     open_ended = bool(state.traits()[name].allow_none)
     telling = False
@@ -413,7 +413,7 @@ class ModelPanel:
         for name, dial in self.dials.items():
             if name not in OPEN:
                 follow(dial, state, name)
-        self.open = {name: OpenDial(state, name, self.dials[name]) for name in OPEN}
+        self.open = {name: AutoSlider(state, name, self.dials[name]) for name in OPEN}
         shown = {**self.dials, **{name: one.widget for name, one in self.open.items()}}
         self._extra = ipywidgets.VBox([shown[name] for name in _MORE])
         self._extra.layout.display = "none"

@@ -16,14 +16,14 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.account import Account
-from rashomon_explorer.explorer.error_boundary import guarded, report
+from rashomon_explorer.explorer.error_boundary import error_boundary, report
 from rashomon_explorer.explorer.export import score
 from rashomon_explorer.explorer.html import fact, table_html
-from rashomon_explorer.explorer.paid_models import OneModel, SingleModel
-from rashomon_explorer.explorer.panels.card import CodeToggle, Paying, card
+from rashomon_explorer.explorer.paid_models import PaidModel, SingleModelController
+from rashomon_explorer.explorer.panels.card import AsyncCharge, CodeToggle, card
 from rashomon_explorer.explorer.state import LINEAR
 from rashomon_explorer.explorer.widgets.controls import Fold
-from rashomon_explorer.explorer.widgets.files import Download, Made, Making
+from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making
 from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.plots.text import at_most, price, what_is_left
 from rashomon_explorer.privacy import pure, zcdp
@@ -56,11 +56,11 @@ class GoalPanel:
         The switch, and what belongs to it.
     """
 
-    def __init__(self, single: SingleModel, several: ipywidgets.Widget) -> None:
+    def __init__(self, single: SingleModelController, several: ipywidgets.Widget) -> None:
         self.single = single
         self.state = single.state
         self._several = several
-        self.paying = Paying(single.session, _MAKING, self.refresh)
+        self.paying = AsyncCharge(single.session, _MAKING, self.refresh)
         self.made: Callable[[], object] = lambda: None
         self.goal = ipywidgets.ToggleButtons(
             options=_GOALS,
@@ -72,7 +72,7 @@ class GoalPanel:
         self.words.add_class("rx-price")
         self.make = ipywidgets.Button(description="Make one model", button_style="primary")
         self.make.add_class("rx-draw")
-        self.make.on_click(guarded(self.state, _MAKING, lambda _: self.pay()))
+        self.make.on_click(error_boundary(self.state, _MAKING, lambda _: self.pay()))
         self._code = CodeToggle(self.lines, "One model")
         buttons = ipywidgets.HBox([self.make])
         buttons.add_class("rx-buttons")
@@ -123,7 +123,7 @@ class GoalPanel:
         if not self.paying.under_way:
             self.paying.start(self.single.order(), self._received)
 
-    def _received(self, made: OneModel) -> None:
+    def _received(self, made: PaidModel) -> None:
         self.single.received(made)
         self.made()
 
@@ -179,7 +179,7 @@ class OneModelPanel:
 
     title = "One model"
 
-    def __init__(self, single: SingleModel) -> None:
+    def __init__(self, single: SingleModelController) -> None:
         self.state = single.state
         self.told = ipywidgets.HTML()
         failed = partial(report, self.state, "“Save the model”")
@@ -220,7 +220,7 @@ class OneModelPanel:
         return partial(_zipped, made, str(data.name), public_part(data.schema).to_toml())
 
 
-def _shown(made: OneModel) -> str:
+def _shown(made: PaidModel) -> str:
     paid = price(made.guarantee.epsilon(made.delta), made.delta)
     facts = [
         fact("Paid", paid, f"added {price(made.adds)}", kind="rx-paid"),
@@ -235,7 +235,7 @@ def _shown(made: OneModel) -> str:
     return f'{band}<dl class="rx-facts">{"".join(facts)}</dl>{tables}{others}'
 
 
-def _coefficients(made: OneModel) -> pd.DataFrame:
+def _coefficients(made: PaidModel) -> pd.DataFrame:
     model = made.model
     (rows,), (ends,) = model["coefficients"], model["intercepts"]
     names = [str(name) for name in model["classes"][1:]] if len(rows) > 1 else ["coefficient"]
@@ -244,7 +244,7 @@ def _coefficients(made: OneModel) -> pd.DataFrame:
     return pd.DataFrame(every, index=index)
 
 
-def _zipped(made: OneModel, table: str, schema: str) -> Made:
+def _zipped(made: PaidModel, table: str, schema: str) -> FileInTransit:
     paid = price(made.guarantee.epsilon(made.delta), made.delta)
     readme = (
         f"One model of {table}, made with differential privacy by {made.method}: {made.why}.\n\n"
@@ -264,4 +264,4 @@ def _zipped(made: OneModel, table: str, schema: str) -> Made:
     with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             archive.writestr(name, content)
-    return Made(f"{table}-one-model.zip", into.getvalue(), "application/zip")
+    return FileInTransit(f"{table}-one-model.zip", into.getvalue(), "application/zip")

@@ -5,10 +5,17 @@ from html import escape
 
 import ipywidgets
 
-from rashomon_explorer.explorer.error_boundary import guarded
+from rashomon_explorer.explorer.error_boundary import error_boundary
 from rashomon_explorer.explorer.html import fact
-from rashomon_explorer.explorer.paid_models import BOUNDS, MANY, Tuned, Tuner, TuningOffer, promised
-from rashomon_explorer.explorer.panels.card import CodeToggle, Paying, card
+from rashomon_explorer.explorer.paid_models import (
+    BOUNDS,
+    MANY,
+    Tuned,
+    TuningController,
+    TuningOffer,
+    promised,
+)
+from rashomon_explorer.explorer.panels.card import AsyncCharge, CodeToggle, card
 from rashomon_explorer.plots.text import number, price
 
 _DRAWING = "Drawing a penalty"
@@ -36,11 +43,11 @@ class TuningPanel:
 
     title = "A penalty, privately"
 
-    def __init__(self, tuner: Tuner) -> None:
+    def __init__(self, tuner: TuningController) -> None:
         self.tuner = tuner
         self.state = tuner.state
         self.drawn: Callable[[], object] = lambda: None
-        self.paying = Paying(tuner.session, _DRAWING, self.refresh)
+        self.paying = AsyncCharge(tuner.session, _DRAWING, self.refresh)
         self.bounds = ipywidgets.Dropdown(description="Penalties from", options=[*BOUNDS])
         self.many = ipywidgets.Dropdown(description="Draws", options=list(MANY))
         for control in (self.bounds, self.many):
@@ -48,7 +55,7 @@ class TuningPanel:
         self.words = ipywidgets.HTML()
         self.words.add_class("rx-price")
         self.draw = ipywidgets.Button(description="Draw a penalty", button_style="primary")
-        self.draw.on_click(guarded(self.state, _DRAWING, lambda _: self.pay()))
+        self.draw.on_click(error_boundary(self.state, _DRAWING, lambda _: self.pay()))
         self.told = ipywidgets.HTML()
         self._code = CodeToggle(self.lines, self.title)
         asked = ipywidgets.HBox([self.bounds, self.many])

@@ -11,14 +11,14 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.taint import mark
-from rashomon_explorer.data import Anything, TableSchema, propose_schema
+from rashomon_explorer.data import IgnoredColumn, TableSchema, propose_schema
 from rashomon_explorer.data.bunch import Declaration, make_bunch
 from rashomon_explorer.data.cells import as_text, read_numbers
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.columns import KINDS, Levelled, Numeric, YesNo
 from rashomon_explorer.data.messages import quoted
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning
-from rashomon_explorer.explorer.streamed_table import Came, WholeTable
+from rashomon_explorer.explorer.streamed_table import SampledChunks, StreamedTable
 
 _OWN = "your own table"
 _CALLED_TARGET = ("target", "label", "class", "outcome", "y")
@@ -34,7 +34,7 @@ class TableEditor:
     description: str = "A table of your own."
     source: str = _OWN
     memo: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
-    came: Came | None = None
+    came: SampledChunks | None = None
 
     @classmethod
     def proposed(cls, name: str, frame: pd.DataFrame, target: str | None = None) -> "TableEditor":
@@ -45,8 +45,8 @@ class TableEditor:
         called = [one for one in names if one.strip().lower() in _CALLED_TARGET]
         target = called[0] if len(called) == 1 else names[-1]
         schema = propose_schema(frame, target=target)
-        if isinstance(schema[target], Anything):
-            usable = [one.name for one in schema.columns if not isinstance(one, Anything)]
+        if isinstance(schema[target], IgnoredColumn):
+            usable = [one.name for one in schema.columns if not isinstance(one, IgnoredColumn)]
             schema = propose_schema(frame, target=usable[-1]) if usable else schema
         return cls(name, frame, schema)
 
@@ -58,7 +58,7 @@ class TableEditor:
         came = None if whole is None else whole.came
         return cls(data.name, data.frame, data.schema, described, data.source, came=came)
 
-    def behind(self, came: Came) -> "TableEditor":
+    def behind(self, came: SampledChunks) -> "TableEditor":
         """Return the same, of which these are all rows and `frame` is a sample."""
         told = "Rows in blocks: sums over all of them, single people from a fixed random sample."
         return replace(self, came=came, description=told, source="rows in blocks")
@@ -110,7 +110,7 @@ class TableEditor:
             for part in (made.X, made.y):
                 mark(part, made.schema.leak)
         if self.came is not None:
-            made.whole = WholeTable(self.came, made)
+            made.whole = StreamedTable(self.came, made)
         return made
 
     def _with(self, changed: Column) -> "TableEditor":
@@ -127,7 +127,7 @@ class TableEditor:
             raise DataError(f"kind must be one of {quoted(KINDS)}, got {kind!r}")
         if kind == "anything":
             role = "ignore" if column.role == "feature" else column.role
-            return Anything(column.name, role=role, description=column.description)
+            return IgnoredColumn(column.name, role=role, description=column.description)
         try:
             return self.schema.declare(column.name, kind=kind)[column.name]
         except DataError:
@@ -154,7 +154,7 @@ class TableEditor:
 def _freed(column: Column) -> Column:
     if column.role != "target":
         return column
-    return replace(column, role="ignore" if isinstance(column, Anything) else "feature")
+    return replace(column, role="ignore" if isinstance(column, IgnoredColumn) else "feature")
 
 
 def _kind(table: TableEditor, column: Column, value: str) -> Column:
@@ -162,7 +162,7 @@ def _kind(table: TableEditor, column: Column, value: str) -> Column:
 
 
 def _role(table: TableEditor, column: Column, value: str) -> Column:
-    if value == "feature" and isinstance(column, Anything):
+    if value == "feature" and isinstance(column, IgnoredColumn):
         raise DataError(f"column {column.name!r} can be a feature once its kind is declared")
     return replace(column, role=value)
 
@@ -245,7 +245,7 @@ def release_rows(table: TableEditor) -> list[dict[str, Any]]:
     return [
         {**_line(one), "shape": "", "problem": "", "withheld": False}
         if not one.learnt
-        else {**_line(Anything(one.name)), "shape": "", "problem": "", "withheld": True}
+        else {**_line(IgnoredColumn(one.name)), "shape": "", "problem": "", "withheld": True}
         for one in table.schema.columns
     ]
 

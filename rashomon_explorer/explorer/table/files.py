@@ -12,9 +12,9 @@ from sklearn.utils import Bunch
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.csv import parse_csv
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.streamed_table import Came
+from rashomon_explorer.explorer.streamed_table import SampledChunks
 from rashomon_explorer.explorer.table.editor import TableEditor
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.parquet import ParquetRows
 
 _LEAST_COLUMNS = 2
@@ -67,12 +67,12 @@ def read_table(name: str, content: bytes) -> pd.DataFrame:
 
 
 def data_in_blocks(
-    rows: RowBlocks,
+    rows: ChunkedRows,
     schema: TableSchema | str | os.PathLike[str] | None = None,
     name: str | None = None,
 ) -> Bunch:
     """Make the page's data set of rows in blocks; holds a fixed random sample of them alone."""
-    came = Came.of(rows)
+    came = SampledChunks.of(rows)
     called = name or _name(rows.source)
     frame = came.people
     if schema is None:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.data import Anything, Numeric, TableSchema
+from rashomon_explorer.data import IgnoredColumn, Numeric, TableSchema
 from rashomon_explorer.data.cells import as_text, looks_like_dates, read_numbers
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.messages import quoted
@@ -139,7 +139,7 @@ def _dates(table: TableEditor) -> list[str]:
     found = [
         one.name
         for one in table.schema.columns
-        if isinstance(one, Anything)
+        if isinstance(one, IgnoredColumn)
         and table.once(("dates", one.name), partial(_dated, table.frame, one.name))
     ]
     if not found:

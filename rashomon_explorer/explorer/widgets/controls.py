@@ -8,7 +8,7 @@ import anywidget
 import traitlets
 
 
-class Dial(anywidget.AnyWidget):
+class Slider(anywidget.AnyWidget):
     """A number chosen by slider, keyboard or typing."""
 
     _esm = (Path(__file__).parent / "dial.js").read_text(encoding="utf-8")

@@ -21,7 +21,7 @@ _BEGUN, _BETWEEN = 20.0, 60.0
 
 
 @dataclass(frozen=True)
-class Made:
+class FileInTransit:
     """A file on its way to the browser."""
 
     name: str
@@ -34,10 +34,10 @@ class ToPicture:
     """A file that wants pictures of figures first, which a browser draws."""
 
     figures: Mapping[str, go.Figure]
-    finish: Callable[[Mapping[str, bytes]], Made]
+    finish: Callable[[Mapping[str, bytes]], FileInTransit]
 
 
-Making = Callable[[], Made | ToPicture]
+Making = Callable[[], FileInTransit | ToPicture]
 
 
 class Download(anywidget.AnyWidget):
@@ -68,7 +68,7 @@ class Download(anywidget.AnyWidget):
         self._pictures: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
         self.on_msg(self._receive)
 
-    def fetch(self) -> Made:
+    def fetch(self) -> FileInTransit:
         """Make the file here and now, without a browser and its pictures."""
         return _finished(self._prepare()(), {})
 
@@ -116,12 +116,12 @@ class Download(anywidget.AnyWidget):
         except TimeoutError:
             return pictures
 
-    def _hand_over(self, made: Made) -> None:
+    def _hand_over(self, made: FileInTransit) -> None:
         message = {"type": "file", "name": made.name, "mime": made.mime}
         self.send(message, buffers=[made.content])
 
 
-def _finished(made: Made | ToPicture, pictures: Mapping[str, bytes]) -> Made:
+def _finished(made: FileInTransit | ToPicture, pictures: Mapping[str, bytes]) -> FileInTransit:
     return made.finish(pictures) if isinstance(made, ToPicture) else made
 
 

@@ -17,8 +17,8 @@ from rashomon_explorer.measures.decomposition.estimates import (
     FEW,
     KNOWN,
     PAIRS,
+    GroupEstimates,
     Mixture,
-    Split,
     hit_interval,
     split_of,
     variance,
@@ -30,14 +30,14 @@ from rashomon_explorer.measures.decomposition.kernels import (
     Units,
     get_pair_measure,
 )
-from rashomon_explorer.measures.decomposition.result import CURATOR, WidthOrNoise
+from rashomon_explorer.measures.decomposition.result import CURATOR, DisagreementDecomposition
 from rashomon_explorer.measures.inputs import group_masks, models_at_once
 from rashomon_explorer.rows.coercion import is_in_blocks
 
 _ESTIMATES = ("total", "width", "noise", "share_of_noise")
 
 
-def width_or_noise(
+def disagreement_decomposition(
     models: Any,
     X: ArrayLike | None = None,
     *,
@@ -47,7 +47,7 @@ def width_or_noise(
     inside: ArrayLike | None = None,
     groups: ArrayLike | pd.Series | None = None,
     confidence: float = 0.95,
-) -> WidthOrNoise:
+) -> DisagreementDecomposition:
     """Split a measure of private draws into the set's own width and the mechanism's noise.
 
     Draws have the law P = hU + (1 − h)Q: U is uniform on the Rashomon set G whatever the
@@ -103,7 +103,7 @@ def width_or_noise(
     Examples
     --------
     >>> labels = [[0, place % 5 == 0] for place in range(40)] + [[0, 1], [1, 0]] * 10
-    >>> found = width_or_noise(labels, inside=[True] * 40 + [False] * 20)
+    >>> found = disagreement_decomposition(labels, inside=[True] * 40 + [False] * 20)
     >>> print(found.share_of_noise)
     0.537 [0.327, 0.748]
     >>> found.parts["pairs"].round(3).tolist()
@@ -121,7 +121,7 @@ def width_or_noise(
     mixture = Mixture.of(units, found.uniform, _width_of(found))
     split = estimates(found, units, mixture, confidence)
     hits, n_draws = int(found.inside.sum()), len(found.inside)
-    return WidthOrNoise(
+    return DisagreementDecomposition(
         measure=measure,
         confidence=confidence,
         total=split.total,
@@ -153,7 +153,7 @@ def _units(found: Inputs, means: FloatArray) -> Units:
     return Units.of(means, Layout.of(found.inside, found.chains))
 
 
-def estimates(found: Inputs, units: Units, mixture: Mixture, confidence: float) -> Split:
+def estimates(found: Inputs, units: Units, mixture: Mixture, confidence: float) -> GroupEstimates:
     """Estimates of a mixture of what was given."""
     return split_of(
         units,
@@ -173,7 +173,7 @@ def _width_of(found: Inputs, rows: Mask | None = None) -> float | None:
     return float((found.exact if rows is None else found.exact[rows]).mean())
 
 
-def flat(split: Split) -> dict[str, float]:
+def flat(split: GroupEstimates) -> dict[str, float]:
     """Value and ends of every estimate, as columns of a table."""
     columns = {}
     for name in _ESTIMATES:
@@ -249,7 +249,7 @@ def _error(replicates: FloatArray) -> float:
 VERDICTS = ("the set", "the mechanism", "not told", "nobody differs")
 
 
-def width_or_noise_by_person(
+def decomposition_by_person(
     models: Any,
     X: ArrayLike | None = None,
     *,
@@ -259,14 +259,14 @@ def width_or_noise_by_person(
     inside: ArrayLike | None = None,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """Split every person's measure as :func:`width_or_noise` splits its mean.
+    """Split every person's measure as :func:`disagreement_decomposition` splits its mean.
 
     **Curator: computed from private rows, not private.**
 
     Parameters
     ----------
     models, X, measure, reference, reference_chains, inside
-        As for :func:`width_or_noise`.
+        As for :func:`disagreement_decomposition`.
     confidence : float, default=0.95
         Of each verdict by itself: of many persons about whom it could go either way, one in
         twenty is told wrongly.
@@ -279,18 +279,18 @@ def width_or_noise_by_person(
         if the interval of width − total/2 lies above 0, so that most of what the draws dispute
         about this person good models dispute too; ``"the mechanism"`` if it lies below; ``"not
         told"`` if neither; ``"nobody differs"`` where all draws agree. Means of ``total``,
-        ``width`` and ``noise`` are the values of :func:`width_or_noise`.
+        ``width`` and ``noise`` are the values of :func:`disagreement_decomposition`.
 
     Raises
     ------
     ValueError, CuratorOnlyError
-        As :func:`width_or_noise`.
+        As :func:`disagreement_decomposition`.
 
     Examples
     --------
     >>> labels = [[0, place % 2, 0] for place in range(20)]
     >>> labels += [[0, 0, place % 2] for place in range(20)]
-    >>> table = width_or_noise_by_person(labels, inside=[True] * 20 + [False] * 20)
+    >>> table = decomposition_by_person(labels, inside=[True] * 20 + [False] * 20)
     >>> table["verdict"].tolist()
     ['nobody differs', 'the set', 'the mechanism']
     """

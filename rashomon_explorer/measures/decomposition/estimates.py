@@ -151,7 +151,7 @@ FEW = 5  # draws outside, below which a variance of theirs says nothing
 
 
 @dataclass(frozen=True)
-class Split:
+class GroupEstimates:
     """Estimates of one group of rows.
 
     Parameters
@@ -174,7 +174,7 @@ def split_of(
     confidence: float,
     least_hit_rate: float = 0.0,
     exact: bool = False,
-) -> Split:
+) -> GroupEstimates:
     """Estimates of a mixture."""
     layout, noise = units.layout, mixture.total - mixture.width
     wide = int((~layout.drawn).sum() + (layout.hit.sum() if uniform else 0))
@@ -214,7 +214,7 @@ def split_of(
         pairs = _pairs_with_a_miss(layout, least_hit_rate, half)
         found = _widest(float(noise[0]), pairs, inner, apart, most)
         share, total = _share(found, outer), _together(total, outer, found)
-    return Split(
+    return GroupEstimates(
         total=total.clipped(0, most),
         width=width,
         noise=found.clipped(-most, most),

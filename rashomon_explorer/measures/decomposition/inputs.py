@@ -13,7 +13,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.decomposition.kernels import TREES, Law, PairMeasure, law_of
 from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import as_blocks
 from rashomon_explorer.rows.columns import column_of
 from rashomon_explorer.sets import CuratorSet, PredictorSet, RashomonSet, ReleasedSet, ReleasedTrees
@@ -147,7 +147,7 @@ class PairMeans:
 
 
 def pair_means(
-    sets: list[Any], table: RowBlocks, measure: PairMeasure, groups: Any = None
+    sets: list[Any], table: ChunkedRows, measure: PairMeasure, groups: Any = None
 ) -> PairMeans:
     """Find them in one pass; no row is held."""
     if isinstance(groups, str):
@@ -220,7 +220,7 @@ def given(
     reference: Any,
     reference_chains: int | None,
 ) -> Inputs:
-    """Check and prepare the arguments of :func:`width_or_noise`."""
+    """Check and prepare the arguments of :func:`disagreement_decomposition`."""
     if isinstance(models, ReleasedSet | ReleasedTrees):
         raise CuratorOnlyError(
             "width or noise is told by which draws lie inside, and that is read off private rows: "

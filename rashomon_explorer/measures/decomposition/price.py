@@ -53,7 +53,7 @@ def noise_against_price(
         Total prices of as many draws at the plan's δ, at least the one paid; infinity is allowed.
     measure : {"disagreement", "score_variance"}, default="disagreement"
     reference : RashomonSet, optional
-        As for :func:`width_or_noise`.
+        As for :func:`disagreement_decomposition`.
     confidence : float, default=0.95
 
     Returns
@@ -67,7 +67,7 @@ def noise_against_price(
     Raises
     ------
     ValueError
-        If a price is below the one paid, or as :func:`width_or_noise`.
+        If a price is below the one paid, or as :func:`disagreement_decomposition`.
     CuratorOnlyError
         If given a release.
 

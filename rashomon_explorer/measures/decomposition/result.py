@@ -13,7 +13,7 @@ CURATOR = "Curator: computed from private rows, not private"
 
 
 @dataclass(frozen=True, eq=False)
-class WidthOrNoise:
+class DisagreementDecomposition:
     """A measure of private draws, split into the set's own part and the mechanism's.
 
     **Curator: computed from private rows, not private.**
@@ -55,7 +55,7 @@ class WidthOrNoise:
 
     See Also
     --------
-    width_or_noise : Which makes it.
+    disagreement_decomposition : Which makes it.
     """
 
     view: ClassVar[str] = CURATOR
@@ -107,7 +107,7 @@ class WidthOrNoise:
         return _sentence(self)
 
 
-def _sentence(found: WidthOrNoise) -> str:
+def _sentence(found: DisagreementDecomposition) -> str:
     """Say how much is the set's own and how much comes from the mechanism."""
     measure = PAIR_MEASURES[found.measure].in_words
     misses = f"{_percent(1 - found.hit_rate.value)} of the draws missed the set"
@@ -120,7 +120,7 @@ def _sentence(found: WidthOrNoise) -> str:
     return f"{_split(found, measure)}: {misses}.{told}{_warned(found)}{assumed}"
 
 
-def _split(found: WidthOrNoise, measure: str) -> str:
+def _split(found: DisagreementDecomposition, measure: str) -> str:
     share, total = found.share_of_noise, f"{found.total.value:.3g}"
     if share.value < 0:
         return (
@@ -134,7 +134,7 @@ def _split(found: WidthOrNoise, measure: str) -> str:
     )
 
 
-def _warned(found: WidthOrNoise) -> str:
+def _warned(found: DisagreementDecomposition) -> str:
     if found.cross_check is None or abs(found.cross_check) <= 3:
         return ""
     return (

@@ -4,7 +4,7 @@ Whatever is evaluated on private rows is the curator's: computed from private ro
 """
 
 from rashomon_explorer.measures.fairness.audit import FairnessAudit, fairness_audit
-from rashomon_explorer.measures.fairness.burden import who_bears
+from rashomon_explorer.measures.fairness.burden import multiplicity_by_person_group
 from rashomon_explorer.measures.fairness.frames import fairness_frame
 from rashomon_explorer.measures.fairness.gaps import (
     fairness_gaps,
@@ -22,6 +22,6 @@ __all__ = [
     "fairness_gaps",
     "frontier",
     "group_rates",
+    "multiplicity_by_person_group",
     "score_gaps",
-    "who_bears",
 ]

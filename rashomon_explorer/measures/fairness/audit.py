@@ -9,10 +9,10 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer.measures.fairness.chunked import (
     FirstLabels,
-    Together,
+    JoinedScores,
     columns_beside,
     rates_of_blocks,
     score_blocks,
@@ -26,7 +26,7 @@ from rashomon_explorer.measures.multiplicity.table import CURATOR
 from rashomon_explorer.measures.ranges.exact import exact_ranges, gap_directions
 from rashomon_explorer.measures.ranges.people import draws_in_range
 from rashomon_explorer.privacy.guarantee import numbers_of
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import as_blocks, is_in_blocks
 from rashomon_explorer.rows.columns import each_row
 from rashomon_explorer.sets import CuratorSet
@@ -56,7 +56,7 @@ _ROUNDING = 1e-12  # 0.3 − 0.1 and 0.2 − 0 are the same gap
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FairnessAudit(Shown):
+class FairnessAudit(ReprMixin):
     """Quality and group gaps of every model inside ψ.  Curator: computed from private rows.
 
     Made by :func:`fairness_audit`. Not private, whatever the draws cost, and a model that is chosen
@@ -251,7 +251,7 @@ class FairnessAudit(Shown):
         check_names([rate], LABEL_RATES)
         self._need_classes()
         groups, inside = self.task.groups, self.models[self.table.index]
-        if isinstance(self.X, RowBlocks):
+        if isinstance(self.X, ChunkedRows):
             found = rates_of_blocks(self.task, self.X, inside.scores, len(inside), rate)
             return pd.DataFrame(found, self.table.index, groups.index())
         parts = [
@@ -280,7 +280,7 @@ class FairnessAudit(Shown):
         """
         self._need_classes()
         chosen, task = self.models[model], self.task
-        if isinstance(self.X, RowBlocks):
+        if isinstance(self.X, ChunkedRows):
             labels = each_row(self.X, FirstLabels(chosen))
         else:
             labels = chosen.labels(self.X)[0]
@@ -408,7 +408,7 @@ def fairness_audit(
         table = pd.concat([task.table(scores) for scores in score_blocks(inside, X, n_rows)])
         best = task.table(_best_scores(models, X)).iloc[0]
     else:
-        together = Together(inside, models)
+        together = JoinedScores(inside, models)
         table = table_of_blocks(task, blocks, together, len(together))
         table, best = table.iloc[:-1], table.iloc[-1]
     table.index = pd.Index(places, name="model")

@@ -24,7 +24,7 @@ _MEASURES = {
 }
 
 
-def who_bears(
+def multiplicity_by_person_group(
     models: Any,
     X: Any,
     groups: GroupsLike,

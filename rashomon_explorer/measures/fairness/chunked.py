@@ -12,7 +12,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.fairness.gaps import LABEL_GAPS, SCORE_GAPS, gap_table
 from rashomon_explorer.measures.fairness.rates import LABEL_RATES, SCORE_RATES, Judged, Scored
 from rashomon_explorer.measures.fairness.task import QUALITY, FairnessTask, of_class
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.columns import column_of, targets_of
 
 _CELLS = 2**21  # models × rows that are held at once
@@ -21,7 +21,7 @@ Sums = dict[str, Any]
 
 
 def table_of_blocks(
-    task: FairnessTask, table: RowBlocks, scores_of: Callable[[Any], FloatArray], models: int
+    task: FairnessTask, table: ChunkedRows, scores_of: Callable[[Any], FloatArray], models: int
 ) -> pd.DataFrame:
     """Quality and gaps, as :meth:`FairnessTask.table` makes them of all rows."""
     sums = _sums(task, table, scores_of, models, (*_rates(task, True), *_rates(task, False)))
@@ -49,7 +49,7 @@ def table_of_blocks(
 
 def rates_of_blocks(
     task: FairnessTask,
-    table: RowBlocks,
+    table: ChunkedRows,
     scores_of: Callable[[Any], FloatArray],
     models: int,
     rate: str,
@@ -61,7 +61,7 @@ def rates_of_blocks(
 
 def _sums(
     task: FairnessTask,
-    table: RowBlocks,
+    table: ChunkedRows,
     scores_of: Callable[[Any], FloatArray],
     models: int,
     rates: tuple[str, ...],
@@ -143,7 +143,7 @@ def _added(one: Sums, other: Sums) -> Sums:
     return {key: one[key] + value if key in one else value for key, value in other.items()}
 
 
-def columns_beside(table: RowBlocks, y: Any, groups: Any) -> tuple[Any, Any]:
+def columns_beside(table: ChunkedRows, y: Any, groups: Any) -> tuple[Any, Any]:
     """Read targets and groups that are named instead of given."""
     truth = targets_of(table) if y is None else y
     if isinstance(groups, str):
@@ -155,7 +155,7 @@ def columns_beside(table: RowBlocks, y: Any, groups: Any) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class JoinedScores:
     """Scores of a set's models, and of the best model last."""
 
     inside: Any

@@ -20,7 +20,7 @@ from rashomon_explorer.sets.models.trees import DecisionTrees, columns_of
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
+class Scorer:
     """Models that are judged on some rows."""
 
     rows: FloatArray
@@ -30,13 +30,13 @@ class Judge:
     asking: Callable[[Columns], Columns]
 
 
-def judge_of(models: Any, X: ArrayLike, y: ArrayLike) -> Judge:
+def scorer_of(models: Any, X: ArrayLike, y: ArrayLike) -> Scorer:
     """Models with rows and targets: linear ones, or trees."""
     trees = trees_of(models)
     return _of_linear(models, X, y) if trees is None else _of_trees(trees, models, X, y)
 
 
-def _of_linear(models: Any, X: ArrayLike, y: ArrayLike) -> Judge:
+def _of_linear(models: Any, X: ArrayLike, y: ArrayLike) -> Scorer:
     need_linear(models)
     rows, targets = checked_rows(models, X, y)
     every = np.arange(models.n_draws)
@@ -47,10 +47,10 @@ def _of_linear(models: Any, X: ArrayLike, y: ArrayLike) -> Judge:
             return np.asarray(each.mean(axis=1))
         return np.asarray(((models.scores(given) - targets) ** 2).mean(axis=1) / 2)
 
-    return Judge(rows, models.feature_names[:-1], models.feature_groups, losses, lambda _: every)
+    return Scorer(rows, models.feature_names[:-1], models.feature_groups, losses, lambda _: every)
 
 
-def _of_trees(trees: DecisionTrees, models: Any, X: ArrayLike, y: ArrayLike) -> Judge:
+def _of_trees(trees: DecisionTrees, models: Any, X: ArrayLike, y: ArrayLike) -> Scorer:
     rows, codes = coded_rows(trees, models, X, y)
     asks = [columns_of(tree) for tree in trees.trees]
 
@@ -61,7 +61,7 @@ def _of_trees(trees: DecisionTrees, models: Any, X: ArrayLike, y: ArrayLike) -> 
         moved = set(columns.tolist())
         return np.array([k for k, own in enumerate(asks) if own & moved], dtype=np.intp)
 
-    return Judge(rows, column_names(trees, rows), None, losses, asking)
+    return Scorer(rows, column_names(trees, rows), None, losses, asking)
 
 
 def _log_loss(margins: FloatArray, codes: FloatArray) -> FloatArray:
@@ -154,7 +154,7 @@ def permutation_table(
 ) -> pd.DataFrame:
     """Measure as :func:`permutation_importance`, in a table with a column a group."""
     check_count(n_repeats=n_repeats)
-    judge = judge_of(models, X, y)
+    judge = scorer_of(models, X, y)
     groups = feature_groups(features, judge.names, judge.groups)
     asking = {name: judge.asking(columns) for name, columns in groups.items()}
     rng = check_random_state(random_state)

@@ -12,7 +12,7 @@ from rashomon_explorer.measures.evaluation import need_linear
 from rashomon_explorer.measures.features import Features, feature_groups
 from rashomon_explorer.measures.importance.shap_trees import players, values_of
 from rashomon_explorer.measures.reliance.tree_reliance import column_names, trees_of
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import as_blocks, is_in_blocks
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from rashomon_explorer.sets.models.trees import DecisionTrees, Node
@@ -126,7 +126,7 @@ def shap_importance(
 
 
 def _of_blocks(
-    models: RashomonSet | ReleasedSet, table: RowBlocks, background: Any, features: Features
+    models: RashomonSet | ReleasedSet, table: ChunkedRows, background: Any, features: Features
 ) -> pd.DataFrame:
     """Add up over all rows, in a pass for their mean and one for the values' sizes."""
     need_linear(models)

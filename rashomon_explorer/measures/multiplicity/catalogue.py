@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer.measures.inputs import (
     Labels,
-    Tally,
+    MeasureTally,
     as_probabilities,
     as_scores,
     blocks,
@@ -36,8 +36,8 @@ from rashomon_explorer.measures.multiplicity.pairs import (
 )
 from rashomon_explorer.measures.multiplicity.spread import (
     Deviations,
-    Moments,
     Range,
+    RunningMoments,
     abstention_tally,
     consistency_tally,
 )
@@ -49,7 +49,7 @@ Part = NDArray[Any]
 class Joined(Protocol):
     """How a measure of many rows follows from sums over blocks of them."""
 
-    def part(self, values: NDArray[Any], make: Callable[[], Tally], sizes: Sizes) -> Part:
+    def part(self, values: NDArray[Any], make: Callable[[], MeasureTally], sizes: Sizes) -> Part:
         """Find what some rows of all models (n_models, m, …) add to the sum; of one shape."""
         ...
 
@@ -61,7 +61,7 @@ class Joined(Protocol):
 class Means:
     """Measures that are means over the rows."""
 
-    def part(self, values: NDArray[Any], make: Callable[[], Tally], sizes: Sizes) -> Part:
+    def part(self, values: NDArray[Any], make: Callable[[], MeasureTally], sizes: Sizes) -> Part:
         """Sum (n_sizes,) over the rows."""
         return values.shape[1] * evaluate_nested(values, make, sizes)
 
@@ -164,7 +164,7 @@ class Measure:
     """
 
     of: str
-    tally: Callable[..., Tally]
+    tally: Callable[..., MeasureTally]
     sampled: str
     options: tuple[str, ...] = ()
     joined: Joined = MEANS
@@ -221,7 +221,7 @@ MEASURES: dict[str, Measure] = {
         "scores", delta_obscurity_tally, ESTIMATE, ("tolerance", "baseline")
     ),
     "range_width": Measure("scores", lambda scores: Range(), LOWER_BOUND),
-    "score_variance": Measure("scores", lambda scores: Moments(), ESTIMATE),
+    "score_variance": Measure("scores", lambda scores: RunningMoments(), ESTIMATE),
     "score_std": Measure("scores", lambda scores: Deviations(), ESTIMATE),
     "rashomon_capacity": Measure("probabilities", capacity_tally, LOWER_BOUND),
 }

@@ -49,9 +49,9 @@ def cohen_kappa(labels: ArrayLike) -> float:
     return float(evaluate_nested(coded.codes, partial(pair_tally, coded, "kappa"))[0])
 
 
-def pair_tally(labels: Labels, statistic: str) -> "Pairs":
+def pair_tally(labels: Labels, statistic: str) -> "PairStatistic":
     """Tally of one of ``"kappa"`` and ``"largest"``, the largest share of rows that differ."""
-    return Pairs(labels.n_classes, STATISTICS[statistic](), _disputed(labels.codes))
+    return PairStatistic(labels.n_classes, STATISTICS[statistic](), _disputed(labels.codes))
 
 
 class MeanKappa:
@@ -97,7 +97,7 @@ STATISTICS: dict[str, Callable[[], Statistic]] = {"kappa": MeanKappa, "largest":
 """What can be told of all pairs, by name."""
 
 
-class Pairs:
+class PairStatistic:
     """A statistic of all pairs of models seen."""
 
     def __init__(self, n_classes: int, statistic: Statistic, disputed: NDArray[np.int_]) -> None:

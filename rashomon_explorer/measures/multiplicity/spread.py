@@ -76,7 +76,7 @@ def score_variance(scores: ArrayLike, *, ddof: int = 1) -> FloatArray:
     [0.08, 0.0]
     """
     values = as_scores(scores)
-    tally = Moments(ddof)
+    tally = RunningMoments(ddof)
     for block in blocks(values):
         tally.add(block)
     return tally.variance()
@@ -189,7 +189,7 @@ class Range:
         return float((width.max(axis=1) if width.ndim == 2 else width).mean())
 
 
-class Moments:
+class RunningMoments:
     """Variance of each row's score over the models seen, without cancellation.
 
     Sums of squares about the mean, block by block (Chan, Golub and LeVeque 1983).
@@ -226,7 +226,7 @@ class Moments:
         return float((variance.sum(axis=1) if variance.ndim == 2 else variance).mean())
 
 
-class Deviations(Moments):
+class Deviations(RunningMoments):
     """Mean over rows of the standard deviation; several classes' variances are added first."""
 
     def value(self) -> float:
@@ -236,7 +236,7 @@ class Deviations(Moments):
         return float(np.sqrt(total).mean())
 
 
-variance_tally = partial(Moments, 1)
+variance_tally = partial(RunningMoments, 1)
 
 
 Differs = Callable[[NDArray[Any]], Mask]

@@ -27,7 +27,7 @@ from rashomon_explorer.measures.multiplicity.catalogue import (
     refuse_options,
 )
 from rashomon_explorer.measures.multiplicity.group_tables import measure_rows, nest
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import as_blocks, is_in_blocks
 from rashomon_explorer.rows.columns import column_of
 from rashomon_explorer.sets.scores import likeliest
@@ -66,7 +66,7 @@ class Found:
 
 def measured_in_blocks(
     models: Any,
-    table: RowBlocks,
+    table: ChunkedRows,
     names: Sequence[str],
     *,
     groups: Any,

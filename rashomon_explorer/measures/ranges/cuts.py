@@ -8,9 +8,9 @@ import numpy as np
 from scipy.optimize import linprog
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.measures.ranges.level_set import LevelSet, Objective
+from rashomon_explorer.measures.ranges.level_set import ConvexFunction, LevelSet
 from rashomon_explorer.problem.domains import Domain
-from rashomon_explorer.problem.minimisation import Objective as Penalised
+from rashomon_explorer.problem.minimisation import MinimisedObjective as Penalised
 from rashomon_explorer.problem.minimisation import minimise_on
 
 Enough = Callable[[float, float], bool]
@@ -112,7 +112,7 @@ _STEEPEST = 1e10  # relative to the first: beyond it the loss drowns in rounding
 class _Tilted(Penalised):
     """L(θ) − tilt·θ."""
 
-    def __init__(self, objective: Objective, tilt: FloatArray) -> None:
+    def __init__(self, objective: ConvexFunction, tilt: FloatArray) -> None:
         self._base, self._tilt = objective, tilt[:, None]
 
     def value(self, theta: FloatArray) -> FloatArray:

@@ -15,14 +15,14 @@ from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.smooth import LogisticLoss, SquaredLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import blocks_with, is_in_blocks
 from rashomon_explorer.rows.steps import AsNumbers, Mapped
 from rashomon_explorer.sets import RashomonSet
 
 
 def declared_problem(
-    estimator: Any, X: ArrayLike | RowBlocks, y: ArrayLike | None = None
+    estimator: Any, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None
 ) -> Problem:
     """Problem of a fitted ``RashomonClassifier`` or ``RashomonRegressor`` and its rows.
 
@@ -92,7 +92,7 @@ _COUNTED = (
 
 def set_problem(
     models: RashomonSet,
-    X: ArrayLike | RowBlocks,
+    X: ArrayLike | ChunkedRows,
     y: ArrayLike | None = None,
     *,
     resampled: bool = False,
@@ -185,7 +185,7 @@ class _Coded:
         return rows, _targets(self.models, np.asarray(y))
 
 
-def _coded(models: RashomonSet, table: RowBlocks) -> RowBlocks:
+def _coded(models: RashomonSet, table: ChunkedRows) -> ChunkedRows:
     """Rows and targets of blocks as the problem of a set takes them."""
     coded = table.then(AsNumbers(), _Coded(models))
     return coded if models.scale is None else coded.then(Mapped(models.scale))

@@ -87,7 +87,7 @@ def check_problem(problem: object) -> None:
         )
 
 
-class Objective(Protocol):
+class ConvexFunction(Protocol):
     """A convex function of K models at once."""
 
     def value(self, theta: FloatArray) -> FloatArray:
@@ -115,7 +115,7 @@ class Region(Protocol):
         ...
 
 
-class ConvexProblem(Objective, Protocol):
+class ConvexProblem(ConvexFunction, Protocol):
     """What exact ranges ask of a problem; :class:`Problem` has it."""
 
     @property
@@ -153,7 +153,7 @@ class ConvexProblem(Objective, Protocol):
 class LevelSet:
     """Models of a bounded set with objective ≤ level, seen from one of them."""
 
-    objective: Objective
+    objective: ConvexFunction
     centre: FloatArray  # (p,): a model of the set, well inside the level
     base: float  # its objective
     level: float  # largest objective, above ``base``
@@ -193,6 +193,6 @@ class LevelSet:
     def outer(
         self, direction: FloatArray, step: FloatArray, value: FloatArray, gradient: FloatArray
     ) -> FloatArray:
-        """Upper bound (K,) of a·(ϑ − θ*) over the set, for each column a of ``direction`` (p, K)."""
+        """Upper bound (K,) of a·(θ − θ*) over the set for each column a of ``direction`` (p, K)."""
         room = self.level - value + np.einsum("ij,ij->j", gradient, step) + self._error
         return self.reach.least_bound(direction, gradient, np.maximum(room, self.room))

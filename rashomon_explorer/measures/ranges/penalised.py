@@ -20,7 +20,7 @@ from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.smooth import LogisticLoss, SquaredLoss
 from rashomon_explorer.problem.lower_bounds import excess_bound
 from rashomon_explorer.problem.lower_bounds.smooth import ExcessBound
-from rashomon_explorer.problem.minimisation import Minimum, Objective, Place, step_towards
+from rashomon_explorer.problem.minimisation import MinimisedObjective, Minimum, Place, step_towards
 from rashomon_explorer.problem.problem import add_intercept
 
 _MOST_STEPS = 100
@@ -43,7 +43,7 @@ class Everywhere:
         return theta
 
 
-class _Penalised(Objective):
+class _Penalised(MinimisedObjective):
     """Mean loss plus ½ Σ ridge_j θ_j²."""
 
     def __init__(self, loss: Any, ridges: FloatArray) -> None:

@@ -24,7 +24,7 @@ _LAST_BITS = 1e-14
 _NOTHING = 1e-15  # of a segment: rounding
 
 
-def pulled_inside(problem: Problem, level: float, points: FloatArray) -> FloatArray:
+def project_to_level_set(problem: Problem, level: float, points: FloatArray) -> FloatArray:
     """Furthest models of the set on the segments from the best model to ``points`` (p, K)."""
     best = problem.minimum.theta[:, None]
     move = points - best
@@ -62,7 +62,7 @@ def _within_domain(problem: Problem, best: FloatArray, move: FloatArray) -> Floa
     return low
 
 
-class LastSeen:
+class LastCallCache:
     """A function of one model that remembers its last answer: searches ask several times."""
 
     def __init__(self, function: ValueAndGradient) -> None:
@@ -77,17 +77,17 @@ class LastSeen:
         return self._answer
 
 
-def loss_of(problem: Problem) -> LastSeen:
+def loss_of(problem: Problem) -> LastCallCache:
     """Objective and gradient of a problem at one model at a time."""
 
     def look(theta: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = problem.value_and_gradient(theta[:, None])
         return float(value[0]), gradient[:, 0]
 
-    return LastSeen(look)
+    return LastCallCache(look)
 
 
-def climbed(
+def ascend_in_level_set(
     problem: Problem,
     level: float,
     start: FloatArray,
@@ -130,7 +130,7 @@ def climbed(
             options={"maxiter": 60, "ftol": 1e-10},
         )
     end = found.x if np.isfinite(found.x).all() else start
-    ends = pulled_inside(problem, level, np.column_stack([start, end]))
+    ends = project_to_level_set(problem, level, np.column_stack([start, end]))
     best: FloatArray = ends[:, int(np.argmax([function(one)[0] for one in ends.T]))]
     if isinstance(problem.domain, Ball):
         return best
@@ -144,7 +144,7 @@ def _projected_ascent(
     step = problem.domain.diameter / max(float(np.linalg.norm(gradient)), 1e-300)
     for _ in range(_ASCENTS):
         outside = problem.domain.project((theta + step * gradient)[:, None])
-        new = pulled_inside(problem, level, outside)[:, 0]
+        new = project_to_level_set(problem, level, outside)[:, 0]
         new_value, new_gradient = function(new)
         if new_value > value:
             theta, value, gradient = new, new_value, new_gradient
@@ -244,7 +244,7 @@ _HELD = 1e-9  # a constraint broken by less, in units of its own size, counts as
 
 
 @dataclass(frozen=True)
-class Least:
+class CertifiedMinimum:
     """A certified least value."""
 
     bound: float  # no point of the set has a lower value
@@ -254,7 +254,7 @@ class Least:
     multiplier: float  # of the constraint
 
 
-def least_on_ellipsoid(objective: Quadratic, ellipsoid: Quadratic) -> Least:
+def least_on_ellipsoid(objective: Quadratic, ellipsoid: Quadratic) -> CertifiedMinimum:
     """Minimise any quadratic, convex or not, where a definite quadratic is ≤ 0."""
     root = cholesky(ellipsoid.matrix, lower=True, check_finite=False)
     inverse = solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False)
@@ -269,10 +269,12 @@ def least_on_ellipsoid(objective: Quadratic, ellipsoid: Quadratic) -> Least:
     value = float(objective(centre[:, None])[0])
     reach = float(np.linalg.norm(centre) + size * np.linalg.norm(inverse))
     bound = value + drop - _rounding(objective, reach)
-    return Least(bound, points, multiplier / max(size**2, 1e-300))
+    return CertifiedMinimum(bound, points, multiplier / max(size**2, 1e-300))
 
 
-def least_on_intersection(objective: Quadratic, first: Quadratic, second: Quadratic) -> Least:
+def least_on_intersection(
+    objective: Quadratic, first: Quadratic, second: Quadratic
+) -> CertifiedMinimum:
     """Minimise any quadratic where two convex quadratics are ≤ 0, within a certified bound."""
     search, found = _Weight(), []
     for _ in range(_LOOKS):
@@ -309,7 +311,7 @@ class _Weight:
             share = self._crossing()
         return low + min(max(share, _AWAY), 1 - _AWAY) * (high - low)
 
-    def add(self, w: float, least: Least, excess: FloatArray) -> bool:
+    def add(self, w: float, least: CertifiedMinimum, excess: FloatArray) -> bool:
         """Note what was found, the second constraint's excess over the first; True at the top."""
         side = int((excess <= 0).all())
         if excess.min() < 0 < excess.max():

@@ -12,12 +12,12 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.measures.features import Columns
 from rashomon_explorer.measures.reliance.level_set import (
     Extreme,
-    LastSeen,
+    LastCallCache,
     Quadratic,
-    climbed,
+    ascend_in_level_set,
     least_on_intersection,
     loss_of,
-    pulled_inside,
+    project_to_level_set,
 )
 from rashomon_explorer.measures.reliance.pair_losses import (
     Function,
@@ -32,7 +32,12 @@ from rashomon_explorer.mechanisms.rejection.envelope import Envelope
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
-from rashomon_explorer.problem.minimisation import Minimum, Objective, minimise, minimise_on_ball
+from rashomon_explorer.problem.minimisation import (
+    MinimisedObjective,
+    Minimum,
+    minimise,
+    minimise_on_ball,
+)
 from rashomon_explorer.problem.problem import Problem
 
 _ROUNDS = 60
@@ -235,7 +240,7 @@ class LogisticClass:
         return value - ridge / 2 * float(theta @ theta), gradient - ridge * theta
 
     @property
-    def _loss(self) -> LastSeen:
+    def _loss(self) -> LastCallCache:
         return self.around.loss
 
     def _climb(self, sign: int, starts: list[FloatArray]) -> tuple[FloatArray, float]:
@@ -245,7 +250,7 @@ class LogisticClass:
             return self.value_and_gradient(sign, theta)
 
         around = (function, width, self._loss)
-        found = [climbed(self.problem, self.level, one, *around) for one in starts]
+        found = [ascend_in_level_set(self.problem, self.level, one, *around) for one in starts]
         values = [self.value_and_gradient(sign, one)[0] for one in found]
         place = int(np.argmax(values))
         return found[place], values[place]
@@ -253,7 +258,7 @@ class LogisticClass:
     def _least(self) -> Extreme:
         found, dual = self._least_switched(0.0 if self.ratio else self.problem.ridge)
         bound = (self.level - dual) / (self.level if self.ratio else 1.0)
-        theta = pulled_inside(self.problem, self.level, found.theta[:, None])[:, 0]
+        theta = project_to_level_set(self.problem, self.level, found.theta[:, None])[:, 0]
         attained = self.value_and_gradient(-1, theta)[0]
         if bound - attained > _CLOSED:  # the loss does not hold the least reliant model back
             theta, attained = self._climb(-1, [theta, *self._steps()])
@@ -281,7 +286,7 @@ class LogisticClass:
         """Certified minimum over the domain of e_switch + multiplier·L + ½·ridge·‖θ‖²."""
         # What is asked of a loss here is its value, gradient and Hessian.
         loss = cast(EmpiricalLoss, _Sum(self.switched, self.problem, multiplier))
-        objective, tolerance = Objective(loss, ridge), _GAP * (1 + multiplier)
+        objective, tolerance = MinimisedObjective(loss, ridge), _GAP * (1 + multiplier)
         if isinstance(self.problem.domain, Ball):
             return minimise_on_ball(objective, self.problem.domain, tolerance, start)
         return minimise(objective, self.problem.domain, tolerance)
@@ -298,7 +303,7 @@ class LogisticClass:
         steepest = np.linalg.lstsq(self._outer.matrix, rise, rcond=None)[0]
         size = self.problem.domain.diameter / max(float(np.linalg.norm(steepest)), 1e-300)
         both = best[:, None] + size * np.outer(steepest, (1.0, -1.0))
-        return list(pulled_inside(self.problem, self.level, both).T)
+        return list(project_to_level_set(self.problem, self.level, both).T)
 
     @cached_property
     def _outer(self) -> Quadratic:
@@ -350,7 +355,7 @@ class _Around:
     psi: float
 
     @cached_property
-    def loss(self) -> LastSeen:
+    def loss(self) -> LastCallCache:
         return loss_of(self.problem)
 
     @cached_property

@@ -24,14 +24,14 @@ from rashomon_explorer.measures.reliance.tree_reliance import (
     trees_of,
 )
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import blocks_with, is_in_blocks
 from rashomon_explorer.sets.models.trees import DecisionTrees
 
 Groups = Mapping[str, Sequence[str]] | None
 
 
-def asked_task(
+def reliance_task(
     models_or_problem: Any, X: ArrayLike | None, y: ArrayLike | None, loss: str | None
 ) -> tuple[LinearTask, Sequence[str], Groups]:
     """Models with rows, the names of the features, and which are one feature if that is known."""
@@ -180,17 +180,17 @@ def model_reliance(
         return _of_trees(trees, models_or_problem, X, y, features, form, loss)
     if is_in_blocks(X):
         return _of_blocks(models_or_problem, blocks_with(X, y), features, form, loss)
-    task, names, own_groups = asked_task(models_or_problem, X, y, loss)
+    task, names, own_groups = reliance_task(models_or_problem, X, y, loss)
     groups = feature_groups(features, names, own_groups)
     return reliance_table(task, groups, form)
 
 
 def _of_blocks(
-    models: Any, table: RowBlocks, features: Features, form: str, loss: str | None
+    models: Any, table: ChunkedRows, features: Features, form: str, loss: str | None
 ) -> pd.DataFrame:
     """Under squared loss moments say everything, and they are sums."""
     first, targets = next(table.blocks(0, 1))
-    task, names, own_groups = asked_task(models, first, targets, loss)
+    task, names, own_groups = reliance_task(models, first, targets, loss)
     if task.loss != "squared":
         raise TypeError(
             f"reliance under {task.loss} loss is of all pairs of rows, which blocks do not add up "

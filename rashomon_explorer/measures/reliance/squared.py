@@ -8,13 +8,13 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.measures.features import Columns
 from rashomon_explorer.measures.reliance.level_set import (
+    CertifiedMinimum,
     Extreme,
-    Least,
     Quadratic,
     SquareMoments,
-    climbed,
+    ascend_in_level_set,
     least_on_intersection,
-    pulled_inside,
+    project_to_level_set,
 )
 from rashomon_explorer.measures.reliance.tree_reliance import problem_task
 from rashomon_explorer.problem.problem import Problem
@@ -76,7 +76,7 @@ class SquareClass:
         """Greatest sign·(e_switch − e_orig), or sign·(e_switch/e_orig − 1), over the set."""
         theta, attained, bound = self._bracket(sign, self.problem.minimum.theta)
         if bound - attained > _CLOSED * (1 + abs(attained)):
-            theta = climbed(
+            theta = ascend_in_level_set(
                 self.problem, self.level, theta, lambda one: self._value_and_gradient(sign, one)
             )
             attained = self._value(sign, theta)
@@ -99,13 +99,13 @@ class SquareClass:
     def _pad(self) -> float:
         return _ROUNDING * (self.original.constant + self.level)
 
-    def _least(self, sign: int, share: float) -> Least:
+    def _least(self, sign: int, share: float) -> CertifiedMinimum:
         objective = share * self.original - float(sign) * self.rise
         return least_on_intersection(objective, self.within, self.ball)
 
-    def _best(self, sign: int, least: Least, theta: FloatArray) -> FloatArray:
+    def _best(self, sign: int, least: CertifiedMinimum, theta: FloatArray) -> FloatArray:
         """Best of a model and the candidates, each pulled inside."""
-        inside = pulled_inside(self.problem, self.level, least.points)
+        inside = project_to_level_set(self.problem, self.level, least.points)
         every = np.column_stack([theta, inside])
         return every[:, int(np.argmax([self._value(sign, one) for one in every.T]))]
 

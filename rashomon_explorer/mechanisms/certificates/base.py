@@ -3,12 +3,12 @@
 import math
 from dataclasses import dataclass, replace
 
-from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer.privacy.guarantee import Guarantee, numbers_of
 
 
 @dataclass(frozen=True, repr=False)
-class Certificate(Shown):
+class Certificate(ReprMixin):
     """A theorem applied to public numbers."""
 
     name: str

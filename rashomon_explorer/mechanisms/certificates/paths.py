@@ -136,7 +136,7 @@ def path(run: PathRun) -> Certificate:
 
 
 def last_iterate(run: PathRun) -> Certificate:
-    """μ-GDP of the last of N steps, settled beforehand, for steps that bring no two models apart."""
+    """μ-GDP of the last of N steps, for steps that expand no distance between two models."""
     if not math.isfinite(run.bend):
         cause = f"{run.threshold.name} threshold" if run.hard or run.gaussian else "loss with kinks"
         why = f"the gradient jumps ({cause}), so that steps may bring models apart"

@@ -84,7 +84,7 @@ _LEAST = 0.5  # of ψ, where nothing is proved
 
 @dataclass(frozen=True, repr=False)
 class EllipsoidExactPlan(EllipsoidPlan):
-    """What a budget buys of exact draws on a private ellipsoid, known before the rows are touched."""
+    """Plan of exact draws on a private ellipsoid, from public numbers."""
 
     draw_eta: float
     sampler: str = field(default="ellipsoid_exact", kw_only=True, compare=False)

@@ -21,7 +21,7 @@ from rashomon_explorer.problem.problem import Problem
 
 
 @dataclass(frozen=True)
-class Released:
+class ReleasedCentre:
     """A private centre, and how hard the ball holds it back.
 
     Parameters
@@ -38,7 +38,7 @@ class Released:
 
 def released_centre(
     problem: Problem, centre: Centre, rng: np.random.Generator
-) -> Iterator[Released | None]:
+) -> Iterator[ReleasedCentre | None]:
     """Yield None while at work, and at the end the private centre."""
     theta, pushed = np.zeros(problem.p), 0.0
     if centre.name == "accelerated":
@@ -56,7 +56,7 @@ def released_centre(
     # The grid may lead beyond the ball by its rounding.
     kept = _into(problem, to_public_grid(theta))
     slope = pushed / centre.step_size if pushed else 0.0
-    yield Released(kept, slope / float(problem.domain.radius))
+    yield ReleasedCentre(kept, slope / float(problem.domain.radius))
 
 
 def descent(
@@ -98,7 +98,7 @@ def strides(problem: Problem, centre: Centre, rng: np.random.Generator) -> Itera
 
 def _by_acceleration(
     problem: Problem, centre: Centre, rng: np.random.Generator
-) -> Iterator[Released | None]:
+) -> Iterator[ReleasedCentre | None]:
     """Yield None while at work, and at the end the average of the path."""
     slope, was_outside = np.zeros(problem.p), False
     for t, stride in enumerate(strides(problem, centre, rng), start=1):
@@ -108,7 +108,7 @@ def _by_acceleration(
     kept = _into(problem, to_public_grid(stride.average))
     length = float(kept @ kept)
     pull = -float(slope @ kept) / length if was_outside and length > 0 else 0.0
-    yield Released(kept, max(0.0, pull))
+    yield ReleasedCentre(kept, max(0.0, pull))
 
 
 def _noisy_minimiser(problem: Problem, centre: Centre, rng: np.random.Generator) -> FloatArray:
@@ -202,7 +202,7 @@ class EllipsoidSampler:
     ) -> Iterator[CutEllipsoid | None]:
         """Yield None while at work, and at the end the ellipsoid that was paid for."""
         assert isinstance(self.plan, EllipsoidPlan)
-        centre: Released | None = None
+        centre: ReleasedCentre | None = None
         for found in released_centre(target.problem, self.plan.centre, rng):
             centre = found
             yield None

@@ -12,7 +12,7 @@ from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.mechanisms.langevin.gradients import PathTarget
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
-from rashomon_explorer.privacy.ledger.charge import withheld
+from rashomon_explorer.privacy.ledger.charge import run_with_constant_error
 
 
 class MeteredLangevin:
@@ -122,7 +122,7 @@ class MeteredLangevin:
         n_steps : int, optional
         """
         self._refuse_copies()
-        withheld(lambda: self._states.extend(islice(self._steps, n_steps)))
+        run_with_constant_error(lambda: self._states.extend(islice(self._steps, n_steps)))
 
     def trace(self) -> FloatArray:
         """Show every state so far, after charging the path; runs to the end if nothing ran.

@@ -14,7 +14,7 @@ from rashomon_explorer.mechanisms.langevin.planned import PlannedPath
 from rashomon_explorer.mechanisms.one_model.base import ModelOffer, declined, generalisation_gap
 from rashomon_explorer.mechanisms.planning.centres import Centre, by_gradients
 from rashomon_explorer.mechanisms.planning.offers import Request, best_ridged, own_cost
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import gdp
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
@@ -40,7 +40,7 @@ class LangevinAverage:
         why = unsuited(request)
         if why:
             return declined(self, why)
-        with said_elsewhere():
+        with suppress_weak_warnings():
             bought = plan_path(**{**request.numbers, "psi": 0.0, "n_draws": 1})
         settings: PathPlan | Centre = bought
         excess, ridge, held = bought.excess_bound, request.ridge, bought.guarantee

@@ -13,7 +13,7 @@ from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gr
 from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee, path_guarantee
 from rashomon_explorer.mechanisms.planning.centres import furthest_start
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere, warn_if_weak
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings, warn_if_weak
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.problem.constants import Constants
@@ -266,7 +266,7 @@ def plan_clipped_path(
         raise ValueError(f"{whole.name} loss has no form with a clipped slope")
     asked = {"radius": radius, "row_norm": row_norm, "ridge": ridge, "ledger": ledger}
     budget = {"epsilon": epsilon, "delta": delta, "n_draws": n_draws}
-    with said_elsewhere():
+    with suppress_weak_warnings():
         path = plan_path(n, p, 0.0, loss=followed, **asked, **budget)  # type: ignore[arg-type]
         plain = plan_path(n, p, 0.0, loss=whole, **asked, **budget)  # type: ignore[arg-type]
     settings = {one.name: getattr(path, one.name) for one in fields(path)}

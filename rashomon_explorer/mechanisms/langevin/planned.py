@@ -100,7 +100,7 @@ def _check_stable(drift: Drift, plan: PathPlan) -> None:
 
 
 @dataclass(frozen=True)
-class LangevinAverage(PlannedPath):
+class LangevinAverageSampler(PlannedPath):
     """Averages of chains that follow exp(−βL), whatever ψ the set has; they always end.
 
     Parameters

@@ -56,7 +56,7 @@ class NoisyChains:
         return self._steps(self.drift.project(theta), rng)
 
     def averages(self, rng: np.random.Generator, fade: float) -> Iterator[FloatArray]:
-        """Weighted averages (p, n_chains) after each step; a step earlier weighs ``fade`` as much."""
+        """Averages (p, n_chains) after each step; a state t steps ago weighs ``fade``ᵗ as much."""
         here = self.drift.arrays.put(self._beginning())
         mean = 0 * here
         share = np.inf  # of all weights so far, the newest state's

@@ -42,7 +42,7 @@ def plan_disjoint(
 
 
 def batch_sizes(n: int, n_stages: int) -> tuple[int, ...]:
-    """Rows of the batches: the last takes half, the one before a quarter, the first what is left."""
+    """Rows of each batch: the last has half, the one before a quarter, the first the rest."""
     later = [n // 2**place for place in range(n_stages - 1, 0, -1)]
     return (n - sum(later), *later)
 

@@ -30,7 +30,12 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import computed_on
 from rashomon_explorer.problem.losses.chunked import is_kinked
-from rashomon_explorer.problem.minimisation import Minimum, Objective, minimise_kinked, minimise_on
+from rashomon_explorer.problem.minimisation import (
+    MinimisedObjective,
+    Minimum,
+    minimise_kinked,
+    minimise_on,
+)
 from rashomon_explorer.problem.problem import ALL, Problem
 
 
@@ -62,7 +67,7 @@ def refined(problem: Problem, known: Minimum, tolerance: float) -> Minimum:
         best = minimise_kinked(loss, problem.ridge, domain, tolerance, known.theta)
     else:
         # A problem has the value, gradient and Hessian that the solver asks of an objective.
-        best = minimise_on(cast(Objective, problem), domain, tolerance, known.theta)
+        best = minimise_on(cast(MinimisedObjective, problem), domain, tolerance, known.theta)
     if best.gap > tolerance:
         raise SamplerError(
             f"the minimum could not be certified to a duality gap of {tolerance:.2e}: use more "
@@ -126,7 +131,7 @@ class BatchProblem(Problem):
         self._pose_again(problem, domain=problem.domain, ridge=problem.ridge, constants=known)
         assert problem._held is not None  # of a problem in blocks nobody asks for batches
         self._held = problem._held.some(taken)
-        self._objective = Objective(self._empirical(ALL), problem.ridge)
+        self._objective = MinimisedObjective(self._empirical(ALL), problem.ridge)
 
 
 def draw_by_batches(

@@ -83,7 +83,7 @@ THEOREM = "objective perturbation (Kifer, Smith and Thakurta 2012; docs/theory.m
 
 @dataclass(frozen=True)
 class PerturbedObjective:
-    """argmin of mean loss + ½m‖θ‖² + b·θ over the ball, and a little noise on it; public numbers."""
+    """Plan of argmin of mean loss + ½m‖θ‖² + b·θ over the ball, with a little noise added."""
 
     gaussian: bool
     scale: float

@@ -20,13 +20,13 @@ from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.clipped_gradient import clipped
-from rashomon_explorer.problem.minimisation import Objective, minimise_on_ball
+from rashomon_explorer.problem.minimisation import MinimisedObjective, minimise_on_ball
 from rashomon_explorer.problem.problem import Problem
 
 _ON_SPHERE = 1e-9
 
 
-class Followed(Problem):
+class SurrogateProblem(Problem):
     """The same rows and domain, under another loss and ridge; nothing is copied."""
 
     def __init__(self, problem: Problem, loss: Loss, ridge: float) -> None:
@@ -41,10 +41,10 @@ class Followed(Problem):
         self._pose_again(problem, domain=problem.domain, ridge=ridge, constants=constants)
         if loss != problem.loss:
             self.loss = loss
-            self._objective = Objective(problem.of_loss(loss), ridge)
+            self._objective = MinimisedObjective(problem.of_loss(loss), ridge)
 
 
-class Tilted:
+class PerturbedObjectiveFunction:
     """A problem's objective with a linear term b·θ, for the solver."""
 
     def __init__(self, problem: Problem, tilt: FloatArray) -> None:
@@ -65,7 +65,10 @@ def tilted_minimiser(problem: Problem, tilt: FloatArray, error: float) -> FloatA
 
     With r = ∇J(θ) + λθ, λ ≥ 0, the distance d has md² ≤ ‖r‖d + λ‖θ‖(R − ‖θ‖) (docs/theory.md §15).
     """
-    objective, ball = cast(Objective, Tilted(problem, tilt)), cast(Ball, problem.domain)
+    objective, ball = (
+        cast(MinimisedObjective, PerturbedObjectiveFunction(problem, tilt)),
+        cast(Ball, problem.domain),
+    )
     # Steps go on below it, for as long as they lower the gap.
     tolerance = problem.m * error**2 / 2
     theta = minimise_on_ball(objective, ball, tolerance, np.zeros(problem.p)).theta
@@ -79,7 +82,7 @@ def tilted_minimiser(problem: Problem, tilt: FloatArray, error: float) -> FloatA
 
 
 def distance_bound(
-    objective: Objective, theta: FloatArray, radius: float, strong_convexity: float
+    objective: MinimisedObjective, theta: FloatArray, radius: float, strong_convexity: float
 ) -> float:
     """Bound ‖r‖/m + √(λ‖θ‖(R − ‖θ‖)/m) of the distance from the minimiser over the ball."""
     gradient = objective.value_and_gradient(theta[:, None])[1][:, 0]
@@ -140,7 +143,7 @@ class ObjectivePerturbationSampler:
         """Endless batches of one draw."""
         planned = self.plan
         assert isinstance(planned, TiltedPlan)
-        problem = Followed(target.problem, _followed(target, planned), planned.tilt_ridge)
+        problem = SurrogateProblem(target.problem, _followed(target, planned), planned.tilt_ridge)
         while True:
             tilt = radial_noise(problem.p, planned.tilt, rng, gaussian=planned.gaussian)
             blur = radial_noise(problem.p, planned.blur, rng, gaussian=planned.gaussian)

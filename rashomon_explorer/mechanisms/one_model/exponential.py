@@ -33,7 +33,7 @@ from rashomon_explorer.mechanisms.one_model.base import (
 from rashomon_explorer.mechanisms.planning.offers import ZCDP, Request, best_ridged, own_cost
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import pure
@@ -80,7 +80,7 @@ class Gibbs:
 
 
 def _bought(tried: Request, pure: bool) -> Plan:
-    with said_elsewhere():  # who asks for a model is told once
+    with suppress_weak_warnings():  # who asks for a model is told once
         return plan(
             **{**tried.numbers, "psi": 0.0, "n_draws": 1},
             certificate="oscillation" if pure else "best",
@@ -226,7 +226,7 @@ class Regularised:
             return declined(self, "chooses the ridge itself: needs ridge = 0")
         bought = plan_regularised(request.constants, request.domain, epsilon=request.epsilon)
         numbers = {**request.numbers, "ridge": bought.ridge, "psi": 0.0, "n_draws": 1}
-        with said_elsewhere():
+        with suppress_weak_warnings():
             exact = plan(**numbers)
         return ModelOffer(
             self.name,

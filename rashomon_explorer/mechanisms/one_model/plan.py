@@ -4,20 +4,20 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from rashomon_explorer._utils.formatting import Fact, Shown, rounded_up
+from rashomon_explorer._utils.formatting import Fact, ReprMixin, rounded_up
 from rashomon_explorer.mechanisms.objective_perturbation.one_model import ObjectivePerturbation
 from rashomon_explorer.mechanisms.one_model.base import ModelOffer
 from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.options import LEAST_RADIUS, RADII
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, both_together
-from rashomon_explorer.mechanisms.planning.weakness import weakness
+from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.guarantee import price_of
 from rashomon_explorer.problem.losses import get_loss, loss_of_zeros
 
 
 @dataclass(frozen=True, repr=False)
-class ModelPlan(Shown):
+class ModelPlan(ReprMixin):
     """What a budget buys of one model, known before the rows are touched."""
 
     request: Request
@@ -95,7 +95,7 @@ class ModelPlan(Shown):
     @property
     def weakness(self) -> str:
         """Why the promise may be worth nothing; empty where it is worth something."""
-        known, nothing = weakness(self), self.zero_loss
+        known, nothing = weak_guarantee_reason(self), self.zero_loss
         if known or self.excess_bound < nothing / 3:
             return known
         return (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer._utils.validation import (
     check_count,
     check_nonnegative_or_infinite,
@@ -32,7 +32,7 @@ FORMULAS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, repr=False)
-class BilevelConstants(Shown):
+class BilevelConstants(ReprMixin):
     """Constants of Φ(x) = F(x, y*(x)) from bounds of one record's f and g.
 
     Neighbours replace one record, which enters F and G both; every property is for n records
@@ -169,7 +169,7 @@ _OF_SMOOTH_LOSSES = frozenset(
 
 
 @dataclass(frozen=True, repr=False)
-class PenaltyConstants(Shown):
+class PenaltyConstants(ReprMixin):
     """Constants of the validation loss as a function of log penalties.
 
     Everything is scaled by Λ^½, in which the inner problem is 1-strongly convex: no ratio of the

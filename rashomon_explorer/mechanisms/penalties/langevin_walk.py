@@ -70,7 +70,7 @@ def walk(
 
 @dataclass(frozen=True)
 class GradientLandscape:
-    """‖x − P(x − ∇Φ(x))‖ on the cube of log penalties: what the gradient-norm mechanism draws by."""
+    """‖x − P(x − ∇Φ(x))‖ on the cube of log penalties: energy of the gradient-norm mechanism."""
 
     landscape: PenaltyLandscape
     tolerance: float

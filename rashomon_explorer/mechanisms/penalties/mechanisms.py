@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rashomon_explorer._utils.formatting import rounded_up
-from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning, users_line
+from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning, warn_stacklevel
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
 from rashomon_explorer.mechanisms.penalties.plan import (
     MECHANISMS,
@@ -20,7 +20,7 @@ from rashomon_explorer.mechanisms.penalties.stationary import (
     plan_stationary,
 )
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.weakness import weakness
+from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 
 REGULARISED = "regularised"
 NAMES = (*MECHANISMS, *STATIONARY, REGULARISED)
@@ -129,11 +129,11 @@ _OF_WALKS = ("mu", "n_steps")
 def warn_if_nearly_uniform(planned: TuningPlan | StationaryPlan) -> None:
     """Warn of a plan whose draw may be no better than a blind pick, with what would be."""
     told = f"{planned.weakness}. {planned.wish}" if planned.weakness else ""
-    if planned.refit is not None and (why := weakness(planned.refit)):
+    if planned.refit is not None and (why := weak_guarantee_reason(planned.refit)):
         told = f"{told + '. ' if told else ''}The refit: {why}"
     if told:
         warnings.warn(
-            f"this plan promises little: {told}", WeakGuaranteeWarning, stacklevel=users_line()
+            f"this plan promises little: {told}", WeakGuaranteeWarning, stacklevel=warn_stacklevel()
         )
 
 

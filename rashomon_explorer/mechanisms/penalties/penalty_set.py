@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
 from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
 from rashomon_explorer.privacy import Guarantee
 
 
 @dataclass(frozen=True, repr=False)
-class PenaltySet(Shown):
+class PenaltySet(ReprMixin):
     """Private draws from the Rashomon set of penalties."""
 
     penalties: FloatArray

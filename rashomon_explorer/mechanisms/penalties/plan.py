@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer._utils.formatting import Fact, Shown, hit_rate_text, rounded_up
+from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
 from rashomon_explorer._utils.validation import (
     check_count,
     check_delta,
@@ -32,7 +32,7 @@ _NEAR = 0.1
 
 
 @dataclass(frozen=True, repr=False)
-class TuningPlan(Shown):
+class TuningPlan(ReprMixin):
     """A draw of penalties on a public grid, and what is promised of it."""
 
     constants: PenaltyConstants

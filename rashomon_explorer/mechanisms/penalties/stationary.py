@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer._utils.formatting import Fact, Shown, rounded_up
+from rashomon_explorer._utils.formatting import Fact, ReprMixin, rounded_up
 from rashomon_explorer._utils.validation import (
     check_count,
     check_delta,
@@ -64,7 +64,7 @@ def walk_bound(
 
 
 @dataclass(frozen=True, repr=False)
-class StationaryPlan(Shown):
+class StationaryPlan(ReprMixin):
     """Penalties at which the validation loss is nearly level: walked to, or drawn from a grid."""
 
     constants: PenaltyConstants

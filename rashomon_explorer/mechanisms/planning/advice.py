@@ -4,15 +4,15 @@ import math
 import warnings
 
 from rashomon_explorer._utils.formatting import hit_rate_text, rounded_up
-from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning, users_line
+from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning, warn_stacklevel
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
 from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
 from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
 from rashomon_explorer.mechanisms.objective_perturbation.plan import TiltedPlan
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import is_said_elsewhere, wishes
+from rashomon_explorer.mechanisms.planning.suggestions import weak_warnings_suppressed, wishes
 from rashomon_explorer.mechanisms.planning.trees import TreePlan, plan_trees, tree_wishes
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weakness
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
 
 
 def explain_trees(planned: TreePlan) -> list[str]:
@@ -255,7 +255,7 @@ def _tilted(planned: TiltedPlan) -> tuple[str, ...]:
 
 def warn_if_weak_trees(planned: TreePlan) -> None:
     """Warn of a plan that promises next to nothing, with the ε that would promise more."""
-    why = "" if is_said_elsewhere() else weakness(planned)
+    why = "" if weak_warnings_suppressed() else weak_guarantee_reason(planned)
     if not why:
         return
     remedy = "take more rows, a larger ε, fewer draws, fewer leaves or features, or a larger ψ"
@@ -263,5 +263,5 @@ def warn_if_weak_trees(planned: TreePlan) -> None:
     warnings.warn(
         f"this plan promises little: {why}.{told} For more, {remedy}.",
         WeakGuaranteeWarning,
-        stacklevel=users_line(),
+        stacklevel=warn_stacklevel(),
     )

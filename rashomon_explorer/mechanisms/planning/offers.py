@@ -20,7 +20,7 @@ ZCDP = "zcdp"
 def price_at_order(
     epsilon: float, delta: float, ledger: bool | float | str
 ) -> tuple[float, float] | None:
-    """Rényi order a at which a ledger adds up, and D_a that costs there what (ε, δ) in zCDP does."""
+    """Rényi order a of a ledger, and the D_a that costs there what (ε, δ) costs in zCDP."""
     own = filter_order(epsilon, delta) if ledger and ledger != ZCDP else None
     if own is None:
         return None

@@ -13,7 +13,10 @@ from rashomon_explorer._utils.validation import (
 from rashomon_explorer.mechanisms.planning.offers import Mechanism, Offer, Request
 from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere, warn_of_large_delta
+from rashomon_explorer.mechanisms.planning.suggestions import (
+    suppress_weak_warnings,
+    warn_of_large_delta,
+)
 from rashomon_explorer.problem.losses import Loss, get_loss, loss_of_zeros
 
 if TYPE_CHECKING:
@@ -52,7 +55,7 @@ _COUNTS = (MOST_DRAWS, 10, 5)
 _RIDGES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
-def completed(
+def resolve_auto(
     mechanism: str,
     *,
     n: int,
@@ -75,7 +78,7 @@ def completed(
     they balance where accuracy is best, and ``worth``, was settled on simulated tables
     (docs/benchmarks.md).
     """
-    worth = worth_of(mechanism, loss) if worth is None else worth
+    worth = bound_scale(mechanism, loss) if worth is None else worth
     check_positive(worth=worth)
     check_epsilon(epsilon)
     check_delta(delta)
@@ -87,7 +90,7 @@ def completed(
         "delta": delta,
     }
     one = Request(**asked, psi=0.0, loss=loss, radius=1.0, ridge=0.0, n_draws=1, ledger=ledger)
-    with said_elsewhere():  # of a plan that is only tried, nobody need be warned
+    with suppress_weak_warnings():  # of a plan that is only tried, nobody need be warned
         made = MECHANISMS[mechanism]
         if not isinstance(n_draws, str):
             one = replace(one, n_draws=n_draws)
@@ -101,13 +104,13 @@ def cost(mechanism: str, planned: Plan) -> float:
     assert planned.radius is not None and planned.zero_loss is not None
     ridged = planned.weighed_excess + planned.ridge * planned.radius**2 / 2
     of_the_ball = planned.zero_loss / planned.radius
-    worth = worth_of(mechanism, planned.loss)
+    worth = bound_scale(mechanism, planned.loss)
     if mechanism == "objective_perturbation" and planned.outputs > 1:
         worth *= _BESIDE_AVERAGES
     return ridged / worth + of_the_ball + _BIAS.get(mechanism, 0.0)
 
 
-def worth_of(mechanism: str, loss: str | Loss) -> float:
+def bound_scale(mechanism: str, loss: str | Loss) -> float:
     """By how much a mechanism's promise is divided where it is weighed."""
     if get_loss(loss).link == "identity":
         return _WORTH_OF_LENGTH
@@ -307,7 +310,7 @@ def pareto_table(
 
 def _offers(request: Request) -> list[Offer]:
     # The bounds are checked by the first, which every budget allows.
-    with said_elsewhere():  # a table of hit rates needs no warning of each
+    with suppress_weak_warnings():  # a table of hit rates needs no warning of each
         return [mechanism.offer(request) for mechanism in MECHANISMS.values()]
 
 

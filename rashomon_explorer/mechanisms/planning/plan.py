@@ -3,12 +3,12 @@
 import math
 from dataclasses import dataclass, field, replace
 
-from rashomon_explorer._utils.formatting import Fact, Shown, hit_rate_text, rounded_up
+from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
 from rashomon_explorer.mechanisms.bounds.hit_rate import crowded_hit_rate, guaranteed_hit_rate
 from rashomon_explorer.mechanisms.planning.offers import Offer
 from rashomon_explorer.mechanisms.planning.pricing import PriceList, price
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weakness
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
 from rashomon_explorer.privacy.guarantee import Guarantee, price_of
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
@@ -18,7 +18,7 @@ from rashomon_explorer.problem.thresholds import Threshold, get_threshold
 
 
 @dataclass(frozen=True, repr=False)
-class Plan(Shown):
+class Plan(ReprMixin):
     """What a budget buys, known before the rows are touched.
 
     Parameters
@@ -182,7 +182,11 @@ class Plan(Shown):
         ]
         facts += [] if self.columns is None else [self.columns.fact]
         chosen = [("chosen", f"{self.sampler}: {self.why}")] if self.why else []
-        return facts + chosen + [("but", weakness(self))] * bool(weakness(self))
+        return (
+            facts
+            + chosen
+            + [("but", weak_guarantee_reason(self))] * bool(weak_guarantee_reason(self))
+        )
 
 
 def _draws(planned: Plan) -> str:

@@ -82,7 +82,7 @@ class Localisation(OneModelMechanism):
         return plan_perturbed(request.constants, request.domain, epsilon=_share(request))
 
 
-class Iterated(OneModelMechanism):
+class IteratedMechanism(OneModelMechanism):
     """Exponential mechanisms on ever smaller sets, the last one's draw is the model."""
 
     name: ClassVar[str] = "iterated"
@@ -100,7 +100,7 @@ class Iterated(OneModelMechanism):
         return why
 
 
-class Regularised(OneModelMechanism):
+class RegularisedMechanism(OneModelMechanism):
     """The exponential mechanism under a ridge of its own choice, for losses without one."""
 
     name: ClassVar[str] = "regularised"
@@ -247,7 +247,7 @@ class PathClipped(Path):
         return super().offer(request)
 
 
-class Tilted:
+class ObjectivePerturbationMechanism:
     """Minimisers of a randomly tilted objective: they always come, of pure DP too."""
 
     name: ClassVar[str] = "objective_perturbation"
@@ -320,12 +320,12 @@ MECHANISMS: dict[str, Mechanism] = {
         ExactBest(),
         Unthresholded(),
         Localisation(),
-        Iterated(),
-        Regularised(),
+        IteratedMechanism(),
+        RegularisedMechanism(),
         Path(),
         PathAverage(),
         PathClipped(),
-        Tilted(),
+        ObjectivePerturbationMechanism(),
         Ellipsoid(),
         EllipsoidExact(),
     )

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 from rashomon_explorer._utils.formatting import rounded_down, rounded_up
-from rashomon_explorer.exceptions import LargeDeltaWarning, WeakGuaranteeWarning, users_line
+from rashomon_explorer.exceptions import LargeDeltaWarning, WeakGuaranteeWarning, warn_stacklevel
 from rashomon_explorer.mechanisms.bounds.hit_rate import (
     beta_for_crowded_hit_rate,
     beta_for_hit_rate,
@@ -16,7 +16,7 @@ from rashomon_explorer.mechanisms.bounds.hit_rate import (
 from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
 from rashomon_explorer.mechanisms.planning.pricing import affordable_draws, price
 from rashomon_explorer.mechanisms.planning.trees import TreePlan, tree_wishes
-from rashomon_explorer.mechanisms.planning.weakness import weakness
+from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.privacy.conversions import gdp_epsilon
 
 # A temperature so much colder takes more rows, or a larger price, than there are.
@@ -33,7 +33,7 @@ _PATH = f"More rows, a larger ε, fewer chains, a smaller radius or ψ = 0 inste
 
 
 @dataclass(frozen=True)
-class Remedy:
+class Suggestion:
     """One change of a plan that its next better promise would take."""
 
     words: str
@@ -42,11 +42,11 @@ class Remedy:
 
 
 @dataclass(frozen=True)
-class Wish:
+class Improvement:
     """The next better promise of a plan, and what would buy it, one thing changed at a time."""
 
     goal: str
-    remedies: tuple[Remedy, ...]
+    remedies: tuple[Suggestion, ...]
     about: bool = False
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ def wishes(planned: Plan | TreePlan, *, ridge: bool = False) -> list[str]:
     return [f"For {wanted[0]} it takes a β of {wanted[1]:,.0f}."]
 
 
-def wish(planned: Plan | TreePlan, *, ridge: bool = False) -> Wish | None:
+def wish(planned: Plan | TreePlan, *, ridge: bool = False) -> Improvement | None:
     """Find what the next better promise would take; None where none is better, or none is known."""
     if isinstance(planned, TreePlan):
         return None
@@ -102,19 +102,19 @@ def wish(planned: Plan | TreePlan, *, ridge: bool = False) -> Wish | None:
         return None
     if ridge and law is not None:
         ways += _by_ridge(planned, beta, law)
-    return Wish(told, tuple(ways))
+    return Improvement(told, tuple(ways))
 
 
-def _of_a_path(planned: Plan) -> Wish | None:
+def _of_a_path(planned: Plan) -> Improvement | None:
     """Find what would make its promise less than the loss of a model of zeros, about."""
     short = _path_shortfall(planned)
     if short is None or planned.radius is None or not 1 < short < _BEYOND:
         return None
     cost = rounded_up(gdp_epsilon(planned.guarantee.mu * short, planned.delta))
-    ways = [Remedy(f"ε = {cost}", "epsilon", float(cost)), _rows(planned.n * short)]
+    ways = [Suggestion(f"ε = {cost}", "epsilon", float(cost)), _rows(planned.n * short)]
     if short < _SMALLER:
         ways.append(_radius(planned.radius / short))
-    return Wish("less than that", tuple(ways), about=True)
+    return Improvement("less than that", tuple(ways), about=True)
 
 
 def _path_shortfall(planned: Plan) -> float | None:
@@ -125,13 +125,13 @@ def _path_shortfall(planned: Plan) -> float | None:
     return planned.weighed_excess / nothing
 
 
-def _rows(count: float) -> Remedy:
-    return Remedy(f"{math.ceil(count):,} rows", "n", float(math.ceil(count)))
+def _rows(count: float) -> Suggestion:
+    return Suggestion(f"{math.ceil(count):,} rows", "n", float(math.ceil(count)))
 
 
-def _radius(radius: float) -> Remedy:
+def _radius(radius: float) -> Suggestion:
     told = rounded_down(radius)
-    return Remedy(f"radius = {told}", "radius", float(told))
+    return Suggestion(f"radius = {told}", "radius", float(told))
 
 
 def _wanted(planned: Plan) -> tuple[str, float] | None:
@@ -148,7 +148,7 @@ def _wanted(planned: Plan) -> tuple[str, float] | None:
     return f"{100 * rate:.0f} %", cold_enough(planned.p, planned.psi, rate)
 
 
-def _by_range(planned: Plan, beta: float, law: PublicLaw | None) -> list[Remedy]:
+def _by_range(planned: Plan, beta: float, law: PublicLaw | None) -> list[Suggestion]:
     colder = beta / planned.beta
     eta = planned.eta * colder
     cost = price(eta, planned.n_draws, ledger=planned.ledger).epsilon(planned.delta)
@@ -162,7 +162,7 @@ def _by_range(planned: Plan, beta: float, law: PublicLaw | None) -> list[Remedy]
     return ways
 
 
-def _by_search(planned: Plan, beta: float, law: PublicLaw) -> list[Remedy]:
+def _by_search(planned: Plan, beta: float, law: PublicLaw) -> list[Suggestion]:
     def affords(changed: PublicLaw) -> bool:
         colder = beta * law.psi / changed.psi if law.psi else beta
         paid = changed.prices(planned).guarantee(colder, planned.n_draws)[1]
@@ -180,7 +180,7 @@ def _by_search(planned: Plan, beta: float, law: PublicLaw) -> list[Remedy]:
     return ways + _smaller(law, lambda k: affords(law.wider(1 / k, "radius")))
 
 
-def _by_ridge(planned: Plan, beta: float, law: PublicLaw) -> list[Remedy]:
+def _by_ridge(planned: Plan, beta: float, law: PublicLaw) -> list[Suggestion]:
     """Find a ridge, the round one of the least that do; the largest is tried first."""
     if planned.ledger or planned.delta == 0:
         return []
@@ -192,28 +192,28 @@ def _by_ridge(planned: Plan, beta: float, law: PublicLaw) -> list[Remedy]:
         found = ridge
     if found is None:
         return []
-    return [Remedy(f"ridge = {found:g} with exact draws", "ridge", found)]
+    return [Suggestion(f"ridge = {found:g} with exact draws", "ridge", found)]
 
 
-def _costs(planned: Plan, cost: float, fewer: int) -> list[Remedy]:
+def _costs(planned: Plan, cost: float, fewer: int) -> list[Suggestion]:
     many = "as many draws" if planned.n_draws > 1 else "the draw"
     told = rounded_up(cost)
-    ways = [Remedy(f"ε = {told} for {many}", "epsilon", float(told))]
+    ways = [Suggestion(f"ε = {told} for {many}", "epsilon", float(told))]
     if 0 < fewer < planned.n_draws:
         words = f"{fewer:,} draw{'s' if fewer > 1 else ''} for the same ε"
-        ways.append(Remedy(words, "n_draws", float(fewer)))
+        ways.append(Suggestion(words, "n_draws", float(fewer)))
     return ways
 
 
-def _wider(planned: Plan, factor: float) -> list[Remedy]:
+def _wider(planned: Plan, factor: float) -> list[Suggestion]:
     """Say a threshold that does, unless the model of zeros would be within it."""
     psi = planned.psi * factor
     useful = 0 < psi < (planned.zero_loss or math.inf)
     told = rounded_up(psi)
-    return [Remedy(f"ψ = {told}", "psi", float(told))] if useful else []
+    return [Suggestion(f"ψ = {told}", "psi", float(told))] if useful else []
 
 
-def _smaller(law: PublicLaw, affords: Callable[[float], bool]) -> list[Remedy]:
+def _smaller(law: PublicLaw, affords: Callable[[float], bool]) -> list[Suggestion]:
     """Say a radius that does, unless it is so small that little is left to choose from."""
     factor = _least_factor(affords, _SMALLER)
     return [] if factor is None else [_radius(law.radius / factor)]
@@ -239,26 +239,26 @@ _SAID: ContextVar[bool] = ContextVar("_SAID", default=False)
 
 def warn_if_weak(planned: Plan | TreePlan, what: str) -> None:
     """Warn of a plan that promises next to nothing, with what would promise more."""
-    why = "" if is_said_elsewhere() else weakness(planned)
+    why = "" if weak_warnings_suppressed() else weak_guarantee_reason(planned)
     if why:
         told = " ".join([f"{what} promises little: {why}.", *wishes(planned)])
-        warnings.warn(told, WeakGuaranteeWarning, stacklevel=users_line())
+        warnings.warn(told, WeakGuaranteeWarning, stacklevel=warn_stacklevel())
 
 
 def warn_of_large_delta(delta: float, n: int) -> None:
     """Warn where delta is at least 1/n; silent where a caller shows a plan's weakness itself."""
-    if delta * n >= 1 and not is_said_elsewhere():
+    if delta * n >= 1 and not weak_warnings_suppressed():
         warnings.warn(
             f"delta={delta:g} is at least 1/n={1 / n:.2g}: it allows a mechanism to publish the "
             f"record of one person in {n:,}. Choose delta far below 1/n, such as "
             f"{min(1e-6, 0.01 / n):.0e}, or 0",
             LargeDeltaWarning,
-            stacklevel=users_line(),
+            stacklevel=warn_stacklevel(),
         )
 
 
 @contextmanager
-def said_elsewhere() -> Iterator[None]:
+def suppress_weak_warnings() -> Iterator[None]:
     """Keep weak plans from warning, in this thread: whoever asks shows :func:`weakness` itself."""
     before = _SAID.set(True)
     try:
@@ -267,6 +267,6 @@ def said_elsewhere() -> Iterator[None]:
         _SAID.reset(before)
 
 
-def is_said_elsewhere() -> bool:
+def weak_warnings_suppressed() -> bool:
     """Whether :func:`said_elsewhere` is in force."""
     return _SAID.get()

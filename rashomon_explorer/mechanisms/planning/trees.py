@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rashomon_explorer._utils.formatting import Fact, Shown, hit_rate_text, rounded_up
+from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
 from rashomon_explorer._utils.validation import (
     check_count,
     check_epsilon,
@@ -12,7 +12,7 @@ from rashomon_explorer._utils.validation import (
     check_share,
 )
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, price
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weakness
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
 from rashomon_explorer.privacy.guarantee import Guarantee, price_of
 
 _WEIGHTS = 2.0**-38  # relative error of a weight: 40 bits, and the exponential's own
@@ -21,7 +21,7 @@ _WORTH = 0.9
 
 
 @dataclass(frozen=True, repr=False)
-class TreePlan(Shown):
+class TreePlan(ReprMixin):
     """Draws of sparse trees: price and promise, known before the rows are touched."""
 
     n: int
@@ -86,7 +86,7 @@ class TreePlan(Shown):
 
     def _facts(self) -> list[Fact]:
         hits = f"≥ {hit_rate_text(self.hit_rate_bound)} within ψ = {self.psi:g}"
-        weak = weakness(self)
+        weak = weak_guarantee_reason(self)
         return [
             ("hit rate", hits if has_hit_rate(self) else "none can be promised"),
             ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),

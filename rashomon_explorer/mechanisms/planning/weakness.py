@@ -9,7 +9,7 @@ WEAK_HIT_RATE = 0.2
 """Guaranteed hit rate below which a plan, a fit, a release and a report say so."""
 
 
-class Promise(Protocol):
+class PlanGuarantee(Protocol):
     """What a plan promises: all that its weakness is read from."""
 
     @property
@@ -41,7 +41,7 @@ class Promise(Protocol):
         """Bound of the expected excess of a model around which all draws lie, if around one."""
 
 
-def weakness(planned: Promise) -> str:
+def weak_guarantee_reason(planned: PlanGuarantee) -> str:
     """Say in a sentence why a plan may buy nothing of use; empty where it promises enough."""
     if planned.centre_excess is not None and not planned.hit_rate_bound:
         return _off_centre(planned.centre_excess, planned.psi)
@@ -56,7 +56,7 @@ def weakness(planned: Promise) -> str:
     )
 
 
-def has_hit_rate(planned: Promise) -> bool:
+def has_hit_rate(planned: PlanGuarantee) -> bool:
     """Whether it can promise a hit rate: ψ > 0, no excess alone; around a centre, proved."""
     unproved = planned.centre_excess is not None and not planned.hit_rate_bound
     return planned.psi > 0 and not planned.by_excess and not unproved
@@ -72,7 +72,7 @@ def _off_centre(excess: float, psi: float) -> str:
     )
 
 
-def _no_better_than_nothing(planned: Promise) -> str:
+def _no_better_than_nothing(planned: PlanGuarantee) -> str:
     nothing = planned.zero_loss
     unknown = not math.isfinite(planned.beta) and not planned.by_excess
     if nothing is None or unknown or _promised_excess(planned) < nothing:
@@ -85,6 +85,6 @@ def _no_better_than_nothing(planned: Promise) -> str:
     )
 
 
-def _promised_excess(planned: Promise) -> float:
+def _promised_excess(planned: PlanGuarantee) -> float:
     """Bound of what is promised instead, of a clipped loss, where nothing is of the loss itself."""
     return float(getattr(planned, "weighed_excess", planned.excess_bound))

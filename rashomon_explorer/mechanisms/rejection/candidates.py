@@ -78,7 +78,7 @@ class Candidates:
             self._sharper = shifted.sharper_floor
 
     def take(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, int]:
-        """Up to ``size`` models (p, k), perhaps none, their floors (k,), and the number proposed."""
+        """At most ``size`` models (p, k), their lower bounds (k,), and the number proposed."""
         proposed = 0
         while len(self._floor) < size and proposed < _MOST_CHUNKS * self._chunk:
             self._propose(rng)

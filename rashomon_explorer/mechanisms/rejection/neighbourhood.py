@@ -122,7 +122,7 @@ def parts(domain: Domain) -> list[tuple[Domain, FloatArray | float]]:
 
 
 def settled(domain: Domain, theta: FloatArray) -> FloatArray:
-    """Nearest model (p,) of the domain, moved towards the origin until rounding leaves it inside."""
+    """Nearest model (p,) of the domain, moved inwards so that rounding leaves it inside."""
     point = domain.project(theta[:, None])
     for step in 2.0 ** np.arange(-52, 0):
         if domain.contains(point)[0]:

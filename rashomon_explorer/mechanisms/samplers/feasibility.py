@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.formatting import Fact, Shown
+from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import SamplerError
@@ -97,7 +97,7 @@ _SMALLER_RADII, _FEWER_COLUMNS, _LARGER_PSI = (2, 4, 8, 16), (40, 30, 20, 15), (
 
 
 @dataclass(frozen=True, repr=False)
-class Feasibility(Shown):
+class Feasibility(ReprMixin):
     """How exact draws went on simulated rows of a plan's shape: a prediction, no promise."""
 
     n_simulated: int
@@ -174,7 +174,7 @@ def comes_nowhere(planned: Plan) -> bool:
 
 
 def stays_away(law: PublicLaw, beta: float) -> bool:
-    """Whether draws of a law on the whole ball came on no kind of rows, as :func:`comes_nowhere`."""
+    """Whether draws on the whole ball failed for all kinds of rows, as :func:`comes_nowhere`."""
     found = (_tried_on(law, beta, columns) for columns in KINDS)
     return not any(one is None or one.likely for one in found)
 

@@ -86,7 +86,7 @@ _FEWEST, _MOST = 16, 4096
 _DRAWS_AT_ONCE = 512
 
 
-class Region(Protocol):
+class BoundedRegion(Protocol):
     """A set of models within a public distance of the origin."""
 
     @property
@@ -108,7 +108,7 @@ class Landscape(Protocol):
         ...
 
     @property
-    def domain(self) -> Region:
+    def domain(self) -> BoundedRegion:
         """Where models may lie."""
         ...
 
@@ -244,7 +244,7 @@ class FiniteGridSampler:
             yield Batch(points[:, chosen], losses[chosen], evaluated=0)
             pause()
 
-    def points(self, p: int, domain: Region) -> FloatArray:
+    def points(self, p: int, domain: BoundedRegion) -> FloatArray:
         """Points (p, N) of the grid: multiples of the spacing that lie in the domain.
 
         Raises

@@ -3,7 +3,7 @@
 from rashomon_explorer.mechanisms.ellipsoid.exact_sampler import EllipsoidExactSampler
 from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidSampler
 from rashomon_explorer.mechanisms.langevin.planned import (
-    LangevinAverage,
+    LangevinAverageSampler,
     LangevinClipped,
     PlannedPath,
 )
@@ -21,7 +21,7 @@ SAMPLERS: dict[str, type[PlannedSampler]] = {
     for kind in (
         ExactSampler,
         UnthresholdedSampler,
-        LangevinAverage,
+        LangevinAverageSampler,
         LangevinClipped,
         ObjectivePerturbationSampler,
         PlannedPath,

@@ -9,7 +9,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data.clipping import ColumnMap, clip_rows
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.samplers.base import to_public_grid
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 
 _BLOCK = 4096
 _LEAST_SHARE = 0.1  # of the mean square spread, below which no column's is taken to be
@@ -17,14 +17,14 @@ _LEAST_SPREAD = 0.01  # mean square spread of a typical row, at least: more woul
 
 
 def released_map(
-    rows: FloatArray | RowBlocks, paid: ColumnsPlan, rng: np.random.Generator
+    rows: FloatArray | ChunkedRows, paid: ColumnsPlan, rng: np.random.Generator
 ) -> ColumnMap:
     """Release centres and spreads, for the price of ``paid``."""
     return map_of(noisy_moments(rows, paid, rng), paid)
 
 
 def noisy_moments(
-    rows: FloatArray | RowBlocks, paid: ColumnsPlan, rng: np.random.Generator
+    rows: FloatArray | ChunkedRows, paid: ColumnsPlan, rng: np.random.Generator
 ) -> FloatArray:
     """Means and mean squares (2, d) of rows over ``row_norm``, with their noise; public."""
     moments = exact_moments(rows, paid)
@@ -34,9 +34,9 @@ def noisy_moments(
     return to_public_grid(noisy)
 
 
-def exact_moments(rows: FloatArray | RowBlocks, paid: ColumnsPlan) -> FloatArray:
+def exact_moments(rows: FloatArray | ChunkedRows, paid: ColumnsPlan) -> FloatArray:
     """Means of a·u and u² (2, d), u a row over ``row_norm``.  Curator: not private."""
-    if isinstance(rows, RowBlocks):
+    if isinstance(rows, ChunkedRows):
         (total,) = rows.reduce(_Moments(paid))
         return np.asarray(total / rows.n)
     sums = np.zeros((2, np.shape(rows)[1]))

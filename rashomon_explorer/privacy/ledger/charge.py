@@ -9,14 +9,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from rashomon_explorer.exceptions import FitError, LedgerError, LedgerWarning, users_line
+from rashomon_explorer.exceptions import FitError, LedgerError, LedgerWarning, warn_stacklevel
 from rashomon_explorer.privacy.conversions import filter_order
 from rashomon_explorer.privacy.divergence import Divergence
 from rashomon_explorer.privacy.guarantee import Guarantee
 
 
 @dataclass(frozen=True)
-class LedgerToBe(os.PathLike[str]):
+class PendingLedger(os.PathLike[str]):
     """Where a ledger will be, and the budget it will have: plans are made for it as if it were."""
 
     path: Path
@@ -35,7 +35,7 @@ class LedgerToBe(os.PathLike[str]):
 T = TypeVar("T")
 
 
-def withheld(work: Callable[[], T]) -> T:
+def run_with_constant_error(work: Callable[[], T]) -> T:
     """Return what ``work`` returns; whatever it raises becomes one error without a reason."""
     try:
         return work()
@@ -46,7 +46,7 @@ def withheld(work: Callable[[], T]) -> T:
     raise FitError(reason)
 
 
-def may_fail(what: str, *, charged: bool) -> str:
+def with_failure_assumption(what: str, *, charged: bool) -> str:
     """Say that some rows make work fail, which is seen; there is no bound, for some always do."""
     error = "" if charged else ", with an error that only the curator may see"
     return f"the {what} returned: rows not finite or labels not declared make it fail{error}"
@@ -211,7 +211,7 @@ class Charge:
             If its end cannot be written.
         """
         self.start()
-        result = withheld(work)
+        result = run_with_constant_error(work)
         self.returned = True  # from here on no price may depend on it, committed or not
         try:
             self.commit()
@@ -221,7 +221,7 @@ class Charge:
                 "complete and paid for; the ledger says that the charge was started, which costs "
                 "the same",
                 LedgerWarning,
-                stacklevel=users_line(),
+                stacklevel=warn_stacklevel(),
             )
         return result
 
@@ -268,7 +268,7 @@ class Charge:
         raise TypeError("a charge stays in the process that reserved it and cannot be pickled")
 
 
-def rest_of(whole: Guarantee, entry: LedgerEntry) -> Guarantee:
+def incremental_charge(whole: Guarantee, entry: LedgerEntry) -> Guarantee:
     """Price that makes a charge that was started into the price of all that its run may show."""
     _check(whole, entry)
     part = entry.guarantee

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rashomon_explorer._utils.formatting import Fact, Shown, epsilon_text
+from rashomon_explorer._utils.formatting import Fact, ReprMixin, epsilon_text
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
 from rashomon_explorer.privacy.guarantee import Guarantee
@@ -17,7 +17,7 @@ from rashomon_explorer.privacy.ledger.charge import (
     Charge,
     LedgerEntry,
     check_extendable,
-    rest_of,
+    incremental_charge,
     rest_told,
 )
 from rashomon_explorer.privacy.ledger.file import (
@@ -102,7 +102,7 @@ def _charged(guarantee: Guarantee, delta: float, order: float | None) -> float:
     return min(guarantee.pure_epsilon, alike)
 
 
-class Ledger(Shown):
+class Ledger(ReprMixin):
     """Privacy budget of one data set and every charge against it, in an SQLite file.
 
     Reserve, start, commit: a charge is written and refused or accepted in one transaction before
@@ -329,7 +329,7 @@ class Ledger(Shown):
             told = totals.told(guarantee)
             if extends is not None:
                 check_extendable(extends, self.path, self._identity, read_entries(connection))
-                guarantee = rest_of(guarantee, find_entry(connection, extends.id))
+                guarantee = incremental_charge(guarantee, find_entry(connection, extends.id))
                 told = rest_told(told, read_divergence(connection, extends.id))
                 parameters[EXTENDS] = extends.id
             if budget is not None:

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.files import create_private, tighten
-from rashomon_explorer.exceptions import LedgerWarning, SameTableWarning, users_line
+from rashomon_explorer.exceptions import LedgerWarning, SameTableWarning, warn_stacklevel
 
 KEY_BYTES = 32
 _DIGEST_BYTES = 16
@@ -99,7 +99,7 @@ class TableRegistry:
             return _names(connection, _found(rows, _key(connection)))
 
     def note(self, ledger: str, rows: Any = None) -> tuple[str, ...]:
-        """Keep that there is a ledger of this name and that these rows, if any, are charged to it."""
+        """Record that a ledger of this name exists and which rows are charged to it."""
         # Before SQLite, which would make it readable for all.
         with suppress(FileExistsError):
             create_private(self.path)
@@ -138,7 +138,9 @@ def recognise(ledger: Path, rows: Any) -> tuple[str, ...]:
         return ()
     others = tuple(name for name in known if name != ledger.name)
     if others:
-        warnings.warn(same_table(others, ledger.name), SameTableWarning, stacklevel=users_line())
+        warnings.warn(
+            same_table(others, ledger.name), SameTableWarning, stacklevel=warn_stacklevel()
+        )
     return others
 
 
@@ -178,7 +180,7 @@ def warn_unkept(folder: Path, error: Exception) -> None:
         f"the folder {folder} cannot keep which tables its ledgers guard ({error}): the same table "
         "under another ledger will not be noticed. The charge itself is written",
         LedgerWarning,
-        stacklevel=users_line(),
+        stacklevel=warn_stacklevel(),
     )
 
 

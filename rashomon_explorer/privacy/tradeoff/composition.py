@@ -24,7 +24,7 @@ class LossMasses:
 
     @classmethod
     def above(cls, delta: FloatArray, spacing: float) -> "LossMasses":
-        """Least masses on a grid around 0 whose profile is ``delta`` or more ("connect the dots")."""
+        """Least masses on a grid around 0 whose profile is ≥ ``delta`` ("connect the dots")."""
         half = len(delta) // 2
         make = _pmf_module().create_pmf_pessimistic_connect_dots_fixed_gap
         return cls(make(spacing, -half, half, delta).to_dense_pmf())

@@ -29,7 +29,7 @@ _SMALL = 5e-3
 
 
 def poisson_renyi(sigma: float, rate: float, first: int, second: int, order: float) -> float:
-    """Bound D_a of (1 − q)N(0, 1) + qN(±m, 1) and its neighbour's law, m = 1/σ, by a trapezoid sum."""
+    """Bound D_a of (1 − q)N(0, 1) + qN(±m, 1) and its neighbour, m = 1/σ, by a trapezoid sum."""
     check_order(order)
     excess, m = order - 1, 1 / sigma
     most = order * ((first - second) * m) ** 2 / 2

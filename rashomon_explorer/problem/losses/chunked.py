@@ -11,14 +11,14 @@ from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
 from rashomon_explorer.problem.losses.clipped_gradient import ClippedPullRisk
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
 from rashomon_explorer.problem.losses.smooth import SquaredLoss, SquaredRisk
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 
 
 @dataclass(frozen=True)
 class BlockRisk:
     """Mean loss of a table of blocks, for K models at once; nothing of a row is kept."""
 
-    table: RowBlocks
+    table: ChunkedRows
     loss: Loss
     p: int
     reach: float | None = None
@@ -180,7 +180,7 @@ def is_kinked(risk: EmpiricalLoss) -> TypeGuard[ClippedSlopeRisk | BlockRisk]:
     return isinstance(risk, ClippedSlopeRisk) and risk.shape.smoothing == 0
 
 
-def risk_of_blocks(loss: Loss, table: RowBlocks, p: int) -> EmpiricalLoss:
+def risk_of_blocks(loss: Loss, table: ChunkedRows, p: int) -> EmpiricalLoss:
     """Mean loss of a table of blocks: from sums made once, if they say everything."""
     if type(loss) is not SquaredLoss:
         return BlockRisk(table, loss, p)

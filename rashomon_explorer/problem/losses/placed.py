@@ -26,7 +26,7 @@ _WORTH_COMPILING = 2**20  # scores, below which a launch costs more than a pass
 
 @cache
 def fused(arrays: ArrayBackend, pointwise: Any) -> Callable[[Any], tuple[Any, Any]]:
-    """Return the sums and slopes of scores (K, m), compiled for an accelerator of PyTorch or JAX."""
+    """Return sums and slopes of scores (K, m), compiled for an accelerator of PyTorch or JAX."""
     plain = partial(pointwise.losses_and_slopes, arrays.xp)
     compiler = _COMPILERS.get(arrays.library)
     if compiler is None or not arrays.accelerated:
@@ -200,7 +200,7 @@ class BoundedSoftplus(Softplus):
 
 
 @dataclass(frozen=True)
-class Clipped:
+class PlacedClippedSlope:
     """f(a) = max_{low ≤ α ≤ high} αa − ½·smoothing·α²: hinge, smoothed hinge, absolute, pinball."""
 
     shape: ClippedSlope
@@ -494,7 +494,7 @@ def _of_margin(
     shape: ClippedSlope, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend
 ) -> PlacedRisk:
     there = PlacedRows.of(arrays, rows, -targets)
-    return PlacedRisk(there, Clipped(shape), there.beside(np.ones(len(rows))))
+    return PlacedRisk(there, PlacedClippedSlope(shape), there.beside(np.ones(len(rows))))
 
 
 def _absolute(
@@ -503,7 +503,7 @@ def _absolute(
     there = PlacedRows.of(arrays, rows, np.full(len(rows), -1.0))
     clipped = np.clip(targets, -loss.target_bound, loss.target_bound)
     shape = ClippedSlope(2 * (loss.tau - 1), 2 * loss.tau)
-    return PlacedRisk(there, Clipped(shape), there.beside(clipped))
+    return PlacedRisk(there, PlacedClippedSlope(shape), there.beside(clipped))
 
 
 def _softmax(

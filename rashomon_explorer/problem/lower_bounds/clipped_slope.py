@@ -103,7 +103,7 @@ _CUTS = (0.0, *(2.0**-k for k in range(6, 0, -1)))  # shares of the largest room
 
 
 @dataclass(frozen=True)
-class Part:
+class ClippedSlopeTerm:
     """One bound: the excess is at least ½(r² − uᵀDu) − Q(u), going on linearly."""
 
     dropped: FloatArray  # (p, p): D = Σ w b_i b_iᵀ over the rows that are left out
@@ -130,7 +130,7 @@ class Part:
 class ClippedSlopeBound:
     """Lower bound of the excess by the rows on the parabola and their room to its ends."""
 
-    parts: tuple[Part, ...]  # one for each limit
+    parts: tuple[ClippedSlopeTerm, ...]  # one for each limit
     # what a bound around another centre can be made of; None for more than 64 parameters
     expansion: ExpandableRisk | None = None
 
@@ -154,7 +154,7 @@ class ClippedSlopeBound:
             if fourth is not None:
                 largest = min(largest, fourth.supremum())
             top = float(np.linalg.eigvalsh(dropped)[-1]) * _ROUNDING
-            parts.append(Part(dropped, fourth, max(top, 0.0), largest))
+            parts.append(ClippedSlopeTerm(dropped, fourth, max(top, 0.0), largest))
         return cls(_useful(parts))
 
     def radial(self, radius: FloatArray) -> FloatArray:
@@ -200,7 +200,7 @@ def _tails(rows: FloatArray, weights: FloatArray, bins: NDArray[np.intp]) -> lis
     return tails[::-1]
 
 
-def _useful(parts: list[Part]) -> tuple[Part, ...]:
+def _useful(parts: list[ClippedSlopeTerm]) -> tuple[ClippedSlopeTerm, ...]:
     """Those that are the best somewhere: the others only cost time."""
     radius = 10.0 ** np.linspace(-4, 3, 141)
     best = np.argmax([part.radial(radius) for part in parts], axis=0)

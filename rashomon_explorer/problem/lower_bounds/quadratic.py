@@ -55,7 +55,7 @@ def under_logistic(
 def under_clipped_slope(
     shape: ClippedSlope, low: FloatArray, high: FloatArray, middle: FloatArray, spread: FloatArray
 ) -> Parabolas:
-    """Parabolas below a function of clipped slope for low ≤ v ≤ high, of nearly the largest means."""
+    """Parabolas below a function of clipped slope on low ≤ v ≤ high, of nearly maximal mean."""
     first, last = _slopes_between(shape, low, high)
     slopes = [first + share * (last - first) for share in _SHARES]
     return _best((_clipped(shape, slope, low, high) for slope in slopes), middle, spread)
@@ -106,7 +106,7 @@ def _clipped(
 
 
 def _bend(rise: FloatArray, smoothing: float, beyond: FloatArray) -> FloatArray:
-    """Bend with which a parabola meets f at an end ``beyond`` (n,) the zone, ``rise`` (n,) steeper."""
+    """Curvature with which a parabola of slope ``rise`` (n,) meets f ``beyond`` (n,) the zone."""
     zone = smoothing * rise
     beyond = np.maximum(beyond, 0.0)
     length = zone + beyond

@@ -29,7 +29,7 @@ class QuarticForm:
 
     @classmethod
     def of(cls, rows: FloatArray, coefficients: FloatArray) -> "QuarticForm":
-        """Form Σ_i c_i0 + c_i1 (b_i·w) + … + c_i4 (b_i·w)⁴ of rows b_i (n, p), c (5, n), c_i4 ≤ 0."""
+        """Form Σ_i c_i0 + … + c_i4 (b_i·w)⁴ of rows b_i (n, p), c (5, n), c_i4 ≤ 0."""
         used = np.flatnonzero(coefficients.any(axis=0))
         rows, coefficients = rows[used], coefficients[:, used]
         length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
@@ -89,7 +89,7 @@ _NODES = 10.0 ** np.linspace(-0.6, 0.6, 600)  # times the radius in use; 0.5 % a
 _LONGEST = 1.25  # times the radius in use: beyond, the form is replaced by a cone
 
 
-class Held(Protocol):
+class ActiveConstraint(Protocol):
     """What keeps a minimiser θ* in its domain."""
 
     @property
@@ -125,7 +125,7 @@ class Minimised:
     theta: FloatArray  # (p,): θ*
     value: float  # L*
     ridge: float
-    held: Held
+    held: ActiveConstraint
     pad: float  # τ ≥ 0, added to the metric so that it is definite
     whiten: FloatArray  # (p, p): A^{-1/2} for the Lagrangian's Hessian at θ*, pad included
 

@@ -304,7 +304,7 @@ _SOFTMAX_ROUNDING = 1 + 1e-12
 
 
 def softmax_bound(risk: SoftmaxRisk, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
-    """Bound around ``theta`` (p,), whitened by ``whiten`` (p, p): the logistic loss's inequalities."""
+    """Bound around ``theta`` (p,), whitened by ``whiten`` (p, p), for the logistic loss."""
     return LogisticBound.of_sums(*softmax_sums(risk, theta, whiten))
 
 

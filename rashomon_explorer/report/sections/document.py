@@ -12,7 +12,7 @@ from rashomon_explorer.measures.multiplicity.catalogue import EXACT
 from rashomon_explorer.measures.reliance.tree_reliance import trees_of
 from rashomon_explorer.report.blocks import Block, Code, Facts, Items, Table, Words
 from rashomon_explorer.report.kinds import kind_of
-from rashomon_explorer.report.material import Curator, Public, Release
+from rashomon_explorer.report.material import Curator, PublicMaterial, Release
 from rashomon_explorer.sets import RashomonSet
 
 View = Literal["curator", "internal", "release", "public"]
@@ -101,7 +101,7 @@ def about_release(given: Release) -> list[Block]:
     ]
 
 
-def _file(given: Public) -> Facts:
+def _file(given: PublicMaterial) -> Facts:
     undated = "not stated, so that the same inputs give the same file"
     rows = [
         ("Written by", WRITER, "without any access to a network"),

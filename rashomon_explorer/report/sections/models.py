@@ -34,7 +34,7 @@ from rashomon_explorer.report.blocks import Block, Code, Facts, Plot, Table, Wor
 from rashomon_explorer.report.kinds import Rows, declared, kind_of
 from rashomon_explorer.report.material import AnySet, Curator, Release
 from rashomon_explorer.report.sections.document import Skip, need_linear
-from rashomon_explorer.rows import RowBlocks
+from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedTrees
 from rashomon_explorer.sets.models.trees import DecisionTrees
 
@@ -71,7 +71,7 @@ def _counts(given: Curator) -> list[tuple[str, str, str]]:
 
 
 def _columns(given: Curator) -> Table:
-    if isinstance(given.X, RowBlocks):
+    if isinstance(given.X, ChunkedRows):
         return _columns_of_blocks(given, given.X)
     frame = pd.DataFrame(given.X)
     names = getattr(given.models, "feature_names", (*map(str, frame.columns), "intercept"))[:-1]
@@ -84,7 +84,7 @@ def _columns(given: Curator) -> Table:
     return Table(table, "Features, as the models take them")
 
 
-def _columns_of_blocks(given: Curator, rows: RowBlocks) -> Table:
+def _columns_of_blocks(given: Curator, rows: ChunkedRows) -> Table:
     """Find means, and least and largest values, of all blocks."""
     least, sums, most = rows.reduce(_ends, merge=_wider)
     known = getattr(given.models, "feature_names", ())[:-1]

@@ -7,24 +7,24 @@ import pandas as pd
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import (
+    disagreement_decomposition,
     exact_ambiguity,
     feature_groups,
     model_class_reliance,
     multiplicity_table,
     viable_prediction_range,
-    width_or_noise,
 )
-from rashomon_explorer.measures.decomposition import WidthOrNoise
+from rashomon_explorer.measures.decomposition import DisagreementDecomposition
 from rashomon_explorer.measures.fairness import FairnessAudit, fairness_audit
 from rashomon_explorer.measures.glossary import MEASURES
 from rashomon_explorer.measures.multiplicity import row_disagreement
 from rashomon_explorer.measures.multiplicity.catalogue import LOWER_BOUND
 from rashomon_explorer.plots import (
     plot_class_reliance,
+    plot_decomposition,
     plot_fairness_range,
     plot_importance,
     plot_people,
-    plot_width_or_noise,
 )
 from rashomon_explorer.plots.tables import importance_table, people_table
 from rashomon_explorer.plots.text import number
@@ -309,7 +309,7 @@ def width_curator(given: Curator) -> list[Block]:
     need_rows(given, inside=False)
     groups = None if given.groups is None else given.groups.to_numpy()
     try:
-        found = width_or_noise(
+        found = disagreement_decomposition(
             models,
             given.X,
             measure=_MEASURES[models.task],
@@ -321,7 +321,7 @@ def width_curator(given: Curator) -> list[Block]:
     return [
         Words(str(found)),
         Plot(
-            plot_width_or_noise(found),
+            plot_decomposition(found),
             f"The {found.measure.replace('_', ' ')} among the draws as one bar: the set's own "
             "part, and what the mechanism adds.",
             Table(_estimates(found), "Width or noise"),
@@ -329,7 +329,7 @@ def width_curator(given: Curator) -> list[Block]:
     ]
 
 
-def _estimates(found: WidthOrNoise) -> pd.DataFrame:
+def _estimates(found: DisagreementDecomposition) -> pd.DataFrame:
     every = [getattr(found, name) for name in _PARTS]
     ends = {end: [getattr(one, end) for one in every] for end in ("value", "low", "high")}
     names = [name.replace("_", " ") for name in _PARTS]

@@ -19,7 +19,7 @@ from rashomon_explorer.mechanisms.objective_perturbation.plan import TiltedPlan
 from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.planning.weakness import weakness
+from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.mechanisms.samplers.registry import traits_of
 from rashomon_explorer.plots import plot_released
 from rashomon_explorer.plots.budget import plot_tradeoff, tradeoff_table
@@ -29,7 +29,7 @@ from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, adaptive_e
 from rashomon_explorer.privacy.adaptive import running_epsilon, settled
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
-from rashomon_explorer.release import Released
+from rashomon_explorer.release import ReleasedAggregates
 from rashomon_explorer.report.blocks import Block, Facts, Items, Plot, Table, Words
 from rashomon_explorer.report.kinds import kind_of
 from rashomon_explorer.report.material import AnySet, Curator, Paid, Release
@@ -128,7 +128,7 @@ def _charges(ledger: Ledger) -> Table:
 
 
 def _public_charges(ledger: Ledger) -> Table:
-    """Those that count, without names, times and remarks, which people write and nobody paid for."""
+    """Ledger entries that count, without names, times and remarks, which are not private."""
     budget = ledger.budget
     entries = [entry for entry in ledger.entries() if entry.counts]
     frame = pd.DataFrame(
@@ -168,7 +168,11 @@ def plan_section(given: Any) -> list[Block]:
     """Explain the plan sentence by sentence, with its promises."""
     planned = _planned(given)
     blocks: list[Block] = [Words(line) for line in explain(planned).splitlines()]
-    doubt = weakness(planned) if given.models.as_drawn and given.models.guarantee.holds else ""
+    doubt = (
+        weak_guarantee_reason(planned)
+        if given.models.as_drawn and given.models.guarantee.holds
+        else ""
+    )
     if doubt:
         blocks.insert(0, Words(f"This plan promised little: {doubt}.", "warning"))
     if not given.models.guarantee.holds:
@@ -276,7 +280,7 @@ def aggregates_release(given: Release) -> list[Block]:
     return [block for value in given.aggregates for block in _one(value, given)]
 
 
-def _one(value: Released, given: Release) -> list[Block]:
+def _one(value: ReleasedAggregates, given: Release) -> list[Block]:
     blocks: list[Block] = [Words(f"{value.guarantee}.")]
     if value.guarantee.reproducible:
         blocks.append(Words(SEEDED, "warning"))

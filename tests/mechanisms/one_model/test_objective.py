@@ -11,7 +11,7 @@ from scipy.stats import norm
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.objective_perturbation.accounting import plan_perturbed_objective
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import (
-    Tilted,
+    PerturbedObjectiveFunction,
     distance_bound,
     tilted_minimiser,
 )
@@ -254,7 +254,7 @@ def test_the_distance_from_the_minimiser_is_bounded(radius):
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, (50, 2))
     problem = Problem(X, np.where(X[:, 0] > 0, 1.0, -1.0), radius=radius, ridge=0.1)
-    objective = Tilted(problem, np.array([0.3, -0.2, 0.1]))
+    objective = PerturbedObjectiveFunction(problem, np.array([0.3, -0.2, 0.1]))
     best = tilted_minimiser(problem, np.array([0.3, -0.2, 0.1]), 1e-5)
     assert (np.linalg.norm(best) > 0.999 * radius) == (radius == 0.5)
     for size in (1e-3, 1e-2, 0.3):

@@ -29,7 +29,7 @@ from rashomon_explorer.mechanisms.planning.centres import (
 )
 from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weakness
+from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
 from rashomon_explorer.privacy import compose, gdp
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
@@ -179,7 +179,7 @@ def test_a_promise_is_made_where_it_is_proved_and_nowhere_else() -> None:
     wide = plan_ellipsoid(**ROWS, psi=0.05, ridge=0.2, **BUDGET, margin=1.0)
     assert not wide.promises and not has_hit_rate(wide)
     unsure = plan_ellipsoid(**ROWS, psi=0.05, ridge=0.003, **BUDGET)
-    assert not unsure.promises and weakness(unsure) == ""
+    assert not unsure.promises and weak_guarantee_reason(unsure) == ""
     assert "no hit rate is promised" in explain(unsure)
     assert "hit rate, ≥" not in str(unsure) and "90" not in repr(unsure)
 

@@ -21,7 +21,7 @@ from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.centres import by_gradients, by_output, excess_at_most
 from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.privacy import bounded_range, compose, gdp
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
 from rashomon_explorer.problem.constants import Constants
@@ -33,7 +33,7 @@ BUDGET = {"epsilon": 4.0, "delta": 1e-6}
 
 
 def bought(**changed):
-    with said_elsewhere():
+    with suppress_weak_warnings():
         return plan_ellipsoid_exact(**{**ROWS, **BUDGET, "n_draws": 20, **changed})
 
 

@@ -8,7 +8,7 @@ import pytest
 from benchmarks import rule as settling
 from benchmarks.simulated import simulate
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
-from rashomon_explorer.estimators.selection import made_once
+from rashomon_explorer.estimators.selection import cached_plan
 from rashomon_explorer.measures.ranges import declared_problem
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.planning.offers import Request
@@ -16,9 +16,9 @@ from rashomon_explorer.mechanisms.planning.options import (
     LEAST_HITS,
     MOST_DRAWS,
     RADII,
-    completed,
     cost,
     promises_the_set,
+    resolve_auto,
 )
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
@@ -31,7 +31,7 @@ ROWS = {"n": 4_000, "p": 21, "psi": 0.02, "row_norm": 1.5}
 def test_the_radius_has_the_least_promise_and_worth_of_a_larger_ball(way, epsilon):
     delta, worth = (1e-6, 30) if way == "path" else (0.0, 6)
     numbers = {**ROWS, "n": 400, "psi": 0.0, "epsilon": epsilon, "delta": delta}
-    chosen = completed(way, **numbers)
+    chosen = resolve_auto(way, **numbers)
     make = plan_path if way == "path" else plan
     costs = [make(**numbers, radius=R).excess_bound + worth * math.log(2) / R for R in RADII]
     assert chosen.radius == RADII[int(np.argmin(costs))]
@@ -40,7 +40,7 @@ def test_the_radius_has_the_least_promise_and_worth_of_a_larger_ball(way, epsilo
 
 def test_a_ball_is_made_smaller_where_that_promises_several_hits():
     asked = {"p": 11, "psi": 0.02, "row_norm": 1.5, "epsilon": 4.0}
-    few, some, many = (completed("exact", n=n, **asked) for n in (5_000, 70_000, 10**7))
+    few, some, many = (resolve_auto("exact", n=n, **asked) for n in (5_000, 70_000, 10**7))
     assert few.radius > 8 and plan(**few.numbers).hit_rate_bound < LEAST_HITS
     assert few.n_draws == 1
     assert 4 <= some.radius < 8 and plan(**some.numbers).hit_rate_bound >= LEAST_HITS
@@ -53,7 +53,7 @@ def test_a_ball_is_made_smaller_where_that_promises_several_hits():
 def test_more_rows_and_budget_allow_a_larger_ball_and_more_parameters_a_smaller_one():
     def radius(n=400, p=21, epsilon=0.5):
         asked = {"psi": 0.0, "row_norm": 1.5, "delta": 1e-6}
-        return completed("path", n=n, p=p, epsilon=epsilon, **asked).radius
+        return resolve_auto("path", n=n, p=p, epsilon=epsilon, **asked).radius
 
     assert radius(n=100) < radius() < radius(n=4_000)
     assert radius(epsilon=0.1) < radius() < radius(epsilon=4.0)
@@ -62,12 +62,15 @@ def test_more_rows_and_budget_allow_a_larger_ball_and_more_parameters_a_smaller_
 
 def test_a_regression_is_settled_by_its_own_loss():
     asked = {**ROWS, "epsilon": 1.0, "n": 400}
-    assert completed("exact", **asked, loss="squared").radius < completed("exact", **asked).radius
+    assert (
+        resolve_auto("exact", **asked, loss="squared").radius
+        < resolve_auto("exact", **asked).radius
+    )
 
 
 def test_draws_around_a_centre_are_weighed_by_the_centre_and_cost_nothing_more():
     asked = {**ROWS, "epsilon": 4.0, "delta": 1e-6, "ridge": 0.0}
-    many, few = (completed("ellipsoid", **{**asked, "n": n}) for n in (200_000, 2_000))
+    many, few = (resolve_auto("ellipsoid", **{**asked, "n": n}) for n in (200_000, 2_000))
     assert many.n_draws == MOST_DRAWS and few.n_draws == 1
     around = MECHANISMS["ellipsoid"].plan(many)
     assert around.centre_excess <= ROWS["psi"] and promises_the_set(around)
@@ -76,13 +79,13 @@ def test_draws_around_a_centre_are_weighed_by_the_centre_and_cost_nothing_more()
 
 def test_what_is_given_is_kept():
     given = {"radius": 3.0, "ridge": 0.2, "n_draws": 7}
-    settled = completed("exact", **ROWS, epsilon=1.0, **given)
+    settled = resolve_auto("exact", **ROWS, epsilon=1.0, **given)
     assert {name: getattr(settled, name) for name in given} == given
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(4_000, 1.0), (10**6, 1.0), (10**6, 2.0)])
 def test_there_are_as_many_draws_as_are_promised_to_hit(n, epsilon):
-    settled = completed("exact", **{**ROWS, "n": n}, epsilon=epsilon, radius=4.0)
+    settled = resolve_auto("exact", **{**ROWS, "n": n}, epsilon=epsilon, radius=4.0)
     promised = plan(**settled.numbers).hit_rate_bound
     if settled.n_draws > 1:
         assert promised >= LEAST_HITS
@@ -93,22 +96,22 @@ def test_there_are_as_many_draws_as_are_promised_to_hit(n, epsilon):
 
 
 def test_without_width_there_is_one_draw():
-    assert completed("exact", **{**ROWS, "psi": 0.0, "n": 10**7}, epsilon=9.0).n_draws == 1
+    assert resolve_auto("exact", **{**ROWS, "psi": 0.0, "n": 10**7}, epsilon=9.0).n_draws == 1
 
 
 @pytest.mark.parametrize(("delta", "ledger"), [(0.0, False), (1e-6, True)])
 def test_a_ridge_is_of_use_only_where_a_certificate_may_take_it(delta, ledger):
     asked = {**ROWS, "epsilon": 1.0, "radius": 4.0, "n_draws": 1}
-    assert completed("exact_best", **asked, delta=delta, ledger=ledger).ridge == 0.0
+    assert resolve_auto("exact_best", **asked, delta=delta, ledger=ledger).ridge == 0.0
 
 
 def test_a_ridge_is_chosen_with_what_it_biases():
     asked = {**ROWS, "psi": 0.0, "n": 700, "p": 101, "epsilon": 1.0, "delta": 1e-6}
     asked |= {"radius": 4.0, "n_draws": 1}
-    settled = completed("exact_best", **asked)
+    settled = resolve_auto("exact_best", **asked)
 
     def cost(ridge):
-        tried = completed("exact_best", **asked, ridge=ridge)
+        tried = resolve_auto("exact_best", **asked, ridge=ridge)
         planned = MECHANISMS["exact_best"].plan(tried)
         return planned.excess_bound + ridge * 4.0**2 / 2
 
@@ -128,7 +131,7 @@ def test_estimators_plan_by_the_rule_before_a_row_is_read(tmp_path):
     planned = clf.plan(600, 3)
     clf.fit(X, y)
     assert clf.plan_ is planned
-    settled = completed(
+    settled = resolve_auto(
         "exact_best", n=600, p=4, psi=0.02, row_norm=2**0.5, epsilon=8.0, ledger=True
     )
     assert (planned.radius, planned.ridge) == (settled.radius, settled.ridge)
@@ -144,7 +147,7 @@ def test_a_regressor_plans_by_it_too():
     reg = RashomonRegressor(radius="auto", sampler="langevin", psi=0.0, n_draws=1)
     assert (
         reg.plan(5_000, 4).radius
-        == completed(
+        == resolve_auto(
             "path", n=5_000, p=5, psi=0.0, row_norm=2**0.5, epsilon=1.0, delta=1e-6, loss="squared"
         ).radius
     )
@@ -154,7 +157,7 @@ def test_a_regressor_plans_by_it_too():
 def test_of_two_balls_the_rule_expects_less_of_its_own(way):
     asked = {**ROWS, "n": 400, "psi": 0.0, "epsilon": 1.0, "delta": 1e-6, "n_draws": 1}
     own, *others = (
-        cost(way, MECHANISMS[way].plan(completed(way, **{**asked, **fixed}, ridge=0.0)))
+        cost(way, MECHANISMS[way].plan(resolve_auto(way, **{**asked, **fixed}, ridge=0.0)))
         for fixed in ({}, *({"radius": R} for R in RADII))
     )
     assert own == pytest.approx(min(others))
@@ -162,7 +165,7 @@ def test_of_two_balls_the_rule_expects_less_of_its_own(way):
 
 def test_a_plan_that_was_made_for_given_numbers_knows_no_rule():
     asked = {**ROWS, "loss": "logistic", "radius": 4.0, "ridge": 0.0, "epsilon": 1.0, "delta": 0.0}
-    made = made_once("exact", **asked, n_draws=1)
+    made = cached_plan("exact", **asked, n_draws=1)
     assert made == MECHANISMS["exact"].plan(Request(**asked, n_draws=1))
 
 

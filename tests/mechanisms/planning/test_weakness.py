@@ -11,8 +11,8 @@ from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.planning.options import plan_options
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere, wish, wishes
-from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE, weakness
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings, wish, wishes
+from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE, weak_guarantee_reason
 from rashomon_explorer.problem.losses import LOSSES, loss_of_zeros
 from rashomon_explorer.problem.losses.smooth import SquaredLoss
 
@@ -20,7 +20,7 @@ ROWS = {"p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "delta": 1e-6}
 
 
 def _quietly(*args, **kwargs):
-    with said_elsewhere():
+    with suppress_weak_warnings():
         return plan(*args, **{**ROWS, **kwargs})
 
 
@@ -33,7 +33,7 @@ def test_a_plan_below_a_fifth_warns_once_and_names_the_ways_out():
     for way in ("ε = ", "rows", "ψ = "):
         assert way in told
     strong = plan(5_000_000, **{**ROWS, "delta": 1e-8}, epsilon=1.0, n_draws=20)
-    assert strong.hit_rate_bound >= WEAK_HIT_RATE and weakness(strong) == ""
+    assert strong.hit_rate_bound >= WEAK_HIT_RATE and weak_guarantee_reason(strong) == ""
 
 
 def test_the_line_is_at_a_fifth():
@@ -92,7 +92,7 @@ def test_a_thread_that_is_quiet_does_not_quiet_another():
             plan(100, **ROWS, epsilon=1.0)
         heard.extend(caught)
 
-    with said_elsewhere():
+    with suppress_weak_warnings():
         thread = Thread(target=listen)
         thread.start()
         thread.join()

@@ -14,8 +14,8 @@ from rashomon_explorer.mechanisms.langevin.planned import LangevinClipped
 from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
-from rashomon_explorer.mechanisms.planning.weakness import weakness
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses.clipped_gradient import clipped
 from rashomon_explorer.problem.problem import Problem
@@ -118,9 +118,9 @@ def test_nothing_is_promised_of_the_loss_itself():
     )
     assert "nothing is promised of the loss itself" in explain(plan)
     assert "clipped loss" in str(plan) and "excess loss" not in str(plan)
-    with said_elsewhere():
+    with suppress_weak_warnings():
         weak, _ = planned(epsilon=0.1, n_draws=2_000)
-    assert "its slopes clipped" in weakness(weak)
+    assert "its slopes clipped" in weak_guarantee_reason(weak)
     assert "rows" in explain(weak)
 
 

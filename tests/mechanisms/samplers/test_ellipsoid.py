@@ -19,7 +19,7 @@ from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.langevin.planned import PlannedPath
 from rashomon_explorer.mechanisms.planning.centres import by_acceleration, by_gradients, by_output
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers.base import collect, to_public_grid
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
@@ -164,7 +164,7 @@ def test_accelerated_steps_are_those_of_a_langevin_path_with_the_priced_noise():
     centre = by_acceleration(problem.constants, 2.0, 0.5, 0.7)
     beta = 2 / (centre.step_size * centre.noise**2)
     public = {"radius": 2.0, "row_norm": 1.0, "ridge": problem.ridge}
-    with said_elsewhere():
+    with suppress_weak_warnings():
         path = plan_path(50, 2, 0.0, **public, epsilon=1.0, delta=1e-6)
     path = replace(
         path, beta=beta, step_size=centre.step_size / beta, n_steps=centre.n_steps, n_draws=1

@@ -13,7 +13,7 @@ from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exa
 from rashomon_explorer.mechanisms.ellipsoid.exact_sampler import EllipsoidExactSampler
 from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidSampler
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.feasibility import preflight, remedies
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -33,7 +33,7 @@ def problem_of(d=1, n=60, ridge=0.0, radius=3.0, seed=0, **settings):
 def planned_for(problem, psi=0.05, **changes):
     public = {"radius": problem.domain.radius, "row_norm": problem.row_bound}
     public |= {"epsilon": 8.0, "delta": 1e-3, "ridge": problem.ridge, "loss": problem.loss}
-    with said_elsewhere():
+    with suppress_weak_warnings():
         return plan_ellipsoid_exact(problem.n, problem.p, psi, **{**public, **changes})
 
 

@@ -26,7 +26,7 @@ from rashomon_explorer.privacy import (
     pure,
     zcdp,
 )
-from rashomon_explorer.privacy.ledger.charge import Charge, LedgerEntry, rest_of
+from rashomon_explorer.privacy.ledger.charge import Charge, LedgerEntry, incremental_charge
 from rashomon_explorer.problem.problem import Problem
 
 DELTA = 1e-6
@@ -122,7 +122,7 @@ def test_the_price_of_the_last_state_does_not_cover_the_trace():
     gain = sum(contraction**k for k in range(steps))
     noise = math.sqrt(sum(contraction ** (2 * k) for k in range(steps)))
     last = shift * gain / noise
-    rest = rest_of(gdp(path), entry(gdp(last)))
+    rest = incremental_charge(gdp(path), entry(gdp(last)))
     assert last < 0.3 * path
     assert compose([gdp(last), rest]).mu == pytest.approx(path, rel=1e-12)
     assert price(gdp(last), rest) >= price(gdp(path)) > price(gdp(last))
@@ -141,19 +141,19 @@ NUMBERS = st.floats(1e-6, 1e3)
 def test_a_charge_and_its_rest_never_fall_short(one, other):
     for make in (gdp, pure, bounded_range):
         part, whole = make(min(one, other)), make(max(one, other))
-        rest = rest_of(whole, entry(part))
+        rest = incremental_charge(whole, entry(part))
         for name in ("pure_epsilon", "rho"):
             if math.isfinite(getattr(whole, name)):
                 total = Fraction(getattr(part, name)) + Fraction(getattr(rest, name))
                 assert total >= Fraction(getattr(whole, name))
         if math.isfinite(whole.mu):
             assert Fraction(part.mu) ** 2 + Fraction(rest.mu) ** 2 >= Fraction(whole.mu) ** 2
-        assert rest_of(part, entry(whole)).epsilon(DELTA) == 0.0
+        assert incremental_charge(part, entry(whole)).epsilon(DELTA) == 0.0
 
 
 def test_what_has_no_price_in_a_notion_gets_none_by_extension():
     part, whole = bounded_range(0.5), gdp(1.0)
-    rest = rest_of(whole, entry(part))
+    rest = incremental_charge(whole, entry(part))
     assert rest.pure_epsilon == math.inf
     assert part.rho + rest.rho == whole.rho
     assert compose([part, rest]).epsilon(0.0) == math.inf

@@ -20,16 +20,16 @@ from rashomon_explorer.mechanisms.objective_perturbation.plan import (
     plan_tilted,
 )
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import (
-    Followed,
     ObjectivePerturbationSampler,
+    SurrogateProblem,
 )
 from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.offers import Request, price_at_order
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
-from rashomon_explorer.mechanisms.planning.weakness import weakness
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy.conversions import filter_order, gdp_delta, zcdp_rho
 from rashomon_explorer.problem.losses.clipped_gradient import ClippedLogisticLoss
@@ -158,9 +158,9 @@ def test_nothing_is_promised_of_the_loss_where_slopes_are_clipped():
     assert planned.most == 0.5 and math.isinf(planned.excess_bound)
     assert planned.hit_rate_bound == 0 and planned.by_excess
     assert "slopes so clipped" in explain(planned)
-    with said_elsewhere():
+    with suppress_weak_warnings():
         weak = plan_tilted(**{**ROWS, "n": 30}, epsilon=0.1)
-    assert "a model of zeros" in weakness(weak)
+    assert "a model of zeros" in weak_guarantee_reason(weak)
 
 
 def test_many_rows_follow_the_loss_itself():
@@ -196,7 +196,7 @@ def test_excess_is_within_the_promise(most, gaussian):
     batches = ObjectivePerturbationSampler(planned).batches(target, np.random.default_rng(0))
     models = np.hstack([next(batches).theta for _ in range(60)])
     loss = ClippedLogisticLoss(0.5) if most == 0.5 else problem.loss
-    followed = Followed(problem, loss, 0.0)
+    followed = SurrogateProblem(problem, loss, 0.0)
     assert np.mean(followed.value(models)) - followed.minimum.value <= planned.followed_excess
 
 
@@ -214,7 +214,7 @@ ODD = {
 def test_draws_come_on_odd_tables(name, epsilon):
     X, y = ODD[name](np.random.default_rng(1))
     asked = {"sampler": "objective_perturbation", "delta": 0.0, "random_state": 0}
-    with said_elsewhere():
+    with suppress_weak_warnings():
         fitted = RashomonClassifier(epsilon=epsilon, classes=[-1, 1], **asked).fit(X, y.astype(int))
     assert np.isfinite(fitted.encoded_coef_).all()
 

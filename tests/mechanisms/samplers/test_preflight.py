@@ -13,7 +13,7 @@ from rashomon_explorer.estimators import feasibility as beforehand
 from rashomon_explorer.exceptions import HopelessDrawWarning, SamplerError, SlowDrawWarning
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.suggestions import said_elsewhere
+from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers import feasibility as module
 from rashomon_explorer.mechanisms.samplers import feasibility as simulated_rows
 from rashomon_explorer.mechanisms.samplers.feasibility import comes_nowhere, preflight, remedies
@@ -23,7 +23,7 @@ ROWS = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
 
 @pytest.fixture(autouse=True)
 def _quiet():
-    with said_elsewhere():
+    with suppress_weak_warnings():
         yield
 
 
@@ -120,14 +120,14 @@ def test_a_fit_warns_before_it_charges(tmp_path, monkeypatch):
     monkeypatch.setattr(beforehand, "remedies", lambda planned: "Do this.")
     monkeypatch.setattr(beforehand, "is_said_elsewhere", lambda: False)
     with pytest.warns(HopelessDrawWarning, match=r"Do this\. Nothing is charged yet") as caught:
-        beforehand.hear_before(_plan(500, 18), "exact", 5_000_000)
+        beforehand.check_feasibility(_plan(500, 18), "exact", 5_000_000)
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        beforehand.hear_before(_plan(500, 18), "langevin", "auto")
-        beforehand.hear_before(_plan(500, 3), "exact", "auto")
+        beforehand.check_feasibility(_plan(500, 18), "langevin", "auto")
+        beforehand.check_feasibility(_plan(500, 3), "exact", "auto")
         monkeypatch.setattr(beforehand, "preflight", preflight)
-        beforehand.hear_before(_plan(500, 3), "exact", "auto")
+        beforehand.check_feasibility(_plan(500, 3), "exact", "auto")
 
 
 def test_the_warning_comes_before_the_rows_are_read(monkeypatch):
@@ -172,7 +172,7 @@ def test_a_hopeless_fit_is_refused_before_it_charges(tmp_path, monkeypatch):
     assert not ledger.entries()
     for patience in (5_000_000, None):
         with pytest.warns(HopelessDrawWarning, match="Nothing is charged yet"):
-            beforehand.hear_before(clf.plan(*rows.shape), "exact", patience)
+            beforehand.check_feasibility(clf.plan(*rows.shape), "exact", patience)
 
 
 def test_how_long_it_takes_is_said_before_a_charge(monkeypatch):
@@ -181,11 +181,11 @@ def test_how_long_it_takes_is_said_before_a_charge(monkeypatch):
     slow = replace(preflight(planned), seconds_each=3_600.0)
     monkeypatch.setattr(beforehand, "preflight", lambda planned: slow)
     with pytest.warns(SlowDrawWarning, match=r"takes? about .* hours.* Nothing is charged yet"):
-        beforehand.hear_before(planned, "exact", "auto")
+        beforehand.check_feasibility(planned, "exact", "auto")
     monkeypatch.setattr(beforehand, "preflight", preflight)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        beforehand.hear_before(planned, "exact", "auto")
+        beforehand.check_feasibility(planned, "exact", "auto")
 
 
 def test_a_way_that_is_named_has_the_largest_ball_in_which_its_draws_are_likely():

@@ -20,7 +20,7 @@ from rashomon_explorer.mechanisms.ellipsoid.sampler import (
 from rashomon_explorer.mechanisms.langevin.gradients import drift_of
 from rashomon_explorer.mechanisms.langevin.plan import plan_clipped_path, plan_path
 from rashomon_explorer.mechanisms.langevin.planned import (
-    LangevinAverage,
+    LangevinAverageSampler,
     LangevinClipped,
     PlannedPath,
 )
@@ -366,7 +366,7 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
     },
     "unthresholded": {"logistic": lambda: _independent(UnthresholdedSampler())},
     "langevin_clipped": {"plan": lambda: _planned_path(LangevinClipped, plan_clipped_path)},
-    "langevin_average": {"plan": lambda: _planned_path(LangevinAverage)},
+    "langevin_average": {"plan": lambda: _planned_path(LangevinAverageSampler)},
     "objective_perturbation": {
         "squared": _tilted,
         "gaussian": lambda: _tilted(delta=1e-3, gaussian=True),

@@ -17,7 +17,7 @@ from rashomon_explorer.mechanisms.langevin.gradients.base import (
     minimiser_inside,
 )
 from rashomon_explorer.problem.losses.base import STACK_COLUMNS, stack_rows
-from rashomon_explorer.problem.minimisation import Objective
+from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import HardThreshold, NoThreshold, SmoothThreshold
 
@@ -241,7 +241,7 @@ class FullDrift(GibbsDrift):
         return gradient * (self.beta * self.target.shape.slope(value - self._edge))
 
     @property
-    def _columns(self) -> Columns | Objective:
+    def _columns(self) -> Columns | MinimisedObjective:
         problem = self.target.problem
         return self._host_columns if problem.arrays.on_host else problem.on_device
 
