@@ -32,11 +32,11 @@ def as_module(code: bytes) -> bytes:
     bare, tails = _TAIL.subn(b"", bare, count=1)
     if not (heads and tails):
         return _INSIDE + code + _OUTSIDE + _DEFAULT
-    lazy, lists = _REGISTERED.subn(_later, bare)
+    lazy, lists = _REGISTERED.subn(_with_defer, bare)
     return _ALONE + (lazy + _KINDS if lists == 1 else bare) + _DEFAULT
 
 
-def _later(found: re.Match[bytes]) -> bytes:
+def _with_defer(found: re.Match[bytes]) -> bytes:
     return found[1] + b".later=[" + found[2].replace(b"()", b"") + b"]"
 
 

@@ -47,9 +47,9 @@ def is_readable(data: Any) -> bool:
         return True
     if isinstance(data, Sequence):
         return not isinstance(data, str | bytes)
-    if is_made_by(data, ("narwhals",)) and _is_of(data, _NAMED):
+    if is_from_library(data, ("narwhals",)) and _is_of(data, _NAMED):
         return is_readable(data.to_native())
-    if is_made_by(data, _KNOWN):
+    if is_from_library(data, _KNOWN):
         return _is_of(data, _NAMED) and not is_lazy_array(data)
     kind = type(data)
     return hasattr(kind, "__array__") and not any(hasattr(kind, name) for name in _OF_FRAMES)
@@ -71,7 +71,7 @@ def check_readable(name: str, data: Any) -> None:
 
 def is_lazy_array(data: Any) -> bool:
     """Whether an array of another library than Dask has values that Dask is to compute."""
-    if not hasattr(type(data), "__dask_graph__") or is_made_by(data, ("dask", "dask_expr")):
+    if not hasattr(type(data), "__dask_graph__") or is_from_library(data, ("dask", "dask_expr")):
         return False
     return data.__dask_graph__() is not None
 
@@ -87,9 +87,9 @@ def column_labels(X: Any) -> list[Any] | None:
         return list(X.columns)
     if not _is_of(X, _FRAMES):
         return None
-    if is_made_by(X, ("pyarrow",)):
+    if is_from_library(X, ("pyarrow",)):
         return list(X.schema.names)
-    if is_made_by(X, ("xarray",)):
+    if is_from_library(X, ("xarray",)):
         labels = list(X.indexes.get(X.dims[1], ())) if X.ndim == 2 else []
         return labels if labels and all(isinstance(label, str) for label in labels) else None
     return list(X.columns)
@@ -106,14 +106,14 @@ def select_columns(frame: Any, labels: Sequence[Any]) -> Any:
     """Return some columns of a frame, in this order."""
     if isinstance(frame, pd.DataFrame) or not _is_of(frame, _FRAMES):
         return frame[list(labels)]
-    if is_made_by(frame, ("xarray",)):
+    if is_from_library(frame, ("xarray",)):
         return frame.loc[:, list(labels)]
     return frame.select(list(labels))
 
 
 def select_column(frame: Any, label: Any) -> Any:
     """Return one column of a frame."""
-    return frame.loc[:, label] if is_made_by(frame, ("xarray",)) else frame[label]
+    return frame.loc[:, label] if is_from_library(frame, ("xarray",)) else frame[label]
 
 
 def as_pandas(data: Any) -> Any:
@@ -140,7 +140,7 @@ def values_of(data: Any) -> Any:
     return as_pandas(on_host(data))
 
 
-def is_made_by(data: Any, libraries: Sequence[str]) -> bool:
+def is_from_library(data: Any, libraries: Sequence[str]) -> bool:
     """Whether a type or one it inherits is from one of these libraries; imports none."""
     return any(made.__module__.partition(".")[0] in libraries for made in type(data).__mro__)
 

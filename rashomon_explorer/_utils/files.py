@@ -85,7 +85,7 @@ def replace_file(target: Path, write: Write, *, mode: int = 0o600) -> None:
         os.replace(temporary, target)
 
 
-def put_aside(path: Path) -> Path:
+def quarantine_file(path: Path) -> Path:
     """Rename a damaged file to a fresh name beside it, and return that name."""
     with _flushed(path.parent):
         for number in count(1):
@@ -141,7 +141,7 @@ def _link(source: Path, target: Path) -> None:
 @contextmanager
 def _flushed(folder: Path) -> Iterator[None]:
     """Flush a folder's names to the disk at the end; refuse at the beginning if it cannot be."""
-    handle = _opened(folder)
+    handle = _open_folder(folder)
     try:
         yield
         if handle is not None:
@@ -152,7 +152,7 @@ def _flushed(folder: Path) -> Iterator[None]:
             os.close(handle)
 
 
-def _opened(folder: Path) -> int | None:
+def _open_folder(folder: Path) -> int | None:
     with _where_supported():
         return os.open(folder, os.O_RDONLY)
     return None

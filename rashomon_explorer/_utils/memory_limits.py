@@ -57,7 +57,7 @@ def _of_process() -> Iterator[MemoryLimit]:
     ):
         soft = resource.getrlimit(kind)[0]
         if soft != resource.RLIM_INFINITY:
-            yield MemoryLimit(name, soft, _told(line), own=True)
+            yield MemoryLimit(name, soft, _status_bytes(line), own=True)
 
 
 def _of_container() -> Iterator[MemoryLimit]:
@@ -89,7 +89,7 @@ def _groups_within(root: str) -> list[Path]:
     return folders
 
 
-def _told(wanted: str) -> int:
+def _status_bytes(wanted: str) -> int:
     """Bytes in a line of what Linux tells about this process; 0 elsewhere."""
     try:
         lines = _TOLD.read_text().splitlines()

@@ -21,7 +21,7 @@ def progress(
     if total is None:
         assert isinstance(items, Collection)  # or nobody knows how long the rest takes
         total = len(items)
-    if total < 2 or not _is_seen():
+    if total < 2 or not _has_display():
         yield from items
         return
     from tqdm.auto import tqdm  # asks for widgets, which take long to import
@@ -32,7 +32,7 @@ def progress(
 @contextmanager
 def tally(total: int, what: str, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
     """Hand out what is told how many of ``total`` are done; a bar as of :func:`progress`."""
-    if not shown or not _is_seen():
+    if not shown or not _has_display():
         before = _ELSEWHERE.set(not shown or _ELSEWHERE.get())
         try:
             yield lambda count: None
@@ -49,7 +49,7 @@ def _moved(bar: Any, count: int) -> None:
     bar.update(count - bar.n)
 
 
-def _is_seen() -> bool:
+def _has_display() -> bool:
     if _ELSEWHERE.get() or sys.stderr is None:
         return False
     return bool(sys.stderr.isatty() or _in_notebook())

@@ -103,7 +103,9 @@ class _Trace:
         level = 0
         while table.size >> level > _MOST_VALUES:
             level += 1
-        return cls(leak, frozenset(map(_digest, table.T)), np.unique(_kept(table, level)), level)
+        return cls(
+            leak, frozenset(map(_digest, table.T)), np.unique(_sampled_bits(table, level)), level
+        )
 
     def holds(self, column: "_Column") -> bool:
         """Whether a column is one of the table's, or made of values that are the table's."""
@@ -127,7 +129,7 @@ class _Column:
     def different(self, level: int) -> Bits:
         """Different values among those that a table of this level keeps."""
         if level not in self._different:
-            self._different[level] = np.unique(_kept(self._some, level))
+            self._different[level] = np.unique(_sampled_bits(self._some, level))
         return self._different[level]
 
 
@@ -174,7 +176,7 @@ def _digest(column: Bits) -> bytes:
     return hashlib.blake2b(np.ascontiguousarray(column).tobytes(), digest_size=16).digest()
 
 
-def _kept(values: Bits, level: int) -> Bits:
+def _sampled_bits(values: Bits, level: int) -> Bits:
     """One in 2^level of the values, whichever table they are in."""
     mixed = (values * np.uint32(2654435761)) >> np.uint32(12)
     return values[(mixed & np.uint32(2**level - 1)) == 0]

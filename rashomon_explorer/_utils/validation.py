@@ -17,7 +17,7 @@ def is_finite(value: Real | float) -> bool:
         return False
 
 
-def as_given(value: object) -> str:
+def quote_value(value: object) -> str:
     """Quote a value that is refused, and not the hundreds of digits of one no double holds."""
     if isinstance(value, int) and value.bit_length() > 1024:
         return "a whole number beyond the largest double"
@@ -30,7 +30,7 @@ def check_positive(**values: float) -> None:
         if type(value) is float and 0 < value < math.inf:
             continue  # as nearly always, and faster
         if not (_is_number(value) and is_finite(value) and value > 0):
-            raise ValueError(f"{name} must be finite and > 0, got {as_given(value)}")
+            raise ValueError(f"{name} must be finite and > 0, got {quote_value(value)}")
 
 
 def check_nonnegative(**values: float) -> None:
@@ -39,7 +39,7 @@ def check_nonnegative(**values: float) -> None:
         if type(value) is float and 0 <= value < math.inf:
             continue
         if not (_is_number(value) and is_finite(value) and value >= 0):
-            raise ValueError(f"{name} must be finite and >= 0, got {as_given(value)}")
+            raise ValueError(f"{name} must be finite and >= 0, got {quote_value(value)}")
 
 
 def check_nonnegative_or_infinite(**values: float) -> None:
@@ -48,9 +48,9 @@ def check_nonnegative_or_infinite(**values: float) -> None:
         if type(value) is float and value >= 0:
             continue
         if not _is_number(value):
-            raise ValueError(f"{name} must be one number >= 0, got {as_given(value)}")
+            raise ValueError(f"{name} must be one number >= 0, got {quote_value(value)}")
         if not (value >= 0 and (value == math.inf or is_finite(value))):
-            raise ValueError(f"{name} must be >= 0, got {as_given(value)}")
+            raise ValueError(f"{name} must be >= 0, got {quote_value(value)}")
 
 
 def check_epsilon(epsilon: float) -> None:
@@ -59,7 +59,7 @@ def check_epsilon(epsilon: float) -> None:
     if not LEAST_SHARE <= epsilon <= MOST_EPSILON:
         raise ValueError(
             f"epsilon must be from {LEAST_SHARE:g} to {MOST_EPSILON:g}, usually 0.1 to 10, "
-            f"got {as_given(epsilon)}"
+            f"got {quote_value(epsilon)}"
         )
 
 
@@ -68,35 +68,35 @@ def check_count(**values: int) -> None:
     for name, value in values.items():
         whole = isinstance(value, Integral) and not isinstance(value, bool)
         if not (whole and is_finite(value) and value >= 1):
-            raise ValueError(f"{name} must be a whole number, at least 1, got {as_given(value)}")
+            raise ValueError(f"{name} must be a whole number, at least 1, got {quote_value(value)}")
 
 
 def check_delta(delta: float) -> None:
     """Refuse a δ outside [0, 1)."""
     if not (_is_number(delta) and 0 <= delta < 1):
-        raise ValueError(f"delta must be in [0, 1), got {as_given(delta)}")
+        raise ValueError(f"delta must be in [0, 1), got {quote_value(delta)}")
 
 
 def check_share(**values: float) -> None:
     """Refuse values outside [0, 1], by name."""
     for name, value in values.items():
         if not (_is_number(value) and 0 <= value <= 1):
-            raise ValueError(f"{name} must be in [0, 1], got {as_given(value)}")
+            raise ValueError(f"{name} must be in [0, 1], got {quote_value(value)}")
 
 
 def check_inner_share(**values: float) -> None:
     """Refuse values outside (0, 1), by name: a level of confidence is neither 0 nor 1."""
     for name, value in values.items():
         if not (_is_number(value) and 0 < value < 1):
-            raise ValueError(f"{name} must be in (0, 1), got {as_given(value)}")
+            raise ValueError(f"{name} must be in (0, 1), got {quote_value(value)}")
 
 
 def check_strong_convexity(m: float, theorem: str) -> None:
     """Refuse m = 0, for theorems that say nothing without strong convexity."""
     if not (_is_number(m) and is_finite(m) and m > 0):
         raise ValueError(
-            f"{theorem} needs a strongly convex loss: m must be finite and > 0, got {as_given(m)}; "
-            "add some ridge"
+            f"{theorem} needs a strongly convex loss: m must be finite and > 0, "
+            f"got {quote_value(m)}; add some ridge"
         )
 
 

@@ -13,13 +13,13 @@ from rashomon_explorer.data.cells import (
     as_text,
     level_codes,
     refuse_missing_text,
-    say_if_outside,
     to_numbers,
+    warn_if_out_of_range,
     within,
 )
 from rashomon_explorer.data.column import Column, IgnoredColumn
 from rashomon_explorer.data.columns import Categorical, Levelled, Numeric
-from rashomon_explorer.data.encoder import say_what_was_undeclared
+from rashomon_explorer.data.encoder import warn_undeclared_cells
 from rashomon_explorer.data.messages import (
     Bounds,
     Place,
@@ -90,7 +90,7 @@ TASKS = ("classification", "regression")
 def check_declaration(declared: Declaration, columns: Sequence[str], n_rows: int) -> None:
     """Raise unless the declaration fits a table with these columns and this many rows."""
     if declared.given is not None:
-        _check_given(declared.given, columns)
+        _check_sensitive_columns(declared.given, columns)
     check_unique(columns)
     _check_target(declared, columns)
     check_known(declared.sensitive, columns, "sensitive")
@@ -135,7 +135,7 @@ def undeclared_features(
     return [column for column in columns if column not in known]
 
 
-def _check_given(schema: TableSchema, columns: Sequence[str]) -> None:
+def _check_sensitive_columns(schema: TableSchema, columns: Sequence[str]) -> None:
     find_by_name(schema, columns)
     for column in schema.columns:
         if column.role == "sensitive" and column.name not in columns:
@@ -376,11 +376,11 @@ def _features(
         _refuse_strictly(column, cells, place)
         reading = column.read(cells)
         if isinstance(column, Numeric):
-            say_if_outside(column.name, reading.outside, column.bounds)
+            warn_if_out_of_range(column.name, reading.outside, column.bounds)
         undeclared[column.name] = reading.undeclared
         parts.append(pd.DataFrame(column.in_units(reading), columns=list(column.encoded_names)))
         bounds.update(zip(column.encoded_names, column.encoded_bounds, strict=True))
-    say_what_was_undeclared(undeclared)
+    warn_undeclared_cells(undeclared)
     return pd.concat(parts, axis=1), bounds
 
 

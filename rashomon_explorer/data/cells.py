@@ -50,11 +50,11 @@ def within(values: pd.Series, bounds: tuple[float, float], place: Place) -> npt.
     """Turn a column into floats, those outside its declared range moved to the nearer end."""
     numbers = to_numbers(values, place)
     held = np.clip(numbers, *bounds)
-    say_if_outside(values.name, numbers != held, bounds)
+    warn_if_out_of_range(values.name, numbers != held, bounds)
     return np.asarray(held)
 
 
-def say_if_outside(
+def warn_if_out_of_range(
     name: object, outside: npt.NDArray[np.bool_], bounds: tuple[float, float]
 ) -> None:
     """Tell the curator if more than 1 % of a column's values are outside its declared range."""

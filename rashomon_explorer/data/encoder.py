@@ -54,8 +54,8 @@ def _in_size(read: list[tuple[Column, Reading]], row_norm: float) -> FloatArray:
 def readings_of(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
     """Read every feature of a table; raises and warns as :func:`encoded_rows`."""
     read = _read(schema, X)
-    _say_what_was_clipped({column.name: reading.outside for column, reading in read})
-    say_what_was_undeclared({column.name: reading.undeclared for column, reading in read})
+    _warn_clipped({column.name: reading.outside for column, reading in read})
+    warn_undeclared_cells({column.name: reading.undeclared for column, reading in read})
     return read
 
 
@@ -79,7 +79,7 @@ def _rules(column: Any) -> str:
     return " and ".join(f"{rule}='refuse'" for rule in rules)
 
 
-def _say_what_was_clipped(masks: Mapping[str, Mask]) -> None:
+def _warn_clipped(masks: Mapping[str, Mask]) -> None:
     warn_if_clipped(
         _share(masks),
         f"rows hold a value outside its declared bounds{_most_often(masks)}",
@@ -87,7 +87,7 @@ def _say_what_was_clipped(masks: Mapping[str, Mask]) -> None:
     )
 
 
-def say_what_was_undeclared(masks: Mapping[str, Mask]) -> None:
+def warn_undeclared_cells(masks: Mapping[str, Mask]) -> None:
     """Tell the curator if more than 1 % of the rows hold what is not declared."""
     if _share(masks) > WORTH_A_WORD:
         warnings.warn(

@@ -36,7 +36,7 @@ class TableSchema(ReprMixin):
     ----------
     columns : sequence of Column
         :class:`Numeric`, :class:`Categorical`, :class:`Ordered`, :class:`YesNo` or
-        :class:`Anything`, in the table's order.
+        :class:`IgnoredColumn`, in the table's order.
 
     Raises
     ------

@@ -38,7 +38,7 @@ from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
-from rashomon_explorer.privacy.guarantee import asked_for, numbers_of
+from rashomon_explorer.privacy.guarantee import numbers_of, requested_text
 from rashomon_explorer.privacy.ledger.charge import with_failure_assumption
 from rashomon_explorer.privacy.notions import computed_on
 from rashomon_explorer.problem.chunked_problem import BlockProblem
@@ -83,17 +83,17 @@ class FittedReprMixin(BaseEstimator):
         return f"{diagram}<p>{escape(fitted)}</p>" if fitted else diagram
 
     def _fitted_line(self) -> str:
-        what, *promised = self._made_words()
+        what, *promised = self._fit_summary()
         if not what:
             return ""
         paid = self.guarantee_
         if not paid.holds:
             return f"fitted: {what}, no guarantee"
-        said = [what, *promised, asked_for(paid) or numbers_of(paid)]
+        said = [what, *promised, requested_text(paid) or numbers_of(paid)]
         seed = ", drawn with a known seed: not private" if paid.seeded else ""
         return f"fitted: {', '.join(said)}{seed}"
 
-    def _made_words(self) -> list[str]:
+    def _fit_summary(self) -> list[str]:
         """Say what was made, and then what was promised of it; one empty word before a fit."""
         if not hasattr(self, "rashomon_set_"):
             return [""]
@@ -348,15 +348,15 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
         coded = table.coded(self._target_step())
         if columns is None:
             problem = BlockProblem(coded, **declared)
-            self._say_beyond(problem.targets_beyond)
+            self._warn_clipped_targets(problem.targets_beyond)
             return problem, None, problem.clipped_share
         scale = released_map(table.numeric, columns, rng)
         problem = BlockProblem(coded.then(Mapped(scale)), **declared)
-        self._say_beyond(problem.targets_beyond)
+        self._warn_clipped_targets(problem.targets_beyond)
         (longer,) = table.numeric.reduce(Longer(self._row_norm))
         return problem, scale, float(longer[0]) / problem.n
 
-    def _say_beyond(self, share: float) -> None:
+    def _warn_clipped_targets(self, share: float) -> None:
         """Warn if more than 1 % of the targets of a table in blocks are beyond their bounds."""
 
     def _posed(self, table: LazyTable | BlockTable) -> Loss:

@@ -239,7 +239,7 @@ class SearchParameters(BaseEstimator, CheckRowsMixin):
 
     def mechanisms(self, n_samples: int, n_features: int | None = None) -> tuple[Offered, ...]:
         """Guarantees of every mechanism for a table shape, or why it does not apply."""
-        known, box, asked = self._asked(n_samples, self._columns(n_features))
+        known, box, asked = self._planning_inputs(n_samples, self._columns(n_features))
         return offered(known, box.d, **asked)
 
     def _columns(self, n_features: int | None) -> int:
@@ -250,11 +250,11 @@ class SearchParameters(BaseEstimator, CheckRowsMixin):
         return n_features
 
     def _planned(self, n_samples: int, n_features: int) -> TuningPlan | StationaryPlan:
-        known, box, asked = self._asked(n_samples, n_features)
+        known, box, asked = self._planning_inputs(n_samples, n_features)
         warn_of_large_delta(self.delta, n_samples)
         return plan_mechanism(known, box.d, mechanism=self.mechanism, **asked)
 
-    def _asked(
+    def _planning_inputs(
         self, n_samples: int, n_features: int
     ) -> tuple[PenaltyConstants, PenaltyBox, dict[str, Any]]:
         """Constants, penalties and budget that every mechanism is planned from."""

@@ -110,7 +110,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
         check_budget(self)
         posed: Any = loss  # losses are frozen, which their protocol does not say
 
-        def made(epsilon: float, delta: float) -> ModelPlan:
+        def plan_at(epsilon: float, delta: float) -> ModelPlan:
             return planned_model(
                 n=n_samples,
                 p=(n_features + 1) * loss.outputs,
@@ -125,10 +125,10 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
 
         paid = self._columns(n_samples, n_features)
         whole = self.epsilon, self.delta
-        planned = made(*whole) if paid is None else plan_with_private_scaling(paid, made)
+        planned = plan_at(*whole) if paid is None else plan_with_private_scaling(paid, plan_at)
         taken = planned.columns
         if taken is not None and self.standardize == AUTO and not taken.worth_it:
-            planned = made(*whole)
+            planned = plan_at(*whole)
         if planned.weakness and not weak_warnings_suppressed():
             told = f"this plan promises little: {planned.weakness}. More rows, a larger ε or fewer"
             warnings.warn(
@@ -171,7 +171,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
         def draw() -> dict[str, Any]:
             if charge is not None:
                 table.recognised(charge.path)
-            return self._made(table, loss, planned, guarantee)
+            return self._fit_table(table, loss, planned, guarantee)
 
         charge = self._charged(
             guarantee,
@@ -187,7 +187,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
         )
         self._hold(draw() if charge is None else charge.run(draw))
 
-    def _made(
+    def _fit_table(
         self,
         table: LazyTable | BlockTable,
         loss: Loss,

@@ -58,7 +58,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
         the rows are taken to be independent.
     radius : float or "auto", default="auto"
         Radius of the ball that the promise is about, the intercept included; ``"auto"`` follows
-        from public numbers (:func:`rashomon_explorer.mechanisms.one_model.plan.settled_radius`).
+        from public numbers (:func:`rashomon_explorer.mechanisms.one_model.plan.auto_radius`).
     row_norm : float, default=1.0
         Declared bound of ‖x‖; longer rows are shortened, in ``fit`` and in ``predict``. Scale
         features first with :class:`PublicBoundsScaler`.
@@ -240,7 +240,12 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
         """
         check_is_fitted(self)
         scores = self._linear(
-            np.column_stack([self._kept(self.encoded_coef_), self._kept(self.encoded_intercept_)]),
+            np.column_stack(
+                [
+                    self._drop_reference_class(self.encoded_coef_),
+                    self._drop_reference_class(self.encoded_intercept_),
+                ]
+            ),
             X,
         )
         if len(self.classes_) == 2:
@@ -301,7 +306,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
             )
         return get_loss(self.loss)
 
-    def _kept(self, every: FloatArray) -> FloatArray:
+    def _drop_reference_class(self, every: FloatArray) -> FloatArray:
         """Leave out the class that the others are compared with."""
         return every if len(self.classes_) == 2 else every[1:]
 

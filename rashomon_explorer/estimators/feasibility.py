@@ -20,7 +20,7 @@ from rashomon_explorer.mechanisms.planning.offers import ZCDP
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import weak_warnings_suppressed
-from rashomon_explorer.mechanisms.samplers.feasibility import comes_nowhere, preflight, remedies
+from rashomon_explorer.mechanisms.samplers.feasibility import is_infeasible, preflight, remedies
 from rashomon_explorer.mechanisms.samplers.registry import traits_of
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.privacy.ledger.charge import PendingLedger
@@ -57,7 +57,7 @@ def refuse_if_hopeless(planned: Plan, sampler: str, patience: int | str | None) 
     named = traits_of(sampler)
     if patience != AUTO or not named.may_give_up or not is_tried(planned):
         return
-    if comes_nowhere(planned):
+    if is_infeasible(planned):
         raise SamplerError(
             f"{infeasibility_message(planned)} They came on no kind of rows that was tried, so "
             'that nothing was charged. sampler="auto" takes a mechanism that answers; '
@@ -67,7 +67,7 @@ def refuse_if_hopeless(planned: Plan, sampler: str, patience: int | str | None) 
 
 
 def is_tried(planned: Plan) -> bool:
-    """Whether `foretold` tries the sampler on simulated rows, which may take a while."""
+    """Whether `infeasibility_message` runs the sampler on simulated rows; this takes a while."""
     may_stay_away = planned.p > ALWAYS_CAME or planned.loss not in _SMOOTH
     return may_stay_away and not planned.along_path
 

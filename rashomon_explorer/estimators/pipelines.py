@@ -107,7 +107,7 @@ def _look(step: Any) -> tuple[str, list[tuple[str, Any]]]:
         return why, list(step.transformer_list)
     if isinstance(step, ColumnTransformer):
         parts = [(name, inner) for name, inner, _ in step.transformers]
-        return why or _how_columns_are_chosen(step), [*parts, ("remainder", step.remainder)]
+        return why or _column_selection_leak(step), [*parts, ("remainder", step.remainder)]
     if isinstance(step, TransformedTargetRegressor):
         if step.func is not None:
             why = why or "its function sees all targets at once"
@@ -123,7 +123,7 @@ def _look(step: Any) -> tuple[str, list[tuple[str, Any]]]:
     return _rules().get(type(step), _unknown)(step), []
 
 
-def _how_columns_are_chosen(step: Any) -> str:
+def _column_selection_leak(step: Any) -> str:
     """Why the columns that come out are not public, or ""."""
     from sklearn.compose import make_column_selector
 

@@ -123,7 +123,7 @@ class Fits:
     rng: np.random.Generator
     seeded: bool  # whether the fits' own seeds are drawn from ``rng``
 
-    def chosen(self) -> tuple[int, Any, list[Any]]:
+    def best(self) -> tuple[int, Any, list[Any]]:
         """Place and model of the choice, and all models that were paid for."""
         return self._of_every() if self.planned.runs is None else self._of_some()
 
@@ -341,7 +341,7 @@ class PrivateSearch(BestCandidateMixin):
             sides = TrainValidationSplit(
                 on_host(X), on_host(y), table, validation_rows(planned.n, self.val_fraction), width
             )
-            return self._chosen(sides, candidates, planned, guarantee)
+            return self._fit_and_select(sides, candidates, planned, guarantee)
 
         fitted = draw() if charge is None else charge.run(draw)
         for name in ("estimators_", "classes_"):
@@ -413,7 +413,7 @@ class PrivateSearch(BestCandidateMixin):
         ours = [returned[self.ledger is not None], *[LABELS_ARE_PUBLIC] * found]
         return replace(guarantee, assumptions=(*known, *ours))
 
-    def _chosen(
+    def _fit_and_select(
         self,
         sides: TrainValidationSplit,
         candidates: list[Any],
@@ -427,7 +427,7 @@ class PrivateSearch(BestCandidateMixin):
         rng = self._generator()
         with suppress_weak_warnings():
             fits = Fits(sides, candidates, planned, rng, self.random_state is not None)
-            place, best, all_of_them = fits.chosen()
+            place, best, all_of_them = fits.best()
         lost = [one.guarantee_.theorem for one in all_of_them if not one.guarantee_.holds]
         if lost and guarantee.holds:
             guarantee = no_guarantee(lost[0])

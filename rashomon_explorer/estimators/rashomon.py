@@ -42,10 +42,10 @@ from rashomon_explorer.estimators.feasibility import (
 )
 from rashomon_explorer.estimators.selection import (
     PRIVATE,
-    columns_wanted,
     plan_named,
     plan_with_private_scaling,
     select_mechanism,
+    wants_private_scaling,
 )
 from rashomon_explorer.estimators.tables import BlockTable, LazyTable
 from rashomon_explorer.exceptions import SamplerError
@@ -171,14 +171,14 @@ class RashomonParameters(BasePrivateEstimator):
         return USUAL_PATIENCE if isinstance(self.patience, str) else self.patience
 
     def _planned(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
-        planned = self._made(n_samples, n_features, loss)
+        planned = self._plan_with_scaling(n_samples, n_features, loss)
         # The curator's uniform draws lie in the set, whatever the plan's law promises.
         if not traits_of(self.sampler).stays_inside:
             warn_if_weak(planned, "this plan")
             warn_of_large_delta(self.delta, n_samples)
         return planned
 
-    def _made(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
+    def _plan_with_scaling(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
         """Plan the draws, beside private centres and spreads where they are wanted."""
         check_budget(self)
         planned = self._drawn_for(n_samples, n_features, loss, self.epsilon, self.delta)
@@ -192,7 +192,7 @@ class RashomonParameters(BasePrivateEstimator):
             self.delta,
             ledger=rule_of(self.ledger, self.delta),
         )
-        if not columns_wanted(self.standardize, self.sampler, planned, paid):
+        if not wants_private_scaling(self.standardize, self.sampler, planned, paid):
             return planned
         shape = n_samples, n_features, loss
         # What is left for one model pays for no set either: none is looked for again.
@@ -236,7 +236,7 @@ class RashomonParameters(BasePrivateEstimator):
         radius: Any = self.radius
         ridge: Any = self.ridge
         if AUTO in (radius, ridge):
-            planned = self._made(n_samples, n_features, loss)
+            planned = self._plan_with_scaling(n_samples, n_features, loss)
             radius, ridge = radius_of(planned), planned.ridge
         return Constants.of(
             loss,
@@ -385,7 +385,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
         )
 
     def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
-        drawn = replace(sampler.guarantee(planned), asked=(planned.epsilon, planned.delta))
+        drawn = replace(sampler.guarantee(planned), requested=(planned.epsilon, planned.delta))
         return self._stated(drawn)
 
     def _reserve(self, guarantee: Guarantee, planned: Plan) -> Charge | None:

@@ -32,9 +32,9 @@ from rashomon_explorer.mechanisms.selection import (
     Pick,
     Runs,
     SearchPlan,
-    dearer,
     most_noise,
     regret,
+    worst_of,
 )
 from rashomon_explorer.privacy import Guarantee, compose
 from rashomon_explorer.privacy.conversions import zcdp_epsilon, zcdp_rho
@@ -118,7 +118,7 @@ def _stated(one: Any, plan: Any) -> Guarantee:
         known = one._stated(plan)
     else:
         known = one._stated(plan.guarantee)
-    return replace(known, asked=None)
+    return replace(known, requested=None)
 
 
 def _best_has(name: str) -> Callable[[Any], bool]:
@@ -220,7 +220,7 @@ def _every(asked: SearchRequest, priced: Priced) -> SearchPlan:
     for each in _first_prices(asked):
         for _ in range(_TRIES):
             candidates = priced(each)
-            whole = dearer(compose([one.guarantee for one in candidates]), pick.guarantee)
+            whole = worst_of(compose([one.guarantee for one in candidates]), pick.guarantee)
             paid = whole.epsilon(asked.delta)
             if paid <= asked.epsilon:
                 return _plan(
@@ -290,7 +290,7 @@ def _plan(
         asked.delta,
         each,
         candidates,
-        replace(guarantee, asked=(asked.epsilon, asked.delta)),
+        replace(guarantee, requested=(asked.epsilon, asked.delta)),
         score_regret,
         pick,
         runs,

@@ -22,16 +22,16 @@ from rashomon_explorer.estimators.feasibility import (
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.localisation.plan import LocalisationPlan
 from rashomon_explorer.mechanisms.one_model.base import ModelOffer
-from rashomon_explorer.mechanisms.one_model.plan import ModelPlan, settled_radius
+from rashomon_explorer.mechanisms.one_model.plan import ModelPlan, auto_radius
 from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.mechanisms.planning.offers import Offer, Request
 from rashomon_explorer.mechanisms.planning.options import AUTO, cost, resolve_auto
 from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, both_together
+from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, with_scaling_cost
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
-from rashomon_explorer.mechanisms.samplers.feasibility import comes_nowhere, stays_away
+from rashomon_explorer.mechanisms.samplers.feasibility import is_infeasible, stays_away
 from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 from rashomon_explorer.privacy import adaptive_epsilon
 from rashomon_explorer.problem.losses import get_loss
@@ -52,7 +52,7 @@ def planned_model(*, method: str, goal: str, radius: float | str, **asked: Any) 
     }
     request = Request(**plain, radius=given, psi=0.0, n_draws=1)
     if radius == AUTO:
-        request = replace(request, radius=settled_radius(request))
+        request = replace(request, radius=auto_radius(request))
     offers = [one.offer(request) for one in METHODS.values()]
     taken, why = _named(offers, method, request) if method != AUTO else _best(offers, goal)
     first = sorted(offers, key=lambda one: (not one.applies, one.promised(goal)))
@@ -78,7 +78,7 @@ def _stays_away(offer: ModelOffer, request: Request) -> str:
     """Say that a model that was named stays away on every kind of simulated rows; empty if not."""
     none = "exact draws came on no kind of simulated rows that was tried"
     if offer.exact is not None:
-        away = is_tried(offer.exact) and comes_nowhere(offer.exact)
+        away = is_tried(offer.exact) and is_infeasible(offer.exact)
         return f"{tried_on_simulated_rows(offer.exact)} So {none}" if away else ""
     if not offer.may_give_up or request.p <= ALWAYS_CAME:
         return ""
@@ -263,13 +263,13 @@ def _rank(way: Candidate) -> tuple[Any, ...]:
         if offer.uniform and offer.hit_rate >= _MANY:
             return (0, way.may_give_up, -offer.hit_rate)
         if offer.hit_rate >= WEAK_HIT_RATE:
-            return (1, -_shown(offer.hit_rate), way.may_give_up)
+            return (1, -_two_digits(offer.hit_rate), way.may_give_up)
         if way.around_the_set:
             return (2, offer.plan.centre_excess)
     return (3, way.may_give_up, way.cost)
 
 
-def _shown(value: float) -> float:
+def _two_digits(value: float) -> float:
     """Two digits: nobody chooses by the third."""
     return float(f"{value:.2g}") if math.isfinite(value) else value
 
@@ -340,13 +340,13 @@ def _with(paid: ColumnsPlan, planned: Planned) -> Planned:
     if not isinstance(planned, Plan):
         both = replace(planned, columns=paid)
         return both
-    total = both_together(paid, planned.guarantee)
+    total = with_scaling_cost(paid, planned.guarantee)
     asked = paid.epsilon, paid.delta
     both = replace(planned, columns=paid, guarantee=total, epsilon=asked[0], delta=asked[1])
     return both
 
 
-def columns_wanted(
+def wants_private_scaling(
     standardize: str | None, sampler: str, planned: Plan, whole: ColumnsPlan
 ) -> bool:
     """Whether centres and spreads are to be paid for."""

@@ -249,7 +249,7 @@ class BlockTable:
         n, self.n_columns = blocks.source.shape
         self.may_be_long = schema is None
         if schema is not None:
-            self._places = find_features(schema, self._nobody)
+            self._places = find_features(schema, self._empty_frame)
             self.n_columns = len(self._places)
         self.shape = (n, self.n_columns if schema is None else len(schema.encoded_names))
         # Before anything is charged: a fit holds plans, and a ledger's a hash of each row.
@@ -313,11 +313,11 @@ class BlockTable:
         fitted = {"n_features_in_": self.n_columns, **names}
         if self.schema is None:
             return fitted
-        encoder = TableEncoder(self.schema, row_norm=self._row_norm).note_columns(self._nobody)
+        encoder = TableEncoder(self.schema, row_norm=self._row_norm).note_columns(self._empty_frame)
         return {**fitted, "encoder_": encoder}
 
     @property
-    def _nobody(self) -> Any:
+    def _empty_frame(self) -> Any:
         """A table of the same columns without a row."""
         names = self._blocks.source.names
         if names is None:

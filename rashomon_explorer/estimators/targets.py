@@ -110,7 +110,7 @@ class BoundedTargets(BasePrivateEstimator):
         )
 
     def _target_bounds(self) -> tuple[float, float]:
-        bounds = np.asarray(self._given_bounds(), dtype=float)
+        bounds = np.asarray(self._bounds(), dtype=float)
         wide = bounds.shape == (2,) and 0 < float(bounds[1]) / 2 - float(bounds[0]) / 2 < 1e300
         if not wide or not np.isfinite(bounds).all():
             raise ValueError(
@@ -118,7 +118,7 @@ class BoundedTargets(BasePrivateEstimator):
             )
         return float(bounds[0]), float(bounds[1])
 
-    def _given_bounds(self) -> tuple[float, float]:
+    def _bounds(self) -> tuple[float, float]:
         declared = self._declared
         if declared is not None and declared.classes is not None:
             raise ValueError(

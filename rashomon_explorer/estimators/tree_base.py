@@ -202,7 +202,7 @@ class TreeParameters(FittedReprMixin, CheckRowsMixin):
             assumed.append("the thresholds were not learnt from private rows")
         if self.costs is not None:
             assumed.append("the costs of errors were not learnt from private rows")
-        guarantee = replace(planned.guarantee, asked=(planned.epsilon, planned.delta))
+        guarantee = replace(planned.guarantee, requested=(planned.epsilon, planned.delta))
         assumed += [] if self.random_state is not None else noise_assumptions()
         guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, *assumed))
         return guarantee if self.random_state is None else guarantee.with_seed()

@@ -168,15 +168,15 @@ def _ridge_cv(
     """Penalty that ``RidgeCV`` chooses, and what it chooses when one of some rows is changed."""
     alphas = penalties * len(rows)
 
-    def chosen(known: FloatArray) -> float:
+    def best_penalty(known: FloatArray) -> float:
         return float(RidgeCV(alphas).fit(rows, known).alpha_ / len(rows))
 
     others = []
     for place in _evenly(len(rows), _FITS):
         known = targets.astype(float).copy()
         known[place] = _changed(known[place])
-        others.append(chosen(known))
-    return chosen(targets), others
+        others.append(best_penalty(known))
+    return best_penalty(targets), others
 
 
 def _changed(targets: Any) -> Any:

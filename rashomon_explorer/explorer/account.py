@@ -19,7 +19,7 @@ from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, pure, zcdp
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.ledger.charge import PendingLedger
 from rashomon_explorer.privacy.ledger.totals import ROUNDING, Totals
-from rashomon_explorer.privacy.tradeoff import GaussianTilt
+from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
 
 _HALVINGS = 40
 
@@ -63,7 +63,9 @@ class Account:
         """Return the largest ε of as many draws that the budget still allows, 0 if of none."""
         priced: Callable[[float], Guarantee]
         columns = getattr(plan, "columns", None)  # beside which η is the price of a part
-        if isinstance(plan.guarantee.curve, GaussianTilt):  # as much as zCDP of its ε
+        if isinstance(
+            plan.guarantee.curve, GaussianObjectivePerturbation
+        ):  # as much as zCDP of its ε
             most, priced = zcdp_rho(plan.epsilon, plan.delta), zcdp
         elif columns is None and math.isfinite(plan.eta):
             most, priced = plan.eta, partial(price, n_draws=plan.n_draws, ledger=True)

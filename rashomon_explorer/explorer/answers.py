@@ -22,11 +22,11 @@ from rashomon_explorer.explorer.family import (
 from rashomon_explorer.explorer.model_inputs import group_labels, grouping_of
 from rashomon_explorer.explorer.selection import CurrentSelection, taken
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.streamed_table import features_of, whole_of
+from rashomon_explorer.explorer.streamed_table import features_of, streamed_table
 from rashomon_explorer.measures import exact_coefficient_ranges, flip_psi, model_class_reliance
 from rashomon_explorer.measures.ranges import FlipPsi, people_ranges, proved_people, set_problem
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.plots.inside_filter import counted, nobody
+from rashomon_explorer.plots.inside_filter import counted, empty_set_message
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.steps import Transformed
 from rashomon_explorer.sets import PredictorSet, RashomonSet
@@ -36,7 +36,7 @@ from rashomon_explorer.trees import (
     ParityFront,
     TreeClass,
     best_avoiding,
-    best_saying,
+    best_tree_predicting,
     best_using,
     feature_table,
     least_losses,
@@ -115,9 +115,11 @@ class ExactAnswers:
 
         def find() -> pd.DataFrame:
             models, rows = self.state.rashomon_set, taken(self._screen.rows, places)
-            if models is not None and counted(models).nobody:
+            if models is not None and counted(models).is_empty:
                 if self.why_not or getattr(models, "n_classes", 2) > 2:
-                    raise DataError(f"{nobody(models)}, and nothing is proved of these models")
+                    raise DataError(
+                        f"{empty_set_message(models)}, and nothing is proved of these models"
+                    )
                 models = None  # what is proved needs no draw
             if models is None:
                 table = proved_people(self.problem, self.psi, rows)
@@ -137,7 +139,7 @@ class ExactAnswers:
             known = models.feature_groups or {}
             asked = {name: list(known.get(name, [name])) for name in features}
             return model_class_reliance(
-                self._held_problem, psi=self.psi, features=asked, feature_names=columns
+                self._sample_problem, psi=self.psi, features=asked, feature_names=columns
             )
 
         return self._find(("reliance", self.psi, features), find)
@@ -167,7 +169,7 @@ class ExactAnswers:
         return set_problem(self.state.rashomon_set, self._screen.rows, self._screen.targets)
 
     @property
-    def _held_problem(self) -> Any:
+    def _sample_problem(self) -> Any:
         """The problem of the rows that are held: all, or the sample of rows in blocks."""
         if not self._screen.sample_words:
             return self.problem
@@ -266,7 +268,7 @@ class TreeAnswers:
 
         def find() -> pd.DataFrame:
             losses = least_losses(self.counted) - self.counted.least
-            if (whole := whole_of(self.state.data)) is not None:
+            if (whole := streamed_table(self.state.data)) is not None:
                 losses = losses[whole.came.places]
             second = np.argsort(losses, axis=1, kind="stable")[:, 1]
             psi = np.maximum(losses[np.arange(len(losses)), second], 0.0)
@@ -295,7 +297,7 @@ class TreeAnswers:
 
     def fairest(self, column: str, label: int | None = None) -> PredictorSet:
         """Return the best tree, and the best of those within ψ whose gap is least."""
-        return self._beside(self._front(column, label).tree(-1))
+        return self._as_predictor_set(self._front(column, label).tree(-1))
 
     def drawn_gaps(self, models: Any, column: str, label: int | None = None) -> pd.DataFrame:
         """Loss beyond the best one and gap of drawn trees of the class, as `parity` has them."""
@@ -305,7 +307,7 @@ class TreeAnswers:
         gaps = rates.max(axis=0) - rates.min(axis=0)
         return pd.DataFrame({"beyond": models.losses - models.least, "gap": gaps})
 
-    def beside(self, models: Any) -> CountedTrees:
+    def class_of_draws(self, models: Any) -> CountedTrees:
         """Return all trees of the class that drawn ones are of: what their width is told by."""
         if self.why_not or not self._are_of_this_class(models):
             raise DataError(_OTHER_CLASS)
@@ -338,7 +340,7 @@ class TreeAnswers:
     def _groups(self, column: str) -> NDArray[Any]:
         """Group of each row that is counted, held or not."""
         data = self.state.data
-        whole = whole_of(data)
+        whole = streamed_table(data)
         if whole is None:
             return group_labels(data, column).to_numpy()
         return whole.groups(column, grouping_of(data, column)).cat.codes.to_numpy()
@@ -346,7 +348,7 @@ class TreeAnswers:
     def _rates(self, models: Any, groups: NDArray[Any], label: int) -> FloatArray:
         """How often each tree says a label of each group (groups, trees), of all rows."""
         data = self.state.data
-        whole = whole_of(data)
+        whole = streamed_table(data)
         names, codes = np.unique(groups, return_inverse=True)
         says = LabelCounts(models, label, len(names))
         if whole is None:
@@ -354,7 +356,7 @@ class TreeAnswers:
         else:
             encoder = UnitEncoder(features_of(data.schema))
             steps = Transformed(encoder, tuple(whole.came.rows.source.names or ()))
-            rows = whole.came.rows.then(steps).beside(group=codes.astype(np.int16))
+            rows = whole.came.rows.then(steps).with_targets(group=codes.astype(np.int16))
             (found,) = rows.reduce(says)
         return np.asarray(found / np.bincount(codes)[:, None])
 
@@ -364,21 +366,21 @@ class TreeAnswers:
     def flipping(self, person: int) -> PredictorSet:
         """Return the best tree, and the best that says another label of a person."""
         code = int(self.flips()["code"].iloc[person])
-        whole = whole_of(self.state.data)
+        whole = streamed_table(self.state.data)
         place = person if whole is None else int(whole.came.places[person])
-        return self._beside(best_saying(self.counted, place, code))
+        return self._as_predictor_set(best_tree_predicting(self.counted, place, code))
 
     def asking(self, question: str) -> PredictorSet:
         """Return the best tree, and the best that asks a question."""
-        return self._beside(best_using(self.counted, self.questions.index(question)))
+        return self._as_predictor_set(best_using(self.counted, self.questions.index(question)))
 
     def without(self, question: str) -> PredictorSet:
         """Return the best tree, and the best that does not ask a question."""
-        return self._beside(best_avoiding(self.counted, self.questions.index(question)))
+        return self._as_predictor_set(best_avoiding(self.counted, self.questions.index(question)))
 
     def _count(self) -> CountedTrees:
         state = self.state
-        whole = whole_of(state.data)
+        whole = streamed_table(state.data)
         if whole is not None:  # counted as all rows, equal answers merged
             whole.encoded()  # one that cannot be used is named
             return tree_estimator(state, None).counted(whole.labelled)
@@ -392,7 +394,7 @@ class TreeAnswers:
             questions=questions_of(state.data),
         )
 
-    def _beside(self, tree: Node) -> PredictorSet:
+    def _as_predictor_set(self, tree: Node) -> PredictorSet:
         counted = self.counted
         both = [counted.best(), tree]
         losses = [counted.loss(leaves_of(one), counted.errors(one)) for one in both]

@@ -31,7 +31,7 @@ from rashomon_explorer.explorer.family import families_on_screen, trees_in
 from rashomon_explorer.explorer.inputs import (
     as_data,
     coerce_input,
-    is_outside,
+    is_external_model,
     table_from_environment,
 )
 from rashomon_explorer.explorer.paid_models import SingleModelController, TuningController
@@ -175,7 +175,7 @@ class SessionView:
         return self.session.targets
 
     @property
-    def picked(self) -> CurrentSelection:
+    def selected(self) -> CurrentSelection:
         """What is selected: its ``models``, ``rows`` and ``targets``; all where nothing is."""
         return self.session.picked
 
@@ -275,20 +275,22 @@ class Explorer(SessionView):
         self._follower: asyncio.Task[None] | None = None
         self._make_panels()
         # Of what is drawn here there are draws to see.
-        kinds: tuple[type[FigureCard], ...] = (*CARDS, ExactCard) if is_outside(first) else CARDS
+        kinds: tuple[type[FigureCard], ...] = (
+            (*CARDS, ExactCard) if is_external_model(first) else CARDS
+        )
         self.cards = FigureRegistry(self.session, kinds)
         self.renderers = self.cards.renderers
-        self.session.together = self._held
+        self.session.together = self._hold_redraws
         self.shell = self._page()
         self.widget = self.shell.widget
-        with self._held():
+        with self._hold_redraws():
             if bring is not None:
                 bring(self.session)
             elif failed is not None:
                 report(self.state, "Opening the table", failed)
             else:
                 self.data_panel.name.value = FIRST_DATA
-            if self.state.rashomon_set is not None or is_outside(first):
+            if self.state.rashomon_set is not None or is_external_model(first):
                 self.state.page = "set"
             for renderer in self.renderers:
                 renderer.mark()
@@ -302,10 +304,10 @@ class Explorer(SessionView):
             return None
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
+    def _hold_redraws(self) -> Iterator[None]:
         with ExitStack() as holds:
             for renderer in self.renderers:
-                holds.enter_context(renderer.held())
+                holds.enter_context(renderer.batched())
             yield
 
     def _make_panels(self) -> None:
@@ -401,12 +403,12 @@ class Explorer(SessionView):
             If the price is not left; nothing is read and nothing is spent.
         """
         if _in_a_loop() and self.session.foretell():
-            self._follower = self._start(self._draw_when_told())
+            self._follower = self._start(self._draw_after_trial())
         else:
             self._draw()
 
     def _draw(self) -> None:
-        with self._held():
+        with self._hold_redraws():
             job = self.session.prepare()
             if self.state.page in ("data", "plan"):
                 self.state.page = "set"
@@ -421,20 +423,20 @@ class Explorer(SessionView):
         """Do what the Stop button does: keep the draws so far."""
         self.session.stop()
 
-    async def settled(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until no draw is under way and every figure is up to date."""
         while self._follower is not None and not self._follower.done():
             await asyncio.sleep(0.01)
         for renderer in self.renderers:
-            await renderer.settled()
+            await renderer.wait_until_idle()
 
-    async def _draw_when_told(self) -> None:
+    async def _draw_after_trial(self) -> None:
         """Wait for the trial on simulated rows; then draw, or tell on the page why not."""
         me = asyncio.current_task()
         # Where Stop and Draw are pressed at once, the draw is its newest follower's.
         while self._follower is me and self.session.foretelling:
             await asyncio.sleep(1 / FRAMES_A_SECOND)
-        if self._follower is me and self.session.foretold():
+        if self._follower is me and self.session.end_trial():
             error_boundary(self.state, "Drawing", self.draw)()
 
     async def _follow(self) -> None:

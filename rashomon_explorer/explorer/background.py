@@ -11,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.error_boundary import LOGGER
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.streamed_table import whole_of
+from rashomon_explorer.explorer.streamed_table import streamed_table
 
 T = TypeVar("T")
 
@@ -101,7 +101,7 @@ class LazyUpdate:
     async def _run(self) -> None:
         while self._stale:
             self._stale = False
-            passes = whole_of(self.state.data) is not None
+            passes = streamed_table(self.state.data) is not None
             self.show(await run_in_thread(self._attempt, passes=passes))
 
     def _attempt(self) -> Any:
@@ -114,13 +114,13 @@ class LazyUpdate:
             return error
 
 
-class _Shown(Protocol):
+class _WithBatching(Protocol):
     together: Callable[[], AbstractContextManager[None]]
 
 
 P = ParamSpec("P")
 R = TypeVar("R")
-S = TypeVar("S", bound=_Shown)
+S = TypeVar("S", bound=_WithBatching)
 
 
 def batch_updates(act: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:

@@ -16,12 +16,12 @@ from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
 from rashomon_explorer.explorer.background import LatestTask, batch_updates
 from rashomon_explorer.explorer.default_settings import default_settings
 from rashomon_explorer.explorer.error_boundary import LEDGER_READ, error_boundary
-from rashomon_explorer.explorer.family import check_countable, of_trees, tree_estimator
+from rashomon_explorer.explorer.family import check_enumerable, of_trees, tree_estimator
 from rashomon_explorer.explorer.messages import same_rows
 from rashomon_explorer.explorer.model_inputs import ModelInputs
 from rashomon_explorer.explorer.selection import CurrentSelection
 from rashomon_explorer.explorer.state import BUDGET, LINEAR, SETTINGS, ExplorerState
-from rashomon_explorer.explorer.streamed_table import encoded, scaled, shape_of, whole_of
+from rashomon_explorer.explorer.streamed_table import encoded, scaled, shape_of, streamed_table
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.text import plural
@@ -41,7 +41,7 @@ def was_noted(ledger: Path) -> bool:
         return False
 
 
-def charged_elsewhere(ledger: Path, *tables: Callable[[], Any]) -> tuple[str, ...]:
+def other_charged_ledgers(ledger: Path, *tables: Callable[[], Any]) -> tuple[str, ...]:
     """File names of other ledgers in the folder that any of the tables was charged to."""
     try:
         registry = TableRegistry(ledger.parent)
@@ -111,9 +111,9 @@ class DatasetController(ModelInputs):
         state = self.state
         encoder, rows = encoded(data)
         own = ledger_path(self.home, data.name)
-        in_blocks = whole_of(data) is not None
+        in_blocks = streamed_table(data) is not None
         tables = (lambda: data.X, lambda: rows, lambda: scaled(data))
-        others = () if in_blocks else charged_elsewhere(own, *tables)
+        others = () if in_blocks else other_charged_ledgers(own, *tables)
         try:
             account = self._account_for(own, others)
         except LedgerError:
@@ -141,7 +141,7 @@ class DatasetController(ModelInputs):
         )
         if state.unconfirmed:  # how many features there are may follow from the rows
             told = f"{data.name}: {plural(n, 'row')}. Encoded by its"
-        self.say(f"{told} schema; no draw has read it, and moving a slider costs nothing.")
+        self.set_status(f"{told} schema; no draw has read it, and moving a slider costs nothing.")
         if in_blocks and not data.bounds_learnt:
             self._recognise(data, account.path)
 
@@ -153,7 +153,7 @@ class DatasetController(ModelInputs):
             if self.state.data is data:
                 self.state.same_rows = same_rows(others, own.name)
 
-        self._looking.do(lambda: charged_elsewhere(own, whole.hashes), show, passes=True)
+        self._looking.do(lambda: other_charged_ledgers(own, whole.hashes), show, passes=True)
 
     @batch_updates
     def redeclare(self, schema: TableSchema) -> None:
@@ -173,7 +173,7 @@ class DatasetController(ModelInputs):
             self.state.account = self.state.alert = None
             self.state.kept = ()
             self.state.same_rows = self.state.no_plan = ""
-        self.say("No data yet.")
+        self.set_status("No data yet.")
 
     def _open(self, *, anew: bool) -> None:
         """Settle what nobody has touched since the page settled it for the data set before."""
@@ -232,10 +232,10 @@ class DatasetController(ModelInputs):
         state = self.state
         if state.data is None:
             return None
-        if state.withheld:
+        if state.unconfirmed_reason:
             self._planned = ()
             with state.hold_trait_notifications():
-                state.plan, state.constants, state.no_plan = None, None, state.withheld
+                state.plan, state.constants, state.no_plan = None, None, state.unconfirmed_reason
             return None
         if not state.busy and state.phase in ("empty", "failed"):
             state.phase = "planning"
@@ -245,7 +245,7 @@ class DatasetController(ModelInputs):
         try:
             with suppress_weak_warnings():  # by the panels, while a slider moves
                 if of_trees(state):
-                    check_countable(state)
+                    check_enumerable(state)
                 plan = estimator.plan(*shape_of(state.data))
             constants = constants_of(estimator, *shape_of(state.data))
         except (SamplerError, ValueError) as error:
@@ -304,7 +304,7 @@ class DatasetController(ModelInputs):
         if self.state.data is None:
             raise DataError(_NO_DATA)
 
-    def say(self, message: str) -> None:
+    def set_status(self, message: str) -> None:
         """Write the status line."""
         self.state.message = message
 

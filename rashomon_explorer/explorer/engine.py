@@ -66,7 +66,7 @@ class DrawJob:
             self.estimator.set_callbacks(watcher)
             try:
                 with suppress_weak_warnings():  # by the page, before the button was pressed
-                    self.estimator.fit(*self._given())
+                    self.estimator.fit(*self._rows_and_targets())
             finally:
                 self.estimator.set_callbacks()
             self.latest = self.estimator.rashomon_set_
@@ -75,7 +75,7 @@ class DrawJob:
         finally:
             self._ended = time.monotonic()
 
-    def _given(self) -> tuple[Any, Any]:
+    def _rows_and_targets(self) -> tuple[Any, Any]:
         """Rows and targets; rows in blocks once they were looked through, and then counted."""
         rows, targets = self._rows
         if not callable(rows):

@@ -59,7 +59,7 @@ class ExternalModel:
         """Exact range of every coefficient over the models within ψ of its objective."""
         return exact_coefficient_ranges(self.problem, psi)
 
-    def told(self, psi: float) -> str:
+    def flip_message(self, psi: float) -> str:
         """Say how many people's label some model as good flips; empty for a regression."""
         if not hasattr(self.model, "classes_"):
             return ""

@@ -87,7 +87,7 @@ def trees_in(models: Any) -> tuple[Node, ...] | None:
 
 def paid_delta(guarantee: Guarantee) -> float:
     """δ at which a set was paid for, whatever its models."""
-    return guarantee.asked[1] if guarantee.asked else 0.0
+    return guarantee.requested[1] if guarantee.requested else 0.0
 
 
 def in_words(models: Models, data: Bunch | None) -> Models:
@@ -111,7 +111,7 @@ def reads_well(models: Models, schema: TableSchema | None) -> Models:
     )
 
 
-def check_countable(state: ExplorerState) -> TreeClass:
+def check_enumerable(state: ExplorerState) -> TreeClass:
     """Return the class of trees of the settings."""
     trees, n = tree_class(state), shape_of(state.data)[0]
     needed, (room, _) = trees.memory(n), allowed_memory(None)
@@ -130,7 +130,7 @@ def class_in_words(state: ExplorerState) -> str:
     """Say how many trees the settings allow, and whether they can be counted."""
     asked = plural(len(questions_of(state.data)), "question")
     try:
-        trees = check_countable(state)
+        trees = check_enumerable(state)
     except DataError as error:
         return f"{asked}. These trees cannot be counted here: {error}."
     memory = in_memory(trees.memory(shape_of(state.data)[0]))

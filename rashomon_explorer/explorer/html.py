@@ -19,7 +19,7 @@ class FigureDefinition:
     line: str = ""
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """All of it in a few lines."""
         return "\n".join(filter(None, (self.meaning, self.formula, self.line)))
 
@@ -226,7 +226,7 @@ def term(word: str, *, focusable: bool = False) -> str:
     if meant is None:
         return escape(word)
     stop = ' tabindex="0"' if focusable else ""
-    return f'<abbr class="rx-term"{stop} title="{escape(meant.told)}">{escape(word)}</abbr>'
+    return f'<abbr class="rx-term"{stop} title="{escape(meant.text)}">{escape(word)}</abbr>'
 
 
 def definitions_html(found: Mapping[str, FigureDefinition]) -> str:

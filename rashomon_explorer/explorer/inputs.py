@@ -74,7 +74,7 @@ def _has_target(schema: Any) -> bool:
     return schema is not None and TableSchema.of(schema).target is not None
 
 
-def is_outside(shown: Any) -> bool:
+def is_external_model(shown: Any) -> bool:
     """Whether it is a linear model of scikit-learn, or a pipeline that ends in one."""
     return isinstance(shown[-1] if isinstance(shown, Pipeline) else shown, _LINEAR)
 
@@ -102,7 +102,7 @@ def _set(shown: Any, data: Any) -> Show:
 def _linear(shown: Any, data: Any) -> Show:
     check_is_fitted(shown[-1] if isinstance(shown, Pipeline) else shown)
     model = ExternalModel.of(shown, *_pair(data))
-    return lambda session: session.show_outside(model)
+    return lambda session: session.show_external(model)
 
 
 def _several(shown: Any, data: Any) -> Show:

@@ -23,7 +23,7 @@ def refuse_past_budget(account: Account, plan: Plan) -> None:
 
 def progress(job: DrawJob, state: ExplorerState) -> str:
     """Say how far a draw is."""
-    asked = state.asked_draws
+    asked = state.requested_draws
     if state.n_drawn:
         return f"Drawing: {state.n_drawn} of {plural(asked, 'model')}, {job.seconds:.0f} s."
     if job.looking:
@@ -58,7 +58,7 @@ def receipt(state: ExplorerState, got: int, asked: int) -> str:
 
 def stale(state: ExplorerState) -> str:
     """Say which settings moved since the draws on screen were made."""
-    drawn, now = state.drawn_settings, state.made_with()
+    drawn, now = state.drawn_settings, state.draw_settings()
     moved = _moved(state)
     if not moved:
         return ""
@@ -77,7 +77,7 @@ def drawn_with(state: ExplorerState) -> str:
 def _moved(state: ExplorerState) -> list[str]:
     if state.rashomon_set is None:
         return []
-    drawn, now = state.drawn_settings, state.made_with()
+    drawn, now = state.drawn_settings, state.draw_settings()
     return [name for name in drawn if name in now and drawn[name] != now[name]]
 
 

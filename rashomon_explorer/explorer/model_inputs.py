@@ -8,7 +8,12 @@ from numpy.typing import NDArray
 
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.streamed_table import IN_UNITS, MOST_LEVELS, Grouping, whole_of
+from rashomon_explorer.explorer.streamed_table import (
+    IN_UNITS,
+    MOST_LEVELS,
+    Grouping,
+    streamed_table,
+)
 from rashomon_explorer.rows import ChunkedRows
 
 
@@ -82,7 +87,7 @@ class ModelInputs:
     @property
     def blocks(self) -> ChunkedRows | None:
         """All rows as the models on screen see them, and targets; None of a table that is held."""
-        whole = whole_of(self.state.data)
+        whole = streamed_table(self.state.data)
         if whole is None:
             return None
         behind = self._behind
@@ -107,17 +112,17 @@ class ModelInputs:
     @property
     def in_blocks(self) -> bool:
         """Whether the rows of the table are not held."""
-        return whole_of(self.state.data) is not None
+        return streamed_table(self.state.data) is not None
 
     @property
     def sample_words(self) -> str:
         """Say that single people are a sample of a table in blocks; empty where they are not."""
-        whole = whole_of(self.state.data)
+        whole = streamed_table(self.state.data)
         return "" if whole is None else whole.words
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of all rows, held or not, and of columns as the models see them."""
-        whole = whole_of(self.state.data)
+        whole = streamed_table(self.state.data)
         n, columns = self.rows.shape
         return (int(n) if whole is None else whole.n), int(columns)

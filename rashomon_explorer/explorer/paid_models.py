@@ -16,7 +16,7 @@ from rashomon_explorer.explorer.error_boundary import ON_SCREEN_ONLY, PAID_READ,
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.set_store import NumberedFiles, read_file
 from rashomon_explorer.explorer.state import BUDGET, SETTINGS
-from rashomon_explorer.explorer.streamed_table import whole_of
+from rashomon_explorer.explorer.streamed_table import streamed_table
 from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
 from rashomon_explorer.mechanisms.planning.options import AUTO
@@ -113,7 +113,7 @@ class PaidAction(ABC, Generic[T]):
         try:
             account = self.session.refresh_account()
             left = "" if account is None else f" Left: ε = {what_is_left(account.left)}."
-            self.session.say(f"{self._receipt(made)}.{left}")
+            self.session.set_status(f"{self._receipt(made)}.{left}")
         finally:
             if unkept is not None:
                 report(self.state, f"Keeping {self.called}", unkept, ON_SCREEN_ONLY)
@@ -205,8 +205,8 @@ class SingleModelController(PaidAction[PaidModel]):
         if state.goal != "one" or state.data is None:
             state.one_plan = None
             return
-        if state.withheld:
-            state.one_plan = state.withheld
+        if state.unconfirmed_reason:
+            state.one_plan = state.unconfirmed_reason
             return
         path = None if state.account is None else state.account.path
         try:
@@ -221,17 +221,17 @@ class SingleModelController(PaidAction[PaidModel]):
 
     def _maker(self, ledger: Path | None, adds: float) -> Callable[[], PaidModel]:
         estimator, data = self.make_estimator(ledger=ledger), self.state.data
-        rows, targets, whole = self.session.rows, data.y, whole_of(data)
+        rows, targets, whole = self.session.rows, data.y, streamed_table(data)
         columns = list(map(str, rows.columns))
         if whole is not None:  # looked through first: a row that cannot be used costs nothing
-            return lambda: _made(estimator.fit(whole.encoded()), data, columns, adds)
-        return lambda: _made(estimator.fit(rows, targets), data, columns, adds)
+            return lambda: _paid_model(estimator.fit(whole.encoded()), data, columns, adds)
+        return lambda: _paid_model(estimator.fit(rows, targets), data, columns, adds)
 
     def _receipt(self, made: PaidModel) -> str:
         return f"Made one model by {made.method} for {price(made.adds)}"
 
 
-def _made(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidModel:
+def _paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidModel:
     plan: ModelPlan = fitted.plan_
     outputs = np.atleast_2d(fitted.encoded_coef_)
     told = {
@@ -256,7 +256,7 @@ def _made(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidModel:
         plan.why,
         others,
         at_most(plan.excess_bound),
-        at_most(plan.unseen_bound),
+        at_most(plan.population_bound),
         fitted.guarantee_,
         plan.delta,
         adds,
@@ -363,9 +363,9 @@ class TuningController(PaidAction[Tuned]):
         data, account = self.state.data, self.state.account
         if data is None or account is None or self.session.rows is None:
             return TuningOffer(None, None, "Choose a data set first.")
-        if self.state.withheld:
-            return TuningOffer(None, None, self.state.withheld)
-        if whole_of(data) is not None:
+        if self.state.unconfirmed_reason:
+            return TuningOffer(None, None, self.state.unconfirmed_reason)
+        if streamed_table(data) is not None:
             return TuningOffer(None, None, _HELD)
         if data.classes is not None and len(data.classes) > 2:
             return TuningOffer(None, None, "Penalties are chosen for two classes or a number.")

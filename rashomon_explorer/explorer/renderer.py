@@ -36,14 +36,16 @@ class Renderer:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            for card in self._take(lambda card: card.seen or (card.asked_for and not card.asked)):
+            for card in self._take(
+                lambda card: card.is_visible or (card.asked_for and not card.asked)
+            ):
                 card.redraw()
             return
         if self._task is None or self._task.done():
             self._task = loop.create_task(self._run())
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def batched(self) -> Iterator[None]:
         """Draw what is marked inside once, at the end."""
         self._holds += 1
         try:
@@ -52,13 +54,13 @@ class Renderer:
             self._holds -= 1
             self.mark(())
 
-    async def settled(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until nothing is out of date."""
         while self._task is not None and not self._task.done():
             await asyncio.sleep(0.01)
 
     async def _run(self) -> None:
-        while batch := self._take(lambda card: card.seen):
+        while batch := self._take(lambda card: card.is_visible):
             started = time.monotonic()
             for card in batch:
                 try:

@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.exceptions import LedgerError, SamplerError
 from rashomon_explorer.explorer.background import batch_updates
-from rashomon_explorer.explorer.dataset import charged_elsewhere, constants_of, note_table
+from rashomon_explorer.explorer.dataset import constants_of, note_table, other_charged_ledgers
 from rashomon_explorer.explorer.engine import DrawJob, FeasibilityCheck
 from rashomon_explorer.explorer.error_boundary import LEDGER_READ, report
 from rashomon_explorer.explorer.external_model import ExternalModel, check_fitted_estimator
@@ -27,7 +27,7 @@ from rashomon_explorer.explorer.streamed_table import (
     refuse_other_columns,
     rows_as_fitted,
     shape_of,
-    whole_of,
+    streamed_table,
 )
 from rashomon_explorer.mechanisms.planning.plan import PublicLaw
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
@@ -71,7 +71,7 @@ class Session(SavedSets):
         """Show the set of an estimator that was fitted elsewhere."""
         last = check_fitted_estimator(estimator)
         if data is not None:
-            behind = None if whole_of(data) is None else encoder_as_fitted(estimator, data)
+            behind = None if streamed_table(data) is None else encoder_as_fitted(estimator, data)
             rows = rows_as_fitted(estimator, data) if behind is None else _encoded(behind, data)
             self.choose(data)
             self.rows, self._behind = rows, behind
@@ -87,20 +87,22 @@ class Session(SavedSets):
             state.rashomon_set = last.rashomon_set_
             state.plan = last.plan_
             state.n_drawn = last.rashomon_set_.n_draws
-            state.drawn_settings = state.made_with()
+            state.drawn_settings = state.draw_settings()
             state.phase = "done"
         if known["ledger"] is not None:
             self._ledger_path = Path(getattr(known["ledger"], "path", known["ledger"])).absolute()
             self._known.add(self._ledger_path)
-            if data is not None and whole_of(data) is None:
-                others = charged_elsewhere(self._ledger_path, lambda: data.X, lambda: self._encoded)
+            if data is not None and streamed_table(data) is None:
+                others = other_charged_ledgers(
+                    self._ledger_path, lambda: data.X, lambda: self._encoded
+                )
                 state.same_rows = same_rows(others, self._ledger_path.name)
         try:
             self.refresh_account()
         except LedgerError as error:  # its draws can be shown, but nothing can be charged
             state.account = None
             report(state, LEDGER_READ, error)
-        self.say(f"Showing {plural(state.n_drawn, 'draw')} of a fitted estimator.")
+        self.set_status(f"Showing {plural(state.n_drawn, 'draw')} of a fitted estimator.")
 
     @batch_updates
     def show_set(self, models: Any, data: Bunch | None = None, *, rows: Any = None) -> None:
@@ -121,15 +123,17 @@ class Session(SavedSets):
             state.phase = "done"
             if data is None:
                 state.plan = planned
-        self.say(f"Showing a set of {plural(models.n_draws, 'model')} that was made elsewhere.")
+        self.set_status(
+            f"Showing a set of {plural(models.n_draws, 'model')} that was made elsewhere."
+        )
 
     @batch_updates
-    def show_outside(self, model: ExternalModel) -> None:
+    def show_external(self, model: ExternalModel) -> None:
         """Show the exact Rashomon set of a fitted model; nothing is drawn and nothing charged."""
         self.forget()
         self.rows = model.rows
         self.state.outside = model
-        self.say(
+        self.set_status(
             f"{type(model.model).__name__} on {plural(len(model.rows), 'row')}: exact ranges, for "
             "the curator. Nothing is bought."
         )
@@ -154,7 +158,7 @@ class Session(SavedSets):
         if not state.uncharged and account is not None:
             refuse_past_budget(account, plan)
             # Rows in blocks are noted by the draw, which reads them.
-            note_table(account.path, None if whole_of(state.data) else state.data.X)
+            note_table(account.path, None if streamed_table(state.data) else state.data.X)
         self.job = self._job(estimator)
         with state.hold_trait_notifications():
             state.alert = None
@@ -162,19 +166,19 @@ class Session(SavedSets):
             state.selection = ()
             state.favourites = Favourites()
             state.in_view = 0
-            state.drawn_settings = state.made_with()
+            state.drawn_settings = state.draw_settings()
             state.phase = "reserved"
-        self.say(f"Drawing {plural(state.asked_draws, 'model')}…")
+        self.set_status(f"Drawing {plural(state.requested_draws, 'model')}…")
         return self.job
 
     def _job(self, estimator: Any) -> DrawJob:
         data, trees = self.state.data, of_trees(self.state)
         # Trees are asked about the table's own columns.
         self.rows, self._behind = (tree_rows(data) if trees else self._encoded), None
-        whole = whole_of(data)
+        whole = streamed_table(data)
         if whole is None:
             return DrawJob(estimator, data.frame if trees else self._encoded, data.y)
-        return DrawJob(estimator, partial(_looked_through, whole, trees))
+        return DrawJob(estimator, partial(_validated_chunks, whole, trees))
 
     def foretell(self) -> bool:
         """Start the trial on simulated rows that `prepare` asks about, in a worker thread."""
@@ -189,7 +193,7 @@ class Session(SavedSets):
         """Whether a draw waits for its trial."""
         return self._foreteller.trying
 
-    def foretold(self) -> bool:
+    def end_trial(self) -> bool:
         """End the waiting for a trial; whether the draw is still wanted."""
         return self._foreteller.end()
 
@@ -206,7 +210,7 @@ class Session(SavedSets):
             return
         if self.job is not None and self.job.running:
             self.job.stop()
-            self.say("Stopping…")
+            self.set_status("Stopping…")
 
     @batch_updates
     def pump(self) -> bool:
@@ -224,7 +228,7 @@ class Session(SavedSets):
         if ended:
             self._finish(job)
         elif not job.stopped:
-            self.say(progress(job, state))
+            self.set_status(progress(job, state))
         return not ended
 
     def _take(self, models: RashomonSet) -> None:
@@ -245,11 +249,11 @@ class Session(SavedSets):
         if job.stopped and isinstance(job.error, SamplerError):
             state.phase = "stopped"
             charged = "the first model; the whole price stays spent"
-            self.say(f"Stopped before {'anything was charged' if job.looking else charged}.")
+            self.set_status(f"Stopped before {'anything was charged' if job.looking else charged}.")
             return
         if job.error is not None:
             state.phase = "failed"
-            self.say("The draw failed.")
+            self.set_status("The draw failed.")
             report(state, "Drawing", job.error)
             return
         fitted = job.estimator
@@ -260,7 +264,7 @@ class Session(SavedSets):
         self._keep()
         asked, got = fitted.plan_.n_draws, state.n_drawn
         state.phase = "stopped" if got < asked else "done"
-        self.say(receipt(state, got, asked))
+        self.set_status(receipt(state, got, asked))
 
 
 def _encoded(encoder: Any, data: Bunch) -> pd.DataFrame:
@@ -271,7 +275,7 @@ def _encoded(encoder: Any, data: Bunch) -> pd.DataFrame:
     return pd.DataFrame(np.asarray(encoder.transform(frame)), columns=names)
 
 
-def _looked_through(whole: StreamedTable, trees: bool, watch: Step) -> ChunkedRows:
+def _validated_chunks(whole: StreamedTable, trees: bool, watch: Step) -> ChunkedRows:
     """Look at every row before anything is charged: one that cannot be used is named."""
     rows = whole.encoded(watch=watch)
     return whole.labelled if trees else rows

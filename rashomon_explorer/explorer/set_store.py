@@ -16,7 +16,7 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer._utils.files import (
     make_folder,
-    put_aside,
+    quarantine_file,
     replace_file,
     tighten,
     write_new_file,
@@ -113,13 +113,13 @@ def read_file(
         level = logging.ERROR if quarantine else logging.INFO
         LOGGER.log(level, "%s could not be read", path, exc_info=error)
         if quarantine and isinstance(error, _NO_TEXT):
-            _put_aside(path)
+            _quarantine(path)
         return None
 
 
-def _put_aside(path: Path) -> None:
+def _quarantine(path: Path) -> None:
     try:
-        LOGGER.error("%s is damaged; it is now called %s", path, put_aside(path))
+        LOGGER.error("%s is damaged; it is now called %s", path, quarantine_file(path))
     except OSError as error:  # another page was first, or the folder is read-only
         LOGGER.error("%s is damaged and could not be put aside", path, exc_info=error)
 
@@ -290,7 +290,7 @@ class SavedSets(DatasetController):
         state, failed = self.state, list(errors)
         try:
             if state.kept and not state.unconfirmed:
-                self.open_kept(state.kept[-1].number)
+                self.open_saved(state.kept[-1].number)
         except DataError as error:
             LOGGER.info("the last set was not shown again", exc_info=error)
         except OSError as error:
@@ -307,22 +307,22 @@ class SavedSets(DatasetController):
             self._show_last()
 
     @property
-    def kept_sets(self) -> SetStore | None:
+    def set_store(self) -> SetStore | None:
         """Where the sets of this table lie; None without a table."""
         return None if self._ledger_path is None else SetStore(self._ledger_path)
 
     @batch_updates
-    def open_kept(self, number: int) -> None:
+    def open_saved(self, number: int) -> None:
         """Show a set again that was paid for; nothing is charged, and no slider moves."""
         self._check_ready()
         state = self.state
         kept = next((one for one in state.kept if one.number == number), None)
-        if kept is None or self.kept_sets is None:
+        if kept is None or self.set_store is None:
             raise DataError(f"there is no draw {number} of this table in {self.home}")
         try:
-            models = self.kept_sets.open(number)
+            models = self.set_store.open(number)
         except DataError:
-            self._look_for_kept()
+            self._reload()
             raise
         linear = isinstance(models, RashomonSet)
         rows = self._encoded if linear else tree_rows(state.data)
@@ -342,7 +342,7 @@ class SavedSets(DatasetController):
             state.drawn_settings = dict(kept.settings)
             state.in_view = number
             state.phase = "done"
-        self.say(f"{kept.label} is shown again; nothing was charged.")
+        self.set_status(f"{kept.label} is shown again; nothing was charged.")
 
     def _constants_with(self, settings: dict[str, Any], models: RashomonSet) -> Constants | None:
         if not settings:  # its note is lost: what the plan says of itself is left
@@ -353,39 +353,39 @@ class SavedSets(DatasetController):
         return constants_of(known.set_params(**own), *shape_of(self.state.data))
 
     @batch_updates
-    def delete_kept(self, number: int) -> None:
+    def delete_saved(self, number: int) -> None:
         """Take a set away for good; what it cost stays spent."""
-        if kept := self.kept_sets:
+        if kept := self.set_store:
             kept.delete(number)
             left = tuple(one for one in self.state.kept if one.number != number)
             self.state.kept, _ = self._listed(left)
             if self.state.in_view == number:
                 self._clear()
                 self.replan()
-            self.say(f"Draw {number} was deleted; what it cost stays spent.")
+            self.set_status(f"Draw {number} was deleted; what it cost stays spent.")
 
     def catch_up(self) -> None:
         """Offer what another page has drawn meanwhile, and show it where this one shows nothing."""
         state = self.state
-        if state.busy or state.data is None or self.kept_sets is None:
+        if state.busy or state.data is None or self.set_store is None:
             return
-        new = frozenset(self.kept_sets.numbers()) - {one.number for one in state.kept}
-        if not new or self._seen == (self.kept_sets.folder, new):  # what is damaged is read once
+        new = frozenset(self.set_store.numbers()) - {one.number for one in state.kept}
+        if not new or self._seen == (self.set_store.folder, new):  # what is damaged is read once
             return
-        errors = self._look_for_kept()
+        errors = self._reload()
         if errors:  # they may pass: look again next time
             raise errors[0]
-        self._seen = self.kept_sets.folder, new - {one.number for one in state.kept}
+        self._seen = self.set_store.folder, new - {one.number for one in state.kept}
         on_screen = state.rashomon_set is not None or state.outside is not None
         if state.kept and not on_screen and not state.unconfirmed:
             try:
-                self.open_kept(state.kept[-1].number)
+                self.open_saved(state.kept[-1].number)
             except DataError as error:
                 LOGGER.info("the newest set was not shown", exc_info=error)
             except OSError as error:
                 report(state, PAID_READ, error, STILL_THERE)
 
-    def _look_for_kept(self) -> list[OSError]:
+    def _reload(self) -> list[OSError]:
         """Read the folder again: another page may have deleted what this one shows."""
         state = self.state
         there, errors = self._listed(state.kept)
@@ -400,9 +400,9 @@ class SavedSets(DatasetController):
     ) -> tuple[tuple[StoredSet, ...], list[OSError]]:
         """List the sets, with errors that may pass: then those that were known stay."""
         errors: list[OSError] = []
-        if self.kept_sets is None:
+        if self.set_store is None:
             return (), errors
-        there = {one.number: one for one in self.kept_sets.all(errors.append)}
+        there = {one.number: one for one in self.set_store.all(errors.append)}
         if errors:
             there |= {one.number: one for one in known}
         return tuple(there[number] for number in sorted(there)), errors
@@ -410,16 +410,16 @@ class SavedSets(DatasetController):
     def _keep(self) -> None:
         """Write what was paid for beside its ledger; the page goes on where it cannot."""
         state = self.state
-        if self.kept_sets is None or state.uncharged or not state.rashomon_set.guarantee.holds:
+        if self.set_store is None or state.uncharged or not state.rashomon_set.guarantee.holds:
             return
         try:
-            kept = self.kept_sets.keep(state.rashomon_set, state.drawn_settings)
+            kept = self.set_store.keep(state.rashomon_set, state.drawn_settings)
         except Exception as error:  # whatever it is, the draws were paid for and stay
             report(state, "Keeping the draws beside their ledger", error, ON_SCREEN_ONLY)
             return
         try:
             if state.favourites != Favourites():  # given while the draws came
-                self.kept_sets.keep_favourites(kept.number, state.favourites)
+                self.set_store.keep_favourites(kept.number, state.favourites)
         except OSError as error:
             report(state, "Keeping stars and notes", error)
         there, _ = self._listed((*state.kept, kept))

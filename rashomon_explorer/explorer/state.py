@@ -169,7 +169,7 @@ class ExplorerState(traitlets.HasTraits):
         )
 
     @property
-    def withheld(self) -> str:
+    def unconfirmed_reason(self) -> str:
         """Why the release view shows nothing of the plan: it follows from unconfirmed values."""
         return NOT_IN_RELEASE if self.view == "release" and self.unconfirmed else ""
 
@@ -189,7 +189,7 @@ class ExplorerState(traitlets.HasTraits):
         return ""
 
     @property
-    def asked_draws(self) -> int:
+    def requested_draws(self) -> int:
         """How many models the next draw asks for."""
         if self.n_draws != AUTO:
             return int(self.n_draws)
@@ -204,7 +204,7 @@ class ExplorerState(traitlets.HasTraits):
         """Return the settings of the next draw by name."""
         return {name: getattr(self, name) for name in SETTINGS}
 
-    def made_with(self) -> dict[str, Any]:
+    def draw_settings(self) -> dict[str, Any]:
         """Return what a draw is made with: the settings, and the thresholds that trees ask."""
         told = self.settings()
         schema = getattr(self.data, "schema", None)

@@ -41,12 +41,12 @@ def features_of(schema: TableSchema) -> TableSchema:
     """Leave the target to the data set, which has coded it."""
     public = public_part(schema)  # an encoder needs no more of columns that no model sees
 
-    def kept(column: Column) -> Column:
+    def public_column(column: Column) -> Column:
         if column is schema.target:
             return IgnoredColumn(column.name, role="ignore")
         return column if column.unconfirmed else public[column.name]
 
-    return TableSchema([kept(column) for column in schema.columns])
+    return TableSchema([public_column(column) for column in schema.columns])
 
 
 def encoded(data: Bunch) -> tuple[TableEncoder, pd.DataFrame]:
@@ -255,7 +255,7 @@ class SampledChunks:
     @property
     def people(self) -> pd.DataFrame:
         """The sample, as it came; read anew whenever it is asked for."""
-        frame, targets = self.rows.sample(PEOPLE, seed=_SEED).held()
+        frame, targets = self.rows.sample(PEOPLE, seed=_SEED).to_memory()
         return pd.DataFrame(frame).assign(**{self.target: targets}).reset_index(drop=True)
 
 
@@ -265,7 +265,7 @@ class StreamedTable:
     def __init__(self, came: SampledChunks, data: Bunch) -> None:
         self.came = came
         self.schema: TableSchema = data.schema
-        self._coded = Coded(data.schema, data.target_bounds, _told_apart(data))
+        self._coded = Coded(data.schema, data.target_bounds, _positive_label(data))
         self._groupings: dict[str, Grouping] = {}
         self._known: dict[Any, Any] = {}
         self._lock = Lock()
@@ -303,7 +303,7 @@ class StreamedTable:
             names = encoder.get_feature_names_out()
         here = isinstance(table.workers, Threads)  # other processes have no way to tell
         watched = table if watch is None or not here else table.then(watch)
-        seen = self._once((encoder, labels), lambda: watched.looked_at().seen)
+        seen = self._once((encoder, labels), lambda: watched.with_checksums().seen)
         looked = replace(table, seen=seen)
         made = TransformedRows(looked, tuple(map(str, names)))
         return replace(looked, source=made, steps=(as_it_is,), seen=None)
@@ -341,14 +341,14 @@ class StreamedTable:
             return self._known[key]
 
 
-def whole_of(data: Any) -> StreamedTable | None:
+def streamed_table(data: Any) -> StreamedTable | None:
     """Return the table behind a data set whose rows are not held; None of one that is held."""
     return None if data is None else data.get("whole")
 
 
 def shape_of(data: Bunch) -> tuple[int, int]:
     """Count the rows of a data set, held or not, and the columns that models see."""
-    whole = whole_of(data)
+    whole = streamed_table(data)
     n, columns = data.X.shape
     return (int(n) if whole is None else whole.n), int(columns)
 
@@ -397,7 +397,7 @@ class _Grouped:
         return self.rule.codes(as_text(values) if self.text else values)
 
 
-def _told_apart(data: Bunch) -> Any:
+def _positive_label(data: Bunch) -> Any:
     declared = list(data.schema.classes or ())
     return None if data.classes is None or list(data.classes) == declared else data.classes[-1]
 

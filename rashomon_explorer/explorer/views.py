@@ -125,7 +125,7 @@ class Slot:
         )
         self.choice.add_class("rx-slot-choice")
         self._seen = self._offering = False
-        self.choice.observe(lambda _: self._chosen(), "value")
+        self.choice.observe(lambda _: self._on_choice(), "value")
         self.fold = Fold(of=".rx-slot", escapes=False) if folds else None
         pickers = [self.fold] if self.fold is not None else []
         pickers += [self.choice] if len(self.names) > 1 else []
@@ -135,7 +135,7 @@ class Slot:
             self.widget.add_class("rx-folds")
         self.show(seen=False)
 
-    def _chosen(self) -> None:
+    def _on_choice(self) -> None:
         if not self._offering:
             self.show(seen=self._seen)
 

@@ -201,14 +201,14 @@ class Labels:
         array = _table(labels)
         if array.dtype == np.bool_:
             return cls(array.view(np.uint8), np.array([False, True]))
-        fast = _small_whole_numbers(array, 0)
+        fast = _as_bytes(array, 0)
         if fast is not None:
             return cls(fast, np.arange(int(fast.max()) + 1))
         _encoding_refuse_missing(array)
         with np.errstate(over="ignore"):
             near = array.dtype.kind in "iuf" and array.max() - array.min() < _NOBODYS
         if near:
-            shifted = _small_whole_numbers(array, array.min())
+            shifted = _as_bytes(array, array.min())
             if shifted is not None:
                 return cls(*_used(shifted, array.min()))
         classes, codes = _sorted(array)
@@ -269,7 +269,7 @@ def _table(labels: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def _small_whole_numbers(array: NDArray[Any], least: Any) -> Bytes | None:
+def _as_bytes(array: NDArray[Any], least: Any) -> Bytes | None:
     """Labels above the least, if they are 0, 1, …, 254; otherwise None."""
     if array.dtype.kind not in "iuf":
         return None

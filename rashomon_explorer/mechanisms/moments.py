@@ -48,14 +48,14 @@ def plan_noisy_moments(
     check_positive(radius=radius, row_bound=row_bound, target_bound=target_bound, mu=mu)
     scale = (row_bound / target_bound) ** 2
 
-    def made(ratio: float) -> NoisyMoments:
+    def moments_at(ratio: float) -> NoisyMoments:
         weight = ratio * scale
         second = moments_sensitivity(n, row_bound, target_bound, weight) / mu
         first, lift = second / math.sqrt(weight), math.sqrt(2 * p) * second
         excess = radius**2 / 2 * (lift + _LEFT * second) + radius * math.sqrt(p) * first
         return NoisyMoments(second, first, lift, excess)
 
-    return min((made(float(ratio)) for ratio in _RATIOS), key=lambda one: one.excess)
+    return min((moments_at(float(ratio)) for ratio in _RATIOS), key=lambda one: one.excess)
 
 
 # Its bound counts the noise of the farthest model of the ball, and a quadratic loss answers with

@@ -24,11 +24,11 @@ __all__ = [
     "Pick",
     "Runs",
     "SearchPlan",
-    "dearer",
+    "worst_of",
 ]
 
 
-def dearer(first: Guarantee, second: Guarantee) -> Guarantee:
+def worst_of(first: Guarantee, second: Guarantee) -> Guarantee:
     """Guarantee of two mechanisms that read different rows, by a split that no value decides."""
     sides = (first, second)
     numbers = ("pure_epsilon", "rho", "approximate_epsilon", "approximate_delta")

@@ -78,7 +78,7 @@ def need_exact_draws(planned: Plan | TreePlan, plot: str) -> None:
         )
 
 
-def shown_points(n_points: int) -> tuple[NDArray[np.intp], str]:
+def subsample_points(n_points: int) -> tuple[NDArray[np.intp], str]:
     """Return which points to draw and the words that say so, empty when all are drawn."""
     if n_points <= MOST_POINTS:
         return np.arange(n_points), ""
@@ -112,7 +112,7 @@ SEEN, FADED = 0.8, 0.16
 _REST = "rgba(128,128,128,0.7)"
 
 
-def chosen_of(kept: np.ndarray, highlight: Sequence[int]) -> Mask:
+def selection_mask(kept: np.ndarray, highlight: Sequence[int]) -> Mask:
     """Mark the dots whose model was picked."""
     return np.isin(kept, np.asarray(highlight, dtype=int))
 

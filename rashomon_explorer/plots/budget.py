@@ -75,7 +75,7 @@ def budget_bar(
     running = running_epsilon(every, delta, order=order, told=entered)
     totals, after = running[: len(charges) + 1], running[-1]
     spent = totals[-1]
-    figure = new_figure("What it cost", _told(spent, after, budget), height=HEIGHT)
+    figure = new_figure("What it cost", _spent_text(spent, after, budget), height=HEIGHT)
     for k, (low, high) in enumerate(pairwise(totals)):
         note = notes[k] if notes else ""
         figure.add_bar(
@@ -137,7 +137,7 @@ def _add_planned(figure: go.Figure, spent: float, after: float, budget: float) -
     )
 
 
-def _told(spent: float, after: float, budget: float) -> str:
+def _spent_text(spent: float, after: float, budget: float) -> str:
     parts = [f"{price(spent)} of {epsilon_text(budget)} spent"]
     if after > spent:
         parts.append(f"{price(after)} with the planned draw")
@@ -179,7 +179,7 @@ def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
         line={"color": BLUE, "width": 2.5},
         fill="tozeroy",
         fillcolor="rgba(86,180,233,0.18)",
-        hovertext=[_bought(*point) for point in zip(prices, rates, strict=True)],
+        hovertext=[_option_text(*point) for point in zip(prices, rates, strict=True)],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     figure.add_scatter(
@@ -188,7 +188,7 @@ def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
         mode="markers",
         name="this plan",
         marker={"size": 13, "color": CATEGORIES[1], "line": {"color": BLUE, "width": 2}},
-        hovertext=[f"this plan: {_bought(planned.epsilon, planned.hit_rate_bound)}"],
+        hovertext=[f"this plan: {_option_text(planned.epsilon, planned.hit_rate_bound)}"],
         hovertemplate="%{hovertext}<extra></extra>",
     )
     figure.update_layout(
@@ -206,7 +206,7 @@ def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
     return figure
 
 
-def _bought(epsilon: float, hit_rate: float) -> str:
+def _option_text(epsilon: float, hit_rate: float) -> str:
     return f"{price(epsilon)}: {at_least(hit_rate)} hit"
 
 

@@ -10,7 +10,6 @@ import plotly.graph_objects as go
 from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer.measures import coefficient_spread
 from rashomon_explorer.plots.annotations import (
-    chosen_of,
     doubt_of,
     edges,
     faded_words,
@@ -18,10 +17,11 @@ from rashomon_explorer.plots.annotations import (
     need_curator,
     need_release,
     opacities,
-    shown_points,
+    selection_mask,
+    subsample_points,
 )
 from rashomon_explorer.plots.bars import range_bars, ring
-from rashomon_explorer.plots.inside_filter import counted, nobody_inside, of_all_draws
+from rashomon_explorer.plots.inside_filter import counted, empty_set_figure, of_all_draws
 from rashomon_explorer.plots.text import none_of, number, plural, price, short_name
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, LOSS_SCALE, add_band, new_figure
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
@@ -67,17 +67,17 @@ def plot_coefficients(
     first, second = _axes(models, x, y)
     excess = np.asarray(models.excess, dtype=np.float32)
     inside = _inside(models)
-    kept, note = shown_points(models.n_draws)
+    kept, note = subsample_points(models.n_draws)
     kept = kept[inside[kept]] if inside_only else kept
-    chosen = chosen_of(kept, highlight)
-    remarks = [_told(inside, hidden=inside_only), note, faded_words(chosen)]
+    chosen = selection_mask(kept, highlight)
+    remarks = [_note(inside, hidden=inside_only), note, faded_words(chosen)]
     figure = _cloud(models, first, second, remarks)
     if len(kept) or not inside_only:
         figure.add_trace(_dots(models, kept, first, second, chosen))
         _colour(figure.data[0], excess[kept], max(float(excess.max(initial=0.0)), models.psi))
         figure.data[0].marker.symbol = np.where(inside[kept], "circle", "diamond")
     else:
-        _say_nobody(figure, models)
+        _annotate_empty(figure, models)
     best = models.best
     figure.add_scatter(
         x=[best[first]],
@@ -126,8 +126,8 @@ def plot_released_coefficients(
     """
     released = need_release(released, "plot_released_coefficients")
     first, second = _axes(released, x, y)
-    kept, note = shown_points(released.n_draws)
-    chosen = chosen_of(kept, highlight)
+    kept, note = subsample_points(released.n_draws)
+    chosen = selection_mask(kept, highlight)
     remarks = [of_all_draws(released), note, faded_words(chosen)]
     figure = _cloud(released, first, second, remarks)
     figure.add_trace(_dots(released, kept, first, second, chosen))
@@ -200,7 +200,7 @@ def _colour(dots: go.Scatter | go.Scattergl, excess: np.ndarray, top: float) -> 
     )
 
 
-def _say_nobody(figure: go.Figure, models: RashomonSet) -> None:
+def _annotate_empty(figure: go.Figure, models: RashomonSet) -> None:
     figure.add_annotation(
         text=f"{none_of(models.n_draws)} inside ψ = {number(models.psi)}.<br>"
         "Slide <b>ψ</b>, or untick <b>Inside ψ only</b>.",
@@ -213,7 +213,7 @@ def _say_nobody(figure: go.Figure, models: RashomonSet) -> None:
     )
 
 
-def _told(inside: Mask, *, hidden: bool) -> str:
+def _note(inside: Mask, *, hidden: bool) -> str:
     outside = int((~inside).sum())
     strays = f"{outside:,} outside ψ hidden" if hidden else f"◆ the {outside:,} outside ψ"
     strays = strays if outside else ""
@@ -284,8 +284,8 @@ def plot_coefficient_spread(models: RashomonSet, *, highlight: Sequence[int] = (
     """
     models = need_curator(models, "plot_coefficient_spread")
     kept = counted(models)
-    if kept.nobody:
-        return nobody_inside(_TITLE, models)
+    if kept.is_empty:
+        return empty_set_figure(_TITLE, models)
     table = coefficient_spread(kept.models)
     figure = _coefficient_ranges(table, kept.words, over=kept.span)
     ring(figure, table, np.asarray(kept.models.coef)[kept.highlighted(highlight)])

@@ -51,7 +51,9 @@ def plot_column(cells: pd.Series, column: Column) -> go.Figure:
         Under the curator's band; what is beyond the bounds, or missing, is said in words.
     """
     table = column_table(cells, column)
-    figure = new_figure(f"How {column.name} lies within what is declared", _said(cells, column))
+    figure = new_figure(
+        f"How {column.name} lies within what is declared", _column_note(cells, column)
+    )
     shown = table["rows"].head(_MOST_LEVELS)
     edges = table.attrs.get("edges")
     places = shown.index if edges is None else (edges[:-1] + edges[1:]) / 2
@@ -77,7 +79,7 @@ def plot_column(cells: pd.Series, column: Column) -> go.Figure:
     return curator_band(figure)
 
 
-def _said(cells: pd.Series, column: Column) -> str:
+def _column_note(cells: pd.Series, column: Column) -> str:
     if not isinstance(column, Numeric):
         return f"{plural(len(getattr(column, 'levels', ())), 'declared level')}"
     numbers, _ = read_numbers(cells)

@@ -12,7 +12,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.plots.annotations import models_band
 from rashomon_explorer.plots.bars import MOST_FEATURES
 from rashomon_explorer.plots.coefficients import paid_band
-from rashomon_explorer.plots.inside_filter import counted, nobody_inside
+from rashomon_explorer.plots.inside_filter import counted, empty_set_figure
 from rashomon_explorer.plots.text import number, percent, plural, price, short_name, short_names
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, GREY, SKY, new_figure
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
@@ -219,13 +219,13 @@ def plot_two_sets(
     if isinstance(first, ReleasedSet) != isinstance(second, ReleasedSet):
         raise TypeError("compare two curator's sets or two releases: one band stands for both")
     for models in (first, second):
-        if isinstance(models, RashomonSet) and counted(models).nobody:
-            return nobody_inside(_TITLE, models)
+        if isinstance(models, RashomonSet) and counted(models).is_empty:
+            return empty_set_figure(_TITLE, models)
     table = two_sets_table(first, second, names)
     widths = [table[f"high of {name}"] - table[f"low of {name}"] for name in names]
     order = np.argsort(-np.maximum(widths[0], widths[1]), kind="stable")[:MOST_FEATURES][::-1]
     shown, rows = table.iloc[order], np.arange(len(order))
-    figure = new_figure(_two_sets_finding(widths, names), _told(table, (first, second), names))
+    figure = new_figure(_two_sets_finding(widths, names), _note(table, (first, second), names))
     for name, colour, shift, symbol in zip(
         names, (BLUE, SKY), (_APART, -_APART), ("circle", "diamond"), strict=True
     ):
@@ -289,14 +289,14 @@ def _two_sets_finding(widths: list[pd.Series], names: tuple[str, str]) -> str:
     return f"{wide.capitalize()} is {ratio:.1f} times as wide as {narrow}"
 
 
-def _told(table: pd.DataFrame, sets: tuple[Any, Any], names: tuple[str, str]) -> str:
-    parts = [f"{name}: {_said(models)}" for name, models in zip(names, sets, strict=True)]
+def _note(table: pd.DataFrame, sets: tuple[Any, Any], names: tuple[str, str]) -> str:
+    parts = [f"{name}: {_set_text(models)}" for name, models in zip(names, sets, strict=True)]
     cut = f"{MOST_FEATURES} widest of {len(table)}" if len(table) > MOST_FEATURES else ""
     overlap = f"ranges overlap by {percent(float(table['overlap'].mean()))} on average"
     return " · ".join(filter(None, [*parts, overlap, cut]))
 
 
-def _said(models: Any) -> str:
+def _set_text(models: Any) -> str:
     held = models.guarantee.holds
     paid = price(models.guarantee.epsilon(models.plan.delta)) if held else "no guarantee"
     if isinstance(models, ReleasedSet):

@@ -55,7 +55,7 @@ def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
             f"got {type(found).__name__}"
         )
     table, note = _rows(found)
-    figure = new_figure("Width or noise?", " · ".join(filter(None, [_told(found), note])))
+    figure = new_figure("Width or noise?", " · ".join(filter(None, [_note(found), note])))
     nothing, width = np.zeros(len(table)), table["width"].to_numpy()
     _bar(figure, table, "width", nothing, BLUE, "the set")
     _bar(figure, table, "noise", width, ORANGE, "the mechanism")
@@ -80,7 +80,7 @@ def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
     return curator_band(figure, guaranteed=found.guaranteed)
 
 
-def told(found: DisagreementDecomposition) -> str:
+def decomposition_text(found: DisagreementDecomposition) -> str:
     """Say in one sentence whose the disagreement is, or that so few draws do not tell."""
     share, measure = found.share_of_noise, _MEASURED[found.measure]
     if not np.isfinite(share.value):
@@ -184,7 +184,7 @@ def _rows(found: DisagreementDecomposition) -> tuple[pd.DataFrame, str]:
     return pd.concat([known.iloc[:MOST_GROUPS][list(whole)].iloc[::-1], whole]), note
 
 
-def _told(found: DisagreementDecomposition) -> str:
+def _note(found: DisagreementDecomposition) -> str:
     misses = f"{percent(1 - found.hit_rate.value)} of {plural(found.n_draws, 'draw')} missed"
     share = found.share_of_noise
     if not np.isfinite(share.value):

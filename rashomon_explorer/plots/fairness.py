@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.measures.fairness import FairnessAudit
-from rashomon_explorer.plots.annotations import edges, models_band, shown_points
+from rashomon_explorer.plots.annotations import edges, models_band, subsample_points
 from rashomon_explorer.plots.text import number, percent, plural, short_names
 from rashomon_explorer.plots.theme import (
     BEST_MODEL,
@@ -61,7 +61,7 @@ def plot_frontier(
     gap = audit.gaps[0] if gap is None else gap
     by = audit.quality if by is None else by
     line, fairest = audit.frontier(gap, by=by), audit.least_unfair(gap)
-    kept, note = shown_points(len(audit.table))
+    kept, note = subsample_points(len(audit.table))
     told = [_traded(audit, gap, by, fairest), "chosen on these rows: too good elsewhere", note]
     figure = new_figure("What fairness costs", " · ".join(filter(None, told)))
     figure.add_trace(_dots(audit.table.iloc[kept], gap, by, audit.psi, highlight))

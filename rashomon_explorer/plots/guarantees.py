@@ -124,12 +124,12 @@ def _add_laws(figure: go.Figure, planned: Plan, promise: ExcessLaw, end: float) 
     _add_law(figure, places, usual, "a quadratic loss", GREY, "dot")
     figure.update_traces(
         selector={"name": "promised, at least"},
-        hovertext=[_kept(*point) for point in zip(places, promise.cdf(places), strict=True)],
+        hovertext=[_point_text(*point) for point in zip(places, promise.cdf(places), strict=True)],
         hovertemplate="%{hovertext}<extra></extra>",
     )
 
 
-def _kept(place: float, share: float) -> str:
+def _point_text(place: float, share: float) -> str:
     promised = number(100 * share, rounding="down")
     return f"promised: at least {promised}% with excess loss {at_most(place)}"
 

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.measures import importance_cloud
 from rashomon_explorer.measures.features import COLUMNS, Features
 from rashomon_explorer.measures.importance import ImportanceDistribution, importance_tradeoffs
-from rashomon_explorer.plots.annotations import edges, models_band, need_curator, shown_points
+from rashomon_explorer.plots.annotations import edges, models_band, need_curator, subsample_points
 from rashomon_explorer.plots.bars import nested_bars
-from rashomon_explorer.plots.inside_filter import Counted, counted, nobody_inside
+from rashomon_explorer.plots.inside_filter import Counted, counted, empty_set_figure
 from rashomon_explorer.plots.text import number, plural, short_name, short_names
 from rashomon_explorer.plots.theme import (
     BEST_MODEL,
@@ -83,8 +83,8 @@ def plot_importance_cloud(
     """
     models = need_curator(models, "plot_importance_cloud")
     counts = counted(models)
-    if counts.nobody:
-        return nobody_inside(_CLOUD, models)
+    if counts.is_empty:
+        return empty_set_figure(_CLOUD, models)
     options = {"random_state": 0} if measure == "permutation" else {}
     cloud = importance_cloud(counts.models, X, y, measure=measure, features=features, **options)
     if cloud.shape[1] < 2:
@@ -93,7 +93,7 @@ def plot_importance_cloud(
     if features is None or features == COLUMNS:
         width = (cloud.max() - cloud.min()).to_numpy()
         shown = cloud.columns[np.argsort(-width, kind="stable")[:MOST_IN_CLOUD]]
-    kept, note = shown_points(len(cloud))
+    kept, note = subsample_points(len(cloud))
     cut = "" if len(shown) == cloud.shape[1] else f"{len(shown)} widest of {cloud.shape[1]}"
     told = " · ".join(filter(None, [counts.words, _UNITS.get(measure, measure), cut, note]))
     figure = new_figure(_CLOUD, told, height=480)
@@ -243,7 +243,7 @@ def _matrix(
 
 
 def _draws(values: pd.DataFrame) -> go.Scatter:
-    kept, _ = shown_points(len(values))
+    kept, _ = subsample_points(len(values))
     shown = values.iloc[kept].to_numpy(np.float32)
     # A little apart, always the same: dots on one line would hide how many they are.
     apart = np.random.default_rng(0).uniform(-0.18, 0.18, shown.shape)
@@ -310,8 +310,8 @@ def plot_importance_pair(
     """
     models = need_curator(models, "plot_importance_pair")
     counts = counted(models)
-    if counts.nobody:
-        return nobody_inside(_TITLE, models)
+    if counts.is_empty:
+        return empty_set_figure(_TITLE, models)
     if len(cloud) != models.n_draws or cloud.shape[1] < 2:
         raise ValueError(
             f"cloud must hold two features or more of each of {models.n_draws} models, got shape "
@@ -320,7 +320,7 @@ def plot_importance_pair(
     wide = widest(cloud)
     first, second = x or wide[0], y or wide[1]
     pair = cloud.iloc[counts.places][[first, second]]
-    kept, note = shown_points(len(pair))
+    kept, note = subsample_points(len(pair))
     told = " · ".join(filter(None, [counts.words, _correlation(pair), note]))
     figure = new_figure(_finding(pair, first, second), told)
     figure.add_trace(_dots(pair.iloc[kept], counts, kept, highlight))

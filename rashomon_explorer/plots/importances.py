@@ -14,7 +14,7 @@ from rashomon_explorer.measures.features import Features
 from rashomon_explorer.measures.reliance.tree_reliance import trees_of
 from rashomon_explorer.plots.annotations import models_band, need_curator
 from rashomon_explorer.plots.bars import range_bars, ring
-from rashomon_explorer.plots.inside_filter import counted, nobody_inside
+from rashomon_explorer.plots.inside_filter import counted, empty_set_figure
 from rashomon_explorer.plots.text import percent, short_name
 from rashomon_explorer.sets import RashomonSet
 
@@ -109,8 +109,8 @@ def plot_importance(
     """
     models = need_curator(models, "plot_importance")
     kept = counted(models)
-    if kept.nobody:
-        return nobody_inside(_TITLE, models)
+    if kept.is_empty:
+        return empty_set_figure(_TITLE, models)
     found = importances(kept.models, X, y, features=features, max_rows=max_rows)
     return importance_figure(models, found, len(np.asarray(y)), highlight)
 

@@ -24,7 +24,7 @@ class Counted:
     span: str
 
     @property
-    def nobody(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether no model counts, so that there is nothing to measure."""
         return not len(self.places)
 
@@ -56,14 +56,14 @@ def counted(models: Any) -> Counted:
 
 def need_inside(found: Counted, models: Any) -> Any:
     """Return the models inside, or raise a ValueError that says what to do where there are none."""
-    if found.nobody:
-        raise ValueError(f"{nobody(models)}: {_REMEDY}")
+    if found.is_empty:
+        raise ValueError(f"{empty_set_message(models)}: {_REMEDY}")
     return found.models
 
 
-def nobody_inside(title: str, models: Any) -> go.Figure:
+def empty_set_figure(title: str, models: Any) -> go.Figure:
     """Make the figure of a set without models inside: words, and no numbers."""
-    text = f"{nobody(models)},<br>so that nothing here would be of the set.<br>{_TO_DO}"
+    text = f"{empty_set_message(models)},<br>so that nothing here would be of the set.<br>{_TO_DO}"
     return curator_band(empty_figure(title, text), guaranteed=models.guarantee.holds)
 
 
@@ -78,7 +78,7 @@ def of_all_draws(released: ReleasedSet) -> str:
     return f"of all {plural(released.n_draws, 'draw')} ({promised})"
 
 
-def nobody(models: Any) -> str:
+def empty_set_message(models: Any) -> str:
     """Say that no model lies inside."""
     if not models.n_draws:
         return "The set holds no models"

@@ -7,12 +7,12 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer.plots.annotations import (
-    chosen_of,
     faded_words,
     models_band,
     need_curator,
     opacities,
-    shown_points,
+    selection_mask,
+    subsample_points,
 )
 from rashomon_explorer.plots.text import guaranteed, number, percent, plural
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, VERMILLION, new_figure
@@ -47,12 +47,12 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
     models = need_curator(models, "plot_losses")
     excess = np.asarray(models.excess, dtype=np.float32)
     psi = float(models.psi)
-    kept, note = shown_points(len(excess))
+    kept, note = subsample_points(len(excess))
     end = _HEADROOM * max(float(excess.max(initial=0.0)), psi)
     width = psi / max(1, round(_BINS * psi / end)) if psi else end / _BINS
 
     counts, _ = np.histogram(excess, np.arange(0, end + 2 * width, width))
-    chosen = chosen_of(kept, highlight)
+    chosen = selection_mask(kept, highlight)
     figure = new_figure(_headline(models), _found(models, note, faded_words(chosen)))
     figure.add_shape(
         type="rect",

@@ -14,7 +14,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures import ambiguity, disagreement, discrepancy, viable_prediction_range
 from rashomon_explorer.measures.inputs import only_labels
 from rashomon_explorer.plots.annotations import models_band, need_curator
-from rashomon_explorer.plots.inside_filter import Counted, counted, need_inside, nobody_inside
+from rashomon_explorer.plots.inside_filter import Counted, counted, empty_set_figure, need_inside
 from rashomon_explorer.plots.text import number, percent, short_names
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, CATEGORIES, GREY, new_figure
 from rashomon_explorer.sets import RashomonSet
@@ -195,8 +195,8 @@ def plot_people(
     """
     models = need_curator(models, "plot_people")
     kept = counted(models)
-    if kept.nobody:
-        return nobody_inside(_TITLE, models)
+    if kept.is_empty:
+        return empty_set_figure(_TITLE, models)
     found = multiplicity(models, X)
     split = members(found, groups)
     figure = make_subplots(

@@ -12,7 +12,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import decide_or_abstain, linear_shap
 from rashomon_explorer.measures.features import feature_groups
 from rashomon_explorer.plots.annotations import models_band, need_curator
-from rashomon_explorer.plots.inside_filter import counted, nobody_inside
+from rashomon_explorer.plots.inside_filter import counted, empty_set_figure
 from rashomon_explorer.plots.text import number, percent, short_names
 from rashomon_explorer.plots.theme import (
     BEST_MODEL,
@@ -139,7 +139,7 @@ def _lines(
 
 def _people(figure: go.Figure, table: pd.DataFrame, chosen: np.ndarray, what: str) -> None:
     kinds = flip_kinds(table) if {"flips", "drawn_flips"} & set(table) else None
-    hover = [_told(person, row, what) for person, row in table.iterrows()]
+    hover = [_hover_text(person, row, what) for person, row in table.iterrows()]
     for name, colour, symbol in _KINDS if kinds is not None else (("person", BLUE, "circle"),):
         of_kind = np.ones(len(table), bool) if kinds is None else (kinds == name).to_numpy()
         if not of_kind.any():
@@ -167,7 +167,7 @@ def _people(figure: go.Figure, table: pd.DataFrame, chosen: np.ndarray, what: st
         )
 
 
-def _told(person: object, row: pd.Series, what: str) -> str:
+def _hover_text(person: object, row: pd.Series, what: str) -> str:
     parts = [f"<b>person {person}</b>", f"best model's {what}: {number(float(row['best']))}"]
     for low, high, name in (
         ("exact_low", "exact_high", "▬ exact"),
@@ -229,8 +229,8 @@ def plot_person(
     """
     models = need_curator(models, "plot_person")
     kept = counted(models)
-    if kept.nobody:
-        return nobody_inside(f"Person {person}", models)
+    if kept.is_empty:
+        return empty_set_figure(f"Person {person}", models)
     if not 0 <= person < len(X):
         raise ValueError(f"person must be from 0 to {len(X) - 1}, got {person!r}")
     row = X.iloc[[person]] if isinstance(X, pd.DataFrame) else np.asarray(X)[[person]]

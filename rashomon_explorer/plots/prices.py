@@ -89,7 +89,7 @@ def plot_prices(
         One trace a number of draws, in rising order, then the plan.
     """
     table = promise_curves(planned, draws)
-    figure = new_figure(_finding(planned), _told(planned, clicked))
+    figure = new_figure(_finding(planned), _note(planned, clicked))
     asks = "<br>click to plan it" if clicked else ""
     figure.update_layout(yaxis=_axis(planned))
     counts = table["n_draws"].unique().tolist()
@@ -105,7 +105,7 @@ def plot_prices(
             line={"color": BLUE, "width": 3 if own else 1.5, "dash": _DASHES[place % len(_DASHES)]},
             marker={"size": 6 if own else 4, "color": BLUE},
             opacity=1.0 if own else 0.6,
-            hovertext=[_bought(planned, row) for row in curve.itertuples()],
+            hovertext=[_row_text(planned, row) for row in curve.itertuples()],
             hovertemplate=f"%{{hovertext}}{asks}<extra></extra>",
         )
         last = place == len(counts) - 1
@@ -238,7 +238,7 @@ def _finding(planned: Plan | TreePlan) -> str:
     return f"{bought}, of excess loss {_worded(planned, planned.weighed_excess)} on average"
 
 
-def _told(planned: Plan | TreePlan, clicked: bool) -> str:
+def _note(planned: Plan | TreePlan, clicked: bool) -> str:
     dragged = "drag the dot to plan another price or number of draws · " if clicked else ""
     told = f"{dragged}no row is read"
     if isinstance(planned, TreePlan):
@@ -248,7 +248,7 @@ def _told(planned: Plan | TreePlan, clicked: bool) -> str:
     return told
 
 
-def _bought(planned: Plan | TreePlan, row: Any) -> str:
+def _row_text(planned: Plan | TreePlan, row: Any) -> str:
     return (
         f"{price(row.epsilon)}, {plural(int(row.n_draws), 'draw')}: {_worded(planned, row.promise)}"
     )

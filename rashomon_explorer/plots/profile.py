@@ -13,7 +13,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.importance import partial_dependence
 from rashomon_explorer.measures.importance.profiles import band_of
 from rashomon_explorer.plots.annotations import models_band, need_curator
-from rashomon_explorer.plots.inside_filter import counted, nobody_inside
+from rashomon_explorer.plots.inside_filter import counted, empty_set_figure
 from rashomon_explorer.plots.text import percent, short_name, short_names
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, new_figure
 
@@ -66,8 +66,8 @@ def plot_profile(
     """
     models = need_curator(models, "plot_profile")
     kept = counted(models)
-    if kept.nobody:
-        return nobody_inside(_TITLE, models)
+    if kept.is_empty:
+        return empty_set_figure(_TITLE, models)
     found = profiles(kept.models, X, feature, transform, n_points=n_points, max_rows=max_rows)
     return profile_figure(models, found, feature, answer, highlight)
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures import draws_in_range
-from rashomon_explorer.plots.annotations import FADED, chosen_of, models_band, need_curator
+from rashomon_explorer.plots.annotations import FADED, models_band, need_curator, selection_mask
 from rashomon_explorer.plots.bars import MOST_FEATURES, nested_bars
 from rashomon_explorer.plots.text import number, plural, short_names
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, curator_band, new_figure
@@ -148,17 +148,17 @@ def plot_ranges(
     width = (table["exact_high"] - table["exact_low"]).to_numpy()
     order = np.argsort(-width, kind="stable")[:MOST_FEATURES][::-1]
     shown, kept = table.iloc[order], exact.iloc[order]
-    figure = new_figure("Exact range, and how much of it the draws reach", _told(table, inside))
+    figure = new_figure("Exact range, and how much of it the draws reach", _note(table, inside))
     _bars(figure, shown)
-    chosen = chosen_of(np.flatnonzero(inside), highlight)
+    chosen = selection_mask(np.flatnonzero(inside), highlight)
     _dots(figure, drawn[inside][:, order], faded=bool(chosen.any()))
-    _picked(figure, drawn[inside][chosen][:, order])
+    _add_selected(figure, drawn[inside][chosen][:, order])
     _best(figure, kept)
     _axes(figure, shown, unit)
     return models_band(figure, models)
 
 
-def _told(table: pd.DataFrame, inside: Mask) -> str:
+def _note(table: pd.DataFrame, inside: Mask) -> str:
     count = len(table)
     cut = f"{MOST_FEATURES} widest of {count}" if count > MOST_FEATURES else plural(count, "range")
     short = 100 * float(table["shortfall"].mean())
@@ -180,7 +180,7 @@ def _bars(figure: go.Figure, shown: pd.DataFrame) -> None:
     nested_bars(figure, shown, bars, hover)
 
 
-def _picked(figure: go.Figure, values: FloatArray) -> None:
+def _add_selected(figure: go.Figure, values: FloatArray) -> None:
     """Draw the picked models on top, ringed as in every figure."""
     if not len(values):
         return

@@ -103,7 +103,9 @@ def plot_rules(
     """
     trie, losses = _trie(models), _losses(models)
     known = {path: place for path, place in trie.items() if path}
-    seen = {path for path in known if _seen(path, known[path], trie, search, set(highlight))}
+    seen = {
+        path for path in known if _is_highlighted(path, known[path], trie, search, set(highlight))
+    }
     shown = f"; {plural(len(seen), 'place')} with “{escape(search)}”" if search else ""
     rules = sum(bool(place.ending) for place in trie.values())
     told = f"{plural(rules, 'rule')} of {plural(models.n_draws, 'tree')}{shown}"
@@ -152,7 +154,7 @@ def _holds(path: Path, search: str) -> bool:
     return not words or any(words in question.casefold() for question in path)
 
 
-def _seen(
+def _is_highlighted(
     path: Path, place: _Place, trie: dict[Path, _Place], search: str, highlight: set[int]
 ) -> bool:
     """Whether a place leads through what is searched for, or to it, in a picked tree."""

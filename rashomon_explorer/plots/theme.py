@@ -169,7 +169,7 @@ def empty_figure(title: str, text: str, *, height: int = 360) -> go.Figure:
 def _wrapped(line: str) -> str:
     """Break a line that is wider than a phone, into as few lines, of about one width."""
     fewest = len(_broken(line, _PHONE))
-    widths = range(-(-_seen(line) // fewest), _PHONE + 1)
+    widths = range(-(-_visible_length(line) // fewest), _PHONE + 1)
     evenly = (_broken(line, width) for width in widths)
     whole = _broken(line, _PHONE)  # of a word wider than a phone
     return "<br>".join(next((made for made in evenly if len(made) == fewest), whole))
@@ -179,13 +179,13 @@ def _broken(line: str, width: int) -> list[str]:
     lines = [""]
     for word in line.split(" "):
         longer = f"{lines[-1]} {word}".strip()
-        if not lines[-1] or _seen(longer) <= width:
+        if not lines[-1] or _visible_length(longer) <= width:
             lines[-1] = longer
         else:
             lines.append(word)
     return lines
 
 
-def _seen(words: str) -> int:
+def _visible_length(words: str) -> int:
     """Letters that are seen; marks such as ``<b>`` are not."""
     return len(re.sub(r"<[^>]*>", "", words))

@@ -63,7 +63,7 @@ def plot_trees(
     'Trees, one by one'
     """
     trees = need_trees(models)
-    chosen = _chosen(models, draws)
+    chosen = _draws_to_show(models, draws)
     widest = max((_size(trees.trees[draw])[0] for draw in chosen), default=1)
     most = (3 if widest <= _WIDE else 2) if columns is None else columns
     columns = min(most, max(1, len(chosen)))
@@ -113,7 +113,7 @@ def trees_band(figure: go.Figure, models: PredictorSet | ReleasedTrees) -> go.Fi
     """Mark a figure of trees: the curator's, or with the price that was paid."""
     if not isinstance(models, ReleasedTrees):
         return models_band(figure, models)
-    delta = models.guarantee.asked[1] if models.guarantee.asked else 1e-6
+    delta = models.guarantee.requested[1] if models.guarantee.requested else 1e-6
     paid = price(models.guarantee.epsilon(delta), delta)
     seed = " · known seed: not private" if models.guarantee.reproducible else ""
     doubt = doubt_of(models)
@@ -121,7 +121,7 @@ def trees_band(figure: go.Figure, models: PredictorSet | ReleasedTrees) -> go.Fi
     return add_band(figure, "release", f"{told}<br>{doubt}" if doubt else told)
 
 
-def _chosen(models: Any, draws: Sequence[int] | None) -> list[int]:
+def _draws_to_show(models: Any, draws: Sequence[int] | None) -> list[int]:
     if draws is None:
         order = list(range(models.n_draws))
         if isinstance(models, PredictorSet) and not math.isnan(models.least):

@@ -8,7 +8,7 @@ from rashomon_explorer.privacy.divergence import Divergence
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.ledger.totals import ROUNDING, Totals, takes_delta
 
-__all__ = ["ROUNDING", "adaptive_epsilon", "running_epsilon", "settled", "takes_delta"]
+__all__ = ["ROUNDING", "adaptive_epsilon", "ledger_order", "running_epsilon", "takes_delta"]
 
 
 def adaptive_epsilon(
@@ -71,7 +71,7 @@ def running_epsilon(
     return [totals.epsilon(delta) for totals in steps]
 
 
-def settled(charges: Sequence[Guarantee]) -> float | None:
+def ledger_order(charges: Sequence[Guarantee]) -> float | None:
     """Order at which charges may be added up: that of what was asked for with the first."""
-    asked = charges[0].asked if charges else None
+    asked = charges[0].requested if charges else None
     return None if asked is None else filter_order(*asked)

@@ -198,14 +198,14 @@ def monte_carlo(
     half = n_runs // 2
     score = statistic or learnt_statistic(outputs[0][:half], outputs[1][:half])
     scores = [_scores(score, each) for each in outputs]
-    picked = _picked(scores[0][:half], scores[1][:half], claim, delta, 1 - confidence)
+    picked = _select_events(scores[0][:half], scores[1][:half], claim, delta, 1 - confidence)
     failure = (1 - confidence) / (2 * len(picked))
     rest = scores[0][half:], scores[1][half:]
     events = tuple(_counted(level, above, *rest, failure) for level, above in picked)
     return MonteCarloAudit(events, delta, confidence, n_runs, claim)
 
 
-def _picked(
+def _select_events(
     first: FloatArray, second: FloatArray, claim: Claim | None, delta: float, failure: float
 ) -> list[tuple[float, bool]]:
     """Levels and sides of the best events for ε, for μ and against the claim."""

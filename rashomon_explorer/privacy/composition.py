@@ -27,7 +27,7 @@ from rashomon_explorer.privacy.tradeoff.bounded_range import (
 )
 from rashomon_explorer.privacy.tradeoff.composition import compose_tradeoffs
 from rashomon_explorer.privacy.tradeoff.curves import Approximate, Gaussian, TradeOff
-from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianTilt
+from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianObjectivePerturbation
 
 __all__ = [
     "Sum",
@@ -263,7 +263,7 @@ def fixed_ranges(parts: list[Guarantee], delta: float) -> float:
     return RepeatedBoundedRange(eta, count).epsilon(delta)
 
 
-def chosen_ranges(parts: list[Guarantee], delta: float) -> float:
+def adaptive_bounded_range(parts: list[Guarantee], delta: float) -> float:
     """Optimum of mechanisms of bounded range that are chosen as one goes, from above."""
     eta, count = _ranges(parts)
     try:
@@ -280,7 +280,7 @@ METHODS = (
     CompositionMethod("RDP", True, renyi_sum),
     CompositionMethod("PLD", True, loss_distributions),
     CompositionMethod("PLD, independent", False, grouped_distributions),
-    CompositionMethod("bounded range, adaptive", True, chosen_ranges),
+    CompositionMethod("bounded range, adaptive", True, adaptive_bounded_range),
     CompositionMethod("bounded range, independent", False, fixed_ranges),
 )
 
@@ -393,7 +393,7 @@ def composition_report(
     '2 of 2 parts have no finite pure ε'
     """
     check_delta(delta)
-    parts, tried = list(parts), _chosen(methods)
+    parts, tried = list(parts), _select_methods(methods)
     lost = math.fsum(part.approximate_epsilon for part in parts)
     rest = delta - math.fsum(part.approximate_delta for part in parts)
     whole = [replace(part, approximate_epsilon=0.0, approximate_delta=0.0) for part in parts]
@@ -414,7 +414,7 @@ def least_epsilon(parts: Iterable[Guarantee], delta: float, *, adaptive: bool = 
     return composition_report(parts, delta, adaptive=adaptive)[0].epsilon
 
 
-def _chosen(methods: Iterable[str] | None) -> list[CompositionMethod]:
+def _select_methods(methods: Iterable[str] | None) -> list[CompositionMethod]:
     known = {method.name: method for method in METHODS}
     names = list(known) if methods is None else list(methods)
     unknown = [name for name in names if name not in known]
@@ -504,7 +504,7 @@ def _composed_curve(parts: list[Guarantee]) -> TradeOff | None:
 
 def _curve(part: Guarantee) -> TradeOff | None:
     """Curve of one part as it is composed: only a tilt's counts without a finite μ."""
-    if isinstance(part.curve, GaussianTilt):
+    if isinstance(part.curve, GaussianObjectivePerturbation):
         return part.curve
     if not math.isfinite(part.mu):
         return None

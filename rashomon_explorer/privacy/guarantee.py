@@ -41,7 +41,7 @@ class TradeOffText(Protocol):
     """A trade-off function, in words."""
 
     @property
-    def said(self) -> str:
+    def notion(self) -> str:
         """The notion in which it is proved."""
 
 
@@ -77,7 +77,7 @@ class Numbers(Protocol):
         """Orders at which Rényi DP is known."""
 
     @property
-    def asked(self) -> tuple[float, float] | None:
+    def requested(self) -> tuple[float, float] | None:
         """The (ε, δ) that was asked for."""
 
     def epsilon(self, delta: float) -> float:
@@ -89,14 +89,14 @@ def numbers_of(guarantee: Numbers) -> str:
     said = _numbers(guarantee)
     if guarantee.curve is None:
         return said
-    return f"{said} with a sharper trade-off" if said else guarantee.curve.said
+    return f"{said} with a sharper trade-off" if said else guarantee.curve.notion
 
 
-def asked_for(guarantee: Numbers) -> str:
+def requested_text(guarantee: Numbers) -> str:
     """Say what was asked for, if anything was and no less holds; empty otherwise."""
-    if guarantee.asked is None:
+    if guarantee.requested is None:
         return ""
-    epsilon, delta = guarantee.asked
+    epsilon, delta = guarantee.requested
     if not guarantee.epsilon(delta) <= epsilon * (1 + _HAIR):
         return ""
     return price_of(epsilon, delta)
@@ -174,7 +174,7 @@ class Guarantee(ReprMixin):
     orders : tuple of (float, float), default=()
         Orders a > 1, increasing, and D_a of Rényi DP in both directions, where it is known only
         there; see :func:`~rashomon_explorer.privacy.rdp`.
-    asked : tuple of (float, float), optional
+    requested : tuple of (float, float), optional
         The (ε, δ) that was asked for, to be named first. It claims nothing by itself, is no part
         of what makes two guarantees equal, and is lost where guarantees are composed.
 
@@ -206,7 +206,7 @@ class Guarantee(ReprMixin):
     seeded: bool = False
     curve: TradeOff | None = None
     orders: tuple[tuple[float, float], ...] = ()
-    asked: tuple[float, float] | None = field(default=None, compare=False)
+    requested: tuple[float, float] | None = field(default=None, compare=False)
     relation: ClassVar[str] = REPLACE
 
     def __post_init__(self) -> None:
@@ -399,13 +399,13 @@ class Guarantee(ReprMixin):
             for key, value in asdict(replace(self, curve=None)).items()
         }
         # Left out where there is none, so that a guarantee without them reads as it always did.
-        del values["curve"], values["orders"], values["asked"]
+        del values["curve"], values["orders"], values["requested"]
         if self.curve is not None:
             values["curve"] = self.curve.to_dict()
         if self.orders:
             values["orders"] = [list(pair) for pair in self.orders]
-        if self.asked is not None:
-            values["asked"] = list(self.asked)
+        if self.requested is not None:
+            values["asked"] = list(self.requested)  # the key of files written by earlier versions
         return values
 
     @classmethod
@@ -416,19 +416,24 @@ class Guarantee(ReprMixin):
             plain["curve"] = from_dict(plain["curve"])
         plain["orders"] = tuple((order, known) for order, known in plain.get("orders", ()))
         if plain.get("asked") is not None:
-            plain["asked"] = tuple(plain["asked"])
+            plain["requested"] = tuple(plain["asked"])
+        plain.pop("asked", None)
         return cls(**{**plain, "assumptions": tuple(plain["assumptions"])})
 
     def __str__(self) -> str:
         if not self.holds:
             return f"no guarantee: {self.theorem}"
         seed = f"; {_SEEDED}" if self.seeded else ""
-        paid = asked_for(self)
+        paid = requested_text(self)
         said = f"{paid} ({numbers_of(self)})" if paid else numbers_of(self)
         return f"{said}, {self.theorem} ({'; '.join(self.assumptions)}){seed}"
 
     def _title(self) -> str:
-        return f"Guarantee: {asked_for(self) or numbers_of(self)}" if self.holds else "No guarantee"
+        return (
+            f"Guarantee: {requested_text(self) or numbers_of(self)}"
+            if self.holds
+            else "No guarantee"
+        )
 
     def _facts(self) -> list[Fact]:
         if not self.holds:

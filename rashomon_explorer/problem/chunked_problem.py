@@ -14,7 +14,7 @@ from rashomon_explorer.problem.losses.chunked import BlockRisk, risk_of_blocks
 from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.problem import Problem, beyond, check_labels
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.cache import kept
+from rashomon_explorer.rows.cache import cache_chunks
 from rashomon_explorer.rows.steps import ClipStep, Longer
 
 
@@ -39,7 +39,7 @@ class BlockProblem(Problem):
         longer, far = checked.reduce(_Beyond(self.loss, Longer(row_norm)))
         self.clipped_share = float(longer[0]) / self.n
         self.targets_beyond = float(far[0]) / self.n
-        self.table = kept(checked.then(ClipStep(row_norm, intercept)).looked_at())
+        self.table = cache_chunks(checked.then(ClipStep(row_norm, intercept)).with_checksums())
         self._objective = MinimisedObjective(risk_of_blocks(self.loss, self.table, self.p), ridge)
 
     @property

@@ -167,14 +167,14 @@ def _model_minimiser(
     eigenvalues = np.maximum(eigenvalues, floor)
     pull = eigenvalues * (vectors.T @ theta) - vectors.T @ gradient
 
-    def outside(multiplier: float) -> float:
+    def norm_excess(multiplier: float) -> float:
         return float(np.linalg.norm(pull / (eigenvalues + multiplier))) - radius
 
     multiplier = 0.0
-    if outside(0.0) > 0:
+    if norm_excess(0.0) > 0:
         # Without curvature the root is this very quotient, which rounding may leave outside.
         high = float(np.linalg.norm(pull)) / radius * (1 + 1e-9)
-        multiplier = float(brentq(outside, 0.0, high, xtol=1e-300, rtol=1e-15, maxiter=500))
+        multiplier = float(brentq(norm_excess, 0.0, high, xtol=1e-300, rtol=1e-15, maxiter=500))
     point = vectors @ (pull / (eigenvalues + multiplier))
     norm = float(np.linalg.norm(point))
     return point * (radius / norm) if multiplier > 0 or norm > radius else point

@@ -78,7 +78,7 @@ def check_labels(loss: Loss, targets: FloatArray) -> None:
     )
 
 
-def say_if_clipped(loss: Loss, share: float) -> None:
+def warn_if_targets_clipped(loss: Loss, share: float) -> None:
     """Tell the curator if more than 1 % of the targets are beyond the loss's bound."""
     bound = getattr(loss, "target_bound", math.inf)
     warn_if_clipped(
@@ -89,7 +89,7 @@ def say_if_clipped(loss: Loss, share: float) -> None:
     )
 
 
-def as_seen(
+def clip_features(
     features: FloatArray, row_norm: float, intercept: bool, scale: ColumnMap | None
 ) -> tuple[FloatArray, float]:
     """Rows as the loss sees them, and the share that was longer before any map."""
@@ -170,8 +170,8 @@ class Problem(ReprMixin):
         check_rows(features, targets)
         self._declare(features.shape, loss, radius, row_norm, ridge, intercept, domain)
         check_labels(self.loss, targets)
-        say_if_clipped(self.loss, float(beyond(self.loss, targets).mean()))
-        rows, self.clipped_share = as_seen(features, row_norm, intercept, scale)
+        warn_if_targets_clipped(self.loss, float(beyond(self.loss, targets).mean()))
+        rows, self.clipped_share = clip_features(features, row_norm, intercept, scale)
         owned = rows is not features and self.arrays.on_host
         del features  # or they stay beside what is made of them
         self._held = ClippedRows.of(rows, targets, self.loss, owned=owned)
@@ -262,12 +262,12 @@ class Problem(ReprMixin):
     @property
     def rows(self) -> FloatArray:
         """Clipped rows (n, p), or (n, p/outputs), the constant included (curator)."""
-        return self._whole.rows()
+        return self._rows.rows()
 
     @property
     def targets(self) -> FloatArray:
         """Targets (n,) as given (curator)."""
-        return self._whole.targets
+        return self._rows.targets
 
     @cached_property
     def minimum(self) -> Minimum:
@@ -319,11 +319,11 @@ class Problem(ReprMixin):
     def sampled(self, most: int) -> EmpiricalLoss:
         """Mean loss of some of the rows, picked without a look at any (curator)."""
         part = np.array_split(generator(0).permutation(self.n), math.ceil(self.n / most))[0]
-        return self._whole.empirical(self.loss, part)
+        return self._rows.empirical(self.loss, part)
 
     def of_loss(self, loss: Loss) -> EmpiricalLoss:
         """Mean of another loss of the same clipped rows and targets."""
-        return self._whole.empirical(loss)
+        return self._rows.empirical(loss)
 
     def _title(self) -> str:
         return f"Problem: {self.n:,} rows, p = {self.p}, {self.loss.name} loss"
@@ -339,12 +339,12 @@ class Problem(ReprMixin):
 
     def _empirical(self, some: Some) -> EmpiricalLoss:
         if self.arrays.on_host:
-            return self._whole.empirical(self.loss, some)
-        held = self._whole
+            return self._rows.empirical(self.loss, some)
+        held = self._rows
         return placed(self.loss, held.rows(some), held.targets[some], self.arrays)
 
     @property
-    def _whole(self) -> ClippedRows:
+    def _rows(self) -> ClippedRows:
         assert self._held is not None  # of a problem in blocks nothing asks for them
         return self._held
 

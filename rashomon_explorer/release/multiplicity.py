@@ -115,7 +115,7 @@ class MultiplicityQuery(Query):
         every = {"baseline": self.baseline, "tolerance": self.tolerance, "kappa": self.kappa}
         return {
             key: value
-            for key, value in MEASURES[self.measure].chosen(every).items()
+            for key, value in MEASURES[self.measure].accepted_options(every).items()
             if value is not None
         }
 

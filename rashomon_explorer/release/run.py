@@ -173,7 +173,7 @@ def release(
         None if charge is None else charge.id,
         public.n_rows,
         public.n_draws,
-        _said_at(budget, book),
+        _reporting_delta(budget, book),
         doubt="" if plan is None else weak_guarantee_reason(plan),
     )
 
@@ -319,7 +319,7 @@ def _reserve(ledger: Ledger | None, guarantee: Guarantee, run: _Run, note: str) 
     return ledger.reserve(guarantee, note=note or f"release: {names}", parameters=run.parameters())
 
 
-def _said_at(budget: Budget, ledger: Ledger | None) -> float:
+def _reporting_delta(budget: Budget, ledger: Ledger | None) -> float:
     """δ at which the price is said: the budget's own, or a usual one for Gaussian noise."""
     if budget.is_pure or budget.delta:
         return budget.delta

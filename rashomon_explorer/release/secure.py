@@ -121,11 +121,11 @@ class SecureNoise(ABC):
     @cached_property
     def _mechanism(self) -> tuple[float, Any]:
         drawn = self.scale * (1 + self.rounding * self.cell / self.sensitivity) * _ULPS
-        while (made := self._made(drawn)).map(float(self.sensitivity)) > self.price:
+        while (made := self._noise_at(drawn)).map(float(self.sensitivity)) > self.price:
             drawn *= _ULPS
         return drawn, made
 
-    def _made(self, scale: float) -> Any:
+    def _noise_at(self, scale: float) -> Any:
         domains, metrics = (_opendp(name) for name in ("domains", "metrics"))
         numbers = domains.atom_domain(T=float, nan=False)
         return self._maker(domains.vector_domain(numbers, size=int(self.size)), metrics, scale)

@@ -161,7 +161,7 @@ class Table:
         return render_block("table", self)
 
     @property
-    def whole_caption(self) -> str:
+    def full_caption(self) -> str:
         """The caption, and how much of the table is left out."""
         cut = len(self.frame) > MOST_ROWS
         return self.caption + (f" (first {MOST_ROWS} of {len(self.frame):,} rows)" if cut else "")
@@ -169,19 +169,19 @@ class Table:
     @property
     def names(self) -> list[str]:
         """Names of the columns, the index's first."""
-        return [str(self._shown.index.name or ""), *map(str, self._shown.columns)]
+        return [str(self._visible_rows.index.name or ""), *map(str, self._visible_rows.columns)]
 
     @property
     def lines(self) -> list[tuple[str, list[tuple[str, bool]]]]:
         """Rows as text: a name, and for each cell its words and whether they are a number."""
-        values = self._shown.to_numpy(dtype=object).tolist()
+        values = self._visible_rows.to_numpy(dtype=object).tolist()
         return [
             (_written(name), [(_written(value), not isinstance(value, str)) for value in row])
-            for name, row in zip(self._shown.index, values, strict=True)
+            for name, row in zip(self._visible_rows.index, values, strict=True)
         ]
 
     @cached_property
-    def _shown(self) -> pd.DataFrame:
+    def _visible_rows(self) -> pd.DataFrame:
         return rounded_bounds(self.frame.head(MOST_ROWS))
 
 

@@ -227,7 +227,7 @@ def release_report(
     FileExistsError
         If there is a file and ``overwrite`` is False.
     TypeError
-        If given anything but a release and `Released` aggregates.
+        If given anything but a release and `ReleasedAggregates`.
     CuratorOnlyError
         If an aggregate's guarantee does not hold.
 

@@ -103,7 +103,7 @@ _ESTIMATORS = {
 
 
 class Linear:
-    """Draws with coefficients; see :class:`Kind`."""
+    """Draws with coefficients; see :class:`ModelKind`."""
 
     terms: ClassVar[tuple[str, ...]] = (
         "Rashomon set",
@@ -121,7 +121,7 @@ class Linear:
     )
 
     def holds(self, models: Any) -> bool:
-        """See :class:`Kind`."""
+        """See :class:`ModelKind`."""
         return isinstance(models, RashomonSet | ReleasedSet)
 
     def columns(self, given: Release) -> list[Block]:
@@ -245,7 +245,7 @@ def _bound(row: Promise) -> str:
 
 
 class Others:
-    """Fitted estimators, stored predictions; see :class:`Kind`."""
+    """Fitted estimators, stored predictions; see :class:`ModelKind`."""
 
     terms: ClassVar[tuple[str, ...]] = ("Rashomon set",)
     caveats: ClassVar[Mapping[str, str]] = {}
@@ -294,7 +294,7 @@ _ELSEWHERE = "# these trees were made elsewhere: rashomon_set.from_… says how 
 
 
 class Trees:
-    """Decision trees; see :class:`Kind`."""
+    """Decision trees; see :class:`ModelKind`."""
 
     terms: ClassVar[tuple[str, ...]] = (
         "Rashomon set",
@@ -332,7 +332,7 @@ class Trees:
     )
 
     def holds(self, models: Any) -> bool:
-        """See :class:`Kind`."""
+        """See :class:`ModelKind`."""
         return isinstance(getattr(models, "models", None), DecisionTrees)
 
     def columns(self, given: Release) -> list[Block]:
@@ -345,7 +345,7 @@ class Trees:
             asked = "declared before a row was read, never learnt from rows"
             facts.append(("Yes-or-no questions", f"{len(planned.questions):,}", asked))
         facts.append(("Classes", ", ".join(models.class_names), "public"))
-        return [Facts(facts), *_asked(models, planned, given)]
+        return [Facts(facts), *_declared_columns(models, planned, given)]
 
     def rows(self, given: Curator) -> Rows:
         """Rows of the plan."""
@@ -477,7 +477,7 @@ def _cuts(planned: TreePlan) -> dict[str, list[float | None]]:
     return cuts
 
 
-def _asked(models: Any, planned: TreePlan | None, given: PublicMaterial) -> list[Block]:
+def _declared_columns(models: Any, planned: TreePlan | None, given: PublicMaterial) -> list[Block]:
     names = models.models.feature_names
     frame = declared(names, given.bounds)
     if planned is not None and planned.questions:

@@ -63,7 +63,7 @@ class CachedRows:
         return self.table.source.only(column)
 
 
-def kept(table: ChunkedRows, most: float | None = None) -> ChunkedRows:
+def cache_chunks(table: ChunkedRows, most: float | None = None) -> ChunkedRows:
     """Return the same table, with as many of its first blocks in memory as ``most`` bytes hold."""
     if not isinstance(table.workers, Threads):
         return table

@@ -135,7 +135,7 @@ class ChunkedRows:
 
         return self.then(step_of(encoder, self.source.names))
 
-    def beside(self, **columns: ArrayLike) -> "ChunkedRows":
+    def with_targets(self, **columns: ArrayLike) -> "ChunkedRows":
         """Return the table with other columns in the place of its targets.
 
         Parameters
@@ -179,7 +179,7 @@ class ChunkedRows:
         check_count(most=most)
         return replace(self, source=RowSubset.of(self.source, most, seed), seen=None)
 
-    def held(self) -> Piece:
+    def to_memory(self) -> Piece:
         """Rows and targets as they are in the source, held whole: for tables that fit.
 
         Returns
@@ -263,7 +263,7 @@ class ChunkedRows:
         self._give_way(True)
         return self._in_words(lambda: self._reduced(Threads(1), function, merge))
 
-    def looked_at(self) -> "ChunkedRows":
+    def with_checksums(self) -> "ChunkedRows":
         """Return the same table, with what its blocks are now; reads every row once."""
         return replace(self, seen=ChunkChecksums(self.reduce(look, merge=_joined)))
 

@@ -106,7 +106,7 @@ def _source(
     if not is_dask(X):
         check_readable("X", X)
     if target is not None or columns is not None:
-        X, y = _chosen(X, y, target, columns)
+        X, y = _split_columns(X, y, target, columns)
     if is_dask(X):
         return DaskRows.of(X, y, lengths)
     if y is not None:
@@ -114,7 +114,9 @@ def _source(
     return ArrayRows(X if is_frame(X) or hasattr(X, "dtype") else np.asarray(X), _flat(y))
 
 
-def _chosen(X: Any, y: Any, target: str | None, columns: Sequence[str] | None) -> tuple[Any, Any]:
+def _split_columns(
+    X: Any, y: Any, target: str | None, columns: Sequence[str] | None
+) -> tuple[Any, Any]:
     """Features and targets among a frame's columns, by their names."""
     names = getattr(X, "columns", None) if is_dask(X) else column_labels(X)
     if names is None:

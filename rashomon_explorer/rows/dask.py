@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rashomon_explorer._utils.containers import is_made_by
+from rashomon_explorer._utils.containers import is_from_library
 from rashomon_explorer.exceptions import ClusterError, DataError, RowsChangedError
 from rashomon_explorer.rows.source import Piece, check_column
 
@@ -208,7 +208,7 @@ class DaskRows:
 def is_dask(data: Any) -> bool:
     """Whether data are a Dask collection; imports nothing."""
     # Of the class: a column may have any name. Other libraries' arrays may hold none of Dask's.
-    return hasattr(type(data), "__dask_graph__") and is_made_by(data, ("dask", "dask_expr"))
+    return hasattr(type(data), "__dask_graph__") and is_from_library(data, ("dask", "dask_expr"))
 
 
 def _persisted(data: Any) -> bool:
@@ -306,7 +306,7 @@ def cluster_findings(scheduler: str | None = None) -> list[str]:
         return found
     try:
         with distributed.Client(scheduler, timeout=_SECONDS, set_as_default=False) as client:
-            return [*found, *_of_cluster(client.run(_told), scheduler)]
+            return [*found, *_of_cluster(client.run(_worker_environment), scheduler)]
     except OSError as error:
         raise ClusterError(f"no scheduler answers at {scheduler}: {error}") from error
 
@@ -329,7 +329,7 @@ def _of_cluster(workers: dict[str, dict[str, Any]], scheduler: str) -> Iterator[
     """Compare what each worker told, by address, with this process."""
     if not workers:
         yield f"the cluster at {scheduler} has no worker: sums would wait for one"
-    here = {"here": _told(), **workers}
+    here = {"here": _worker_environment(), **workers}
     if not scheduler.startswith(("tls://", "wss://", "inproc://")):
         yield f"{scheduler} is not encrypted: rows and sums can be read on the way, use tls://"
     for name, remedy in (
@@ -354,7 +354,7 @@ def _of_cluster(workers: dict[str, dict[str, Any]], scheduler: str) -> Iterator[
         )
 
 
-def _told(dask_worker: Any = None) -> dict[str, Any]:
+def _worker_environment(dask_worker: Any = None) -> dict[str, Any]:
     """Tell of this process what decides digits, and of a worker's disk; nothing of a row."""
     from importlib.metadata import version
 

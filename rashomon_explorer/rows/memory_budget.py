@@ -39,7 +39,7 @@ def check_room(needs: int, what: str) -> None:
     wanted = needs if _blas_has_room.cache_info().currsize else needs + 2 * _OF_BLAS
     for limit in own:
         if limit.left < wanted:
-            raise MemoryLimitError(_said(limit, wanted, what))
+            raise MemoryLimitError(_limit_message(limit, wanted, what))
     _blas_has_room()
 
 
@@ -62,10 +62,10 @@ def ran_out(needs: int, what: str) -> MemoryLimitError:
             "have left: end other programs, or take less columns"
         )
     least = min(limits, key=lambda limit: limit.left)
-    return MemoryLimitError(_said(least, needs, what))
+    return MemoryLimitError(_limit_message(least, needs, what))
 
 
-def _said(limit: MemoryLimit, needs: int, what: str) -> str:
+def _limit_message(limit: MemoryLimit, needs: int, what: str) -> str:
     # Limits and shapes alone: what the process holds now may depend on what is in the rows.
     enough = _mebibytes(limit.most + needs)
     return (

@@ -204,7 +204,7 @@ class ParquetRows:
         """Read row groups; a file that is not what its footer said is said to have changed."""
         try:
             # Opened once for all of them: a footer is as long as its file has row groups.
-            with _opened(path) as file:
+            with _open_file(path) as file:
                 named = {partition.name for partition in self.partitions}
                 stored = [name for name in self._read if name not in named]
                 for group in groups:
@@ -256,12 +256,12 @@ class ParquetRows:
         if self.target is None:
             targets = np.zeros(len(batch))
         else:
-            targets = _held(batch.column(self.target)).to_numpy()
+            targets = _to_pandas(batch.column(self.target)).to_numpy()
         if self.tabular:
-            return _held(batch.select(list(self.columns))), targets
+            return _to_pandas(batch.select(list(self.columns))), targets
         rows = np.empty((len(batch), len(self.columns)))
         for j, name in enumerate(self.columns):  # a missing value becomes NaN, which is refused
-            rows[:, j] = _held(batch.column(name)).to_numpy(dtype=np.float64)
+            rows[:, j] = _to_pandas(batch.column(name)).to_numpy(dtype=np.float64)
         return rows, targets
 
 
@@ -272,7 +272,7 @@ def _footer(file: Path) -> tuple[Any, dict[str, bool]]:
     except ImportError as error:
         raise ImportError("Parquet files need pyarrow: install rashomon-explorer[scale]") from error
     try:
-        with _opened(file) as opened:
+        with _open_file(file) as opened:
             schema, footer = opened.schema_arrow, opened.metadata
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"{file} cannot be read as Parquet: {error}") from error
@@ -291,13 +291,13 @@ def _check_unchanged(footer: Any, group: RowGroup) -> None:
         )
 
 
-def _opened(path: str | Path) -> Any:
+def _open_file(path: str | Path) -> Any:
     """Open a file so that pages are read as they are needed: a row group may be the whole table."""
     from pyarrow.parquet import ParquetFile
 
     return ParquetFile(path, pre_buffer=False, buffer_size=_READ_AT_ONCE)
 
 
-def _held(read: Any) -> Any:
+def _to_pandas(read: Any) -> Any:
     """As pandas holds it, made by this thread: others would each want memory of their own."""
     return read.to_pandas(use_threads=False)

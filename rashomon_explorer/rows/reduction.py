@@ -132,7 +132,7 @@ def blocks_of(
     for index, (rows, targets) in enumerate(cut, start=span[0]):
         first = index * how.rows
         try:
-            made = _made(how.steps, rows, targets)
+            made = _transform(how.steps, rows, targets)
         except (ValueError, TypeError) as error:
             bad = first + _first_bad(how.steps, rows, targets)
             raise DataError(f"{source.place(bad)}: {error}") from error
@@ -162,7 +162,7 @@ def _cut(pieces: Iterator[Piece], size: int) -> Iterator[Piece]:
         yield glued(waiting)
 
 
-def _made(steps: tuple[Step, ...], rows: Any, targets: Any) -> tuple[FloatArray, FloatArray]:
+def _transform(steps: tuple[Step, ...], rows: Any, targets: Any) -> tuple[FloatArray, FloatArray]:
     for step in steps:
         rows, targets = step(rows, targets)
     return (rows if steps else numbers(rows)), targets
@@ -174,7 +174,7 @@ def _first_bad(steps: tuple[Step, ...], rows: Any, targets: Any) -> int:
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            _made(steps, _slice(rows, low, middle), _slice(targets, low, middle))
+            _transform(steps, _slice(rows, low, middle), _slice(targets, low, middle))
         except (ValueError, TypeError):
             high = middle
         else:

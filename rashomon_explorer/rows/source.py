@@ -43,7 +43,7 @@ class MappedRows:
         mapped = mapping_of(values)
         assert mapped is not None
         self._mapped, self._values = mapped, np.asarray(values)
-        self._fd = _opened(mapped)
+        self._fd = _reopen(mapped)
         if self._fd is not None:
             weakref.finalize(self, os.close, self._fd)
         first = mapped.offset - mapped.offset % mmap.ALLOCATIONGRANULARITY
@@ -89,7 +89,7 @@ class MappedRows:
         )
 
 
-def _opened(mapped: Any) -> int | None:
+def _reopen(mapped: Any) -> int | None:
     """Open the file of a mapping; None where it is not there, or is another by now."""
     if mapped.filename is None or mapped.mode not in _SAFE or not hasattr(os, "pread"):
         return None

@@ -134,7 +134,7 @@ class CuratorSet(Selection):
                 "complete beyond it; draw or build it again with the larger ψ"
             )
         places = places_of_mask(self._hits(chosen), self.n_draws)
-        kept = self._chosen(places, f"inside ψ = {chosen:g}", reads_rows=True)
+        kept = self._select(places, f"inside ψ = {chosen:g}", reads_rows=True)
         return kept if psi is None else kept._within(chosen)
 
     def intersect(
@@ -180,7 +180,7 @@ class CuratorSet(Selection):
         check_nonnegative_or_infinite(psi=psi)
         floor = float(second.min(initial=math.inf)) if least is None else float(least)
         places = places_of_mask(self._hits(self.psi) & (second <= floor + psi), self.n_draws)
-        return self._chosen(places, f"inside ψ and {name} within {psi:g}", reads_rows=True)
+        return self._select(places, f"inside ψ and {name} within {psi:g}", reads_rows=True)
 
     @staticmethod
     def load(path: "str | PathLike[str]") -> "CuratorSet":

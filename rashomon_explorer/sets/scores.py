@@ -135,12 +135,12 @@ def linear_scores(
     if not np.isfinite(rows).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
         raise ValueError(f"X holds NaN or infinity at {place}: remove or impute the row")
-    clipped = seen_rows(rows, row_norm, scale)
+    clipped = model_rows(rows, row_norm, scale)
     scores = coef.reshape(-1, width) @ add_intercept(clipped).T
     return np.asarray(scores.reshape(len(coef), outputs, len(rows)).swapaxes(1, 2))
 
 
-def seen_rows(rows: FloatArray, row_norm: float, scale: ColumnMap | None) -> FloatArray:
+def model_rows(rows: FloatArray, row_norm: float, scale: ColumnMap | None) -> FloatArray:
     """Rows (n_rows, n_features) as models look at them: shortened, and mapped where they are."""
     return clip_rows(rows, row_norm)[0] if scale is None else scale.rows(rows)
 
@@ -214,7 +214,7 @@ class ScoresRows:
 
     def rows(self, X: ArrayLike) -> FloatArray:
         """Rows as the models look at them: shortened, and mapped where the columns were."""
-        return seen_rows(self._encoded_rows(X), self.row_norm, self.scale)
+        return model_rows(self._encoded_rows(X), self.row_norm, self.scale)
 
     def scores(self, X: ArrayLike) -> FloatArray:
         """Prediction of every model for every row."""

@@ -13,7 +13,7 @@ from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.privacy.guarantee import asked_for, numbers_of
+from rashomon_explorer.privacy.guarantee import numbers_of, requested_text
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets.files import Arrays, Values, save
 from rashomon_explorer.sets.scores import likeliest
@@ -148,7 +148,7 @@ class Selection(Saved, ReprMixin):
 
     def _facts(self) -> list[Fact]:
         """Say what may be said of any set, instead of its arrays."""
-        price = asked_for(self.guarantee) or numbers_of(self.guarantee)
+        price = requested_text(self.guarantee) or numbers_of(self.guarantee)
         facts = [("price", price if self.guarantee.holds else "no guarantee")]
         return facts + [("chosen", step) for step in self.steps]
 
@@ -157,7 +157,7 @@ class Selection(Saved, ReprMixin):
 
     def __getitem__(self, key: Any) -> Self:
         places = places_of_key(key, self.n_draws)
-        return self._chosen(places, "chosen by place", reads_rows=None)
+        return self._select(places, "chosen by place", reads_rows=None)
 
     def __iter__(self) -> Iterator[Self]:
         return (self[place] for place in range(self.n_draws))
@@ -169,7 +169,7 @@ class Selection(Saved, ReprMixin):
         seen = self._public_view() if reads_rows is False else self
         mask = rule(seen) if callable(rule) else rule
         places = places_of_mask(mask, self.n_draws)
-        return self._chosen(places, "filtered", reads_rows=reads_rows)
+        return self._select(places, "filtered", reads_rows=reads_rows)
 
     def nearest(
         self,
@@ -191,14 +191,14 @@ class Selection(Saved, ReprMixin):
             )
         order = np.argsort(DISTANCES[metric](own, goal), kind="stable")
         step = f"nearest to given coefficients ({metric})"
-        return self._chosen(order[: how_many(n, self.n_draws)], step, reads_rows=reads_rows)
+        return self._select(order[: how_many(n, self.n_draws)], step, reads_rows=reads_rows)
 
     def simplest(self, n: int = 1, *, tol: float = 0.0, reads_rows: bool = False) -> Self:
         """Keep the ``n`` simplest models; of equally simple ones the earlier."""
         check_nonnegative_or_infinite(tol=tol)
         order = np.argsort(self.complexity(tol), kind="stable")
         step = f"the simplest (tol={tol:g})"
-        return self._chosen(order[: how_many(n, self.n_draws)], step, reads_rows=reads_rows)
+        return self._select(order[: how_many(n, self.n_draws)], step, reads_rows=reads_rows)
 
     def dedupe(
         self, X: Any = None, *, by: str = "predictions", reads_rows: bool | None = None
@@ -209,7 +209,7 @@ class Selection(Saved, ReprMixin):
         pattern = np.asarray(PATTERNS[by](self, X)).reshape(self.n_draws, -1)
         _, first = np.unique(pattern, axis=0, return_index=True)
         without_rows = by == "coef" and reads_rows is None
-        return self._chosen(
+        return self._select(
             np.sort(first),
             f"one of each pattern of {by}",
             reads_rows=False if without_rows else reads_rows,
@@ -222,9 +222,9 @@ class Selection(Saved, ReprMixin):
 
         count = how_many(n, self.n_draws)
         places = check_random_state(random_state).permutation(self.n_draws)[:count]
-        return self._chosen(places, "taken at random", reads_rows=False)
+        return self._select(places, "taken at random", reads_rows=False)
 
-    def _chosen(self, places: Places, rule: str, *, reads_rows: bool | None) -> Self:
+    def _select(self, places: Places, rule: str, *, reads_rows: bool | None) -> Self:
         private = self._curated if reads_rows is None else reads_rows
         if private and not self._curated:
             raise CuratorOnlyError(

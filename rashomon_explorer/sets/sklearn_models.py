@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data.clipping import ColumnMap
-from rashomon_explorer.sets.scores import seen_rows
+from rashomon_explorer.sets.scores import model_rows
 from rashomon_explorer.sets.selection import places_of_key
 
 
@@ -29,14 +29,14 @@ class EncodedCoefficients:
     @property
     def coef_(self) -> FloatArray:
         """Coefficients, of a model that scores every row as it is given."""
-        return self._of_given_rows("coef_", self.encoded_coef_)
+        return self._unavailable("coef_", self.encoded_coef_)
 
     @property
     def intercept_(self) -> Any:
         """Intercept, of a model that scores every row as it is given."""
-        return self._of_given_rows("intercept_", self.encoded_intercept_)
+        return self._unavailable("intercept_", self.encoded_intercept_)
 
-    def _of_given_rows(self, name: str, value: Any) -> Any:
+    def _unavailable(self, name: str, value: Any) -> Any:
         if self._scores_rows_unchanged:
             return value
         raise AttributeError(
@@ -118,7 +118,7 @@ class ShortensRows(EncodedCoefficients):
     def _linear_scores(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         checked = validate_data(self, X, dtype=np.float64, reset=False)
-        rows = seen_rows(checked, self.row_norm_, self.scale_)
+        rows = model_rows(checked, self.row_norm_, self.scale_)
         scores = rows @ self.encoded_coef_.T + self.encoded_intercept_
         return np.asarray(scores.ravel() if scores.ndim == 2 and scores.shape[1] == 1 else scores)
 

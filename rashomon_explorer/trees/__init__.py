@@ -2,7 +2,7 @@
 
 from rashomon_explorer.trees.answers import (
     best_avoiding,
-    best_saying,
+    best_tree_predicting,
     best_using,
     feature_table,
     flip_psi,
@@ -19,7 +19,7 @@ __all__ = [
     "ParityFront",
     "TreeClass",
     "best_avoiding",
-    "best_saying",
+    "best_tree_predicting",
     "best_using",
     "best_with_parity",
     "feature_table",

@@ -54,7 +54,7 @@ def least_losses(counted: CountedTrees) -> FloatArray:
     size, labels = counted.rows.counts.shape
     found = np.full((size, labels), np.inf)
     for label in range(labels):
-        costs, sets = _ways_to_say(counted, room, label)
+        costs, sets = _leaf_costs(counted, room, label)
         _spread(costs, sets, size, found[:, label])
     return np.asarray(found[counted.rows.place])
 
@@ -82,7 +82,7 @@ def flip_psi(counted: CountedTrees) -> FloatArray:
     return np.where(beyond < _NOTHING, 0.0, beyond)
 
 
-def best_saying(counted: CountedTrees, row: int, label: int) -> Node:
+def best_tree_predicting(counted: CountedTrees, row: int, label: int) -> Node:
     """Return a tree of least loss that gives a row the class 0, 1, ….  Curator: not private.
 
     Parameters
@@ -101,7 +101,7 @@ def best_saying(counted: CountedTrees, row: int, label: int) -> Node:
     Examples
     --------
     >>> counted = CountedTrees([[1, 0], [1, 1], [0, 1]], [1, 0, 0], max_leaves=2)
-    >>> best_saying(counted, row=2, label=1)
+    >>> best_tree_predicting(counted, row=2, label=1)
     Leaf(prediction=1)
     """
     if not (0 <= row < counted.n and 0 <= label < len(counted.classes)):
@@ -136,7 +136,7 @@ reference=1.0)
     """
     levels, trees = avoiding(counted.levels, counted.trees, _checked(counted, feature))
     least = least_errors(levels, trees)
-    leaves = 1 + int(np.argmin(losses_by_leaves(counted, least.whole)))
+    leaves = 1 + int(np.argmin(losses_by_leaves(counted, least.best_errors)))
     if leaves == 1:
         return Leaf(leaf_label(levels[0], 0))
     return best_tree(levels, trees, least, leaves, without=feature)
@@ -165,7 +165,9 @@ reference=1.0)
     """
     _checked(counted, feature)
     using = Using(counted.levels, counted.trees, counted.least_errors, feature)
-    losses = np.where(using.whole < NEVER, losses_by_leaves(counted, using.whole), np.inf)
+    losses = np.where(
+        using.best_errors < NEVER, losses_by_leaves(counted, using.best_errors), np.inf
+    )
     if not np.isfinite(losses).any():
         raise DataError(f"no tree of the class asks for column {feature}: allow more leaves")
     return using.tree(1 + int(np.argmin(losses)))
@@ -196,7 +198,7 @@ class _Room:
         return np.where(given >= 0, self.base - given, np.inf)
 
 
-def _ways_to_say(counted: CountedTrees, room: _Room, label: int) -> tuple[FloatArray, list[int]]:
+def _leaf_costs(counted: CountedTrees, room: _Room, label: int) -> tuple[FloatArray, list[int]]:
     """Cost of every leaf that could have a label, the rest of the tree at its best, and its set."""
     masks = counted.rows.masks
     costs: list[FloatArray] = []
@@ -300,13 +302,13 @@ def feature_table(counted: CountedTrees, psi: float | None = None) -> pd.DataFra
         stumps = [two.without(feature) for two in best]
         least = least_errors(levels, trees, stumps)
         using = Using(counted.levels, counted.trees, counted.least_errors, feature)
-        without = float(losses_by_leaves(counted, least.whole).min())
+        without = float(losses_by_leaves(counted, least.best_errors).min())
         found = {
-            "psi_using": above_best(least_of_some(counted, using.whole), counted),
+            "psi_using": above_best(least_of_some(counted, using.best_errors), counted),
             "psi_avoiding": above_best(without, counted),
         }
         if psi is not None and whole is not None:
-            limit = counted.limits(psi)[: len(least.whole)]
+            limit = counted.limits(psi)[: len(least.best_errors)]
             with one_blas_thread():
                 histograms = count(levels, trees, least, limit).by_leaves()
             left = sum(sum(map(int, one[1].tolist())) for one in histograms if one is not None)

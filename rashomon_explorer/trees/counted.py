@@ -277,7 +277,7 @@ class CountedTrees(TreeTally, ReprMixin):
         Parameters
         ----------
         trees : sequence of Split or Leaf
-            On the yes-or-no features, as :meth:`best` and ``best_saying`` give them.
+            On the yes-or-no features, as :meth:`best` and ``best_tree_predicting`` give them.
         losses : array-like of shape (K,), optional
             By default measured.
         psi : float, default=0.0

@@ -85,13 +85,13 @@ class Pairs:
             found[some] = np.add.reduceat(products, ends)
         return found
 
-    def chosen(self, rng: np.random.Generator) -> IntArray:
+    def sample(self, rng: np.random.Generator) -> IntArray:
         """Errors (K,) of the first, drawn in proportion to the number of pairs."""
         low, many = self.span
         result = np.zeros(len(low), dtype=np.int64)
         for some in chunks(many):
             products = self._products(self._begins(some, low[some]), many[some])
-            result[some] = low[some] + chosen_in_parts(products, many[some], rng)
+            result[some] = low[some] + sample_in_parts(products, many[some], rng)
         return result
 
     def _begins(self, some: IntArray, low: IntArray) -> tuple[IntArray, IntArray]:
@@ -117,7 +117,7 @@ def chunks(many: IntArray) -> list[IntArray]:
     return np.split(wanted, np.flatnonzero(np.diff(ends)) + 1)
 
 
-def chosen_in_parts(weights: FloatArray, many: IntArray, rng: np.random.Generator) -> IntArray:
+def sample_in_parts(weights: FloatArray, many: IntArray, rng: np.random.Generator) -> IntArray:
     """One place in each part, drawn in proportion to its whole weights, exactly."""
     starts = np.cumsum(many) - many
     found = np.empty(len(many), dtype=np.int64)
@@ -129,11 +129,11 @@ def chosen_in_parts(weights: FloatArray, many: IntArray, rng: np.random.Generato
         column = np.arange(len(row)) - np.repeat(np.cumsum(widths) - widths, widths)
         table = np.zeros((len(some), int(widths.max())))
         table[row, column] = weights[starts[some][row] + column]
-        found[some] = chosen_in_rows(table, np.arange(len(some)), rng)
+        found[some] = sample_in_rows(table, np.arange(len(some)), rng)
     return found
 
 
-def chosen_in_rows(table: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
+def sample_in_rows(table: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
     """One column for each asked row, drawn in proportion to its whole weights, exactly."""
     ends = np.cumsum(table, axis=1)
     found = np.empty(len(rows), dtype=np.int64)

@@ -43,7 +43,7 @@ class Fronts:
         self._answers = counted.rows.packed
         self._limits = counted.limits(psi)
 
-    def whole(self, leaves: int) -> Front:
+    def front(self, leaves: int) -> Front:
         """Front of the whole trees with so many leaves."""
         if leaves == 1:
             return _cut(self._leaf(0, 0), int(self._limits[0]))
@@ -83,14 +83,14 @@ class Fronts:
             return self._leaf(asked, place)
         at = (asked, place, leaves)
         if at not in self._kept:
-            found = self._made(asked, place, leaves)
+            found = self._compute(asked, place, leaves)
             self._left -= len(found[0])
             if self._left < 0:
                 raise TooManyError
             self._kept[at] = found
         return self._kept[at]
 
-    def _made(self, asked: int, place: int, leaves: int) -> Front:
+    def _compute(self, asked: int, place: int, leaves: int) -> Front:
         limit = int(self._given[asked][place, leaves - 1])
         if limit < 0:
             return _NOBODY

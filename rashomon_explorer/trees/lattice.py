@@ -121,7 +121,7 @@ class LeastErrors:
     levels: list[IntArray]
 
     @property
-    def whole(self) -> IntArray:
+    def best_errors(self) -> IntArray:
         """Least errors of a tree of 1, 2, … leaves."""
         return np.asarray(self.levels[0][0])
 
@@ -262,7 +262,7 @@ class TwoBest:
 def allowances(levels: list[Level], least: LeastErrors, limits: NDArray[Any]) -> list[NDArray[Any]]:
     """Most errors (N, leaves) below each set in any tree of l leaves with at most limits[l − 1]."""
     given = [np.full(one.shape, -1, dtype=limits.dtype) for one in least.levels]
-    given[0][0] = np.where(least.whole <= limits, limits, -1)
+    given[0][0] = np.where(least.best_errors <= limits, limits, -1)
     for asked, level in enumerate(levels[:-1]):
         below = least.levels[asked + 1]
         next_given = given[asked + 1]

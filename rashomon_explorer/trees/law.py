@@ -16,7 +16,7 @@ from rashomon_explorer.trees.tree_class import TreeClass
 _WORD = 2**63
 
 
-def whole_below(total: int, rng: np.random.Generator) -> int:
+def uniform_below(total: int, rng: np.random.Generator) -> int:
     """Draw uniformly from 0, …, total − 1, however large."""
     if total <= _WORD:  # as exact, and three times faster
         return int(rng.integers(total))
@@ -33,16 +33,16 @@ def any_tree(
 ) -> Node:
     """Draw a tree uniformly from the class, or a subtree with so many leaves below questions."""
     counts = trees.table[len(asked)]
-    leaves = leaves or 1 + _chosen(list(counts), rng)
+    leaves = leaves or 1 + _sample_index(list(counts), rng)
     if leaves == 1:
-        return Leaf(whole_below(trees.n_labels, rng))
+        return Leaf(uniform_below(trees.n_labels, rng))
     left = [feature for feature in range(trees.n_features) if feature not in asked]
-    feature = left[whole_below(len(left), rng)]
+    feature = left[uniform_below(len(left), rng)]
     if leaves == 2:
         return Split(feature, *two_leaves(trees.n_labels, rng))
     below = trees.table[len(asked) + 1]
     shares = [(a, leaves - a) for a in range(1, leaves) if max(a, leaves - a) <= len(below)]
-    a, b = shares[_chosen([below[a - 1] * below[b - 1] for a, b in shares], rng)]
+    a, b = shares[_sample_index([below[a - 1] * below[b - 1] for a, b in shares], rng)]
     deeper = (*asked, feature)
     return Split(
         feature,
@@ -53,13 +53,13 @@ def any_tree(
 
 def two_leaves(n_labels: int, rng: np.random.Generator) -> tuple[Leaf, Leaf]:
     """Draw two leaves with different labels uniformly."""
-    first = whole_below(n_labels, rng)
-    other = whole_below(n_labels - 1, rng)
+    first = uniform_below(n_labels, rng)
+    other = uniform_below(n_labels - 1, rng)
     return Leaf(first), Leaf(other + (other >= first))
 
 
-def _chosen(weights: list[int], rng: np.random.Generator) -> int:
-    place = whole_below(sum(weights), rng)
+def _sample_index(weights: list[int], rng: np.random.Generator) -> int:
+    place = uniform_below(sum(weights), rng)
     for chosen, weight in enumerate(weights):
         if place < weight:
             return chosen
@@ -140,14 +140,14 @@ class CellLaw:
         """Leaves and errors of independent trees, or None for a tree of the whole class."""
         if self.total <= _LAW_WORD:
             return [self.at(place) for place in rng.integers(self.total, size=size).tolist()]
-        return [self.at(whole_below(self.total, rng)) for _ in range(size)]
+        return [self.at(uniform_below(self.total, rng)) for _ in range(size)]
 
 
 def gibbs(
     histograms: list[Histogram | None], trees: TreeClass, energy: CappedEnergy, least: float
 ) -> CellLaw:
     """Law ∝ exp(−energy) over all trees of the class."""
-    floor = whole_weights(np.array([energy.cap]))[0]
+    floor = integer_weights(np.array([energy.cap]))[0]
     cells = []
     for leaves, found in enumerate(histograms, start=1):
         if found is None:
@@ -155,7 +155,7 @@ def gibbs(
         first, numbers = found
         errors = first + np.arange(len(numbers))
         energies = energy(losses_of(energy.n, energy.leaf_penalty, leaves, errors), least)
-        weights = whole_weights(energies)
+        weights = integer_weights(energies)
         for place in np.flatnonzero(numbers).tolist():
             extra = max(0, weights[place] - floor)
             cells.append((leaves, first + place, int(numbers[place]), extra))
@@ -173,7 +173,7 @@ def uniform(histograms: list[Histogram | None]) -> CellLaw:
     return CellLaw(cells, 0, 0)
 
 
-def whole_weights(energies: FloatArray) -> list[int]:
+def integer_weights(energies: FloatArray) -> list[int]:
     """exp(−energy) as whole numbers of one unit, each right to a factor 1 ± 2⁻³⁹."""
     law = IntegerLaw(energies)
     shifts = (256 - law.depths).tolist()

@@ -94,7 +94,7 @@ def best_with_parity(
     (0.5, 0.0, True)
     """
     check_nonnegative(bound=bound)
-    rates = asked_rates(counted, groups, label, most)
+    rates = group_rates(counted, groups, label, most)
     psi, known = 0.0, counted.least
     while True:
         try:
@@ -107,7 +107,7 @@ def best_with_parity(
         psi = max(_FIRST, 2 * psi)
 
 
-def asked_rates(counted: CountedTrees, groups: ArrayLike, label: int, most: int) -> "Rates":
+def group_rates(counted: CountedTrees, groups: ArrayLike, label: int, most: int) -> "Rates":
     """Check what is asked of all trees, and count rows by group."""
     need_all(counted)
     check_count(most=most)
@@ -173,7 +173,7 @@ def _within(
     fronts = Fronts(counted, rates.weights, label, psi, most)
     best: tuple[float, int, int, int, float] | None = None
     for leaves in range(1, counted.trees.most_leaves + 1):
-        keys, errors = fronts.whole(leaves)
+        keys, errors = fronts.front(leaves)
         gaps = rates.gaps(keys)
         meets = np.flatnonzero(gaps <= bound + 1e-12)
         if len(meets):
@@ -291,7 +291,7 @@ def parity_front(
     ([0.0, 0.5], [1.0, 0.0], True)
     """
     check_nonnegative(psi=psi)
-    rates = asked_rates(counted, groups, label, most)
+    rates = group_rates(counted, groups, label, most)
     try:
         return _exact(counted, rates, label, psi, most)
     except TooManyError:
@@ -302,7 +302,7 @@ def _exact(counted: CountedTrees, rates: Rates, label: int, psi: float, most: in
     fronts = Fronts(counted, rates.weights, label, psi, most)
     found: list[tuple[FloatArray, FloatArray, NDArray[np.int64]]] = []
     for leaves in progress(range(1, counted.trees.most_leaves + 1), "leaves"):
-        keys, errors = fronts.whole(leaves)
+        keys, errors = fronts.front(leaves)
         losses = losses_of(counted.unit, counted.leaf_penalty, leaves, errors)
         gaps = rates.gaps(keys) if len(keys) else np.empty(0)
         of = np.column_stack([np.full(len(keys), leaves), keys, errors])

@@ -13,11 +13,11 @@ from rashomon_explorer.trees.counting import (
     FlatHistograms,
     Histogram,
     Pairs,
-    chosen_in_rows,
+    sample_in_rows,
     stump_errors,
 )
 from rashomon_explorer.trees.lattice import branch_errors, label_errors, leaf_errors_of, pairs
-from rashomon_explorer.trees.law import any_tree, whole_below
+from rashomon_explorer.trees.law import any_tree, uniform_below
 
 _MADE = -(2**40)  # codes of children below it are finished subtrees
 
@@ -55,7 +55,7 @@ class Walks:
         """Label of a leaf with so many errors, any that fits alike."""
         here = self._counts.levels[level]
         fits = label_errors(here, here.totals[places]) == errors[:, None]
-        return chosen_in_rows(fits.astype(float), np.arange(len(places)), self._rng)
+        return sample_in_rows(fits.astype(float), np.arange(len(places)), self._rng)
 
     def flat(self, level: int, leaves: int) -> FlatHistograms:
         """Histograms of a level's sets."""
@@ -126,7 +126,7 @@ class _Growing:
         here, labels = self._counts.levels[level], np.array(self._walks._labels)
         keys, place, goal = _different(places, errors)
         found, weights = stump_errors(here, place)
-        option = chosen_in_rows(np.where(found == goal[:, None], weights, 0.0), keys, self._rng)
+        option = sample_in_rows(np.where(found == goal[:, None], weights, 0.0), keys, self._rng)
         cut = self._trees.n_features * len(labels)
         cuts = option < cut
         ends = labels[option[cuts] % len(labels)]
@@ -144,11 +144,11 @@ class _Growing:
     ) -> None:
         keys, place, goal = _different(places, errors)
         options = _Options(self._walks, level, leaves, place, goal)
-        option = chosen_in_rows(options.weights(), keys, self._rng)
+        option = sample_in_rows(options.weights(), keys, self._rng)
         beside, both = options.ends
         alone = np.flatnonzero(option < beside)
         if len(alone):
-            self._leaf_beside(
+            self._add_leaf_pair(
                 level, leaves, option[alone], places[alone], errors[alone], ids[alone]
             )
         paired = np.flatnonzero((option >= beside) & (option < both))
@@ -161,7 +161,7 @@ class _Growing:
             some = np.flatnonzero(option - both == share)
             self._unreached(level, options.shares[share], places[some], errors[some], ids[some])
 
-    def _leaf_beside(
+    def _add_leaf_pair(
         self,
         level: int,
         leaves: int,
@@ -193,7 +193,7 @@ class _Growing:
         here, (a, b) = self._counts.levels[level], share
         yes, no = here.yes[places, feature], here.no[places, feature]
         flats = self._walks.flat(level + 1, a), self._walks.flat(level + 1, b)
-        first = Pairs(*flats, yes, no, errors).chosen(self._rng)
+        first = Pairs(*flats, yes, no, errors).sample(self._rng)
         self.feature[ids] = feature
         self.yes[ids] = self._grow(ids, yes, np.full(len(ids), a), first)
         self.no[ids] = self._grow(ids, no, np.full(len(ids), b), errors - first)
@@ -285,10 +285,10 @@ class _Options:
 
     def weights(self) -> FloatArray:
         """Weights (K, options): leaf if yes, leaf if no; two subtrees; a question that is idle."""
-        parts = [self._leaves_beside(), *map(self._both, self.inner), *map(self._idle, self.shares)]
+        parts = [self._leaf_options(), *map(self._both, self.inner), *map(self._idle, self.shares)]
         return np.concatenate(parts, axis=1)
 
-    def _leaves_beside(self) -> FloatArray:
+    def _leaf_options(self) -> FloatArray:
         here, places = self._here, self._places
         having = here.with_feature[places]
         sides = leaf_errors_of(here, having, here.totals[places][:, None] - having)
@@ -371,9 +371,9 @@ class Walker:
         if leaves == 1:
             here = self._counts.levels[level]
             fitting = np.flatnonzero(label_errors(here, here.totals[place]) == errors).tolist()
-            return Leaf(fitting[whole_below(len(fitting), self._rng)])
+            return Leaf(fitting[uniform_below(len(fitting), self._rng)])
         options, ends = self._options(level, place, leaves, errors)
-        option = options[bisect.bisect_right(ends, whole_below(ends[-1], self._rng))]
+        option = options[bisect.bisect_right(ends, uniform_below(ends[-1], self._rng))]
         return _FOLLOWED[option[0]](self, option, (level, place, leaves, errors), asked)
 
     def _options(
@@ -456,7 +456,7 @@ class Walker:
         self, option: Option, here: tuple[int, int, int, int], asked: tuple[int, ...]
     ) -> Node:
         label = option[2]
-        other = whole_below(self._trees.n_labels - 1, self._rng)
+        other = uniform_below(self._trees.n_labels - 1, self._rng)
         feature = self._idle(here, asked)
         return self._around(here, feature, Leaf(label), Leaf(other + (other >= label)))
 
@@ -485,7 +485,7 @@ class Walker:
         low, products = _products(first, second, errors)
         filled = np.flatnonzero(products).tolist()
         ends = list(accumulate(int(products[at]) for at in filled))
-        chosen = low + filled[bisect.bisect_right(ends, whole_below(ends[-1], self._rng))]
+        chosen = low + filled[bisect.bisect_right(ends, uniform_below(ends[-1], self._rng))]
         path = (*asked, feature)
         return Split(
             feature,
@@ -509,7 +509,7 @@ class Walker:
         """Draw a question that was not asked and does not cut the rows."""
         cuts = self._counts.levels[here[0]].cuts[here[1]]
         idle = [feature for feature in np.flatnonzero(~cuts).tolist() if feature not in asked]
-        return int(idle[whole_below(len(idle), self._rng)])
+        return int(idle[uniform_below(len(idle), self._rng)])
 
     def _around(
         self, here: tuple[int, int, int, int], feature: int, reached: Node, unreached: Node

@@ -61,7 +61,7 @@ class Reached:
     ) -> list[list[FloatArray | None]]:
         """Take one level's counts to its leaves, and to the next level."""
         level, below = self._counts.levels[asked], self._nowhere(asked + 1)
-        said = _Said(level)
+        said = _LeafCounts(level)
         for leaves, of_sets in enumerate(around, start=2):
             places = [place for place, one in enumerate(of_sets) if one is not None]
             if leaves == 2:
@@ -77,7 +77,7 @@ class Reached:
         return below
 
     def _stumps(
-        self, asked: int, places: list[int], around: list[FloatArray | None], said: "_Said"
+        self, asked: int, places: list[int], around: list[FloatArray | None], said: "_LeafCounts"
     ) -> None:
         level, found = self._counts.levels[asked], self._counts.found[asked][0]
         errors, ways = stump_errors(level, np.array(places))
@@ -101,7 +101,7 @@ class Reached:
         leaves: int,
         around: FloatArray,
         below: list[list[FloatArray | None]],
-        said: "_Said",
+        said: "_LeafCounts",
     ) -> None:
         level, found = self._counts.levels[asked], self._counts.found[asked + 1]
         low = self._low(asked, place, leaves)
@@ -141,7 +141,7 @@ class Reached:
         leaves: int,
         around: FloatArray,
         below: list[list[FloatArray | None]],
-        said: "_Said",
+        said: "_LeafCounts",
     ) -> None:
         """All rows on one side, and any subtree at all on the other, where it says nothing."""
         level, spare = self._counts.levels[asked], int(self._counts.levels[asked].spare[place])
@@ -167,7 +167,7 @@ class Reached:
         return found[0]
 
 
-class _Said:
+class _LeafCounts:
     """Trees with a leaf below each set of a level: by question, answer and label, and idle ones."""
 
     def __init__(self, level: Level) -> None:
@@ -271,7 +271,7 @@ class TreeTally:
     @property
     def least_by_leaves(self) -> FloatArray:
         """Least loss of a tree of 1, 2, … leaves."""
-        whole = self.least_errors.whole
+        whole = self.least_errors.best_errors
         leaves = np.arange(1, len(whole) + 1)
         each = [
             losses_of(self.unit, self.leaf_penalty, int(k), whole[k - 1 : k])[0] for k in leaves

@@ -269,7 +269,7 @@ class Using:
             self.found.insert(0, self._level(asked))
 
     @property
-    def whole(self) -> Errors:
+    def best_errors(self) -> Errors:
         """Least errors of a tree of 1, 2, … leaves that asks for the feature."""
         return np.asarray(self.found[0][0])
 
@@ -286,10 +286,10 @@ class Using:
             for a, b in self._shares(asked, leaves):
                 deeper = (*path, feature)
                 if self._below(asked, yes, a, True) + self._below(asked, no, b, False) == goal:
-                    beside = self._beside(asked, no, b, deeper)
+                    beside = self._sibling(asked, no, b, deeper)
                     return Split(feature, self.tree(a, asked + 1, yes, deeper), beside)
                 if self._below(asked, yes, a, False) + self._below(asked, no, b, True) == goal:
-                    beside = self._beside(asked, yes, a, deeper)
+                    beside = self._sibling(asked, yes, a, deeper)
                     return Split(feature, beside, self.tree(b, asked + 1, no, deeper))
         return self._idle(asked, place, leaves, path)
 
@@ -331,8 +331,8 @@ class Using:
         yes, no = int(level.yes[place, feature]), int(level.no[place, feature])
         for a, b in self._shares(asked, leaves):
             if self._below(asked, yes, a, False) + self._below(asked, no, b, False) == goal:
-                first = self._beside(asked, yes, a, deeper)
-                return Split(feature, first, self._beside(asked, no, b, deeper))
+                first = self._sibling(asked, yes, a, deeper)
+                return Split(feature, first, self._sibling(asked, no, b, deeper))
         raise AssertionError("least errors are those of a tree")
 
     def _idle(self, asked: int, place: int, leaves: int, path: tuple[int, ...]) -> Node:
@@ -369,7 +369,7 @@ class Using:
             if using:
                 reached = self.tree(b, asked + 1, same, deeper)
             else:
-                reached = self._beside(asked, same, b, deeper)
+                reached = self._sibling(asked, same, b, deeper)
             nobody = first_tree(self._trees, a, deeper)
         having = bool(level.with_feature[place, feature].any())
         return Split(feature, *((reached, nobody) if having else (nobody, reached)))
@@ -378,7 +378,7 @@ class Using:
         errors = self.found[asked + 1] if using else self._least.levels[asked + 1]
         return int(errors[place, leaves - 1])
 
-    def _beside(self, asked: int, place: int, leaves: int, path: tuple[int, ...]) -> Node:
+    def _sibling(self, asked: int, place: int, leaves: int, path: tuple[int, ...]) -> Node:
         of = (self._levels, self._trees, self._least)
         return best_below(of, asked + 1, place, leaves, path)
 

@@ -133,8 +133,8 @@ def test_a_target_is_chosen_among_a_frames_columns(made: Container) -> None:
     plain = row_blocks(FRAME, target="good")
     rows = row_blocks(made(FRAME), target="good")
     assert list(rows.source.names or ()) == ["income", "home", "age"]
-    assert rows.held()[0].equals(plain.held()[0].astype(rows.held()[0].dtypes))
-    assert rows.held()[1].tolist() == GOOD.tolist()
+    assert rows.to_memory()[0].equals(plain.to_memory()[0].astype(rows.to_memory()[0].dtypes))
+    assert rows.to_memory()[1].tolist() == GOOD.tolist()
     fewer = row_blocks(made(FRAME), target="good", columns=["age", "income"])
     assert list(fewer.source.names or ()) == ["age", "income"]
     assert fewer.source.only("income").names == ["income"]

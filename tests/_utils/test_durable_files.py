@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rashomon_explorer._utils.files import put_aside, replace_file, write_new_file
+from rashomon_explorer._utils.files import quarantine_file, replace_file, write_new_file
 from tests.failing_disk import Gate, full
 
 
@@ -57,7 +57,7 @@ def test_a_file_system_without_hard_links_does_as_well(tmp_path: Path) -> None:
     assert [_write(tmp_path, b"one"), _write(tmp_path, b"two")] == [1, 2]
     assert _contents(tmp_path) == [b"one", b"two"] and len(os.listdir(tmp_path)) == 2
     assert stat.S_IMODE((tmp_path / "0001.txt").stat().st_mode) == 0o600
-    assert put_aside(tmp_path / "0001.txt").read_bytes() == b"one"
+    assert quarantine_file(tmp_path / "0001.txt").read_bytes() == b"one"
 
 
 @pytest.mark.usefixtures("without_links")
@@ -109,10 +109,10 @@ def test_a_file_that_is_replaced_is_the_old_one_or_the_new_one(tmp_path: Path) -
 def test_what_is_put_aside_overwrites_nothing(tmp_path: Path) -> None:
     for content in ("{", "[", "("):
         (tmp_path / "1.json").write_text(content)
-        put_aside(tmp_path / "1.json")
+        quarantine_file(tmp_path / "1.json")
     assert sorted(path.read_text() for path in tmp_path.iterdir()) == ["(", "[", "{"]
     with pytest.raises(FileNotFoundError):
-        put_aside(tmp_path / "1.json")
+        quarantine_file(tmp_path / "1.json")
 
 
 def test_the_files_and_the_folder_are_flushed_before_it_returns(tmp_path, monkeypatch):

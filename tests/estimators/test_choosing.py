@@ -173,7 +173,7 @@ def test_draws_at_psi_zero_are_those_of_the_law_at_psi_zero() -> None:
 def _nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     told = "Draws did not come: use less."
     known = select_mechanism.__wrapped__.__globals__
-    monkeypatch.setitem(known, "foretold", lambda planned: told)
+    monkeypatch.setitem(known, "infeasibility_message", lambda planned: told)
     monkeypatch.setitem(known, "is_hopeless", lambda planned: True)
     select_mechanism.cache_clear()
 

@@ -160,7 +160,7 @@ def test_noise_of_a_score_is_worth_the_price_of_a_run(X, labels, monkeypatch):
     planned = search._planned(*X.shape, candidates)
     sides = type("Sides", (), {"loss": lambda self, model: 0.5})()
     spy = Spy()
-    place, best, _ = Fits(sides, candidates, planned, spy, seeded=True).chosen()
+    place, best, _ = Fits(sides, candidates, planned, spy, seeded=True).best()
     assert spy.scales == pytest.approx([1 / (24 * 2.0)] * 3)
     assert place == 1 and best == 3
 

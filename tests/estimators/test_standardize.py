@@ -11,7 +11,7 @@ from sklearn.base import clone
 from rashomon_explorer import DPClassifier, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import RowsClippedWarning
 from rashomon_explorer.measures.ranges import declared_problem
-from rashomon_explorer.mechanisms.planning.scaling import STATED, ColumnsPlan, both_together
+from rashomon_explorer.mechanisms.planning.scaling import STATED, ColumnsPlan, with_scaling_cost
 from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 from rashomon_explorer.privacy import Ledger, compose
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
@@ -168,6 +168,6 @@ def test_rows_longer_than_declared_are_told_of_and_mapped_ones_are_not(table: An
 
 def test_without_columns_nothing_changes() -> None:
     planned = _made(standardize=None).plan(N, D)
-    assert both_together(planned.columns, planned.guarantee) is planned.guarantee
+    assert with_scaling_cost(planned.columns, planned.guarantee) is planned.guarantee
     assert not ColumnsPlan(999, 2, 1.0, 1.0, 1e-6).worth_it
     assert ColumnsPlan(1000, 2, 1.0, 1.0, 1e-6).worth_it

@@ -120,7 +120,7 @@ def hold(visit: Visit) -> None:
 async def on(visit: Visit) -> None:
     visit.gate.set()
     for page in (*visit.others, visit.page):
-        await asyncio.wait_for(page.settled(), 60)
+        await asyncio.wait_for(page.wait_until_idle(), 60)
         for task in (page.basket_panel.paying.task, page.goal_panel.paying.task):
             if task is not None:
                 await task
@@ -179,14 +179,14 @@ def star(visit: Visit) -> None:
 
 @act
 def open_first(visit: Visit) -> None:
-    error_boundary(visit.page.state, "Opening", visit.page.session.open_kept)(1)
+    error_boundary(visit.page.state, "Opening", visit.page.session.open_saved)(1)
 
 
 @act
 def open_two(visit: Visit) -> None:
     """Choose two kept sets, one right after the other."""
     for number in (1, 2, 1):
-        error_boundary(visit.page.state, "Opening", visit.page.session.open_kept)(number)
+        error_boundary(visit.page.state, "Opening", visit.page.session.open_saved)(number)
 
 
 @act
@@ -199,7 +199,7 @@ def delete(visit: Visit) -> None:
 def delete_elsewhere(visit: Visit) -> None:
     """Delete every set as another page would."""
     for kept in visit.page.state.kept:
-        visit.page.session.kept_sets.delete(kept.number)
+        visit.page.session.set_store.delete(kept.number)
 
 
 @act

@@ -21,10 +21,12 @@ from rashomon_explorer.privacy import (
 )
 from rashomon_explorer.privacy.conversions import filter_order
 from rashomon_explorer.privacy.ledger.totals import Totals
-from rashomon_explorer.privacy.tradeoff import GaussianTilt
+from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
 
 DELTA = 1e-6
-TILT = Guarantee("tradeoff", "a tilt", curve=GaussianTilt(0.1, 0.01, monotone=True))
+TILT = Guarantee(
+    "tradeoff", "a tilt", curve=GaussianObjectivePerturbation(0.1, 0.01, monotone=True)
+)
 NEXT = [pure(0.1), bounded_range(0.3), gdp(0.2), zcdp(1e-3), approximate(0.1, 1e-7), TILT]
 HISTORIES = {
     "nothing": [],

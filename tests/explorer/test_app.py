@@ -115,13 +115,13 @@ def test_in_a_loop_the_page_follows_the_draws(tmp_path, cancer):
         explorer.state.psi = 0.6
         press_draw(explorer.draw_panel)
         assert explorer.state.busy
-        await explorer.settled()
+        await explorer.wait_until_idle()
         assert explorer.state.phase == "done"
         assert explorer.state.alert is None
         assert explorer.state.page == "set"
         assert not explorer.cards["people"].view.figure  # nobody looked
         explorer.show("people")
-        await explorer.settled()
+        await explorer.wait_until_idle()
         names = [trace["name"] for trace in explorer.cards["people"].view.figure["data"]]
         assert "best model" in names
         explorer.widget.close()
@@ -134,9 +134,9 @@ def test_a_figure_in_a_cell_of_its_own_is_drawn_when_it_is_seen(tmp_path, cancer
         explorer = Explorer(data=cancer, home=tmp_path)
         card = explorer.cards["budget"]
         explorer.state.page = "data"
-        await explorer.settled()
+        await explorer.wait_until_idle()
         card.view._receive(None, {"type": "shown"}, None)
-        await explorer.settled()
+        await explorer.wait_until_idle()
         assert card.view.figure["data"]
         card.widget.close()
         explorer.widget.close()

@@ -153,7 +153,7 @@ def test_what_was_bought_is_there_again_on_a_new_page(bought, cancer):
     assert released_of(json.loads(json.dumps(released_values(released)))) == released
     again = Explorer(data=cancer, home=page.session.home)
     assert again.state.paid == page.state.paid != ()
-    again.session.delete_kept(again.state.in_view)
+    again.session.delete_saved(again.state.in_view)
     assert again.state.paid == () and not list(page.session.home.glob("*.sets/*.paid"))
 
 
@@ -163,7 +163,7 @@ def test_the_page_stays_alive_while_it_pays(tmp_path, cancer):
         for name, value in {"n_draws": 2, "sampler": "langevin", "epsilon": 1.0}.items():
             setattr(explorer.state, name, value)
         explorer.draw()
-        await explorer.settled()
+        await explorer.wait_until_idle()
         panel = _ticked(explorer, "mean_loss")
         panel.yes.click()
         assert panel.pay.description == "Paying…" and panel.pay.disabled
@@ -243,7 +243,7 @@ def test_purchases_that_cannot_be_read_now_are_there_when_the_set_is_opened_next
         assert page.state.paid == () and "Too many open files" in page.state.alert.reason
         assert "read again" in page.state.alert.kept
     page.state.in_view = 0
-    page.session.open_kept(number)
+    page.session.open_saved(number)
     assert page.state.paid == bought != ()
 
 

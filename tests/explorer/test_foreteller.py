@@ -40,7 +40,7 @@ class _Trial:
 
 
 def _put(monkeypatch, trial):
-    monkeypatch.setattr(foreteller, "foretold", trial)
+    monkeypatch.setattr(foreteller, "infeasibility_message", trial)
     return trial
 
 
@@ -63,7 +63,7 @@ def test_the_page_goes_on_while_draws_are_foretold(tmp_path, cancer, monkeypatch
             assert "Nothing is charged yet" in panel.status.html
             assert "reserved" not in panel.price.value and not panel.progress.value
             assert explorer.ledger is None
-            await explorer.settled()
+            await explorer.wait_until_idle()
         assert explorer.state.alert is None and explorer.state.phase == "done"
         assert explorer.rashomon_set.n_draws == 20 and len(explorer.ledger.entries()) == 1
         explorer.widget.close()
@@ -100,7 +100,7 @@ def test_stop_ends_the_waiting_at_once_and_charges_nothing(tmp_path, cancer, mon
         assert explorer.state.phase == "foretelling" and trial.heard == []
         panel.stop.click()
         trial.page_went_on.set()
-        await explorer.settled()
+        await explorer.wait_until_idle()
         assert explorer.state.alert is None and explorer.ledger is None
         explorer.widget.close()
 
@@ -115,13 +115,13 @@ def test_what_is_foretold_reaches_the_alert_and_is_told_once(tmp_path, cancer, m
     async def scenario():
         explorer = _wide(cancer, tmp_path)
         explorer.draw()
-        await explorer.settled()
+        await explorer.wait_until_idle()
         assert explorer.state.alert.failed == "Drawing"
         assert "No draw would come. Nothing was charged." in explorer.state.alert.reason
         assert explorer.ledger is None and not explorer.state.busy
         explorer.draw()
         assert explorer.state.phase == "reserved"
-        await explorer.settled()
+        await explorer.wait_until_idle()
         assert explorer.rashomon_set.n_draws == 20
         explorer.widget.close()
 
@@ -130,13 +130,15 @@ def test_what_is_foretold_reaches_the_alert_and_is_told_once(tmp_path, cancer, m
 
 def test_a_setting_that_changes_meanwhile_is_tried_as_well(tmp_path, cancer, monkeypatch):
     seen = []
-    monkeypatch.setattr(foreteller, "foretold", lambda planned: seen.append(planned.psi) or "")
+    monkeypatch.setattr(
+        foreteller, "infeasibility_message", lambda planned: seen.append(planned.psi) or ""
+    )
 
     async def scenario():
         explorer = _wide(cancer, tmp_path)
         explorer.draw()
         explorer.state.psi = 0.5
-        await explorer.settled()
+        await explorer.wait_until_idle()
         assert explorer.state.phase == "done" and set(seen) == {0.6, 0.5}
         assert explorer.state.drawn_settings["psi"] == 0.5
         explorer.widget.close()
@@ -157,7 +159,7 @@ def test_rows_are_simulated_in_the_worker_alone(tmp_path, cancer, monkeypatch):
     async def scenario():
         explorer = _wide(cancer, tmp_path)
         explorer.draw()
-        await explorer.settled()
+        await explorer.wait_until_idle()
         assert explorer.state.phase == "done"
         explorer.widget.close()
 
@@ -172,7 +174,7 @@ def test_where_nothing_is_tried_errors_are_raised_at_once(tmp_path, cancer, monk
         few.draw()
         assert few.state.phase == "reserved"
         few.stop()
-        await few.settled()
+        await few.wait_until_idle()
         explorer = _wide(cancer, tmp_path)
         explorer.state.epsilon = 9.0
         with pytest.raises(BudgetExceededError):

@@ -270,7 +270,7 @@ def test_what_cannot_be_put_aside_stays(tmp_path, monkeypatch, caplog):
     def refused(_path):
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr("rashomon_explorer.explorer.set_store.put_aside", refused)
+    monkeypatch.setattr("rashomon_explorer.explorer.set_store.quarantine_file", refused)
     assert read_file(place, json.loads) is None and place.exists()
     assert "could not be put aside" in caplog.text
 

@@ -13,7 +13,7 @@ import pytest
 from rashomon_explorer.data import load_dataset
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.export import score
-from rashomon_explorer.explorer.paid_models import _made
+from rashomon_explorer.explorer.paid_models import _paid_model
 from rashomon_explorer.plots.text import at_most, price
 
 
@@ -58,7 +58,7 @@ def test_what_leaves_predicts_as_the_estimator_does(explorer, name):
     explorer.state.goal = "one"
     rows = explorer.rows
     fitted = explorer.single.make_estimator().set_params(random_state=0).fit(rows, data.y)
-    made = _made(fitted, data, list(rows.columns), 1.0)
+    made = _paid_model(fitted, data, list(rows.columns), 1.0)
     alone = score.scores(made.model, rows)[0]
     own = fitted.predict(rows) if name == "diabetes" else fitted.predict_proba(rows)
     own = own[:, 1] if name == "breast_cancer" else own

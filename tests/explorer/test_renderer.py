@@ -34,13 +34,13 @@ def test_without_a_loop_marking_draws_at_once():
 def test_what_is_marked_while_held_is_drawn_once_at_the_end():
     card = Card()
     renderer = Renderer([card])
-    with renderer.held():
-        with renderer.held():
+    with renderer.batched():
+        with renderer.batched():
             renderer.mark()
         renderer.mark()
         assert card.shown == []
     assert card.shown == [0]
-    with renderer.held():
+    with renderer.batched():
         pass
     assert card.shown == [0]
 
@@ -55,7 +55,7 @@ def test_many_changes_make_few_frames_and_the_last_one_is_shown():
             card.wanted = number
             renderer.mark([card])
             await asyncio.sleep(0.001)
-        await renderer.settled()
+        await renderer.wait_until_idle()
         seconds = clock() - started
         assert card.shown[-1] == 199
         assert len(card.shown) <= FRAMES_A_SECOND * seconds + 2
@@ -79,6 +79,6 @@ def test_the_next_frame_waits_for_the_page():
         while len(card.shown) < 2:
             await asyncio.sleep(0.01)
         card.view._handle_custom_msg({"type": "drawn", "rev": 2}, [])
-        await renderer.settled()
+        await renderer.wait_until_idle()
 
     asyncio.run(scenario())

@@ -25,7 +25,7 @@ from rashomon_explorer.privacy import (
     zcdp,
 )
 from rashomon_explorer.privacy.conversions import conversion, filter_order, zcdp_rho
-from rashomon_explorer.privacy.tradeoff import GaussianTilt
+from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
 
 pytest.importorskip("dp_accounting")
 
@@ -112,10 +112,10 @@ def test_a_fit_is_charged_what_was_asked_for_in_any_ledger(kind, epsilon, budget
     asked = {"epsilon": epsilon, "delta": 1e-6, "row_norm": 2.0, "ledger": ledger}
     planned = kind(classes=[0, 1], **asked).plan(31_500, 110)
     assert "objective perturbation" in planned.guarantee.theorem
-    held = replace(planned.guarantee, asked=(epsilon, 1e-6))
+    held = replace(planned.guarantee, requested=(epsilon, 1e-6))
     assert ledger.can_afford(held)
-    assert not ledger.can_afford(replace(held, asked=None))
-    assert not ledger.can_afford(replace(held, asked=(epsilon / 2, 1e-6)))
+    assert not ledger.can_afford(replace(held, requested=None))
+    assert not ledger.can_afford(replace(held, requested=(epsilon / 2, 1e-6)))
 
 
 def test_the_numbers_of_the_documentation_on_sampled_steps(sampled, tmp_path: Path) -> None:
@@ -127,7 +127,11 @@ def test_the_numbers_of_the_documentation_on_sampled_steps(sampled, tmp_path: Pa
     assert sampled_price(1.0, 1e-6, orders=((22.014, 0.53616),))[0] == pytest.approx(50.7, rel=1e-3)
     assert noise < 50.8 and round(ledger.epsilon_after(paid), 1) == 1.9
     for counted in (
-        Guarantee("tradeoff", "a curve alone", curve=GaussianTilt(0.2, 0.01, monotone=True)),
+        Guarantee(
+            "tradeoff",
+            "a curve alone",
+            curve=GaussianObjectivePerturbation(0.2, 0.01, monotone=True),
+        ),
         rdp([4.0, 8.0, 16.0], [0.2, 0.4, 0.8]),
     ):  # at an order they count, without one they do not
         assert adaptive_epsilon([counted], 1e-6) == math.inf

@@ -25,11 +25,13 @@ from rashomon_explorer.privacy import (
 )
 from rashomon_explorer.privacy.conversions import conversion, filter_order, zcdp_epsilon
 from rashomon_explorer.privacy.divergence import Divergence, divergence
-from rashomon_explorer.privacy.ledger.charge import rest_told
+from rashomon_explorer.privacy.ledger.charge import remaining_divergence
 from rashomon_explorer.privacy.ledger.totals import Totals, entered_at
-from rashomon_explorer.privacy.tradeoff import GaussianTilt
+from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
 
-TILT = Guarantee("tradeoff", "a tilt", curve=GaussianTilt(0.2, 0.01, monotone=True))
+TILT = Guarantee(
+    "tradeoff", "a tilt", curve=GaussianObjectivePerturbation(0.2, 0.01, monotone=True)
+)
 ORDER = filter_order(4.0, 1e-6)
 CHARGES = [bounded_range(0.3), TILT, gdp(0.2), pure(0.1), zcdp(0.01), TILT]
 
@@ -137,12 +139,12 @@ def test_an_extension_brings_the_sum_to_the_whole(ledger: Ledger) -> None:
     by_rho = entered_at(part, ORDER).value + ORDER * (whole.rho - part.rho)
     assert by_rho < 0.99 * entered_at(whole, ORDER).value
     ledger.check()
-    assert rest_told(None, None) is None
+    assert remaining_divergence(None, None) is None
     for paid, due in ((0.1, 0.3), (0.2, 0.7), (0.1, 1.0)):
-        rest = rest_told(Divergence(due, steady=False), Divergence(paid))
+        rest = remaining_divergence(Divergence(due, steady=False), Divergence(paid))
         assert Fraction(paid) + Fraction(rest.value) >= Fraction(due)
         assert not rest.steady
-    assert rest_told(Divergence(math.inf), Divergence(1.0)).value == math.inf
+    assert remaining_divergence(Divergence(math.inf), Divergence(1.0)).value == math.inf
 
 
 def test_so_does_one_from_before_the_order_was_settled(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from rashomon_explorer.privacy import BudgetExceededError, Guarantee, Ledger, LedgerError, gdp, pure
 from rashomon_explorer.privacy.conversions import filter_order
 from rashomon_explorer.privacy.ledger.totals import Totals
-from rashomon_explorer.privacy.tradeoff import GaussianTilt
+from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
 
 VERSION_1 = Path(__file__).with_name("ledger-version-1.sqlite")
 VERSION_2 = Path(__file__).with_name("ledger-version-2.sqlite")
@@ -168,7 +168,9 @@ def test_version_4_keeps_its_rule(tmp_path: Path) -> None:
     ledger.check()
     assert json.loads(ledger.export())["order"] is None
     assert all("divergence" not in entry.to_dict() for entry in ledger.entries())
-    tilt = Guarantee("tradeoff", "a tilt", curve=GaussianTilt(0.1, 0.01, monotone=True))
+    tilt = Guarantee(
+        "tradeoff", "a tilt", curve=GaussianObjectivePerturbation(0.1, 0.01, monotone=True)
+    )
     assert not ledger.can_afford(tilt)
     with pytest.raises(BudgetExceededError, match="ε=inf"):
         ledger.reserve(tilt)

@@ -29,7 +29,7 @@ from rashomon_explorer.privacy.conversions import (
     zcdp_rho,
 )
 from rashomon_explorer.privacy.divergence import divergence
-from rashomon_explorer.privacy.tradeoff import GaussianTilt
+from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
 
 Shape = tuple[tuple[float, int], ...]  # probability and privacy loss, in steps, of each outcome
 Menu = list[list[Shape]]
@@ -188,19 +188,19 @@ def test_one_order_admits_what_zcdp_does_not() -> None:
         assert adaptive_epsilon(more, 1e-6, order=order) > 1.001
 
 
-def _tilt(most: float, order: float) -> GaussianTilt:
+def _tilt(most: float, order: float) -> GaussianObjectivePerturbation:
     low, high = 0.0, 1.0
     for _ in range(60):
         ratio = (low + high) / 2
-        small = GaussianTilt(ratio, 0.01, monotone=True).renyi(order) <= most
+        small = GaussianObjectivePerturbation(ratio, 0.01, monotone=True).renyi(order) <= most
         low, high = (ratio, high) if small else (low, ratio)
-    return GaussianTilt(low, 0.01, monotone=True)
+    return GaussianObjectivePerturbation(low, 0.01, monotone=True)
 
 
 def test_what_is_steady_is() -> None:
     """D_b ≤ (b/a)·D_a at larger orders, by which a total stays a guarantee away from its order."""
     tilts = [
-        GaussianTilt(ratio, jump, monotone, outputs, draws, mu)
+        GaussianObjectivePerturbation(ratio, jump, monotone, outputs, draws, mu)
         for ratio in (0.01, 0.3, 3.0)
         for jump, draws, mu in ((0.0, 1, 0.0), (0.2, 3, 0.1))
         for monotone, outputs in ((True, 1), (False, 1), (False, 4))

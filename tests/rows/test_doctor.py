@@ -30,7 +30,7 @@ def test_settings_that_encrypt_and_never_spill_are_left_alone() -> None:
     ],
 )
 def test_a_worker_that_adds_up_otherwise_is_named(changed: dict[str, Any], word: str) -> None:
-    same = {**doctor._told(), "blas": [1]}
+    same = {**doctor._worker_environment(), "blas": [1]}
     assert list(doctor._of_cluster({"tls://one": same}, "tls://cluster")) == []
     (said,) = doctor._of_cluster({"tls://one": {**same, **changed}}, "tls://cluster")
     assert word in said
@@ -50,10 +50,10 @@ def test_a_disk_smaller_than_a_worker_memory_is_named_where_it_spills(tmp_path: 
             data=SimpleNamespace(**data), local_directory=str(tmp_path), memory_manager=manager
         )
 
-    assert "of memory" in doctor._told(worker(100 * free, slow={}))["disk"]
-    assert not doctor._told(worker(free // 100, slow={}))["disk"]
-    assert not doctor._told(worker(100 * free))["disk"]
-    assert not doctor._told()["disk"]
+    assert "of memory" in doctor._worker_environment(worker(100 * free, slow={}))["disk"]
+    assert not doctor._worker_environment(worker(free // 100, slow={}))["disk"]
+    assert not doctor._worker_environment(worker(100 * free))["disk"]
+    assert not doctor._worker_environment()["disk"]
 
 
 def test_the_command_lists_what_was_found(capsys: pytest.CaptureFixture[str]) -> None:

@@ -132,12 +132,12 @@ def test_what_shuffles_columns_says_that_it_takes_a_sample() -> None:
 def test_some_rows_are_picked_by_their_places_alone() -> None:
     y = np.arange(N)
     table = replace(row_blocks(pd.DataFrame(X, columns=list("abc")), y), rows=BLOCK)
-    rows, targets = table.sample(100).held()
+    rows, targets = table.sample(100).to_memory()
     assert list(rows.columns) == list("abc") and len(set(targets)) == 100
     np.testing.assert_array_equal(rows, X[targets])
-    again, _ = replace(row_blocks(X, labelled=False), rows=BLOCK).sample(100).held()
+    again, _ = replace(row_blocks(X, labelled=False), rows=BLOCK).sample(100).to_memory()
     np.testing.assert_array_equal(again, rows)
-    np.testing.assert_array_equal(table.sample(10**6).held()[1], y)
+    np.testing.assert_array_equal(table.sample(10**6).to_memory()[1], y)
 
 
 AUDITS: dict[str, dict[str, Any]] = {

@@ -15,7 +15,7 @@ from rashomon_explorer._utils import memory_limits
 from rashomon_explorer._utils.memory_limits import MemoryLimit
 from rashomon_explorer.exceptions import MemoryLimitError
 from rashomon_explorer.rows import ChunkedRows, row_blocks
-from rashomon_explorer.rows.cache import kept
+from rashomon_explorer.rows.cache import cache_chunks
 from rashomon_explorer.rows.memory_budget import check_room, ran_out, threads_within
 from rashomon_explorer.rows.workers import Threads
 
@@ -111,7 +111,7 @@ def _table() -> ChunkedRows:
 
 
 def test_what_is_kept_gives_way_before_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = kept(_table())
+    table = cache_chunks(_table())
     short = {"left": 1}
 
     def hungry(rows: Any, targets: Any) -> Any:

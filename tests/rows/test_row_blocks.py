@@ -20,7 +20,7 @@ from rashomon_explorer import DPClassifier
 from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
 from rashomon_explorer.rows import ChunkedRows, row_blocks
 from rashomon_explorer.rows import dask as dask_rows
-from rashomon_explorer.rows.cache import kept
+from rashomon_explorer.rows.cache import cache_chunks
 from rashomon_explorer.rows.columns import column_of
 from rashomon_explorer.rows.dask import DaskRows, known_lengths
 from rashomon_explorer.rows.reduction import ChunkChecksums, Tree, branches
@@ -135,10 +135,10 @@ def test_branches_make_the_tree_that_parts_make(workers: int) -> None:
 def test_kept_blocks_are_those_that_were_made() -> None:
     table = small(row_blocks(X, Y)).then(AsNumbers())
     for room in (0, 5_000, 10**9):
-        held = kept(table, room)
+        held = cache_chunks(table, room)
         assert _bits(held) == _bits(table)
-    assert len(kept(table, 5_000).source.first) == 2  # type: ignore[attr-defined]
-    assert kept(replace(table, workers=Jobs(2))).source is table.source
+    assert len(cache_chunks(table, 5_000).source.first) == 2  # type: ignore[attr-defined]
+    assert cache_chunks(replace(table, workers=Jobs(2))).source is table.source
 
 
 def test_a_bad_row_of_a_late_block_is_named_by_file_row_group_and_row(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_bad_row_of_a_late_block_is_named_by_file_row_group_and_row(tmp_path: 
 
 
 def test_a_source_that_changes_between_passes_is_noticed(tmp_path: Path) -> None:
-    table = small(mapped(tmp_path)).looked_at()
+    table = small(mapped(tmp_path)).with_checksums()
     before = _bits(table)
     held = np.load(tmp_path / "x.npy", mmap_mode="r+")
     was = held[700, 1]
@@ -169,7 +169,7 @@ def test_a_source_that_changes_between_passes_is_noticed(tmp_path: Path) -> None
 
 def test_a_version_tells_tables_and_orders_apart() -> None:
     def version(table: ChunkedRows) -> bytes:
-        seen = small(table).looked_at().seen
+        seen = small(table).with_checksums().seen
         assert isinstance(seen, ChunkChecksums)
         return seen.version
 
@@ -230,7 +230,7 @@ def _column_sums(rows: Any, targets: Any) -> tuple[Any, ...]:
 
 def test_no_more_is_kept_ready_than_a_quarter_of_what_is_left(monkeypatch: Any) -> None:
     monkeypatch.setattr("rashomon_explorer.rows.cache.room", lambda: 4.0 * 4_000)
-    ready = kept(small(row_blocks(X, Y)))
+    ready = cache_chunks(small(row_blocks(X, Y)))
     held = sum(rows.nbytes + targets.nbytes for rows, targets in ready.source.first)
     assert 2_000 < held <= 4_000
     assert _bits(ready) == _bits(small(row_blocks(X, Y)))
@@ -269,7 +269,7 @@ def test_files_that_a_failed_job_has_left_are_no_rows(tmp_path: Path) -> None:
         "more/part-5.parquet",
         "more/_temporary/part-6.parquet",
     )
-    found = row_blocks(tmp_path, target="label").held()[0]["a"].tolist()
+    found = row_blocks(tmp_path, target="label").to_memory()[0]["a"].tolist()
     read = dataset.dataset(tmp_path, format="parquet").to_table()["a"].to_pylist()
     assert sorted(found) == sorted(read) == [0.0, 5.0]
     _write(tmp_path / "failed", "_part-0.parquet")
@@ -297,7 +297,7 @@ def test_folders_give_the_columns_that_pyarrow_gives(
     want = read.drop(columns="label").sort_values("a", ignore_index=True)
     table = row_blocks(tmp_path, target="label")
     assert list(table.source.names or ()) == list(want)
-    rows = table.held()[0].sort_values("a", ignore_index=True)
+    rows = table.to_memory()[0].sort_values("a", ignore_index=True)
     pd.testing.assert_frame_equal(rows, want, check_dtype=False)
     for name in want:
         assert set(column_of(table, name).dropna()) == set(want[name].dropna())

@@ -8,7 +8,7 @@ from rashomon_explorer.sets.models.trees import Leaf
 from rashomon_explorer.trees import (
     CountedTrees,
     best_avoiding,
-    best_saying,
+    best_tree_predicting,
     best_using,
     feature_table,
     flip_psi,
@@ -70,7 +70,7 @@ class TestBruteForce:
         wanted = least_losses(counted)
         for row in (0, 5, 11):
             for label in range(shape[3]):
-                tree = best_saying(counted, row, label)
+                tree = best_tree_predicting(counted, row, label)
                 assert says(tree, X[row]) == label
                 assert every[tree] == pytest.approx(wanted[row, label], abs=1e-12)
 
@@ -107,7 +107,7 @@ def test_what_is_not_there_is_refused():
     with pytest.raises(DataError, match="feature must be below 2"):
         best_avoiding(counted, 2)
     with pytest.raises(DataError, match="row must be below 12"):
-        best_saying(counted, 12, 0)
+        best_tree_predicting(counted, 12, 0)
 
 
 def test_a_flip_within_psi_is_one_of_the_set():

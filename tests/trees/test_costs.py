@@ -7,7 +7,7 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.trees import (
     CountedTrees,
     best_avoiding,
-    best_saying,
+    best_tree_predicting,
     best_using,
     best_with_parity,
     feature_table,
@@ -59,7 +59,7 @@ class TestBruteForce:
         )
         assert least_losses(counted) == pytest.approx(wanted, abs=1e-12)
         for label in range(len(shape[3])):
-            tree = best_saying(counted, 4, label)
+            tree = best_tree_predicting(counted, 4, label)
             assert said[trees.index(tree), 4] == label
             assert losses[trees.index(tree)] == pytest.approx(wanted[4, label], abs=1e-12)
 

@@ -12,8 +12,8 @@ from rashomon_explorer.trees.law import (
     CellLaw,
     any_tree,
     gibbs,
+    integer_weights,
     limits,
-    whole_weights,
 )
 from rashomon_explorer.trees.rows import MergedRows
 from rashomon_explorer.trees.sampling import Walker, Walks
@@ -230,7 +230,7 @@ def test_the_law_of_cells_is_the_thresholded_gibbs_law():
     within = energy.limits(counted.least, counted.trees.most_leaves)
     histograms = counted.counted_within(within).by_leaves()
     law = gibbs(histograms, counted.trees, energy, counted.least)
-    floor = whole_weights(np.array([energy.cap]))[0]
+    floor = integer_weights(np.array([energy.cap]))[0]
     beyond = law._ends[-1] - law._ends[-2]
     assert beyond == floor * len(trees)
     masses = dict(zip(law._cells[:-1], np.diff([0, *law._ends[:-1]]), strict=True))
@@ -288,7 +288,7 @@ def test_equal_rows_are_one_combination():
     every = CountedTrees(X, y, max_leaves=3)
     found = [errors_of(tree, X, y) for tree in listed([0, 1, 2, 3], 3, 4)]
     assert every.sizes(1.0)[2] == len(found)
-    assert every.least_errors.whole[2] == min(found)
+    assert every.least_errors.best_errors[2] == min(found)
 
 
 def test_order_of_rows_and_a_second_label_say_nothing():

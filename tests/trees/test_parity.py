@@ -122,7 +122,7 @@ def test_weights_of_any_size_are_added_up_exactly(large):
         for at in np.flatnonzero(leaves == many):
             key = sum(of_rows[said[at] == 1])
             best[key] = min(best.get(key, np.inf), losses[at])
-        keys, errors = fronts.whole(many)
+        keys, errors = fronts.front(many)
         assert sorted(best) == keys.tolist()
         assert [best[key] for key in keys.tolist()] == pytest.approx(errors / 12 + 0.02 * many)
         key, wrong = int(keys[-1]), int(errors[-1])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.trees import CountedTrees
-from rashomon_explorer.trees.law import CappedEnergy, gibbs, whole_weights
+from rashomon_explorer.trees.law import CappedEnergy, gibbs, integer_weights
 from tests.trees.listed import leaves_of, says, whole_class
 
 ROUNDING = 4 * 2.0**-38  # of the weights, which are whole numbers
@@ -24,7 +24,7 @@ def probabilities(trees, X, y, *, beta, psi, penalty=0.0, max_leaves=3, cap=None
         energy = CappedEnergy(counted.unit, beta, psi, penalty, cap)
     within = energy.limits(counted.least, counted.trees.most_leaves)
     law = gibbs(counted.counted_within(within).by_leaves(), counted.trees, energy, counted.least)
-    floor = whole_weights(np.array([energy.cap]))[0]
+    floor = integer_weights(np.array([energy.cap]))[0]
     masses = np.diff(np.array([0, *law._ends], dtype=object))
     cells = dict(zip(law._cells, masses, strict=True))
     alike = {}

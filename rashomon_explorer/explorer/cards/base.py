@@ -30,7 +30,7 @@ from rashomon_explorer.explorer.panels.card import hide_when_empty
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
-from rashomon_explorer.plots.inside_filter import counted, nobody_inside
+from rashomon_explorer.plots.inside_filter import counted, empty_set_figure
 from rashomon_explorer.plots.theme import empty_figure
 from rashomon_explorer.sets import PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.trees import DecisionTrees
@@ -172,7 +172,7 @@ class FigureCard:
         )
 
     @property
-    def seen(self) -> bool:
+    def is_visible(self) -> bool:
         """Whether anyone sees it: in the view on screen, or in a cell of its own."""
         return self.shown or self.view.visible or self.state.view == "release"
 
@@ -187,7 +187,7 @@ class FigureCard:
         text = NO_DATA if state.data is None else _LOOKING if state.spent else _PRESS_DRAW
         return empty(self.title, text)
 
-    def later(self) -> Recipe | None:
+    def deferred_recipe(self) -> Recipe | None:
         """Leave a slow figure as it is while the sampler needs the machine."""
         return None if self.lines else empty(self.title, _LATER)
 
@@ -207,7 +207,7 @@ class FigureCard:
         try:
             figure = recipe.figure()
         except Exception as error:
-            self._say_why(error)
+            self._show_error(error)
         else:
             self._show(recipe, figure)
 
@@ -227,11 +227,11 @@ class FigureCard:
             figure = await made
         except Exception as error:
             if not outdated():
-                self._say_why(error)
+                self._show_error(error)
             return
         self._show(recipe, figure)
 
-    def _say_why(self, error: Exception) -> None:
+    def _show_error(self, error: Exception) -> None:
         recipe = _failed(self.title, error)
         self._show(recipe, recipe.figure())
 
@@ -269,11 +269,11 @@ class FigureCard:
             self._table.value = f"<p>The table could not be made: {escape(str(error))}</p>"
         coded = self._code_button.value and recipe.lines
         self._code.value = code_block(recipe.lines) if coded else ""
-        self._meaning.value = self._meant() if self._meaning_button.value else ""
+        self._meaning.value = self._definition_html() if self._meaning_button.value else ""
         marks = recipe.marks() if callable(recipe.marks) else recipe.marks
         self._kinds.value = marks_html(*marks)
 
-    def _meant(self) -> str:
+    def _definition_html(self) -> str:
         own = f'<p class="rx-note">{self.definition}</p>' if self.definition else ""
         numbers = of_figure(self.name)
         return own + (definitions_html(numbers) if numbers else "")
@@ -391,12 +391,12 @@ class PrivateDataCard(FigureCard):
         if state.view == "release":
             return empty(self.title, CURATOR_FIGURE)
         if state.busy:
-            return self.later()
+            return self.deferred_recipe()
         lacks = self._lacks()
         if lacks:
             return empty(self.title, lacks)
-        if self.of_inside and models is not None and counted(models).nobody:
-            return Recipe(partial(nobody_inside, self.title, models))
+        if self.of_inside and models is not None and counted(models).is_empty:
+            return Recipe(partial(empty_set_figure, self.title, models))
         made = self.study()
         return replace(made, of_people=made.of_people or self.of_people)
 

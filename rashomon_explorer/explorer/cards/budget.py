@@ -83,7 +83,7 @@ class BoundsCard(FigureCard):
             self.facts.value = ""
             return empty(self.title, NOT_EXACT)
         if models is None or state.view == "release":
-            self._tell(planned)
+            self._show_facts(planned)
             where = "explorer.plan" if models is None else "explorer.rashomon_set.plan"
             return Recipe(
                 partial(plot_promise, planned),
@@ -94,7 +94,7 @@ class BoundsCard(FigureCard):
                     f"plot_promise({where})",
                 ),
             )
-        self._tell(models)
+        self._show_facts(models)
         return Recipe(
             partial(plot_bounds, models),
             partial(excess_table, models),
@@ -109,7 +109,7 @@ class BoundsCard(FigureCard):
         models: RashomonSet | None = self.state.rashomon_set
         return models if models is not None and models.n_draws else None
 
-    def _tell(self, given: Plan | RashomonSet) -> None:
+    def _show_facts(self, given: Plan | RashomonSet) -> None:
         told = _promises_html(
             promises(given, self.session.constants), measured=isinstance(given, RashomonSet)
         )
@@ -213,7 +213,7 @@ class PlanCard(FigureCard):
             return
         with state.hold_trait_notifications():
             state.epsilon = float(number(epsilon).replace(",", ""))
-            if draws != state.asked_draws:
+            if draws != state.requested_draws:
                 state.n_draws = draws
 
     def recipe(self) -> Recipe:

@@ -178,7 +178,7 @@ class ExactCard(FigureCard):
 
 
 def _figure(outside: ExternalModel, psi: float) -> go.Figure:
-    return plot_exact_ranges(outside.ranges(psi), note=outside.told(psi))
+    return plot_exact_ranges(outside.ranges(psi), note=outside.flip_message(psi))
 
 
 _CHOICES = (("importance", "importance"), ("coefficients", "coef"))
@@ -236,7 +236,7 @@ class SpreadCard(FigureCard):
             others = "" if trees_in(models) else "<br>Or show <b>coefficients</b>."
             return empty(self.title, f"{CURATOR_FIGURE}{others}")
         if state.busy:
-            return self.later()
+            return self.deferred_recipe()
         if state.data is None:
             return empty(self.title, "Needs the rows: <b>Explorer(clf, data=data)</b>.")
         picked = self.session.picked
@@ -254,7 +254,7 @@ class SpreadCard(FigureCard):
 
         def figure() -> go.Figure:
             kept = counted(models)
-            if kept.nobody:
+            if kept.is_empty:
                 return plot_importance(*inputs, **options)
             found = self._found.of(
                 of, key, lambda: importances(kept.models, *inputs[1:], **options)

@@ -102,7 +102,7 @@ class PenaltiesCard(FigureCard):
         if offer is None or offer.search is None:
             return empty(self.title, escape("" if offer is None else offer.why_not))
         if state.busy:
-            return self.later()
+            return self.deferred_recipe()
         look = _Look(offer.search, self.session.rows, state.data.y, state.tuned)
         return Recipe(
             look.figure,

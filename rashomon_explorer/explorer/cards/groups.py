@@ -31,7 +31,7 @@ from rashomon_explorer.plots import (
     plot_fairness_range,
     plot_frontier,
 )
-from rashomon_explorer.plots.decomposition import told
+from rashomon_explorer.plots.decomposition import decomposition_text
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.sets import PredictorSet
 
@@ -49,7 +49,7 @@ class ByColumn:
         """Make the list; it follows the choice that is made elsewhere."""
         self._offering = False
         self._by = ipywidgets.Dropdown(description="by", options=[])
-        self._by.observe(self._by_chosen, "value")
+        self._by.observe(self._on_column, "value")
         self.state.observe(lambda _: self._offer_columns(), ["data", "group_column", "view"])
         self._offer_columns()
         return self._by
@@ -61,7 +61,7 @@ class ByColumn:
         chosen = self.state.group_column
         return chosen if chosen in columns else columns[0] if columns else ""
 
-    def _by_chosen(self, _: object) -> None:
+    def _on_column(self, _: object) -> None:
         if not self._offering:
             self.state.group_column = self._by.value or ""
 
@@ -376,7 +376,7 @@ class WidthOrNoiseCard(GroupCard):
 
 
 def _noise(found: Any) -> go.Figure:
-    return add_subtitle(plot_decomposition(found), "", told(found))
+    return add_subtitle(plot_decomposition(found), "", decomposition_text(found))
 
 
 def split_draws(models: Any, rows: Any, groups: Any = None, answers: Any = None) -> Any:

@@ -311,7 +311,7 @@ class ProfileCard(PrivateDataCard):
             )
 
         def figure() -> go.Figure:
-            if counted(models).nobody or not n_people:
+            if counted(models).is_empty or not n_people:
                 return plot_profile(models, table, feature, **asked)
             return profile_figure(models, found(), feature, asked["answer"], asked["highlight"])
 
@@ -363,7 +363,7 @@ class ClassRelianceCard(PrivateDataCard):
 
     def study(self) -> Recipe:
         """See `StudyCard.study`."""
-        features, left_out = self._asked()
+        features, left_out = self._features_in_time()
         return Recipe(
             partial(self._figure, features, left_out),
             partial(self.session.exact.class_reliance, features),
@@ -374,7 +374,7 @@ class ClassRelianceCard(PrivateDataCard):
             (EXACT,),
         )
 
-    def _asked(self) -> tuple[tuple[str, ...], int]:
+    def _features_in_time(self) -> tuple[tuple[str, ...], int]:
         """Features with the largest coefficients, as many as take a moment; how many are left."""
         models = self.state.rashomon_set
         groups = feature_groups(None, models.feature_names[:-1], models.feature_groups)

@@ -244,7 +244,7 @@ class SetsCard(FigureCard):
         self._offer()
         if models is None or not models.n_draws:
             return self.waiting()
-        sets, number = self.session.kept_sets, self._other.value
+        sets, number = self.session.set_store, self._other.value
         if sets is None or number is None:
             return empty(self.title, _ONE_SET)
         names = (f"draw {state.in_view}" if state.in_view else "the set in view", f"draw {number}")

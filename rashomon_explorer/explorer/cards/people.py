@@ -64,7 +64,7 @@ class PeopleCard(FigureCard):
         if state.view == "release":
             return empty(self.title, CURATOR_FIGURE)
         if state.busy:
-            return self.later()
+            return self.deferred_recipe()
         if state.data is None and self.session.rows is None:
             return empty(self.title, "Needs the rows: <b>Explorer(clf, data=data)</b>.")
         by, picked = self._by.value, self.session.picked

@@ -67,7 +67,7 @@ class _OfAllTrees(FigureCard):
             return empty(self.title, CURATOR_FIGURE)
         if self.answers.why_not:
             return empty(self.title, self.answers.why_not)
-        return self.later() if self.state.busy else self.of_all()
+        return self.deferred_recipe() if self.state.busy else self.of_all()
 
     def of_all(self) -> Recipe:
         """Say how it is drawn."""
@@ -259,14 +259,14 @@ class ExampleTreeCard(ByColumn, _OfAllTrees):
         return f"with the least gap{found} by {self.column}", exact
 
     def _of(self, way: str, of: Any, words: str | Callable[[], tuple[str, bool]]) -> Recipe:
-        def said() -> tuple[str, bool]:
+        def message() -> tuple[str, bool]:
             return (words, True) if isinstance(words, str) else words()
 
         def figure() -> go.Figure:
             models = reads_well(getattr(self.answers, way)(of), self.state.data.schema)
             beyond = float(models.losses[1] - models.losses[0])
             much = f"{number(beyond)} more" if beyond > 0 else "no more"
-            told = f"The best tree {said()[0]} loses {much}"
+            told = f"The best tree {message()[0]} loses {much}"
             shown = plot_trees(models, [0, 1], columns=1)  # a phone has no room for two
             return add_subtitle(shown, "the best above", told)
 
@@ -274,4 +274,4 @@ class ExampleTreeCard(ByColumn, _OfAllTrees):
             "from rashomon_explorer.plots import plot_trees",
             f"plot_trees(explorer.tree_answers.{way}({of!r}), [0, 1], columns=1)",
         )
-        return Recipe(figure, None, lines, lambda: (EXACT,) if said()[1] else (SAMPLED,))
+        return Recipe(figure, None, lines, lambda: (EXACT,) if message()[1] else (SAMPLED,))

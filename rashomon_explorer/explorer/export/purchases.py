@@ -28,7 +28,7 @@ from rashomon_explorer.explorer.set_store import Failed, NumberedFiles, log_unre
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.text import plural, price, what_is_left
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
-from rashomon_explorer.privacy.adaptive import settled
+from rashomon_explorer.privacy.adaptive import ledger_order
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.release import ReleasedAggregates, release
 from rashomon_explorer.release.released import released_of, released_values
@@ -170,7 +170,7 @@ class Contents:
     def total(self) -> float:
         """ε of all of it together, at the models' δ."""
         every = list(self.guarantees)
-        order = settled(every) if self.account is None else self.account.totals.order
+        order = ledger_order(every) if self.account is None else self.account.totals.order
         return adaptive_epsilon(every, self.delta, order=order)
 
 
@@ -325,13 +325,13 @@ class ReleaseController:
             account = session.refresh_account()
             left = "" if account is None else f" Left: ε = {what_is_left(account.left)}."
             numbers = plural(len(bought.released.statistics), "number")
-            session.say(f"Bought {numbers} for {price(bought.adds)}.{left}")
+            session.set_status(f"Bought {numbers} for {price(bought.adds)}.{left}")
         finally:
             for error in unkept:
                 report(state, "Keeping what was bought", error, ON_SCREEN_ONLY)
 
     def _purchases(self) -> Purchases | None:
-        kept, number = self.session.kept_sets, self.state.in_view
+        kept, number = self.session.set_store, self.state.in_view
         return None if kept is None or not number else Purchases(kept.paid(number))
 
     def _follow(self) -> None:
@@ -343,13 +343,13 @@ class ReleaseController:
         if kept is not None:
             errors: list[OSError] = []
             written = kept.all(errors.append)
-            self.state.paid = (*written, *self._kept_again(kept))
+            self.state.paid = (*written, *self._save_again(kept))
             if errors:
                 report(self.state, PAID_READ, errors[0], STILL_THERE)
         elif not same:
             self.state.paid = ()
 
-    def _kept_again(self, kept: Purchases) -> tuple[Purchase, ...]:
+    def _save_again(self, kept: Purchases) -> tuple[Purchase, ...]:
         """Purchases of a set that were not kept; each is tried once more."""
         again = [one for one in self._unkept if one.place.path == kept.path]
         for one in again:

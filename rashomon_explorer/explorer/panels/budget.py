@@ -65,7 +65,7 @@ class BudgetGauge:
         self.same_rows = ipywidgets.HTML()
         hide_when_empty(self.same_rows)
         state.observe(lambda _: self.refresh(), ["account", "plan", "phase", "data"])
-        state.observe(lambda _: self._say_same_rows(), ["same_rows", "view"])
+        state.observe(lambda _: self._show_same_rows(), ["same_rows", "view"])
         parts = [self.same_rows, self.gauge, self.epsilon, self.delta]
         self.widget = card("", self.title, parts, self._code)
         self.refresh()
@@ -81,7 +81,7 @@ class BudgetGauge:
             "explorer.ledger.entries()",
         )
 
-    def _say_same_rows(self) -> None:
+    def _show_same_rows(self) -> None:
         told = escape(self.state.same_rows) if self.state.view == "curator" else ""
         self.same_rows.value = told and f'<p class="rx-band rx-none" role="alert">{told}</p>'
 
@@ -157,7 +157,7 @@ class SetPicker:
         for button in (self.delete, self.sure):
             button.add_class("rx-quiet")
         self._telling = False
-        self.choice.observe(error_boundary(self.state, "Opening the set", self._chosen), "value")
+        self.choice.observe(error_boundary(self.state, "Opening the set", self._on_choice), "value")
         self.delete.on_click(lambda _: self._ask(not self._asking))
         self.sure.on_click(error_boundary(self.state, "Deleting the set", self._delete))
         self.state.observe(lambda _: self.refresh(), ["kept", "in_view", "rashomon_set", "phase"])
@@ -186,15 +186,15 @@ class SetPicker:
         self.delete.layout.display = "none" if state.busy or not state.in_view else None
         self._ask(False)
 
-    def _chosen(self, _change: object) -> None:
+    def _on_choice(self, _change: object) -> None:
         if not self._telling and self.choice.value != _OTHER:
             try:
-                self.session.open_kept(self.choice.value)
+                self.session.open_saved(self.choice.value)
             finally:
                 self.refresh()
 
     def _delete(self, _click: object) -> None:
-        self.session.delete_kept(self.state.in_view)
+        self.session.delete_saved(self.state.in_view)
 
 
 def _words(models: RashomonSet | None) -> str:

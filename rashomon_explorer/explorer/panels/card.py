@@ -172,12 +172,12 @@ class SelectionChip:
 
     def refresh(self) -> None:
         """Write the words again."""
-        words = " · ".join(picked_in_words(self.state))
+        words = " · ".join(selection_text(self.state))
         self.widget.layout.display = None if words else "none"
         self.words.html = escape(words)
 
 
-def picked_in_words(state: ExplorerState) -> list[str]:
+def selection_text(state: ExplorerState) -> list[str]:
     """Say which models, groups and people are picked; nothing where none are."""
     chosen, models = state.selection, state.rashomon_set
     parts = [f"{len(chosen):,} of {plural(models.n_draws, 'model')}"] if chosen and models else []
@@ -217,9 +217,9 @@ class AsyncCharge:
             finally:
                 self._end()
         else:
-            self.task = loop.create_task(self._aside(pay, received))
+            self.task = loop.create_task(self._in_thread(pay, received))
 
-    async def _aside(self, pay: Callable[[], T], received: Callable[[T], object]) -> None:
+    async def _in_thread(self, pay: Callable[[], T], received: Callable[[T], object]) -> None:
         try:
             received(await asyncio.to_thread(pay))
         except Exception as error:

@@ -14,7 +14,7 @@ from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_e
 from rashomon_explorer.explorer.panels.schema import SchemaPanel
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.streamed_table import shape_of, whole_of
+from rashomon_explorer.explorer.streamed_table import shape_of, streamed_table
 from rashomon_explorer.explorer.table.editor import TableEditor
 
 _FETCHING = "Fetching from OpenML"
@@ -105,8 +105,10 @@ class DataPanel:
         self.openml.widget.layout.display = "none"
         self._code = CodeToggle(self.lines, "Data")
         self._picking = False
-        self.name.observe(error_boundary(self.state, "Loading the data", self._chosen), "value")
-        self.positive.observe(error_boundary(self.state, "Loading the data", self._picked), "value")
+        self.name.observe(error_boundary(self.state, "Loading the data", self._on_dataset), "value")
+        self.positive.observe(
+            error_boundary(self.state, "Loading the data", self._on_positive_label), "value"
+        )
         self.state.observe(lambda _: self._describe(), ["data", "view"])
         show = error_boundary(self.state, "Showing the declaration", lambda _: self._show())
         self.state.observe(show, "data")
@@ -123,7 +125,7 @@ class DataPanel:
         data = self.state.data
         if data is None:
             return ("from rashomon_explorer.data import list_datasets", "list_datasets()")
-        if (whole := whole_of(data)) is not None:
+        if (whole := streamed_table(data)) is not None:
             return (
                 "from rashomon_explorer import Explorer",
                 "from rashomon_explorer.rows import row_blocks",
@@ -140,7 +142,7 @@ class DataPanel:
             "explorer.data",
         )
 
-    def _chosen(self, _change: object) -> None:
+    def _on_dataset(self, _change: object) -> None:
         name = self.name.value
         own = name in (OWN_FILE, OPENML)
         self.schema.file.layout.display = None if name == OWN_FILE else "none"
@@ -150,7 +152,7 @@ class DataPanel:
             self.session.forget()
             self.schema.edit(None)
             return
-        self.session.say(f"Loading {name}…")
+        self.session.set_status(f"Loading {name}…")
         data = load_dataset(name)
         if data.task == "classification" and len(data.classes) > 2:
             self._offer_classes(list(data.classes))
@@ -162,7 +164,7 @@ class DataPanel:
         self.state.alert = None
         self.schema.propose(name, frame)
 
-    def _picked(self, _change: object) -> None:
+    def _on_positive_label(self, _change: object) -> None:
         if not self._picking and self.positive.value is not None:
             self.schema.told_apart = self.positive.value
             self.session.choose(load_dataset(self.name.value, positive=self.positive.value))
@@ -193,12 +195,14 @@ class DataPanel:
             self.about.value = ""
             return
         n, columns = shape_of(data)
-        if self.state.withheld:
+        if self.state.unconfirmed_reason:
             rows = f"<p><b>{escape(data.name)}</b>: {n:,} rows</p>"
-            self.about.value = f'{rows}<p class="rx-note">{escape(self.state.withheld)}.</p>'
+            self.about.value = (
+                f'{rows}<p class="rx-note">{escape(self.state.unconfirmed_reason)}.</p>'
+            )
             return
         told = [f"<b>{escape(data.name)}</b>: {n:,} rows, {columns} features"]
-        if (whole := whole_of(data)) is not None:
+        if (whole := streamed_table(data)) is not None:
             told[0] += ", in blocks"
             told += [f"people and shapes of columns: {whole.words}"] if whole.words else []
         if data.classes is not None:

@@ -10,10 +10,15 @@ from rashomon_explorer.explorer.error_boundary import error_boundary
 from rashomon_explorer.explorer.panels.card import CodeToggle, Question, card, hide_when_empty
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import FORETELLING, SETTINGS, ExplorerState
-from rashomon_explorer.explorer.streamed_table import whole_of
+from rashomon_explorer.explorer.streamed_table import streamed_table
 from rashomon_explorer.explorer.widgets.controls import Slider
 from rashomon_explorer.explorer.widgets.status import LiveText
-from rashomon_explorer.mechanisms.planning.suggestions import Improvement, Suggestion, wish, wishes
+from rashomon_explorer.mechanisms.planning.suggestions import (
+    Improvement,
+    Suggestion,
+    improvement_messages,
+    next_improvement,
+)
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.plots.text import at_most, plural, price, promised_hits
 
@@ -48,8 +53,8 @@ class Remedies:
         """Offer what would help the plan as it is now."""
         state = self.state
         silent = state.plan is None or state.busy or bool(state.uncharged)
-        found = None if silent else wish(state.plan)
-        plain = [] if silent or found is not None else wishes(state.plan)
+        found = None if silent else next_improvement(state.plan)
+        plain = [] if silent or found is not None else improvement_messages(state.plan)
         self.widget.layout.display = "none" if found is None and not plain else None
         self._words.value = "".join(escape(words) for words in plain)
         self._rest.value, self.buttons = "", ()
@@ -151,12 +156,14 @@ class DrawPanel:
         self._code = CodeToggle(self.lines, "Draw")
         self.remedies = Remedies(self.state, dials or {})
         self.question = Question("Draw all the same", error_boundary(self.state, "Drawing", begin))
-        self.draw.on_click(error_boundary(self.state, "Drawing", lambda _: self._asked(begin)))
+        self.draw.on_click(
+            error_boundary(self.state, "Drawing", lambda _: self._confirm_or_draw(begin))
+        )
         self.stop.on_click(error_boundary(self.state, "Stopping", lambda _: session.stop()))
         self.state.observe(
             lambda _: self.refresh(), ["phase", "plan", "no_plan", "data", "n_drawn", "account"]
         )
-        self.state.observe(self._say, "message")
+        self.state.observe(self._show_message, "message")
         buttons = ipywidgets.HBox([self.draw, self.stop])
         buttons.add_class("rx-buttons")
         self.widget = card(
@@ -197,11 +204,13 @@ class DrawPanel:
         self.stop.disabled = not state.busy
         self.stop.tooltip = _KEEP if state.phase != FORETELLING else _NOTHING_CHARGED
         known = state.data is not None and state.plan is not None
-        self.draw.description = f"Draw {plural(state.asked_draws, 'model')}" if known else "Draw"
+        self.draw.description = (
+            f"Draw {plural(state.requested_draws, 'model')}" if known else "Draw"
+        )
         self.price.value = self._price()
         self.progress.value = self._bar()
 
-    def _asked(self, begin: Callable[[], object]) -> None:
+    def _confirm_or_draw(self, begin: Callable[[], object]) -> None:
         """Draw, or ask once where the price may buy nothing."""
         offer = NextDraw.of(self.state)
         if offer is None or not offer.doubt or not offer.affordable or self.question.open:
@@ -215,14 +224,14 @@ class DrawPanel:
         )
 
     def _price(self) -> str:
-        brief, whole = self._told()
+        brief, whole = self._cost_text()
         return f'<p class="rx-note">{whole}</p><p class="rx-brief">{brief}</p>' if whole else ""
 
-    def _told(self) -> tuple[str, str]:
+    def _cost_text(self) -> tuple[str, str]:
         """Say price and promise in a few words, which a phone shows, and in a sentence."""
         state = self.state
-        if state.withheld:
-            return "Not shown in the release", f"{escape(state.withheld)}."
+        if state.unconfirmed_reason:
+            return "Not shown in the release", f"{escape(state.unconfirmed_reason)}."
         if state.no_plan:
             return "<b>Not to be had</b>", f"<b>Not to be had</b>: {escape(state.no_plan)}"
         if state.plan is None or state.data is None:
@@ -235,7 +244,7 @@ class DrawPanel:
             return "", ""
         if state.spent:
             when = ""
-            if state.phase == "reserved" and whole_of(state.data) is not None:
+            if state.phase == "reserved" and streamed_table(state.data) is not None:
                 when = " as soon as all rows were looked through"
             return "", f"The price is reserved in the ledger{when}."
         if not offer.affordable:
@@ -260,11 +269,11 @@ class DrawPanel:
         state = self.state
         if not state.spent:
             return ""
-        asked = state.asked_draws
+        asked = state.requested_draws
         return (
             f'<progress max="{asked}" value="{state.n_drawn}" aria-label="Draws made"></progress>'
             f"<span>{state.n_drawn} of {asked}</span>"
         )
 
-    def _say(self, _change: object) -> None:
+    def _show_message(self, _change: object) -> None:
         self.status.html = self.said.value = escape(self.state.message)

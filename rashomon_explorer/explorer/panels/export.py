@@ -54,12 +54,12 @@ class TakePanel:
         self.draws: Callable[[], tuple[int, ...] | None] = lambda: None
         self.receipt = ipywidgets.HTML()
         self.receipt.add_class("rx-receipt")
-        self.bundle = self._made("Save the bundle", _BUNDLE, self._bundle, primary=True)
-        self.saver = self._made("Save", _BUNDLE, self._bundle)
-        self.release_report = self._made(
+        self.bundle = self._download("Save the bundle", _BUNDLE, self._bundle, primary=True)
+        self.saver = self._download("Save", _BUNDLE, self._bundle)
+        self.release_report = self._download(
             "Report for release", "One HTML file of what was paid for", self._release_report
         )
-        self.curator_report = self._made(
+        self.curator_report = self._download(
             "Report for curators",
             "One HTML file of all that is known, private numbers too: not for release",
             self._curator_report,
@@ -72,7 +72,7 @@ class TakePanel:
         self.state.observe(lambda _: self.refresh(), watched)
         self.refresh()
 
-    def _made(
+    def _download(
         self, label: str, hint: str, prepare: Callable[[], Making], *, primary: bool = False
     ) -> Download:
         failed = partial(report_failure, self.state, f"“{label}”")
@@ -99,7 +99,7 @@ class TakePanel:
         nothing = drawn is None or not drawn.n_draws or self.state.busy
         self.curator_report.disabled = nothing or self.state.view == "release"
         self._code.refresh()
-        self.receipt.value = self._refusal(why) if why else self._bought()
+        self.receipt.value = self._refusal(why) if why else self._purchases_html()
 
     def _why_not(self) -> str:
         try:
@@ -111,7 +111,7 @@ class TakePanel:
     def _refusal(self, why: str) -> str:
         return f'<p class="rx-note">{escape(why[:1].upper() + why[1:])}.</p>'
 
-    def _bought(self) -> str:
+    def _purchases_html(self) -> str:
         models, account = self.state.rashomon_set, self.state.account
         paid = price(
             models.guarantee.epsilon(paid_delta(models.guarantee)), paid_delta(models.guarantee)
@@ -165,7 +165,7 @@ class TakePanel:
         account = session.refresh_account()
         ledger = account.path if account is not None and account.exists else None
 
-        def handed() -> tuple[Any, Any, Any]:
+        def inputs() -> tuple[Any, Any, Any]:
             """Rows, targets and groups; of rows in blocks all of them."""
             split = None if state.data is None else _groups(state.data)
             if not session.in_blocks:
@@ -176,7 +176,7 @@ class TakePanel:
         def make() -> FileInTransit:
             from rashomon_explorer.report import curator_report
 
-            rows, targets, groups = handed()
+            rows, targets, groups = inputs()
 
             with tempfile.TemporaryDirectory() as folder, suppress_weak_warnings():
                 path = curator_report(

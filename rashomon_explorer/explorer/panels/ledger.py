@@ -70,7 +70,9 @@ class LedgerPanel:
             told = "Nothing was charged yet: the ledger is created by the first draw."
             self.charges.value = f'<p class="rx-note">{told}</p>'
             return
-        self.charges.value = _told(account) + table_html(_listed(account), "Charges, oldest first")
+        self.charges.value = _account_html(account) + table_html(
+            _listed(account), "Charges, oldest first"
+        )
 
     def _export(self) -> Making:
         ledger = self.session.ledger
@@ -80,7 +82,7 @@ class LedgerPanel:
         return lambda: FileInTransit(name, ledger.export().encode(), "application/json")
 
 
-def _told(account: Account) -> str:
+def _account_html(account: Account) -> str:
     counted = sum(entry.counts for entry in account.charges)
     spent = f"{plural(counted, 'charge')}: {price(account.spent)} spent"
     limit = f" of {price(account.budget)}, {what_is_left(account.left)} left"

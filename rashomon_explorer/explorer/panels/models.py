@@ -53,10 +53,10 @@ class ThresholdControl:
         self.dial.observe(error_boundary(state, "Moving ψ", self._moved), "value")
         self.widget = ipywidgets.HBox([self.dial])
         self.widget.add_class("rx-threshold")
-        state.observe(lambda _: self.tell(), ["rashomon_set", "view", "phase"])
-        self.tell()
+        state.observe(lambda _: self.update(), ["rashomon_set", "view", "phase"])
+        self.update()
 
-    def tell(self) -> None:
+    def update(self) -> None:
         """Show the ψ that the set in view is held against."""
         state, models = self.state, self.state.rashomon_set
         usable = isinstance(models, CuratorSet) and models.n_draws and math.isfinite(models.least)
@@ -157,10 +157,10 @@ class ModelsPanel:
         }
         self.pickers = tuple(self._button(name, *rule) for name, rule in rules.items())
         traitlets.link((state, "inside_only"), (self.table, "inside_only"))
-        self.table.observe(lambda change: self._picked(change["new"]), "picked")
+        self.table.observe(lambda change: self._on_selection(change["new"]), "picked")
         self.table.observe(error_boundary(state, "Keeping it", self._edited), "edit")
         state.observe(lambda _: self.refresh(), ["rashomon_set", "view", "phase", "page", "data"])
-        state.observe(lambda _: self._show_picked(), "selection")
+        state.observe(lambda _: self._show_selection(), "selection")
         state.observe(lambda _: self._read(), ["in_view", "kept"])
         state.observe(lambda _: self._mark(), ["favourites", "view"])
         state.observe(lambda _: self._leave(), "view")
@@ -199,7 +199,7 @@ class ModelsPanel:
         by_size, *by_place = self.pickers
         by_size.disabled = not (listed and known)
         for button in by_place:
-            button.disabled = not (listed and self._can_tell_apart)
+            button.disabled = not (listed and self._has_distances)
         if not listed:
             self.table.fill(0, [])
             self.said.html = UNPAID if state.unpaid else "No models yet. Press <b>Draw</b>."
@@ -275,7 +275,7 @@ class ModelsPanel:
         return simplest(self.state.rashomon_set, among)
 
     @property
-    def _can_tell_apart(self) -> bool:
+    def _has_distances(self) -> bool:
         """Whether it is known how far models are apart: trees by whom they label otherwise."""
         if isinstance(self.state.rashomon_set, RashomonSet):
             return True
@@ -314,11 +314,11 @@ class ModelsPanel:
         button.on_click(error_boundary(self.state, "Picking", pick))
         return button
 
-    def _picked(self, draws: list[int]) -> None:
+    def _on_selection(self, draws: list[int]) -> None:
         if tuple(draws) != tuple(sorted(self.state.selection)):
             self.state.selection = tuple(int(draw) for draw in draws)
 
-    def _show_picked(self) -> None:
+    def _show_selection(self) -> None:
         self.table.picked = sorted(self.state.selection)
 
     def _edited(self, change: dict[str, Any]) -> None:
@@ -330,11 +330,11 @@ class ModelsPanel:
             state.favourites = state.favourites.toggled(draw)
         else:
             state.favourites = state.favourites.noted(draw, str(edit["text"]))
-        if self.session.kept_sets is not None and state.in_view:
-            self.session.kept_sets.keep_favourites(state.in_view, state.favourites)
+        if self.session.set_store is not None and state.in_view:
+            self.session.set_store.keep_favourites(state.in_view, state.favourites)
 
     def _read(self) -> None:
-        kept, number = self.session.kept_sets, self.state.in_view
+        kept, number = self.session.set_store, self.state.in_view
         known = kept is not None and number
         self.state.favourites = kept.favourites(number) if known and kept else Favourites()
 

@@ -16,7 +16,7 @@ from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.widgets.tables import RowTable
 from rashomon_explorer.measures import disagreement_decomposition, enough_draws
 from rashomon_explorer.measures.decomposition import DisagreementDecomposition
-from rashomon_explorer.plots.decomposition import told
+from rashomon_explorer.plots.decomposition import decomposition_text
 from rashomon_explorer.plots.inside_filter import counted
 from rashomon_explorer.plots.person import flip_kinds
 from rashomon_explorer.plots.text import number, percent, plural
@@ -159,7 +159,7 @@ def _width(session: Any) -> str:
         )
     except ValueError as error:
         return f"Width or noise cannot be told: {escape(str(error).split(':')[0])}."
-    return f"{marks_html(SAMPLED)} {escape(told(found))}"
+    return f"{marks_html(SAMPLED)} {escape(decomposition_text(found))}"
 
 
 def _enough(session: Any) -> str:
@@ -226,7 +226,7 @@ class PeopleTable:
         self.widget.add_class("rx-people-table")
         needs = ["rashomon_set", "outside", "data", "groups", "group_column", "psi"]
         self.later = LazyUpdate(self.state, needs, "people", self._find, self._show)
-        self.table.observe(self._picked, "picked")
+        self.table.observe(self._on_selection, "picked")
         self.state.observe(lambda _: self._mark(), "people")
 
     def lines(self) -> tuple[str, ...]:
@@ -275,7 +275,7 @@ class PeopleTable:
     def _mark(self) -> None:
         self.table.picked = [int(person) for person in self.state.people]
 
-    def _picked(self, _change: object) -> None:
+    def _on_selection(self, _change: object) -> None:
         self.state.people = tuple(self.table.picked)
 
 

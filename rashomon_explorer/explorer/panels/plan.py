@@ -13,7 +13,7 @@ from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_e
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import wishes
+from rashomon_explorer.mechanisms.planning.suggestions import improvement_messages
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
 from rashomon_explorer.mechanisms.samplers.feasibility import preflight, remedies
@@ -130,7 +130,7 @@ class PlanPanel:
             description="In words", tooltip="What the price buys, why no more, what would change it"
         )
         self.in_words.add_class("rx-quiet")
-        self.in_words.observe(lambda _: self._tell(), "value")
+        self.in_words.observe(lambda _: self._refresh(), "value")
         self.ways = OtherWays(lambda: self.state.plan)
         self._code = CodeToggle(self.lines, "Plan")
         state.observe(lambda _: self.refresh(), ["plan", "no_plan", "account", "data", "phase"])
@@ -159,7 +159,7 @@ class PlanPanel:
         if plan is None:
             told = self.state.no_plan or "Choose a data set to see what a price buys."
             self.facts.value = f'<p class="rx-note">{escape(told)}</p>'
-            self._tell()
+            self._refresh()
             self.ways.refresh()
             return
         rows = [
@@ -171,14 +171,14 @@ class PlanPanel:
             *self._after(),
         ]
         self.facts.value = f'<dl class="rx-facts">{"".join(rows)}</dl>{self._advice()}'
-        self._tell()
+        self._refresh()
         self.ways.refresh()
         self._code.refresh()
 
-    def _tell(self) -> None:
+    def _refresh(self) -> None:
         """Write the sentences again if they are shown."""
         plan = self.state.plan if self.in_words.value else None
-        lines = [] if plan is None else [*explain(plan).splitlines(), *_foretold(plan)]
+        lines = [] if plan is None else [*explain(plan).splitlines(), *_feasibility_text(plan)]
         self._words.value = "".join(f"<p>{escape(line)}</p>" for line in lines)
 
     def _price(self) -> list[str]:
@@ -206,7 +206,7 @@ class PlanPanel:
         if not why:
             return ""
         # Folded: Draw, which is always in sight, says the same and has what to press.
-        told = " ".join([f"{why[:1].upper()}{why[1:]}.", *wishes(self.state.plan)])
+        told = " ".join([f"{why[:1].upper()}{why[1:]}.", *improvement_messages(self.state.plan)])
         more = f"<summary>This price promises little</summary><p>{escape(told)}</p>"
         return f'<details class="rx-note rx-little">{more}</details>'
 
@@ -249,7 +249,7 @@ def _columns(plan: Plan) -> list[str]:
 _SCALED = "centres and spreads are part of the price, and coefficients are in their units"
 
 
-def _foretold(plan: Plan) -> list[str]:
+def _feasibility_text(plan: Plan) -> list[str]:
     """Whether draws came on simulated rows, and with what they would; takes a moment."""
     found = None if isinstance(plan, TreePlan) else preflight(plan)
     return [] if found is None else [f"{found.in_words} {remedies(plan)}".rstrip()]

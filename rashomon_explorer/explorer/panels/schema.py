@@ -95,7 +95,7 @@ class SchemaPanel:
         def on(what: str, act: Callable[[], None]) -> Callable[[Any], Any]:
             return error_boundary(self.state, what, lambda _: act())
 
-        self.file.observe(on("Reading the file", self._picked), "picked")
+        self.file.observe(on("Reading the file", self._on_file), "picked")
         self.form.observe(on("Changing the declaration", self._edited), "edit")
         self.confirm.on_click(on("Confirming", self._confirm))
         self.take.on_click(on("Reading the dictionary", self._take))
@@ -162,7 +162,7 @@ class SchemaPanel:
     def _released(self) -> bool:
         return self.state.view == "release"
 
-    def _picked(self) -> None:
+    def _on_file(self) -> None:
         file = self.file
         self.edit(None)
         if file.size > file.most_bytes:
@@ -180,7 +180,7 @@ class SchemaPanel:
         written = frame.attrs.pop("written", "")
         self.edit(TableEditor.proposed(name, frame))
         self.state.alert = None
-        self.session.say(
+        self.session.set_status(
             f"{called or name}: {len(frame):,} rows, {frame.shape[1]} columns"
             f"{', ' if written else ''}{written}. Check what was "
             "proposed, confirm it, then press Use this table."

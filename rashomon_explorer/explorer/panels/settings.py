@@ -34,15 +34,15 @@ class AutoSlider:
         self._telling, self._first = False, dial.value
         dial.observe(self._moved, "value")
         self.auto.observe(self._ticked, "value")
-        state.observe(lambda _: self.tell(), [name, "plan"])
+        state.observe(lambda _: self.update(), [name, "plan"])
         self.widget = ipywidgets.VBox([dial, self.auto])
-        self.tell()
+        self.update()
 
-    def tell(self) -> None:
+    def update(self) -> None:
         """Show what the state says."""
         held = getattr(self.state, self.name)
         planned = getattr(self.state.plan, self.name, None) if held == AUTO else held
-        if held == AUTO and self.state.withheld:
+        if held == AUTO and self.state.unconfirmed_reason:
             planned = self._first
         self._telling = True
         self.auto.value = held == AUTO
@@ -171,7 +171,7 @@ def follow(dial: Slider, state: ExplorerState, name: str) -> None:
     open_ended = bool(state.traits()[name].allow_none)
     telling = False
 
-    def tell(_change: object = None) -> None:
+    def update(_change: object = None) -> None:
         nonlocal telling
         value = getattr(state, name)
         telling = True
@@ -183,9 +183,9 @@ def follow(dial: Slider, state: ExplorerState, name: str) -> None:
             value: Any = int(dial.value) if dial.integer else dial.value
             setattr(state, name, None if open_ended and value == dial.high else value)
 
-    state.observe(tell, name)
+    state.observe(update, name)
     dial.observe(hold, "value")
-    tell()
+    update()
 
 
 WAYS: Mapping[str, str] = {
@@ -205,7 +205,7 @@ WAYS: Mapping[str, str] = {
 """What each way is, in a few words; every sampler of the estimators has its line."""
 
 
-class WayPicker:
+class MechanismPicker:
     """Which way the next draws are made, and why."""
 
     def __init__(self, state: ExplorerState) -> None:
@@ -217,11 +217,11 @@ class WayPicker:
         self.why.add_class("rx-note")
         hide_when_empty(self.why)
         traitlets.link((self.way, "value"), (state, "sampler"))
-        state.observe(lambda _: self.tell(), ["plan", "no_plan", "sampler"])
+        state.observe(lambda _: self.update(), ["plan", "no_plan", "sampler"])
         self.widget = ipywidgets.VBox([self.way, self.why])
-        self.tell()
+        self.update()
 
-    def tell(self) -> None:
+    def update(self) -> None:
         """Say what was taken and why, or why it cannot be."""
         self.why.value = f"<p>{escape(self._words())}</p>" if self._words() else ""
 
@@ -280,13 +280,13 @@ class QuestionsEditor:
         """Write the size of the class again, and the boxes where they are shown."""
         state = self.state
         known = of_trees(state) and state.data is not None and state.data.classes is not None
-        known = known and not state.withheld
+        known = known and not state.unconfirmed_reason
         numbers = _numbers(state.data.schema) if known else ()
         self.size.value = f"<p>{escape(class_in_words(state))}</p>" if known else ""
         self.opened.layout.display = None if numbers else "none"
         shown = self.opened.value and bool(numbers)
         self._editor.layout.display = None if shown else "none"
-        if shown or state.withheld:
+        if shown or state.unconfirmed_reason:
             self._list(numbers)
 
     def _list(self, numbers: tuple[Numeric, ...]) -> None:
@@ -353,7 +353,11 @@ def linear_lines(state: ExplorerState) -> tuple[str, ...]:
     names = (*_MAIN, *_MORE, "sampler")
     settings = ", ".join(f"{name}={getattr(state, name)!r}" for name in names)
     bounds = f", target_bounds={state.data.target_bounds!r}" if regression else ""
-    several = state.data is not None and len(state.data.classes or ()) > 2 and not state.withheld
+    several = (
+        state.data is not None
+        and len(state.data.classes or ()) > 2
+        and not state.unconfirmed_reason
+    )
     classes = f", classes=range({len(state.data.classes)})" if several else ""
     return (f"from rashomon_explorer import {kind}", f"{kind}({settings}{bounds}{classes})")
 
@@ -407,7 +411,7 @@ class ModelPanel:
         )
         self.more.add_class("rx-quiet")
         self._code = CodeToggle(self.lines, "Model")
-        self.way = WayPicker(state)
+        self.way = MechanismPicker(state)
         self.questions = QuestionsEditor(state)
         self.family = ipywidgets.Dropdown(description="Models", options=[*_FAMILIES.items()])
         for name, dial in self.dials.items():

@@ -66,7 +66,7 @@ def _data_line(state: ExplorerState) -> str:
     if data is None:
         return "Choose a data set."
     n, columns = shape_of(data)
-    if state.withheld:
+    if state.unconfirmed_reason:
         return escape(plural(n, "row"))
     told = [plural(n, "row"), plural(columns, "feature")]
     if data.classes is not None:
@@ -83,7 +83,7 @@ def _tree_line(state: ExplorerState) -> str:
         f"trees of at most {state.max_leaves} {'leaf' if state.max_leaves == 1 else 'leaves'}",
         f"ψ = {number(state.psi)}",
         price(state.epsilon),
-        plural(state.asked_draws, "draw"),
+        plural(state.requested_draws, "draw"),
     ]
     return escape(" · ".join(told))
 
@@ -96,13 +96,17 @@ def _model_line(state: ExplorerState) -> str:
         state.sampler.replace("_", " "),
         f"ψ = {number(state.psi)}",
         price(state.epsilon),
-        plural(state.asked_draws, "draw"),
-        *(f"{name} {_setting(state, name)}" for name in ("radius", "ridge") if _said(state, name)),
+        plural(state.requested_draws, "draw"),
+        *(
+            f"{name} {_setting(state, name)}"
+            for name in ("radius", "ridge")
+            if _is_set(state, name)
+        ),
     ]
     return escape(" · ".join(told))
 
 
-def _said(state: ExplorerState, name: str) -> bool:
+def _is_set(state: ExplorerState, name: str) -> bool:
     return getattr(state, name) != 0.0
 
 
@@ -112,7 +116,7 @@ def _setting(state: ExplorerState, name: str) -> str:
 
 
 def _plan_line(state: ExplorerState) -> str:
-    if state.withheld:
+    if state.unconfirmed_reason:
         return "not shown in the release"
     if state.no_plan:
         return escape(f"Not to be had: {state.no_plan}")

@@ -28,7 +28,7 @@ from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.plots.text import at_most, price, what_is_left
 from rashomon_explorer.privacy import pure, zcdp
 from rashomon_explorer.privacy.conversions import zcdp_rho
-from rashomon_explorer.privacy.tradeoff import GaussianTilt
+from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
 
 _MAKING = "Making one model"
 _GOALS = [("The set", "set"), ("One model", "one")]
@@ -129,7 +129,7 @@ class GoalPanel:
 
 
 def _over(adds: str, account: Account, plan: ModelPlan) -> str:
-    tilted = isinstance(plan.guarantee.curve, GaussianTilt)
+    tilted = isinstance(plan.guarantee.curve, GaussianObjectivePerturbation)
 
     def fits(cost: float) -> bool:
         # Most other methods of one model are pure, of which a ledger's squares are dear.
@@ -211,7 +211,7 @@ class OneModelPanel:
             told = "No one model was made of this table yet: choose One model above Draw."
             self.told.value = f'<p class="rx-note">{told}</p>'
             return
-        self.told.value = _shown(made)
+        self.told.value = _result_html(made)
 
     def _bundle(self) -> Making:
         made, data = self.state.one_model, self.state.data
@@ -220,7 +220,7 @@ class OneModelPanel:
         return partial(_zipped, made, str(data.name), public_part(data.schema).to_toml())
 
 
-def _shown(made: PaidModel) -> str:
+def _result_html(made: PaidModel) -> str:
     paid = price(made.guarantee.epsilon(made.delta), made.delta)
     facts = [
         fact("Paid", paid, f"added {price(made.adds)}", kind="rx-paid"),

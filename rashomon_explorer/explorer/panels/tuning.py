@@ -51,7 +51,7 @@ class TuningPanel:
         self.bounds = ipywidgets.Dropdown(description="Penalties from", options=[*BOUNDS])
         self.many = ipywidgets.Dropdown(description="Draws", options=list(MANY))
         for control in (self.bounds, self.many):
-            control.observe(lambda _: self._asked(), "value")
+            control.observe(lambda _: self._on_replan(), "value")
         self.words = ipywidgets.HTML()
         self.words.add_class("rx-price")
         self.draw = ipywidgets.Button(description="Draw a penalty", button_style="primary")
@@ -79,7 +79,7 @@ class TuningPanel:
         """Write price, promise and draws again."""
         offer, account = self.state.tuning, self.state.account
         self._code.refresh()
-        self.told.value = "" if self.state.tuned is None else _shown(self.state.tuned)
+        self.told.value = "" if self.state.tuned is None else _result_html(self.state.tuned)
         if offer is None or offer.plan is None or account is None:
             why = "Choose a data set first." if offer is None else offer.why_not
             self.words.value = f'<p class="rx-note">{escape(why)}</p>'
@@ -105,7 +105,7 @@ class TuningPanel:
         self.tuner.received(made)
         self.drawn()
 
-    def _asked(self) -> None:
+    def _on_replan(self) -> None:
         self.tuner.bounds, self.tuner.n_draws = self.bounds.value, self.many.value
         self.tuner.replan()
 
@@ -114,7 +114,9 @@ def _words(offer: TuningOffer, adds: str) -> str:
     plan = offer.plan
     assert plan is not None
     many = "one draw" if plan.n_draws == 1 else f"{plan.n_draws} draws"
-    doubt = f" <b>But</b> {escape(plan.weakness)}. {escape(plan.wish)}." if plan.weakness else ""
+    doubt = (
+        f" <b>But</b> {escape(plan.weakness)}. {escape(plan.suggestion)}." if plan.weakness else ""
+    )
     told = (
         f"Pressing the button spends <b>{adds}</b> for {many} from {plan.n_points} penalties, by "
         f"the {escape(plan.mechanism)} mechanism: {escape(promised(plan))}.{doubt}"
@@ -122,7 +124,7 @@ def _words(offer: TuningOffer, adds: str) -> str:
     return f'<p class="rx-note">{told}</p>'
 
 
-def _shown(made: Tuned) -> str:
+def _result_html(made: Tuned) -> str:
     paid = price(made.guarantee.epsilon(made.delta), made.delta)
     drawn = ", ".join(number(one) for one in sorted(made.penalties))
     facts = [

@@ -167,7 +167,7 @@ def _role(table: TableEditor, column: Column, value: str) -> Column:
     return replace(column, role=value)
 
 
-def _said(setting: str) -> "Callable[[TableEditor, Column, str], Column]":
+def _setter(setting: str) -> "Callable[[TableEditor, Column, str], Column]":
     def say(table: TableEditor, column: Column, value: str) -> Column:
         return table.schema.declare(column.name, **{setting: value})[column.name]
 
@@ -184,7 +184,7 @@ def _levels(table: TableEditor, column: Column, value: str) -> Column:
 
 
 def _end(setting: str, which: int) -> "Callable[[TableEditor, Column, str], Column]":
-    def say(table: TableEditor, column: Column, value: str) -> Column:
+    def declare(table: TableEditor, column: Column, value: str) -> Column:
         if not isinstance(column, Numeric):
             raise DataError(f"column {column.name!r} is not of numbers: it has no range")
         if setting == "typical" and not value:
@@ -198,7 +198,7 @@ def _end(setting: str, which: int) -> "Callable[[TableEditor, Column, str], Colu
         asked = [one for one in column.thresholds if ends[0] <= one < ends[1]]
         return replace(column, bounds=ends, typical=typical, thresholds=asked)
 
-    return say
+    return declare
 
 
 def _thresholds(table: TableEditor, column: Column, value: str) -> Column:
@@ -223,8 +223,8 @@ def _within(typical: tuple[float, float], bounds: tuple[float, float]) -> Any:
 FIELDS: Mapping[str, Callable[[TableEditor, Column, str], Column]] = {
     "kind": _kind,
     "role": _role,
-    "unit": _said("unit"),
-    "missing": _said("missing"),
+    "unit": _setter("unit"),
+    "missing": _setter("missing"),
     "levels": _levels,
     "low": _end("bounds", 0),
     "high": _end("bounds", 1),

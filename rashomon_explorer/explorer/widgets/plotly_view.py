@@ -161,7 +161,7 @@ class PlotlyView(anywidget.AnyWidget):
         if self._apart:
             self._apart = False
             self.send({"type": "grown", "since": self.rev - 1, "rev": self.rev, "figure": new})
-            self._send_whole_when_quiet()
+            self._sync_state_when_idle()
         return self.rev
 
     def _should_send_property(self, key: str, value: Any) -> bool:
@@ -170,7 +170,7 @@ class PlotlyView(anywidget.AnyWidget):
             return False
         return bool(super()._should_send_property(key, value))
 
-    def _send_whole_when_quiet(self) -> None:
+    def _sync_state_when_idle(self) -> None:
         """Let its browser have the trait too, with which a notebook is saved."""
         if self._whole is not None:
             self._whole.cancel()
@@ -178,9 +178,9 @@ class PlotlyView(anywidget.AnyWidget):
             loop = asyncio.get_running_loop()
         except RuntimeError:  # another thread, or nobody looks on
             return
-        self._whole = loop.call_later(_QUIET, self._send_whole)
+        self._whole = loop.call_later(_QUIET, self._sync_state)
 
-    def _send_whole(self) -> None:
+    def _sync_state(self) -> None:
         if self.comm is not None:
             self.send_state(["figure", "rev"])
 
@@ -208,7 +208,7 @@ class PlotlyView(anywidget.AnyWidget):
             if not self._views:
                 self._release_waiters(everyone=True)
         elif kind == "whole":
-            self._send_whole()
+            self._sync_state()
         elif kind == "drawn":
             self._drawn_rev = max(self._drawn_rev, int(content["rev"]))
             self._release_waiters()

@@ -23,7 +23,11 @@ from rashomon_explorer.measures.decomposition.estimates import (
     split_of,
     variance,
 )
-from rashomon_explorer.measures.decomposition.inputs import Inputs, given, given_in_blocks
+from rashomon_explorer.measures.decomposition.inputs import (
+    Inputs,
+    check_chunked_inputs,
+    check_inputs,
+)
 from rashomon_explorer.measures.decomposition.kernels import (
     Layout,
     PairMeasure,
@@ -114,9 +118,9 @@ def disagreement_decomposition(
     if is_in_blocks(X):
         if inside is not None:
             raise ValueError("inside is for arrays: a set knows which draws lie in its set")
-        found = given_in_blocks(models, X, pair_measure, reference, reference_chains, groups)
+        found = check_chunked_inputs(models, X, pair_measure, reference, reference_chains, groups)
     else:
-        found = given(models, X, pair_measure, inside, reference, reference_chains)
+        found = check_inputs(models, X, pair_measure, inside, reference, reference_chains)
     units = units_of(found, pair_measure)
     mixture = Mixture.of(units, found.uniform, _width_of(found))
     split = estimates(found, units, mixture, confidence)
@@ -296,7 +300,7 @@ def decomposition_by_person(
     """
     check_inner_share(confidence=confidence)
     pair_measure = get_pair_measure(measure)
-    found = given(models, X, pair_measure, inside, reference, reference_chains)
+    found = check_inputs(models, X, pair_measure, inside, reference, reference_chains)
     layout = Layout.of(found.inside, found.chains)
     step = models_at_once(found.values.swapaxes(0, 1))
     parts = []

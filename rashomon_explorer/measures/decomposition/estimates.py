@@ -213,7 +213,7 @@ def split_of(
             apart = interval(mixture.values[0] - mixture.width, min(hits, freedom), half)
         pairs = _pairs_with_a_miss(layout, least_hit_rate, half)
         found = _widest(float(noise[0]), pairs, inner, apart, most)
-        share, total = _share(found, outer), _together(total, outer, found)
+        share, total = _share(found, outer), _sum_interval(total, outer, found)
     return GroupEstimates(
         total=total.clipped(0, most),
         width=width,
@@ -245,7 +245,7 @@ def _share(noise: Estimate, width: Estimate) -> Estimate:
     return Estimate(value, low, _fraction(noise.high, width.low, 1.0))
 
 
-def _together(total: Estimate, width: Estimate, noise: Estimate) -> Estimate:
+def _sum_interval(total: Estimate, width: Estimate, noise: Estimate) -> Estimate:
     """Widen a total's interval to all that width and noise leave open."""
     low, high = min(total.low, width.low + noise.low), max(total.high, width.high + noise.high)
     return Estimate(total.value, low, high)

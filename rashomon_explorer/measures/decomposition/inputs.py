@@ -161,7 +161,7 @@ def pair_means(
                 f"groups must hold one for each of {table.n} rows, and none may be missing"
             )
     counts = np.bincount(codes)
-    (sums,) = table.beside(group=codes).reduce(_PairSums(sets, measure, len(counts)))
+    (sums,) = table.with_targets(group=codes).reduce(_PairSums(sets, measure, len(counts)))
     own = {
         name: (int(count), total / count)
         for name, count, total in zip(names, counts, sums, strict=False)  # no name: no group
@@ -212,7 +212,7 @@ class Inputs:
     pairs: PairMeans | None = None  # of rows in blocks, whose values are those of a first block
 
 
-def given(
+def check_inputs(
     models: Any,
     X: ArrayLike | None,
     measure: PairMeasure,
@@ -238,7 +238,7 @@ def given(
     return _of_set(_draws(models), X, measure, reference, reference_chains)
 
 
-def given_in_blocks(
+def check_chunked_inputs(
     models: Any, X: Any, measure: PairMeasure, reference: Any, chains: int | None, groups: Any
 ) -> Inputs:
     """Do the same for rows that come in blocks: what is compared are means over all of them."""
@@ -249,7 +249,7 @@ def given_in_blocks(
         )
     table = as_blocks(X)
     first = np.array(next(table.blocks(0, 1))[0])
-    found = given(models, first, measure, None, reference, chains)
+    found = check_inputs(models, first, measure, None, reference, chains)
     others = [] if reference is None else [_reference(reference, models)]
     return replace(found, pairs=pair_means([models, *others], table, measure, groups))
 

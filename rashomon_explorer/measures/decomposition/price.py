@@ -13,7 +13,7 @@ from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.decomposition.decomposition import estimates, flat, units_of
 from rashomon_explorer.measures.decomposition.estimates import Mixture
-from rashomon_explorer.measures.decomposition.inputs import given
+from rashomon_explorer.measures.decomposition.inputs import check_inputs
 from rashomon_explorer.measures.decomposition.kernels import Layout, get_pair_measure
 from rashomon_explorer.measures.decomposition.result import CURATOR
 from rashomon_explorer.measures.reliance.tree_reliance import trees_of
@@ -84,7 +84,7 @@ def noise_against_price(
     check_inner_share(confidence=confidence)
     pair_measure = get_pair_measure(measure)
     _check_models(models)
-    found = given(models, X, pair_measure, None, reference, None)
+    found = check_inputs(models, X, pair_measure, None, reference, None)
     units, plan = units_of(found, pair_measure), models.plan
     energy = plan.threshold.energy(np.asarray(models.excess) - models.psi)
     energy = np.pad(np.where(found.inside, 0.0, energy), (0, len(units.layout.sizes) - len(energy)))

@@ -144,13 +144,13 @@ def _warned(found: DisagreementDecomposition) -> str:
 
 
 def _ends(share: Estimate) -> str:
-    low = "−∞" if math.isinf(share.low) else _whole(share.low)
-    return f"[{low}, {_whole(share.high)}]"
+    low = "−∞" if math.isinf(share.low) else _percent_text(share.low)
+    return f"[{low}, {_percent_text(share.high)}]"
 
 
 def _percent(share: float) -> str:
-    return f"{_whole(share)} %"
+    return f"{_percent_text(share)} %"
 
 
-def _whole(share: float) -> str:
+def _percent_text(share: float) -> str:
     return f"{round(100 * share)}".replace("-", "−")

@@ -13,7 +13,7 @@ from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer.measures.fairness.chunked import (
     FirstLabels,
     JoinedScores,
-    columns_beside,
+    named_columns,
     rates_of_blocks,
     score_blocks,
     table_of_blocks,
@@ -391,7 +391,7 @@ def fairness_audit(
     need_curator(models, "fairness_gaps(released.labels(X), y, groups)")
     blocks = as_blocks(X) if is_in_blocks(X) else None
     if blocks is not None:
-        y, groups = columns_beside(blocks, y, groups)
+        y, groups = named_columns(blocks, y, groups)
     if y is None:
         raise TypeError("y may be left out only for rows in blocks, which have their own")
     task = FairnessTask.of(

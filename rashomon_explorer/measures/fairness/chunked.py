@@ -71,7 +71,7 @@ def _sums(
     step = max(1, _CELLS // models)
     about = task.task, task.positive, len(task.groups.names), task.n_bins
     of_block = _OfBlock(*about, scores_of, rates, step)
-    beside = table.beside(truth=task.truth, group=task.groups.codes)
+    beside = table.with_targets(truth=task.truth, group=task.groups.codes)
     found: Sums = beside.reduce(of_block, merge=_added)
     return found
 
@@ -143,7 +143,7 @@ def _added(one: Sums, other: Sums) -> Sums:
     return {key: one[key] + value if key in one else value for key, value in other.items()}
 
 
-def columns_beside(table: ChunkedRows, y: Any, groups: Any) -> tuple[Any, Any]:
+def named_columns(table: ChunkedRows, y: Any, groups: Any) -> tuple[Any, Any]:
     """Read targets and groups that are named instead of given."""
     truth = targets_of(table) if y is None else y
     if isinstance(groups, str):

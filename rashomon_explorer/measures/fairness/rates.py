@@ -170,7 +170,7 @@ class Judged:
         coded = Labels.of(labels)
         coded = replace(coded, classes=_plain(coded.classes))
         truth = _truth(y, coded)
-        label = _positive(positive, _seen(coded, truth))
+        label = _positive(positive, _labels_present(coded, truth))
         code = coded.reference(np.full(len(truth), label))[0]
         return cls(coded.codes, coded.reference(truth), int(code))
 
@@ -268,7 +268,7 @@ def _truth(y: ArrayLike, coded: Labels) -> NDArray[Any]:
     return truth
 
 
-def _seen(coded: Labels, truth: NDArray[Any]) -> list[Any]:
+def _labels_present(coded: Labels, truth: NDArray[Any]) -> list[Any]:
     """Labels that occur, in the truth or in a model: not every code need."""
     found = np.unique(truth).tolist()
     for code, label in enumerate(coded.classes.tolist()):

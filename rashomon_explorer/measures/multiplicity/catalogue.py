@@ -179,7 +179,7 @@ class Measure:
         """
         return _PREPARE[self.of](values)
 
-    def chosen(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def accepted_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Those of many options that this measure takes."""
         return {name: options[name] for name in self.options if name in options}
 

@@ -87,7 +87,7 @@ def measured_in_blocks(
     of_block = _OfBlock(
         models if everyone else models[order], best, tuple(names), dict(options), sizes
     )
-    sums = table.beside(**beside).reduce(of_block, merge=_added)
+    sums = table.with_targets(**beside).reduce(of_block, merge=_added)
     return Found(sums, found, not sums.get((_UNCERTAIN, 0), 0))
 
 
@@ -136,7 +136,7 @@ class _OfBlock:
             baseline = reference
             if measure.of == "labels" and np.ndim(reference):
                 baseline = likeliest(reference[None])[0]
-            options = measure.chosen({**self.options, "baseline": baseline})
+            options = measure.accepted_options({**self.options, "baseline": baseline})
             values = of.codes if isinstance(of, Labels) else of
             make = partial(measure.tally, of, **options)
             yield name, measure.joined.part(values, make, self.sizes)
@@ -246,9 +246,9 @@ def multiplicity_table(
     names = _names(models, measures, tolerance)
     thresholds, order, sizes = _nested(models, psi, inside_only)
     if order.size == 0:
-        raise ValueError(_nobody(models, inside_only))
+        raise ValueError(_empty_set_message(models, inside_only))
     options = {"tolerance": tolerance, "kappa": kappa}
-    asked = _Asked(models, X, names, groups, baseline, options, order, sizes)
+    asked = _Request(models, X, names, groups, baseline, options, order, sizes)
     table, certain = _of_blocks(asked) if is_in_blocks(X) else _of_all(asked)
     frame = pd.DataFrame(table, columns=["place", "group", "measure", "value", "sampled", "rows"])
     place = frame.pop("place").to_numpy()
@@ -265,7 +265,7 @@ def multiplicity_table(
     return frame
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     models: Any
     X: Any
     names: list[str]
@@ -276,7 +276,7 @@ class _Asked(NamedTuple):
     sizes: NDArray[np.int_]
 
 
-def _of_all(asked: _Asked) -> tuple[list[tuple[Any, ...]], bool]:
+def _of_all(asked: _Request) -> tuple[list[tuple[Any, ...]], bool]:
     """Rows of the table, and whether all scores are certain labels."""
     names, order, sizes = asked.names, asked.order, asked.sizes
     values, reference = _values(asked.models, asked.X, names, asked.baseline, int(order[0]))
@@ -285,7 +285,7 @@ def _of_all(asked: _Asked) -> tuple[list[tuple[Any, ...]], bool]:
     prepared = {of: get_measure(name).prepare(values[_kind(name)]) for of, name in first.items()}
 
     def rows_of(name: str) -> list[tuple[Any, ...]]:
-        chosen = get_measure(name).chosen({**asked.options, **reference[_kind(name)]})
+        chosen = get_measure(name).accepted_options({**asked.options, **reference[_kind(name)]})
         return _rows(name, prepared[get_measure(name).of], chosen, parts, order, sizes)
 
     with ThreadPoolExecutor(_THREADS) as pool:  # NumPy lets go of the interpreter
@@ -293,7 +293,7 @@ def _of_all(asked: _Asked) -> tuple[list[tuple[Any, ...]], bool]:
     return table, "scores" in values and only_labels(values["scores"])
 
 
-def _of_blocks(asked: _Asked) -> tuple[list[tuple[Any, ...]], bool]:
+def _of_blocks(asked: _Request) -> tuple[list[tuple[Any, ...]], bool]:
     found = measured_in_blocks(
         asked.models,
         as_blocks(asked.X),
@@ -390,11 +390,11 @@ def _nested(
             f"psi must be between 0 and {drawn:g}, with which the models were drawn, got "
             f"{wanted.tolist()}: draws inside a larger set would not be uniform on it"
         )
-    order, sizes = nest(_kept_on_the_edge(models, excess, drawn), wanted, len(excess))
+    order, sizes = nest(_capped_excess(models, excess, drawn), wanted, len(excess))
     return wanted, order[: sizes.max()], sizes
 
 
-def _kept_on_the_edge(models: Any, excess: FloatArray, psi: float) -> FloatArray:
+def _capped_excess(models: Any, excess: FloatArray, psi: float) -> FloatArray:
     """Excess, never above ψ for a draw that the sampler compared and found inside."""
     if not (hasattr(models, "losses") and hasattr(models, "least")):
         return excess
@@ -430,7 +430,7 @@ def _kind(name: str) -> str:
     return "labels" if get_measure(name).of == "labels" else "scores"
 
 
-def _nobody(models: Any, inside_only: bool) -> str:
+def _empty_set_message(models: Any, inside_only: bool) -> str:
     if not models.n_draws:
         return "models holds no draws: fit with n_draws of at least 1"
     return (

@@ -138,7 +138,7 @@ def furthest_on(
     centre, room = among.centre, among.room
     outer = min(outer, float(domain.support(direction[:, None])[0] - direction @ centre))
     corner = domain.project(domain.extreme(direction[:, None]))[:, 0]
-    best = _pulled(among, corner, float(among.objective.value(corner[:, None])[0]))
+    best = _shrunk_to_level(among, corner, float(among.objective.value(corner[:, None])[0]))
     low, high = _End(0.0, centre, 0.0), None
     least = _LEAST * domain.radius_bound * float(np.linalg.norm(direction))
     tilt, theta = 2 * room / max(outer, least, 1e-300), centre
@@ -155,7 +155,7 @@ def furthest_on(
         value = float(among.objective.value(theta[:, None])[0])
         now = _End(tilt, theta, value - among.base)
         low, high = (now, high) if now.excess <= room else (low, now)
-        candidates = [_pulled(among, theta, value), _between(low, high, room)]
+        candidates = [_shrunk_to_level(among, theta, value), _between(low, high, room)]
         best = max([best, *candidates], key=lambda one: float(direction @ one))
         tilt = _next(low, high, room, turn)
     return outer, best
@@ -178,7 +178,7 @@ def _between(low: _End, high: _End | None, room: float) -> FloatArray:
     return np.asarray(low.theta + min(share, 1.0) * (high.theta - low.theta))
 
 
-def _pulled(among: LevelSet, theta: FloatArray, value: float) -> FloatArray:
+def _shrunk_to_level(among: LevelSet, theta: FloatArray, value: float) -> FloatArray:
     share = float(among.shrink(np.array([value]))[0])
     return np.asarray(among.centre + share * (theta - among.centre))
 

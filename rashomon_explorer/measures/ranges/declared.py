@@ -86,7 +86,7 @@ def declared_problem(
 
 _COUNTED = (
     "whole sets of sparse trees are counted, trees.CountedTrees(X, y, max_leaves=...), and asked "
-    "by trees.flip_psi, best_saying, best_using and feature_table"
+    "by trees.flip_psi, best_tree_predicting, best_using and feature_table"
 )
 
 

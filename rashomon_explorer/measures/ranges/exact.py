@@ -16,7 +16,7 @@ from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem.problem import Problem, add_intercept
 from rashomon_explorer.rows.coercion import as_blocks, is_in_blocks
 from rashomon_explorer.rows.columns import column_of
-from rashomon_explorer.sets.scores import seen_rows
+from rashomon_explorer.sets.scores import model_rows
 
 
 def parameter_names(
@@ -65,7 +65,7 @@ def scored_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
         raise ValueError(f"X holds NaN or infinity at {place}: remove or impute the row")
     # A problem of mapped columns, made from an estimator, knows the map.
-    seen = seen_rows(rows, problem.row_norm, getattr(problem, "scale", None))
+    seen = model_rows(rows, problem.row_norm, getattr(problem, "scale", None))
     return add_intercept(seen) if problem.intercept else seen
 
 
@@ -113,7 +113,7 @@ def gap_directions(
     if blocks is None:
         means = np.stack([rows[codes == code].mean(axis=0) for code in range(len(names))])
     else:
-        (sums,) = blocks.beside(group=codes).reduce(_GroupSums(problem, len(names)))
+        (sums,) = blocks.with_targets(group=codes).reduce(_GroupSums(problem, len(names)))
         means = sums / np.bincount(codes)[:, None]
     first, second = np.triu_indices(len(names), k=1)
     labels = [f"{names[i]} - {names[j]}" for i, j in zip(first, second, strict=True)]

@@ -233,19 +233,19 @@ def flip_psi(
     if row.ndim != 1:
         raise ValueError(f"x must be one person, of shape (n_features,), got {row.shape}")
 
-    def told(psi: float) -> Any:
+    def flips_at(psi: float) -> Any:
         return exact_flips(problem, psi, row[None]).iloc[0]
 
     zero = float(problem.value(np.zeros((problem.p, 1)))[0]) - problem.minimum.value
     upper = 1.01 * max(zero, 1e-12)
     lower = _LEAST * upper
-    if told(lower)["flips"]:
+    if flips_at(lower)["flips"]:
         return FlipPsi(0.0, lower)
-    if not told(upper)["flips"]:  # a row that no model moves
+    if not flips_at(upper)["flips"]:  # a row that no model moves
         return FlipPsi(upper, float("inf"))
     while upper > (1 + tolerance) * lower:
         middle = float(np.sqrt(lower * upper))
-        found = told(middle)
+        found = flips_at(middle)
         if found["flips"]:
             upper = middle
         elif found["decided"]:

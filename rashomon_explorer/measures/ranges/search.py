@@ -194,7 +194,7 @@ class _Shared:
 
     def furthest(self, active: NDArray[np.intp], search: "_Search", room: FloatArray) -> FloatArray:
         stiff, radius = search.stiff[active], search.among.reach.radius
-        return self._metric.furthest(*search.seen(active), room, stiff, radius)
+        return self._metric.furthest(*search.evaluate(active), room, stiff, radius)
 
     def learn(
         self, active: NDArray[np.intp], search: "_Search", theta: FloatArray, gradient: FloatArray
@@ -216,7 +216,7 @@ class _Own:
                 hessian = search.among.objective.hessian(search.theta[:, column])
                 self._inverse[column] = _axes(hessian, self._least).inverse
         inverse = self._inverse[active] / search.stiff[active][:, None, None]
-        direction, theta, gradient = search.seen(active)
+        direction, theta, gradient = search.evaluate(active)
         radius = search.among.reach.radius
         return furthest_of_model(direction, theta, gradient, room, inverse, radius)
 
@@ -224,7 +224,7 @@ class _Own:
         self, active: NDArray[np.intp], search: "_Search", theta: FloatArray, gradient: FloatArray
     ) -> None:
         """BFGS update of the inverse Hessians by the change of gradient along the step."""
-        _, before, slope = search.seen(active)
+        _, before, slope = search.evaluate(active)
         s, y = (theta - before).T, (gradient - slope).T
         curved = (s * y).sum(axis=1)
         size = np.linalg.norm(s, axis=1) * np.linalg.norm(y, axis=1)
@@ -256,7 +256,7 @@ class _Search:
         self.points = self.theta.copy()
         self._observe(np.arange(count), self.theta, self._value, self._gradient)
 
-    def seen(self, active: NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def evaluate(self, active: NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Directions, the places where columns stand, and the gradients there, each (p, K)."""
         return self._directions[:, active], self.theta[:, active], self._gradient[:, active]
 

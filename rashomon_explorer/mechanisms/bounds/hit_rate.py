@@ -51,7 +51,7 @@ def guaranteed_hit_rate(p: int, beta: float, psi: float) -> float:
     return 1 / total
 
 
-def crowded_hit_rate(p: int, beta: float, psi: float) -> float:
+def unthresholded_hit_rate(p: int, beta: float, psi: float) -> float:
     """Lower bound of the probability that a draw at ψ = 0 lies within ψ, for convex losses.
 
     β·excess of a draw from exp(−βL) is stochastically below a Gamma(p) variable (docs/theory.md
@@ -80,10 +80,10 @@ def sharp_excess_bound(p: int, beta: float, psi: float) -> float:
     return p / beta + psi * p / (p + 1) * within
 
 
-def beta_for_crowded_hit_rate(p: int, psi: float, hit_rate: float) -> float:
-    """Inverse temperature at which :func:`crowded_hit_rate` promises so much, and hardly more."""
+def beta_for_unthresholded_hit_rate(p: int, psi: float, hit_rate: float) -> float:
+    """Least inverse temperature at which :func:`unthresholded_hit_rate` reaches ``hit_rate``."""
     beta = float(gammaincinv(p, hit_rate)) / psi
-    while crowded_hit_rate(p, beta, psi) < hit_rate:  # an ulp short
+    while unthresholded_hit_rate(p, beta, psi) < hit_rate:  # an ulp short
         beta *= 1 + 1e-12
     return beta
 

@@ -139,7 +139,7 @@ def plan_ellipsoid_exact(
         raise ValueError(f"{kind.name} loss has kinks, and no Hessian: smooth it")
     rho = _SAFE * zcdp_rho(epsilon, delta)
 
-    def bought(part: float) -> EllipsoidExactPlan:
+    def plan_at(part: float) -> EllipsoidExactPlan:
         first = ellipsoid_for(
             math.sqrt(2 * (1 - part) * rho),
             constants,
@@ -155,7 +155,7 @@ def plan_ellipsoid_exact(
         )
         return _with_draws(first, math.sqrt(8 * part * rho / n_draws), constants, margin)
 
-    planned = max(map(bought, _SHARES if share is None else (share,)), key=_worth)
+    planned = max(map(plan_at, _SHARES if share is None else (share,)), key=_worth)
     warn_if_weak(planned, "this plan")
     return planned
 
@@ -183,7 +183,7 @@ def _with_draws(
     size = margin if margin is not None else _size(first, beta, proved if sure else 0.0)
     bound = max(tail, first.hit_rate_bound if size <= proved else 0.0)
     paid = replace(
-        two_stages(first.guarantee, draw_eta, first.n_draws), asked=(first.epsilon, first.delta)
+        two_stages(first.guarantee, draw_eta, first.n_draws), requested=(first.epsilon, first.delta)
     )
     kept = {name: getattr(first, name) for name in first.__dataclass_fields__}
     changed = {"beta": beta, "margin": size, "hit_rate_bound": bound, "guarantee": paid}

@@ -11,7 +11,7 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
 from rashomon_explorer.mechanisms.ellipsoid.sampler import CERTIFIED, ROUNDING, EllipsoidSampler
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.rejection.candidates import accepted
+from rashomon_explorer.mechanisms.rejection.candidates import accept
 from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
 from rashomon_explorer.mechanisms.samplers.exponential import patience_for
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -74,7 +74,7 @@ class EllipsoidExactSampler:
             losses = target.problem.value(theta) if theta.shape[1] else np.empty(0)
             # A model may lie below the numerical minimum, by no more than its certified gap.
             excess = np.maximum(losses - target.problem.minimum.value, 0.0)
-            keep = accepted(-target.energy(excess), rng)
+            keep = accept(-target.energy(excess), rng)
             if region.level == 0:  # at ψ = 0 the ellipsoid is one model, and so is the law on it
                 keep[:] = True
             refused = 0 if keep.any() else refused + len(losses)

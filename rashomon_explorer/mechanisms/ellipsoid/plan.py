@@ -210,7 +210,7 @@ def ellipsoid_for(
         oscillation=constants.priced_osc,
         hit_rate_bound=WANTED if promised else 0.0,
         excess_bound=math.inf,
-        guarantee=replace(ellipsoid_guarantee(centre, hessian_mu), asked=(epsilon, delta)),
+        guarantee=replace(ellipsoid_guarantee(centre, hessian_mu), requested=(epsilon, delta)),
         certificate="ellipsoid",
         ledger=ledger,
         radius=float(radius),

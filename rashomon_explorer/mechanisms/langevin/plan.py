@@ -165,7 +165,7 @@ def plan_path(
                 n_steps=path.n_steps,
                 n_chains=n_draws,
             ),
-            asked=(epsilon, delta),
+            requested=(epsilon, delta),
         ),
         width=path.width,
         sensitivity=path.sensitivity,

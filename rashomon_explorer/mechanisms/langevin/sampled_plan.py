@@ -84,7 +84,7 @@ def sampled_price(
         rho=plain.rho,
         mu=plain.mu,
         curve=PoissonSampled(noise, rate, steps),
-        asked=(epsilon, delta) if orders else None,
+        requested=(epsilon, delta) if orders else None,
     )
     return noise, guarantee
 

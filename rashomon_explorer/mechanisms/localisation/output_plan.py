@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from rashomon_explorer._utils.validation import check_positive
-from rashomon_explorer.mechanisms.bounds.hit_rate import crowded_hit_rate
+from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
 from rashomon_explorer.mechanisms.localisation.plan import solver_distance
 from rashomon_explorer.mechanisms.planning.centres import surely_inside
@@ -33,7 +33,7 @@ class RegularisedPlan:
 
     def hit_rate(self, psi: float) -> float:
         """Probability, at least, of an excess on the rows of at most ψ: P(p, β(ψ − ½mR² − τ))."""
-        return crowded_hit_rate(self.p, self.beta, max(0.0, psi - self.cost))
+        return unthresholded_hit_rate(self.p, self.beta, max(0.0, psi - self.cost))
 
 
 def plan_regularised(

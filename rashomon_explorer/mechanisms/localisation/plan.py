@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from scipy.special import gammainccinv
 
 from rashomon_explorer._utils.validation import check_inner_share, check_positive
-from rashomon_explorer.mechanisms.bounds.hit_rate import crowded_hit_rate
+from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
 from rashomon_explorer.mechanisms.certificates.sensitivity import (
     certifiable_gap,
     data_lipschitz,
@@ -63,7 +63,7 @@ class LocalisationPlan:
 
     def hit_rate(self, psi: float) -> float:
         """Probability, at least, of an excess of at most ψ: P(p, β(ψ − τ)) less what is lost."""
-        within = crowded_hit_rate(self.p, self.beta, max(0.0, psi - self.tolerance))
+        within = unthresholded_hit_rate(self.p, self.beta, max(0.0, psi - self.tolerance))
         return max(0.0, within - self.lost)
 
 

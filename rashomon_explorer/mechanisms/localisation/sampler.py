@@ -23,7 +23,7 @@ from rashomon_explorer.mechanisms.localisation.plan import (
     plan_perturbed,
     solver_distance,
 )
-from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood, settled
+from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood, round_into_domain
 from rashomon_explorer.mechanisms.samplers.base import to_public_grid
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -267,7 +267,7 @@ class OutputPerturbationSampler(OneModelSampler):
         direction = rng.standard_normal(problem.p)
         length = plan.noise_scale * rng.standard_gamma(problem.p)
         noisy = known.theta + direction * (length / np.linalg.norm(direction))
-        return settled(problem.domain, noisy)
+        return round_into_domain(problem.domain, noisy)
 
 
 @dataclass(frozen=True)

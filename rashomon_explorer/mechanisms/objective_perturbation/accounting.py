@@ -13,7 +13,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.privacy.conversions import gdp_mu
 from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.tradeoff import GaussianTilt
+from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.losses import Loss
@@ -91,7 +91,7 @@ class PerturbedObjective:
     blur: float
     determinant: float
     excess: float
-    curve: GaussianTilt | None = None
+    curve: GaussianObjectivePerturbation | None = None
 
 
 def plan_perturbed_objective(
@@ -116,7 +116,7 @@ def plan_perturbed_objective(
         return None
     moved = 2 * row_slope / n
     if order is not None:
-        shape = GaussianTilt(0.0, jump, monotone, outputs)
+        shape = GaussianObjectivePerturbation(0.0, jump, monotone, outputs)
         ratio = _renyi_ratio(shape, (1 - _BLUR) * epsilon * _SAFE, order)
         if ratio == 0:
             return None
@@ -138,13 +138,15 @@ def plan_perturbed_objective(
     excess += constants.L * solver + constants.M / 2 * spread * blur**2
     if order is None:
         return PerturbedObjective(delta > 0, scale, solver, blur, jump, excess)
-    curve = GaussianTilt(moved / scale * _UP, jump, monotone, outputs, mu=2 * solver / blur * _UP)
+    curve = GaussianObjectivePerturbation(
+        moved / scale * _UP, jump, monotone, outputs, mu=2 * solver / blur * _UP
+    )
     return PerturbedObjective(True, scale, solver, blur, jump, excess, curve)
 
 
-def by_divergences(curve: GaussianTilt, asked: tuple[float, float]) -> Guarantee:
+def by_divergences(curve: GaussianObjectivePerturbation, asked: tuple[float, float]) -> Guarantee:
     """Guarantee of draws whose Rényi divergences are known, for the (ε, δ) that was asked for."""
-    return Guarantee("tradeoff", THEOREM, curve=curve, asked=asked)
+    return Guarantee("tradeoff", THEOREM, curve=curve, requested=asked)
 
 
 def least_length(
@@ -152,7 +154,9 @@ def least_length(
 ) -> float:
     """Length of b, over 2S/n, that a price pays for where the determinant costs nothing: about."""
     if order is not None:
-        return math.sqrt(p) / _renyi_ratio(GaussianTilt(0.0, 0.0, monotone), epsilon, order)
+        return math.sqrt(p) / _renyi_ratio(
+            GaussianObjectivePerturbation(0.0, 0.0, monotone), epsilon, order
+        )
     if delta == 0:
         return p / epsilon
     return math.sqrt(p) / _largest_ratio(epsilon, 0.0, delta, 1 if monotone else 2, 1)
@@ -192,7 +196,7 @@ def _objective_by_length(ratio: float, kept: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _renyi_ratio(shape: GaussianTilt, price: float, order: float) -> float:
+def _renyi_ratio(shape: GaussianObjectivePerturbation, price: float, order: float) -> float:
     """Largest u at which D_a of a tilt of this shape is at most the price; 0 if J leaves none."""
     most = math.sqrt(2 * (price - shape.jump) / order)  # of a Gaussian mechanism
 

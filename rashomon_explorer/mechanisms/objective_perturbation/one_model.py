@@ -41,11 +41,11 @@ class ObjectivePerturbation:
         if why:
             return declined(self, why)
 
-        def made(tried: Request) -> tuple[float, PerturbedObjective | None]:
+        def plan_at(tried: Request) -> tuple[float, PerturbedObjective | None]:
             best = min(_tried(request, tried), key=lambda one: one.excess, default=None)
             return (math.inf if best is None else best.excess), best
 
-        ridge, best = best_ridged(request, made)
+        ridge, best = best_ridged(request, plan_at)
         if best is None:
             return declined(self, "takes a larger epsilon, or more rows")
         paid, held = "pure DP", pure(request.epsilon)

@@ -234,7 +234,7 @@ def _ridged(
     )
     length = min(domain.radius, math.sqrt(2 * loss_of_zeros(whole) / least))
 
-    def made(own: float, radius: float) -> PerturbedObjective | None:
+    def plan_at(own: float, radius: float) -> PerturbedObjective | None:
         constants = Constants.of(followed, **shape, ridge=ridge + own)
         return plan_perturbed_objective(
             constants,
@@ -249,12 +249,12 @@ def _ridged(
         )
 
     wanted = {own for own in (0.0, *(least / length * k for k in _RIDGES)) if ridge + own > 0}
-    tried = [(own, made(own, length)) for own in sorted(wanted)]
+    tried = [(own, plan_at(own, length)) for own in sorted(wanted)]
     good = [(how.excess, own) for own, how in tried if how is not None]
     if not good:
         return None
     own = min(good)[1]
-    how = made(own, domain.radius)
+    how = plan_at(own, domain.radius)
     assert how is not None  # its price is that of the shorter length
     steepest = Constants.of(followed, **shape, ridge=ridge + own).L
     kept = steepest * _beyond(shape["p"], how.blur, domain.radius, gaussian=how.gaussian)

@@ -9,7 +9,7 @@ from rashomon_explorer.mechanisms.objective_perturbation.one_model import Object
 from rashomon_explorer.mechanisms.one_model.base import ModelOffer
 from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.options import LEAST_RADIUS, RADII
-from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, both_together
+from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, with_scaling_cost
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.guarantee import price_of
@@ -74,8 +74,8 @@ class ModelPlan(ReprMixin):
     def guarantee(self) -> Guarantee:
         """Privacy of the model."""
         assert self.offer.guarantee is not None  # a method that does not apply is never planned
-        held = both_together(self.columns, self.offer.guarantee)
-        return replace(held, asked=(self.epsilon, self.delta))
+        held = with_scaling_cost(self.columns, self.offer.guarantee)
+        return replace(held, requested=(self.epsilon, self.delta))
 
     @property
     def excess_bound(self) -> float:
@@ -83,7 +83,7 @@ class ModelPlan(ReprMixin):
         return self.offer.excess
 
     @property
-    def unseen_bound(self) -> float:
+    def population_bound(self) -> float:
         """Expected excess loss on new rows, independent of one law, is at most this."""
         return self.offer.unseen
 
@@ -113,7 +113,7 @@ class ModelPlan(ReprMixin):
             ("why", self.why),
             ("price", f"{price_of(self.epsilon, self.delta)}, {self.offer.why}"),
             ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
-            ("on new rows", f"≤ {rounded_up(self.unseen_bound)} on average"),
+            ("on new rows", f"≤ {rounded_up(self.population_bound)} on average"),
             ("ball", f"radius {self.radius:.4g}, ridge {self.ridge:.4g}"),
         ]
         facts += [] if self.columns is None else [self.columns.fact]
@@ -132,7 +132,7 @@ _WORTH = 1.5
 _WORTH_OF_LENGTH = 0.5  # of a regression, which needs a model's length and not its direction alone
 
 
-def settled_radius(request: Request, worth: float | None = None) -> float:
+def auto_radius(request: Request, worth: float | None = None) -> float:
     """Radius of a request that leaves it open, whatever its own; reads no row."""
     loss = get_loss(request.loss)
     if worth is None:

@@ -225,7 +225,7 @@ class PenaltyConstants(ReprMixin):
         return self.row_bound * self.fit_norm
 
     @property
-    def seen_reach(self) -> float:
+    def validation_reach(self) -> float:
         """Largest margin that the validation loss sees."""
         return self.reach if self.margin_bound is None else min(self.reach, self.margin_bound)
 
@@ -237,12 +237,12 @@ class PenaltyConstants(ReprMixin):
     @property
     def outer_slope(self) -> float:
         """Lf: gradient of one validation row's loss at a fit."""
-        return self.row_bound * self.loss.steepest(self.seen_reach)
+        return self.row_bound * self.loss.steepest(self.validation_reach)
 
     @property
     def loss_range(self) -> float:
         """Largest range of Φ itself over the penalties: half of that of two rows' difference."""
-        return widest(self.loss, self.seen_reach) / 2
+        return widest(self.loss, self.validation_reach) / 2
 
     @property
     def zero_loss(self) -> float:
@@ -257,13 +257,13 @@ class PenaltyConstants(ReprMixin):
     @property
     def validation_range(self) -> float:
         """Range of Φ_Z − Φ_Z' when a validation record is replaced."""
-        return widest(self.loss, self.seen_reach) / self.n_val
+        return widest(self.loss, self.validation_reach) / self.n_val
 
     @property
     def training_range(self) -> float:
         """Range of Φ_Z − Φ_Z' when a training record is replaced."""
-        moves = 2 * self.pulled * self.moved
-        return min(moves, widest(self.loss, self.seen_reach))
+        moves = 2 * self.whitened_gradient_bound * self.moved
+        return min(moves, widest(self.loss, self.validation_reach))
 
     @property
     def range(self) -> float:
@@ -286,8 +286,10 @@ class PenaltyConstants(ReprMixin):
         self._check_smooth()
         one_row = self._bend / self.n_train
         root = math.sqrt(self.loss.pull)
-        by_hessian = root * self.pulled * (one_row + self._twist * self.moved)
-        return self.moved * self.pulled + by_hessian + root * self._bend * self.moved
+        by_hessian = root * self.whitened_gradient_bound * (one_row + self._twist * self.moved)
+        return (
+            self.moved * self.whitened_gradient_bound + by_hessian + root * self._bend * self.moved
+        )
 
     @property
     def gradient_sensitivity(self) -> float:
@@ -299,7 +301,7 @@ class PenaltyConstants(ReprMixin):
         """C: what a unit of ‖Λ^½(y − y*)‖ does to the hypergradient."""
         self._check_smooth()
         root = math.sqrt(self.loss.pull)
-        return self.pulled * (1 + root * self._twist) + root * self._bend
+        return self.whitened_gradient_bound * (1 + root * self._twist) + root * self._bend
 
     @property
     def smoothness(self) -> float:
@@ -311,12 +313,12 @@ class PenaltyConstants(ReprMixin):
         self._check_smooth()
         pull = self.loss.pull
         bends = self._twist * pull + 3 * math.sqrt(pull)
-        return self._bend * pull + self.pulled * bends
+        return self._bend * pull + self.whitened_gradient_bound * bends
 
     @property
     def most_loss(self) -> float:
         """Largest Φ there can be: at the margin of largest size, against the target."""
-        worst = np.array([self.seen_reach, -self.seen_reach])
+        worst = np.array([self.validation_reach, -self.validation_reach])
         return float(self.loss.value(worst, np.ones(2)).max())
 
     @property
@@ -332,12 +334,12 @@ class PenaltyConstants(ReprMixin):
     @property
     def tolerance(self) -> float:
         """Inner error that makes Φ right to s/400,000; public."""
-        return 1e-5 * self.range / (4 * self.pulled)
+        return 1e-5 * self.range / (4 * self.whitened_gradient_bound)
 
     @property
     def priced_range(self) -> float:
         """What a draw is charged for: s + 4·τ, where |Φ̃ − Φ| ≤ τ is what the inner errors do."""
-        return self.range + 4 * self.pulled * self.tolerance
+        return self.range + 4 * self.whitened_gradient_bound * self.tolerance
 
     def general(self) -> BilevelConstants:
         """Pose the same problem to the general formulas, for records that are on both sides.
@@ -365,7 +367,7 @@ class PenaltyConstants(ReprMixin):
         )
 
     @property
-    def pulled(self) -> float:
+    def whitened_gradient_bound(self) -> float:
         """v: ‖Λ^(−½)∇F‖."""
         return self.outer_slope / math.sqrt(self.low)
 

@@ -236,9 +236,9 @@ def pair_sensitivity(known: PenaltyConstants, lowest: FloatArray) -> FloatArray:
     """How far one record moves Φ(x) − Φ(x') at most, for every two points of a grid."""
     levels, place = np.unique(lowest, return_inverse=True)
     there = [replace(known, low=float(level)) for level in levels]
-    pulls = np.array([one.pulled for one in there])
+    pulls = np.array([one.whitened_gradient_bound for one in there])
     moved = pulls * np.array([one.moved for one in there])
-    width = np.array([widest(one.loss, one.seen_reach) for one in there])
+    width = np.array([widest(one.loss, one.validation_reach) for one in there])
     wider = np.maximum(width[:, None], width)
     training = np.minimum(moved[:, None] + moved, wider)
     slips = 2 * known.tolerance * (pulls[:, None] + pulls)

@@ -107,8 +107,8 @@ def _walked(
     if best.weakness:
         raise SamplerError(
             f"{d} penalties were asked for, and a grid takes at most {MOST_PENALTIES}; beyond, "
-            f"noisy hypergradients apply, but {best.weakness}. {best.wish}. Or put the columns in "
-            "up to three groups: penalty='group', groups=[[...], [...]]"
+            f"noisy hypergradients apply, but {best.weakness}. {best.suggestion}. Or put the "
+            "columns in up to three groups: penalty='group', groups=[[...], [...]]"
         )
     started = (
         f", from a start within {rounded_up(best.start_excess)} of the best shared penalty's loss"
@@ -128,7 +128,7 @@ _OF_WALKS = ("mu", "n_steps")
 
 def warn_if_nearly_uniform(planned: TuningPlan | StationaryPlan) -> None:
     """Warn of a plan whose draw may be no better than a blind pick, with what would be."""
-    told = f"{planned.weakness}. {planned.wish}" if planned.weakness else ""
+    told = f"{planned.weakness}. {planned.suggestion}" if planned.weakness else ""
     if planned.refit is not None and (why := weak_guarantee_reason(planned.refit)):
         told = f"{told + '. ' if told else ''}The refit: {why}"
     if told:

@@ -107,7 +107,7 @@ class TuningPlan(ReprMixin):
         )
 
     @property
-    def wish(self) -> str:
+    def suggestion(self) -> str:
         """What would promise half of a model of zeros' loss; empty where ψ alone is beyond it."""
         goal = self.constants.zero_loss / 2 - self.psi
         if goal <= 0:
@@ -144,7 +144,7 @@ class TuningPlan(ReprMixin):
             bound = self.refit.excess_bound
             promise = f"excess ≤ {rounded_up(bound)}" if math.isfinite(bound) else "no promise"
             facts.append(("refit", f"{promise}, by {self.refit.sampler}"))
-        return facts + [("but", f"{self.weakness}. {self.wish}")] * bool(self.weakness)
+        return facts + [("but", f"{self.weakness}. {self.suggestion}")] * bool(self.weakness)
 
 
 def points_of(constants: PenaltyConstants, d: int, spacing: float) -> int:
@@ -193,7 +193,7 @@ def plan_tuning(
             "fit. Change spacing, the factor between neighbouring penalties"
         )
     eta, guarantee = _priced(epsilon, delta, n_draws, refit, ledger)
-    asked = replace(guarantee, asked=(epsilon, delta))
+    asked = replace(guarantee, requested=(epsilon, delta))
     made = TuningPlan(constants, d, apart, epsilon, delta, n_draws, psi, eta, asked, refit)
     return _with_mechanism(made, mechanism)
 
@@ -259,7 +259,7 @@ def _priced(
 ) -> tuple[float, Guarantee]:
     """η of one draw, the largest that the total allows, and what all releases reveal."""
 
-    def together(eta: float) -> Guarantee:
+    def total(eta: float) -> Guarantee:
         tuning = price(eta, n_draws, ledger=ledger or refit is not None)
         return tuning if refit is None else compose([tuning, refit.guarantee])
 
@@ -267,11 +267,11 @@ def _priced(
         eta = affordable_eta(epsilon, delta, n_draws, ledger=ledger)
     else:
         eta = bisect(
-            lambda eta: together(eta).epsilon(delta) <= epsilon, 0.0, 2 * epsilon, halvings=80
+            lambda eta: total(eta).epsilon(delta) <= epsilon, 0.0, 2 * epsilon, halvings=80
         )
     if eta <= 0:
         raise ValueError(
             f"the refit takes all of epsilon={rounded_up(epsilon)}: lower refit_share, or "
             "refit=None"
         )
-    return eta, together(eta)
+    return eta, total(eta)

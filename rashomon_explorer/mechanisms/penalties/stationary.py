@@ -158,7 +158,7 @@ class StationaryPlan(ReprMixin):
         )
 
     @property
-    def wish(self) -> str:
+    def suggestion(self) -> str:
         """What would promise something."""
         return (
             "More rows would do, a larger ε, or a higher lowest penalty than "
@@ -188,7 +188,7 @@ class StationaryPlan(ReprMixin):
             facts.append(("grid", f"{self.n_points:,} points, η = {self.eta:.3g}"))
         if self.why:
             facts.append(("chosen", self.why))
-        return facts + [("but", f"{self.weakness}. {self.wish}")] * bool(self.weakness)
+        return facts + [("but", f"{self.weakness}. {self.suggestion}")] * bool(self.weakness)
 
 
 _START_SHARE = 0.5

@@ -10,8 +10,15 @@ from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
 from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
 from rashomon_explorer.mechanisms.objective_perturbation.plan import TiltedPlan
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import weak_warnings_suppressed, wishes
-from rashomon_explorer.mechanisms.planning.trees import TreePlan, plan_trees, tree_wishes
+from rashomon_explorer.mechanisms.planning.suggestions import (
+    improvement_messages,
+    weak_warnings_suppressed,
+)
+from rashomon_explorer.mechanisms.planning.trees import (
+    TreePlan,
+    plan_trees,
+    tree_improvement_messages,
+)
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
 
 
@@ -86,19 +93,21 @@ say: that follows from p = 11 and βψ alone.
 ψ = 0.03372, radius = 2.372, or ridge = 0.1 with exact draws.
     """
     if isinstance(planned, TreePlan):
-        return "\n".join([*explain_trees(planned), *wishes(planned)])
+        return "\n".join([*explain_trees(planned), *improvement_messages(planned)])
     if isinstance(planned, ClippedPathPlan):
-        return "\n".join([_cost(planned), _steps(planned), _clipped(planned), *wishes(planned)])
+        return "\n".join(
+            [_cost(planned), _steps(planned), _clipped(planned), *improvement_messages(planned)]
+        )
     if isinstance(planned, PathPlan):
         return "\n".join([_cost(planned), _steps(planned), _average(planned)])
     if isinstance(planned, TiltedPlan):
-        return "\n".join([*_tilted(planned), *wishes(planned)])
+        return "\n".join([*_tilted(planned), *improvement_messages(planned)])
     if isinstance(planned, EllipsoidExactPlan):
         return "\n".join([_twice(planned), _centre(planned), *_on_ellipsoid(planned)])
     if isinstance(planned, EllipsoidPlan):
         return "\n".join([_once(planned), _centre(planned), _size(planned)])
     lines = [_cost(planned), _temperature(planned), _hits(planned), _excess(planned)]
-    lines += [*wishes(planned, ridge=True)]
+    lines += [*improvement_messages(planned, ridge=True)]
     return "\n".join(line for line in lines if line)
 
 
@@ -259,7 +268,7 @@ def warn_if_weak_trees(planned: TreePlan) -> None:
     if not why:
         return
     remedy = "take more rows, a larger ε, fewer draws, fewer leaves or features, or a larger ψ"
-    told = "".join(f" {one}" for one in tree_wishes(planned))
+    told = "".join(f" {one}" for one in tree_improvement_messages(planned))
     warnings.warn(
         f"this plan promises little: {why}.{told} For more, {remedy}.",
         WeakGuaranteeWarning,

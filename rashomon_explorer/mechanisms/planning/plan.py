@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
-from rashomon_explorer.mechanisms.bounds.hit_rate import crowded_hit_rate, guaranteed_hit_rate
+from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate, unthresholded_hit_rate
 from rashomon_explorer.mechanisms.planning.offers import Offer
 from rashomon_explorer.mechanisms.planning.pricing import PriceList, price
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
@@ -166,7 +166,7 @@ class Plan(ReprMixin):
 
     def promised_at(self, eta: float) -> float:
         """Guaranteed hit rate of a draw of another bounded range."""
-        promised = crowded_hit_rate if self.law_psi == 0 else guaranteed_hit_rate
+        promised = unthresholded_hit_rate if self.law_psi == 0 else guaranteed_hit_rate
         return promised(self.p, eta / self.oscillation, self.psi)
 
     def _title(self) -> str:

@@ -110,7 +110,7 @@ def plan(
         raise ValueError(f"certificate must be 'oscillation' or 'best', got {certificate!r}")
     constants = Constants.of(loss, n=n, p=p, domain=Ball(radius), row_bound=row_norm, ridge=ridge)
     prices = PriceList(constants, Ball(radius), psi, delta, ledger, certificate == "best")
-    beta, draws = _settled(prices, epsilon, n_draws, hit_rate)
+    beta, draws = _solve_budget(prices, epsilon, n_draws, hit_rate)
     name, guarantee = prices.guarantee(beta, draws)
     paid = guarantee.epsilon(delta) if epsilon is None else epsilon
     kind = get_loss(loss)
@@ -127,7 +127,7 @@ def plan(
         oscillation=constants.priced_osc,
         hit_rate_bound=guaranteed_hit_rate(p, beta, psi),
         excess_bound=sharp_excess_bound(p, beta, psi),
-        guarantee=replace(guarantee, asked=(paid, delta)),
+        guarantee=replace(guarantee, requested=(paid, delta)),
         certificate=name,
         ledger=ledger,
         radius=float(radius),
@@ -142,7 +142,7 @@ def plan(
     return planned
 
 
-def _settled(
+def _solve_budget(
     prices: PriceList, epsilon: float | None, n_draws: int | None, hit_rate: float | None
 ) -> tuple[float, int]:
     """β and the number of draws."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 from rashomon_explorer._utils.formatting import rounded_up
-from rashomon_explorer.mechanisms.bounds.hit_rate import crowded_hit_rate
+from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import (
     EllipsoidExactPlan,
     plan_ellipsoid_exact,
@@ -179,7 +179,7 @@ class Unthresholded:
     def plan(self, request: Request) -> Plan:
         """See :class:`Mechanism`."""
         bought = _by_the_best(replace(request, psi=0.0))
-        within = crowded_hit_rate(request.p, bought.beta, request.psi)
+        within = unthresholded_hit_rate(request.p, bought.beta, request.psi)
         return _of_the_set(bought, request, within)
 
     def offer(self, request: Request) -> Offer:

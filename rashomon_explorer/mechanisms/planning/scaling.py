@@ -138,10 +138,10 @@ class ColumnsPlan:
         return "columns", told
 
 
-def both_together(paid: ColumnsPlan | None, drawn: Guarantee) -> Guarantee:
+def with_scaling_cost(paid: ColumnsPlan | None, drawn: Guarantee) -> Guarantee:
     """Guarantee of centres, spreads and what is drawn from rows that were mapped by them."""
     if paid is None or not drawn.holds:
         return drawn
     total = compose([paid.guarantee, drawn])
     stated = tuple(dict.fromkeys((*drawn.assumptions, *total.assumptions, STATED)))
-    return replace(total, assumptions=stated, asked=(paid.epsilon, paid.delta))
+    return replace(total, assumptions=stated, requested=(paid.epsilon, paid.delta))

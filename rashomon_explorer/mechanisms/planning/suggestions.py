@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from rashomon_explorer._utils.formatting import rounded_down, rounded_up
 from rashomon_explorer.exceptions import LargeDeltaWarning, WeakGuaranteeWarning, warn_stacklevel
 from rashomon_explorer.mechanisms.bounds.hit_rate import (
-    beta_for_crowded_hit_rate,
     beta_for_hit_rate,
+    beta_for_unthresholded_hit_rate,
 )
 from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
 from rashomon_explorer.mechanisms.planning.pricing import affordable_draws, price
-from rashomon_explorer.mechanisms.planning.trees import TreePlan, tree_wishes
+from rashomon_explorer.mechanisms.planning.trees import TreePlan, tree_improvement_messages
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.privacy.conversions import gdp_epsilon
 
@@ -58,11 +58,11 @@ class Improvement:
         return f"For {self.goal} it {takes} {listed}."
 
 
-def wishes(planned: Plan | TreePlan, *, ridge: bool = False) -> list[str]:
+def improvement_messages(planned: Plan | TreePlan, *, ridge: bool = False) -> list[str]:
     """Say in a sentence what the next better promise would take; nothing where none is better."""
     if isinstance(planned, TreePlan):
-        return tree_wishes(planned)
-    found = wish(planned, ridge=ridge)
+        return tree_improvement_messages(planned)
+    found = next_improvement(planned, ridge=ridge)
     if found is not None:
         return [str(found)]
     if planned.along_path:
@@ -71,7 +71,7 @@ def wishes(planned: Plan | TreePlan, *, ridge: bool = False) -> list[str]:
         return [_CENTRE]
     if planned.by_excess:
         return [_NEARLY]
-    wanted = _wanted(planned) if planned.columns is None else None
+    wanted = _next_target(planned) if planned.columns is None else None
     if wanted is None or not 0 < planned.beta < math.inf:
         return []
     if not wanted[1] < _BEYOND * planned.beta:
@@ -79,7 +79,7 @@ def wishes(planned: Plan | TreePlan, *, ridge: bool = False) -> list[str]:
     return [f"For {wanted[0]} it takes a β of {wanted[1]:,.0f}."]
 
 
-def wish(planned: Plan | TreePlan, *, ridge: bool = False) -> Improvement | None:
+def next_improvement(planned: Plan | TreePlan, *, ridge: bool = False) -> Improvement | None:
     """Find what the next better promise would take; None where none is better, or none is known."""
     if isinstance(planned, TreePlan):
         return None
@@ -87,7 +87,7 @@ def wish(planned: Plan | TreePlan, *, ridge: bool = False) -> Improvement | None
         return _of_a_path(planned)
     if planned.centre_excess is not None:
         return None
-    wanted = _wanted(planned) if planned.columns is None else None
+    wanted = _next_target(planned) if planned.columns is None else None
     if wanted is None or not 0 < planned.beta < math.inf:
         return None
     told, beta = wanted
@@ -134,7 +134,7 @@ def _radius(radius: float) -> Suggestion:
     return Suggestion(f"radius = {told}", "radius", float(told))
 
 
-def _wanted(planned: Plan) -> tuple[str, float] | None:
+def _next_target(planned: Plan) -> tuple[str, float] | None:
     """Say the next better promise in words, and the temperature that it takes."""
     if planned.psi == 0:
         if planned.zero_loss is None or planned.excess_bound <= planned.zero_loss / 2:
@@ -144,7 +144,7 @@ def _wanted(planned: Plan) -> tuple[str, float] | None:
     rate = next((rate for rate in _WORTH_WANTING if rate > planned.hit_rate_bound), None)
     if rate is None:
         return None
-    cold_enough = beta_for_crowded_hit_rate if planned.law_psi == 0 else beta_for_hit_rate
+    cold_enough = beta_for_unthresholded_hit_rate if planned.law_psi == 0 else beta_for_hit_rate
     return f"{100 * rate:.0f} %", cold_enough(planned.p, planned.psi, rate)
 
 
@@ -241,7 +241,7 @@ def warn_if_weak(planned: Plan | TreePlan, what: str) -> None:
     """Warn of a plan that promises next to nothing, with what would promise more."""
     why = "" if weak_warnings_suppressed() else weak_guarantee_reason(planned)
     if why:
-        told = " ".join([f"{what} promises little: {why}.", *wishes(planned)])
+        told = " ".join([f"{what} promises little: {why}.", *improvement_messages(planned)])
         warnings.warn(told, WeakGuaranteeWarning, stacklevel=warn_stacklevel())
 
 
@@ -259,7 +259,7 @@ def warn_of_large_delta(delta: float, n: int) -> None:
 
 @contextmanager
 def suppress_weak_warnings() -> Iterator[None]:
-    """Keep weak plans from warning, in this thread: whoever asks shows :func:`weakness` itself."""
+    """Suppress warnings of weak plans in this thread; :func:`weak_guarantee_reason` has them."""
     before = _SAID.set(True)
     try:
         yield
@@ -268,5 +268,5 @@ def suppress_weak_warnings() -> Iterator[None]:
 
 
 def weak_warnings_suppressed() -> bool:
-    """Whether :func:`said_elsewhere` is in force."""
+    """Whether :func:`suppress_weak_warnings` is in force."""
     return _SAID.get()

@@ -168,7 +168,7 @@ def energy_cap(log_size: float) -> float:
     return min(log_size + 20.0, 250 * math.log(2))
 
 
-def tree_wishes(planned: TreePlan) -> list[str]:
+def tree_improvement_messages(planned: TreePlan) -> list[str]:
     """Say which price would promise nine draws of ten; nothing where that is promised already."""
     wanted = _epsilon_for(planned, _WORTH)
     if planned.hit_rate_bound >= _WORTH - 1e-6 or not wanted < math.inf:

@@ -51,10 +51,10 @@ class Candidates:
         self._proposal = min(made, key=lambda one: one.log_mass)
         self._floors: list[Floor] = [plane.floor for plane in under]
         self._sharper: Floor | None = None
-        kept = kept_share(target, self._proposal)
+        kept = acceptance_share(target, self._proposal)
         if bowl_pays(target, kept):
             self._add(bowl := least_bowl(target, under[0].plane), bowl.floor)
-            kept = kept_share(target, self._proposal)
+            kept = acceptance_share(target, self._proposal)
         if envelope_pays(target, kept):
             self._add_envelopes(Envelope.of(target))
         self._chunk = int(np.clip(_PROPOSAL_CELLS // target.problem.p, 256, MOST_AHEAD))
@@ -92,17 +92,17 @@ class Candidates:
         theta, energy = self._proposal.draw(self._chunk, rng)
         floor = np.max([floor(theta) for floor in self._floors], axis=0)
         _check_above(energy, target.energy(floor))
-        keep = accepted(energy - target.energy(floor), rng)
+        keep = accept(energy - target.energy(floor), rng)
         theta, floor = theta[:, keep], floor[keep]
         if self._sharper is not None:
             sharper = np.maximum(self._sharper(theta), floor)
-            keep = accepted(target.energy(floor) - target.energy(sharper), rng)
+            keep = accept(target.energy(floor) - target.energy(sharper), rng)
             theta, floor = theta[:, keep], sharper[keep]
         self._theta = np.hstack([self._theta, theta])
         self._floor = np.concatenate([self._floor, floor])
 
 
-def kept_share(target: GibbsTarget, proposal: Proposal) -> float:
+def acceptance_share(target: GibbsTarget, proposal: Proposal) -> float:
     """Share of a proposal's models that the loss would keep, by a few that are thrown away."""
     rng, kept, made = generator(0), 0.0, 0
     while made < _PILOT and kept < _SURE:
@@ -159,7 +159,7 @@ def _shifted(target: GibbsTarget, envelope: Envelope) -> Envelope | None:
     )
 
 
-def accepted(log_ratio: FloatArray, rng: np.random.Generator) -> Mask:
+def accept(log_ratio: FloatArray, rng: np.random.Generator) -> Mask:
     """Whether each of K independent coins with log probability ``log_ratio`` (K,) ≤ 0 comes up."""
     return np.asarray(np.log1p(-rng.random(len(log_ratio))) <= log_ratio)
 

@@ -178,10 +178,10 @@ class Envelope:
     def outer_radius(self, psi: float) -> float:
         """Radius, at the least pad, beyond which no model has an excess of ``psi`` or less."""
 
-        def outside(radius: float) -> bool:
+        def is_outside(radius: float) -> bool:
             return not float(self.radial(np.array([radius]), self.least_pad)[0]) <= psi
 
-        return bisect(outside, self.furthest(self.least_pad), 0.0, halvings=60)
+        return bisect(is_outside, self.furthest(self.least_pad), 0.0, halvings=60)
 
     def _linear(self, theta: FloatArray, h: FloatArray) -> FloatArray:
         """½λ(R² − ‖θ − c‖²) + pull·h (K,), which no row is needed for."""

@@ -121,7 +121,7 @@ def parts(domain: Domain) -> list[tuple[Domain, FloatArray | float]]:
     return [(domain, 0.0)]
 
 
-def settled(domain: Domain, theta: FloatArray) -> FloatArray:
+def round_into_domain(domain: Domain, theta: FloatArray) -> FloatArray:
     """Nearest model (p,) of the domain, moved inwards so that rounding leaves it inside."""
     point = domain.project(theta[:, None])
     for step in 2.0 ** np.arange(-52, 0):

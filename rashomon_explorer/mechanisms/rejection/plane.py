@@ -139,7 +139,7 @@ class Plane:
         slope = (1 - share) * self.slope + share * other.slope
         return Plane(slope, (1 - share) * self.height + share * other.height, self.ridge)
 
-    def seen_from(self, centre: FloatArray) -> "Plane":
+    def relative_to(self, centre: FloatArray) -> "Plane":
         """Return the same bound as a function of θ − centre."""
         square = self.ridge / 2 * float(centre @ centre)
         height = self.height + float(self.slope @ centre) + square
@@ -160,7 +160,7 @@ class PlaneProposal:
         self._target, self._p = target, target.problem.p
         self.plane = plane
         self._radius, self._centre = ball_around(target.problem.domain, self._p)
-        self._seen = plane = plane.seen_from(self._centre)
+        self._seen = plane = plane.relative_to(self._centre)
         self._steep = float(np.linalg.norm(plane.slope))
         flat = np.eye(1, self._p)[0]
         self._along = plane.slope / self._steep if self._steep > 0 else flat

@@ -174,7 +174,7 @@ class BowlProposal:
     def __init__(self, target: GibbsTarget, bowl: Bowl) -> None:
         self._target, self.bowl, p = target, bowl, target.problem.p
         self._radius, self._centre = ball_around(target.problem.domain, p)
-        seen = bowl.seen_from(self._centre)
+        seen = bowl.relative_to(self._centre)
         bends, vectors = np.linalg.eigh(seen.bend)
         lowered = bends[::-1] - _LOWERED * np.abs(bends).max()
         self._height, self._bends = seen.height, np.maximum(lowered, 0.0)

@@ -12,7 +12,7 @@ from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
 from rashomon_explorer.mechanisms.bounds.failure import giving_up_probability, least_acceptance
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.rejection.candidates import MOST_AHEAD, Candidates, accepted
+from rashomon_explorer.mechanisms.rejection.candidates import MOST_AHEAD, Candidates, accept
 from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
@@ -162,7 +162,7 @@ def _thin(
             "a loss lies below its certified bound: the draws would not be exact; please report "
             "the problem's n, p and settings"
         )
-    return accepted(target.energy(floor) - target.energy(excess), rng)
+    return accept(target.energy(floor) - target.energy(excess), rng)
 
 
 def _hopeless(target: GibbsTarget, patience: int) -> str:

@@ -158,7 +158,7 @@ def preflight(planned: Plan) -> Feasibility | None:
     return None if found is None else replace(found, n_draws=planned.n_draws)
 
 
-def comes_nowhere(planned: Plan) -> bool:
+def is_infeasible(planned: Plan) -> bool:
     """Whether exact draws came on none of the kinds of simulated rows; False where none is tried.
 
     :func:`preflight` goes by the worst kind, this by the kindest. On the tables of
@@ -174,7 +174,7 @@ def comes_nowhere(planned: Plan) -> bool:
 
 
 def stays_away(law: PublicLaw, beta: float) -> bool:
-    """Whether draws on the whole ball failed for all kinds of rows, as :func:`comes_nowhere`."""
+    """Whether draws on the whole ball failed for all kinds of rows, as :func:`is_infeasible`."""
     found = (_tried_on(law, beta, columns) for columns in KINDS)
     return not any(one is None or one.likely for one in found)
 

@@ -15,7 +15,7 @@ from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.pricing import price
-from rashomon_explorer.mechanisms.planning.scaling import both_together
+from rashomon_explorer.mechanisms.planning.scaling import with_scaling_cost
 from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
 from rashomon_explorer.privacy import Guarantee
 
@@ -219,7 +219,7 @@ class FiniteGridSampler:
         """
         _check_few(plan.p)
         held = price(plan.eta, plan.n_draws, ledger=plan.ledger)
-        held = both_together(plan.columns, held)
+        held = with_scaling_cost(plan.columns, held)
         return replace(held, assumptions=(*held.assumptions, "draws on a grid never give up"))
 
     def batches(self, target: GridTarget, rng: np.random.Generator) -> Iterator[Batch]:

@@ -133,7 +133,7 @@ class Kernel:
         proposed = self.at(np.where(inside, u, state.u))
         log_ratio = np.where(inside, log_acceptance(state, proposed, step_size, noise), -np.inf)
         moved = np.log1p(-rng.random(len(log_ratio))) <= log_ratio
-        return _chosen(moved, proposed, state), np.exp(np.minimum(log_ratio, 0.0))
+        return _select(moved, proposed, state), np.exp(np.minimum(log_ratio, 0.0))
 
 
 def log_acceptance(
@@ -151,7 +151,7 @@ def adapted(step_size: float, accepted: FloatArray, step: int) -> float:
     return step_size * math.exp((float(accepted.mean()) - _WANTED) / step**_GAIN)
 
 
-def _chosen(moved: Mask, proposed: State, state: State) -> State:
+def _select(moved: Mask, proposed: State, state: State) -> State:
     return State(
         u=np.where(moved, proposed.u, state.u),
         losses=np.where(moved, proposed.losses, state.losses),

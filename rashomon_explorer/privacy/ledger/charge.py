@@ -283,7 +283,7 @@ def incremental_charge(whole: Guarantee, entry: LedgerEntry) -> Guarantee:
     )
 
 
-def rest_told(whole: Divergence | None, part: Divergence | None) -> Divergence | None:
+def remaining_divergence(whole: Divergence | None, part: Divergence | None) -> Divergence | None:
     """Divergence that makes what a charge was entered at into the whole's, rounded up."""
     if whole is None:
         return None

@@ -18,7 +18,7 @@ from rashomon_explorer.privacy.ledger.charge import (
     LedgerEntry,
     check_extendable,
     incremental_charge,
-    rest_told,
+    remaining_divergence,
 )
 from rashomon_explorer.privacy.ledger.file import (
     bring_up_to_date,
@@ -73,7 +73,7 @@ def check_covered(
         return
     if guarantee.curve is None or isinstance(guarantee.curve, RepeatedBoundedRange):
         return
-    if _as_asked(guarantee, order):
+    if _within_request(guarantee, order):
         return
     delta = delta or _USUAL_DELTA
     charged, own = _charged(guarantee, delta, order), guarantee.epsilon(delta)
@@ -87,9 +87,9 @@ def check_covered(
         )
 
 
-def _as_asked(guarantee: Guarantee, order: float | None) -> bool:
+def _within_request(guarantee: Guarantee, order: float | None) -> bool:
     """Whether the price is within what was asked for, as a plan for this ledger is."""
-    epsilon, delta = guarantee.asked or (0.0, 0.0)
+    epsilon, delta = guarantee.requested or (0.0, 0.0)
     return delta > 0 and _charged(guarantee, delta, order) <= epsilon * (1 + _HAIR)
 
 
@@ -326,11 +326,11 @@ class Ledger(ReprMixin):
         check_covered(guarantee, delta_of(budget), rule, totals.order)
         with self._writing() as connection:
             budget, totals = read_budget(connection), checked_totals(connection, self.path)
-            told = totals.told(guarantee)
+            told = totals.charge_divergence(guarantee)
             if extends is not None:
                 check_extendable(extends, self.path, self._identity, read_entries(connection))
                 guarantee = incremental_charge(guarantee, find_entry(connection, extends.id))
-                told = rest_told(told, read_divergence(connection, extends.id))
+                told = remaining_divergence(told, read_divergence(connection, extends.id))
                 parameters[EXTENDS] = extends.id
             if budget is not None:
                 refuse_past(budget, totals, guarantee, told)

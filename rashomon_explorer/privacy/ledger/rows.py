@@ -97,7 +97,7 @@ def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> N
             + ("reserve again before anything runs" if not entry.counts else "it stays spent")
         )
     if state == "voided":
-        _check_unseen(connection, entry)
+        _check_not_shown(connection, entry)
     connection.execute(
         f"UPDATE charges SET {_CHANGES[state]} WHERE id = :id",
         {"now": _now(), "who": _who(), "why": why, "id": number},
@@ -107,7 +107,7 @@ def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> N
         write_totals(connection, read_totals(connection).minus(entry.guarantee, told))
 
 
-def _check_unseen(connection: sqlite3.Connection, entry: LedgerEntry) -> None:
+def _check_not_shown(connection: sqlite3.Connection, entry: LedgerEntry) -> None:
     """Refuse to void the rest of a charge once that was shown: the choice could depend on it."""
     if entry.extends is None or find_entry(connection, entry.extends).state != "committed":
         return
@@ -155,13 +155,13 @@ def sum_entries(connection: sqlite3.Connection) -> Totals:
     )
     order = read_order(connection)
     counted = [
-        (read_guarantee(number, text), _told(order, value, steady), count)
+        (read_guarantee(number, text), _divergence(order, value, steady), count)
         for number, text, value, steady, count in rows
     ]
     return Totals.of_many(counted, read_leaks(connection), order)
 
 
-def _told(order: float | None, value: float | None, steady: int | None) -> Divergence | None:
+def _divergence(order: float | None, value: float | None, steady: int | None) -> Divergence | None:
     """Divergence of a charge as the file has it; one that is lost counts as infinite."""
     if order is None:
         return None

@@ -102,7 +102,7 @@ class Totals:
             sum(count for one, count in told if not one.steady),
         )
 
-    def told(self, charge: Guarantee) -> Divergence | None:
+    def charge_divergence(self, charge: Guarantee) -> Divergence | None:
         """Divergence at which a charge would be entered, rounded up; None without an order."""
         if self.order is None:
             return None
@@ -112,7 +112,7 @@ class Totals:
         """Return the totals with one more charge, whose divergence may be known already."""
         leaks = self.leaks if self.live else takes_delta(charge)
         sums = {name: total.plus(getattr(charge, name)) for name, total in self.sums.items()}
-        told = told or self.told(charge)
+        told = told or self.charge_divergence(charge)
         if told is None:
             return replace(self, live=self.live + 1, leaks=leaks, sums=sums)
         divergences, unsteady = self.divergences.plus(told.value), self.unsteady + (not told.steady)
@@ -122,7 +122,7 @@ class Totals:
         """Return the totals without a charge under which nothing ran."""
         leaks = self.leaks if self.live > 1 else None
         sums = {name: total.minus(getattr(charge, name)) for name, total in self.sums.items()}
-        told = told or self.told(charge)
+        told = told or self.charge_divergence(charge)
         if told is None:
             return replace(self, live=self.live - 1, leaks=leaks, sums=sums)
         left = self.divergences.minus(told.value)

@@ -15,7 +15,7 @@ from rashomon_explorer.privacy.tradeoff.curves import (
     envelope,
     pure_curve,
 )
-from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianTilt
+from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianObjectivePerturbation
 from rashomon_explorer.privacy.tradeoff.piecewise import Piecewise, from_profile, from_samples, hull
 from rashomon_explorer.privacy.tradeoff.sampled import PoissonSampled, Subsampled
 
@@ -25,7 +25,7 @@ __all__ = [
     "BoundedRange",
     "Composition",
     "Gaussian",
-    "GaussianTilt",
+    "GaussianObjectivePerturbation",
     "Laplace",
     "Piecewise",
     "PoissonSampled",

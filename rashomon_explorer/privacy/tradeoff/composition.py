@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.privacy.tradeoff.curves import Gaussian, TradeOff, envelope, shared_relation
-from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianTilt
+from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianObjectivePerturbation
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +230,8 @@ class _Losses:
 def compose_tradeoffs(parts: Iterable[TradeOff | Part], *, grid: float | None = None) -> TradeOff:
     """Composition of trade-offs; Gaussian ones become one, exactly (μ² adds up).
 
-    Beside a :class:`GaussianTilt` they become part of it, whose Rényi divergences add up.
+    Beside a :class:`GaussianObjectivePerturbation` they become part of it, whose Rényi divergences
+    add up.
 
     Parameters
     ----------
@@ -249,7 +250,7 @@ def compose_tradeoffs(parts: Iterable[TradeOff | Part], *, grid: float | None = 
     >>> compose_tradeoffs([Gaussian(3.0), (Gaussian(2.0), 4)])
     Gaussian(mu=5.0)
     """
-    square, counts, opened = 0.0, dict[TradeOff, int](), list(_opened(parts))
+    square, counts, opened = 0.0, dict[TradeOff, int](), list(_flatten(parts))
     shared_relation(curve for curve, _ in opened)
     for curve, count in opened:
         if isinstance(curve, Gaussian):
@@ -258,8 +259,8 @@ def compose_tradeoffs(parts: Iterable[TradeOff | Part], *, grid: float | None = 
             counts[curve] = counts.get(curve, 0) + count
     if len(counts) == 1:
         ((curve, count),) = counts.items()
-        if isinstance(curve, GaussianTilt):
-            return curve.repeated(count).beside(math.sqrt(square))
+        if isinstance(curve, GaussianObjectivePerturbation):
+            return curve.repeated(count).compose_gaussian(math.sqrt(square))
     gaussian = [(Gaussian(math.sqrt(square)), 1)] if square > 0 or not counts else []
     total: list[Part] = [*gaussian, *counts.items()]
     if len(total) == 1 and total[0][1] == 1:
@@ -267,7 +268,7 @@ def compose_tradeoffs(parts: Iterable[TradeOff | Part], *, grid: float | None = 
     return Composition(tuple(total), grid)
 
 
-def _opened(parts: Iterable[TradeOff | Part]) -> Iterable[Part]:
+def _flatten(parts: Iterable[TradeOff | Part]) -> Iterable[Part]:
     for part in parts:
         curve, count = (part, 1) if isinstance(part, TradeOff) else part
         if count <= 0:

@@ -15,7 +15,7 @@ from rashomon_explorer.privacy.tradeoff.bounded_range import (
 )
 from rashomon_explorer.privacy.tradeoff.composition import Composition
 from rashomon_explorer.privacy.tradeoff.curves import Approximate, Gaussian, Laplace, TradeOff
-from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianTilt
+from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianObjectivePerturbation
 from rashomon_explorer.privacy.tradeoff.piecewise import Piecewise, from_profile
 from rashomon_explorer.privacy.tradeoff.sampled import PoissonSampled, Subsampled
 
@@ -27,7 +27,7 @@ _SIMPLE: tuple[type[TradeOff], ...] = (
     RepeatedBoundedRange,
     AdaptiveBoundedRange,
     PoissonSampled,
-    GaussianTilt,
+    GaussianObjectivePerturbation,
 )
 
 

@@ -39,7 +39,7 @@ class TradeOff(ABC):
     """
 
     kind: ClassVar[str]
-    said: ClassVar[str] = "f-DP"
+    notion: ClassVar[str] = "f-DP"
     """The notion in which it is proved, in words."""
 
     @property

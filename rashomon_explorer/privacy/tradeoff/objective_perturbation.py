@@ -18,7 +18,7 @@ _AT_ONCE = 256  # ε for which all orders are tried
 
 
 @dataclass(frozen=True)
-class GaussianTilt(TradeOff):
+class GaussianObjectivePerturbation(TradeOff):
     """Minimisers of mean loss + ½m‖θ‖² + b·θ, b ~ N(0, σ²I), by their Rényi divergences.
 
     With θ from either table the privacy loss is at most J + u²/2 + ½u(‖X‖ + ‖Y‖), X and Y the
@@ -49,7 +49,7 @@ class GaussianTilt(TradeOff):
 
     Examples
     --------
-    >>> tilt = GaussianTilt(ratio=0.2, jump=0.01, monotone=True)
+    >>> tilt = GaussianObjectivePerturbation(ratio=0.2, jump=0.01, monotone=True)
     >>> round(tilt.renyi(20.0), 4), round(tilt.epsilon(1e-6), 3), round(20 * 0.2**2 / 2, 4)
     (0.41, 0.91, 0.4)
     """
@@ -61,7 +61,7 @@ class GaussianTilt(TradeOff):
     draws: int = 1
     mu: float = 0.0
     kind: ClassVar[str] = "gaussian_tilt"
-    said: ClassVar[str] = "Rényi DP"
+    notion: ClassVar[str] = "Rényi DP"
 
     def __post_init__(self) -> None:
         """Refuse what is out of range."""
@@ -85,11 +85,11 @@ class GaussianTilt(TradeOff):
         """See :class:`TradeOff`."""
         return self.renyi(order)
 
-    def repeated(self, draws: int) -> "GaussianTilt":
+    def repeated(self, draws: int) -> "GaussianObjectivePerturbation":
         """So many times as many minimisers, with all that is beside them."""
         return replace(self, draws=draws * self.draws, mu=math.sqrt(draws) * self.mu)
 
-    def beside(self, mu: float) -> "GaussianTilt":
+    def compose_gaussian(self, mu: float) -> "GaussianObjectivePerturbation":
         """Add what another Gaussian mechanism tells."""
         return replace(self, mu=math.hypot(self.mu, mu))
 

@@ -106,7 +106,7 @@ class PlacedRows:
         """Rows of zeros at the end."""
         return int(self.rows.shape[0]) - self.n
 
-    def beside(self, values: FloatArray) -> Any:
+    def place_column(self, values: FloatArray) -> Any:
         """Place one number a row (n,), 0 for the rows of zeros."""
         filled = np.zeros(self.n + self.padding)
         filled[: self.n] = values
@@ -494,7 +494,7 @@ def _of_margin(
     shape: ClippedSlope, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend
 ) -> PlacedRisk:
     there = PlacedRows.of(arrays, rows, -targets)
-    return PlacedRisk(there, PlacedClippedSlope(shape), there.beside(np.ones(len(rows))))
+    return PlacedRisk(there, PlacedClippedSlope(shape), there.place_column(np.ones(len(rows))))
 
 
 def _absolute(
@@ -503,14 +503,14 @@ def _absolute(
     there = PlacedRows.of(arrays, rows, np.full(len(rows), -1.0))
     clipped = np.clip(targets, -loss.target_bound, loss.target_bound)
     shape = ClippedSlope(2 * (loss.tau - 1), 2 * loss.tau)
-    return PlacedRisk(there, PlacedClippedSlope(shape), there.beside(clipped))
+    return PlacedRisk(there, PlacedClippedSlope(shape), there.place_column(clipped))
 
 
 def _softmax(
     loss: SoftmaxLoss, rows: FloatArray, targets: FloatArray, arrays: ArrayBackend
 ) -> PlacedSoftmax:
     there = PlacedRows.of(arrays, rows, None)
-    own = [there.beside(targets == c) for c in range(1, loss.classes)]
+    own = [there.place_column(targets == c) for c in range(1, loss.classes)]
     return PlacedSoftmax(there, arrays.xp.stack(own))
 
 
@@ -520,7 +520,7 @@ def _squared(
     there = PlacedRows.of(arrays, rows, None)
     clipped = np.clip(targets, -loss.target_bound, loss.target_bound)
     n = len(rows)
-    moment = there.rows.T @ there.beside(clipped)[:, None] / n
+    moment = there.rows.T @ there.place_column(clipped)[:, None] / n
     gram, energy = there.gram() / n, float(clipped @ clipped) / n
     known = SquaredRisk(n, to_host(gram), to_host(moment)[:, 0], energy)
     return PlacedSquared(arrays, known, gram, moment)

@@ -145,7 +145,7 @@ class Bowl:
             (1 - share) * self.bend + share * other.bend,
         )
 
-    def seen_from(self, centre: FloatArray) -> "Bowl":
+    def relative_to(self, centre: FloatArray) -> "Bowl":
         """Return the same function of θ − centre."""
         height = float(self.value(centre[:, None])[0])
         return Bowl(height, self.slope + self.bend @ centre, self.bend)

@@ -209,15 +209,15 @@ def reproduce_curator(given: Curator) -> list[Block]:
     handed += [f"{n}={n}" for n in ("groups", "problem") if getattr(given, n) is not None]
     call = ", ".join(["models", '"report.html"', *handed])
     written = ["from rashomon_explorer.report import report", "", f"report({call})"]
-    return _told(given, [*lines, "", *written])
+    return _code_blocks(given, [*lines, "", *written])
 
 
 def reproduce_release(given: Release) -> list[Block]:
     """Write the settings of the draws as Python: public numbers alone."""
-    return _told(given, kind_of(given.models).estimator(given, given.models, ""))
+    return _code_blocks(given, kind_of(given.models).estimator(given, given.models, ""))
 
 
-def _told(given: Any, lines: list[str]) -> list[Block]:
+def _code_blocks(given: Any, lines: list[str]) -> list[Block]:
     noise = (
         "Without random_state the noise is new at every run, which is what makes it private: the "
         "same settings give other draws, with the same promises."

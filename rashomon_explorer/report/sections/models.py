@@ -116,7 +116,7 @@ _ALPHA = 0.05
 def the_set_curator(given: Curator) -> list[Block]:
     """Show threshold, best loss and hit rate, and the losses of the draws."""
     models = given.models
-    facts: Rows = [("Models", f"{models.n_draws:,}", _made_by(models))]
+    facts: Rows = [("Models", f"{models.n_draws:,}", _origin(models))]
     facts += _losses(models)
     facts += kind_of(models).settings(given, models)
     facts += [(f"Choice {place + 1}", step, "") for place, step in enumerate(models.steps)]
@@ -170,7 +170,7 @@ def _interval(models: AnySet) -> str:
     return f"{hits} of {models.n_draws}; 95 % interval of Clopper and Pearson: {ends}"
 
 
-def _made_by(models: AnySet) -> str:
+def _origin(models: AnySet) -> str:
     if isinstance(models, RashomonSet):
         return f"drawn by the sampler “{models.sampler}”"
     if models.independent:
@@ -312,17 +312,19 @@ def no_trees(models: Any) -> bool:
 def trees_curator(given: Curator) -> list[Block]:
     """Show trees with their losses."""
     models: Any = given.models
-    return _shown(models, pd.Series(models.losses, name="loss"))
+    return _tree_blocks(models, pd.Series(models.losses, name="loss"))
 
 
 def trees_release(given: Release) -> list[Block]:
     """Show released trees: what follows is computed from them alone."""
     models: Any = given.models
     told = "What follows is read off these trees alone; no row was read for it."
-    return [Words(told, "note"), *_shown(models, None)]
+    return [Words(told, "note"), *_tree_blocks(models, None)]
 
 
-def _shown(models: PredictorSet | ReleasedTrees, losses: "pd.Series[float] | None") -> list[Block]:
+def _tree_blocks(
+    models: PredictorSet | ReleasedTrees, losses: "pd.Series[float] | None"
+) -> list[Block]:
     if not models.n_draws:
         raise Skip("the set holds no trees")
     return [

@@ -68,7 +68,7 @@ def multiplicity_curator(given: Curator) -> list[Block]:
     whole = table[table["group"] == _EVERYONE]
     blocks: list[Block] = [
         _counted(whole, models) if inside else Words(_STRAYS, "warning"),
-        Table(_told(whole, given), _CAPTIONS[inside]),
+        Table(_measure_table(whole, given), _CAPTIONS[inside]),
     ]
     if inside:
         blocks.append(_curves(given))
@@ -90,7 +90,7 @@ def _counted(whole: pd.DataFrame, models: AnySet) -> Words:
     )
 
 
-def _told(whole: pd.DataFrame, given: Curator) -> pd.DataFrame:
+def _measure_table(whole: pd.DataFrame, given: Curator) -> pd.DataFrame:
     rows = {
         name: [value, ", ".join(filter(None, [sampled, note])), MEASURES[name].meaning]
         for name, value, sampled, note in whole[_COLUMNS].itertuples(index=False)

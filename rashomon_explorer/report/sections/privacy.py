@@ -26,7 +26,7 @@ from rashomon_explorer.plots.budget import plot_tradeoff, tradeoff_table
 from rashomon_explorer.plots.tables import options_table
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, adaptive_epsilon
-from rashomon_explorer.privacy.adaptive import running_epsilon, settled
+from rashomon_explorer.privacy.adaptive import ledger_order, running_epsilon
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.release import ReleasedAggregates
@@ -55,11 +55,13 @@ def privacy_release(given: Release) -> list[Block]:
     blocks = _guarantee(given.models, delta)
     if given.aggregates:
         every = [given.models.guarantee, *(value.guarantee for value in given.aggregates)]
-        blocks.insert(1, _together(adaptive_epsilon(every, delta, order=settled(every)), delta))
+        blocks.insert(
+            1, _total_cost(adaptive_epsilon(every, delta, order=ledger_order(every)), delta)
+        )
     return blocks if given.ledger is None else [*blocks, _public_charges(given.ledger)]
 
 
-def _together(total: float, delta: float) -> Words:
+def _total_cost(total: float, delta: float) -> Words:
     if math.isinf(total):
         return Words(
             f"Of draws and aggregates together no finite ε is proved at δ = {number(delta)}: the "
@@ -109,7 +111,7 @@ def _planned_delta(models: AnySet | Paid) -> float:
     planned = getattr(models, "plan", None)
     if planned is not None:
         return float(planned.delta)
-    return float(models.guarantee.asked[1]) if models.guarantee.asked else 0.0
+    return float(models.guarantee.requested[1]) if models.guarantee.requested else 0.0
 
 
 def _charges(ledger: Ledger) -> Table:

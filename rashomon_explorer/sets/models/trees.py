@@ -49,7 +49,7 @@ class Split:
     reference: float = 1.0
 
     @property
-    def asks_for_truth(self) -> bool:
+    def is_binary(self) -> bool:
         """Whether the column has to hold 0 and 1 alone."""
         return self.relation == "==" and self.reference == 1.0
 
@@ -141,7 +141,7 @@ class DecisionTrees:
         width = len(self.feature_names) or 1 + max((split.feature for split in splits), default=-1)
         if rows.ndim != 2 or rows.shape[1] < width:
             raise ValueError(f"X must have shape (n_rows, {width} or more), got {rows.shape}")
-        for column in sorted({split.feature for split in splits if split.asks_for_truth}):
+        for column in sorted({split.feature for split in splits if split.is_binary}):
             if not np.isin(rows[:, column], (0.0, 1.0)).all():
                 raise ValueError(
                     f"column {column} of X must hold 0 and 1 alone: cut the features into the "

@@ -26,7 +26,7 @@ def as_dot(tree: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
     while waiting:
         node, edge = waiting.pop(0)
         own, count = f"n{count}", count + 1
-        lines.append(f"  {own} [label={_quoted(_said(node, names, classes))}];")
+        lines.append(f"  {own} [label={_quoted(_question_text(node, names, classes))}];")
         if edge:
             parent, word = edge.split()
             lines.append(f'  {parent} -> {own} [label="{word}"];')
@@ -54,7 +54,7 @@ def as_nested(tree: Node) -> dict[str, Any]:
     return {
         "feature": tree.feature,
         "relation": tree.relation,
-        "reference": "true" if tree.asks_for_truth else tree.reference,
+        "reference": "true" if tree.is_binary else tree.reference,
         "true": as_nested(tree.if_true),
         "false": as_nested(tree.if_false),
     }
@@ -130,7 +130,7 @@ Sides = tuple[Node, Node, float]
 
 
 def _truth(split: Split) -> Sides:
-    if not split.asks_for_truth:
+    if not split.is_binary:
         return _refused(split)
     return split.if_false, split.if_true, 0.5
 
@@ -159,14 +159,14 @@ def _lines(
     tree: Node, names: Sequence[str], classes: Sequence[Any], indent: str, edge: str
 ) -> Iterator[str]:
     ask = "?" if isinstance(tree, Split) else ""
-    yield f"{indent}{edge}{_said(tree, names, classes)}{ask}"
+    yield f"{indent}{edge}{_question_text(tree, names, classes)}{ask}"
     if isinstance(tree, Split):
         deeper = indent + "  "
         yield from _lines(tree.if_true, names, classes, deeper, "yes: ")
         yield from _lines(tree.if_false, names, classes, deeper, "no: ")
 
 
-def _said(node: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
+def _question_text(node: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
     if isinstance(node, Leaf):
         return str(classes[node.prediction])
     return as_question(node.feature, names, node.relation, node.reference)
@@ -192,7 +192,7 @@ class Questions:
     def of(cls, trees: Sequence[Node], names: Sequence[str]) -> "Questions":
         """Find and number the questions of all trees."""
         splits = [node for tree in trees for node in splits_of(tree)]
-        if all(split.asks_for_truth for split in splits):
+        if all(split.is_binary for split in splits):
             width = max(len(names), 1 + max((s.feature for s in splits), default=-1))
             return cls(True, {}, tuple(as_question(j, names) for j in range(width)))
         asked = sorted({_key(split) for split in splits})

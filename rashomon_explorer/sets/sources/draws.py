@@ -94,7 +94,7 @@ def from_draws(
         link=problem.loss.link,
         row_norm=problem.row_norm,
         target_bounds=target_bounds,
-        plan=_nothing_asked(problem, len(theta), psi) if plan is None else plan,
+        plan=_plan_without_budget(problem, len(theta), psi) if plan is None else plan,
         guarantee=_UNKNOWN if guarantee is None else guarantee,
         losses=problem.value(theta.T) if drawn is None else drawn.losses,
         minimum=replace(problem.minimum, theta=best),
@@ -120,7 +120,7 @@ def _names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
     return tuple(str(name) for name in names)
 
 
-def _nothing_asked(problem: Problem, n_draws: int, psi: float) -> Plan:
+def _plan_without_budget(problem: Problem, n_draws: int, psi: float) -> Plan:
     """Say in a plan that no budget was given and nothing is promised."""
     return Plan(
         n=problem.n,

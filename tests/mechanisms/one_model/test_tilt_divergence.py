@@ -8,7 +8,12 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from rashomon_explorer.privacy.tradeoff import Gaussian, GaussianTilt, compose_tradeoffs, from_dict
+from rashomon_explorer.privacy.tradeoff import (
+    Gaussian,
+    GaussianObjectivePerturbation,
+    compose_tradeoffs,
+    from_dict,
+)
 from rashomon_explorer.problem.losses.smooth import LogisticLoss
 from tests.crossing import crossed
 from tests.mechanisms.one_model.test_objective import (
@@ -92,7 +97,7 @@ def test_the_curve_is_the_integral_of_lengths(monotone, outputs):
     mean = quad(lambda r: density(r) * math.exp(rate * r), 0, 40)[0]
     mean = (1 + mean) / 2 if monotone else mean
     expected = jump + u**2 / 2 + math.log(mean) / (order - 1)
-    curve = GaussianTilt(u, jump, monotone, outputs)
+    curve = GaussianObjectivePerturbation(u, jump, monotone, outputs)
     assert curve.renyi(order) == pytest.approx(expected, rel=1e-9)
     assert replace(curve, draws=3, mu=0.4).renyi(order) == pytest.approx(
         3 * expected + order * 0.08, rel=1e-9
@@ -100,7 +105,7 @@ def test_the_curve_is_the_integral_of_lengths(monotone, outputs):
 
 
 def test_it_composes_and_comes_back_from_plain_values():
-    curve = GaussianTilt(0.2, 0.01, monotone=True, mu=0.05)
+    curve = GaussianObjectivePerturbation(0.2, 0.01, monotone=True, mu=0.05)
     both = compose_tradeoffs([(curve, 4), Gaussian(0.3)])
     assert both.renyi(7.0) == pytest.approx(4 * curve.renyi(7.0) + 7.0 * 0.09 / 2)
     assert from_dict(both.to_dict()) == both

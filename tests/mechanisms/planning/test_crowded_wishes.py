@@ -6,7 +6,7 @@ import pytest
 
 from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.mechanisms.planning.suggestions import wishes
+from rashomon_explorer.mechanisms.planning.suggestions import improvement_messages
 
 ROWS = {"n": 10_000, "p": 11, "loss": "logistic"}
 BUDGET = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6, "n_draws": 5}
@@ -18,7 +18,7 @@ def test_what_is_wished_of_draws_at_psi_zero_is_enough_and_hardly_more(
 ) -> None:
     rows = {**ROWS, "ridge": ridge, "psi": psi}
     weak = MECHANISMS["unthresholded"].plan(Request(**rows, **BUDGET))
-    told = wishes(weak)[0]
+    told = improvement_messages(weak)[0]
     rate = float(re.search(r"For (\d+) %", told)[1]) / 100
     changes = {"epsilon": r"ε = ([\d.]+)", "n": r"([\d,]+) rows", "psi": r"ψ = ([\d.]+)"}
     for name, words in changes.items():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.mechanisms.bounds.hit_rate import crowded_hit_rate
+from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
 from rashomon_explorer.mechanisms.localisation.sampler import (
     IteratedSampler,
     OutputPerturbationSampler,
@@ -150,7 +150,7 @@ def test_a_ridge_s_own_cost_is_in_its_promise() -> None:
     excess = problem.value(theta) - problem.minimum.value
     assert bought.p / bought.beta < excess.mean() <= bought.excess_bound
     assert bought.hit_rate(excess.min() / 2) == 0.0
-    assert crowded_hit_rate(bought.p, bought.beta, excess.min() / 2) > 0.5
+    assert unthresholded_hit_rate(bought.p, bought.beta, excess.min() / 2) > 0.5
 
 
 @pytest.mark.parametrize("n", [5_000, 1_000_000, 100_000_000])
@@ -169,7 +169,7 @@ def test_iterated_draws_offer_themselves_where_a_second_stage_pays(n: int) -> No
         assert "unthresholded" in offer.why
     # A stage may lose the minimiser: the promise is below that of the last law alone.
     if offer.applies:
-        assert offer.hit_rate <= crowded_hit_rate(11, offer.beta, 0.02) - offer.plan.failure
+        assert offer.hit_rate <= unthresholded_hit_rate(11, offer.beta, 0.02) - offer.plan.failure
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared", "hinge", "smoothed_hinge", "absolute"])

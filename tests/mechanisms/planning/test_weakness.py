@@ -11,7 +11,11 @@ from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.planning.options import plan_options
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings, wish, wishes
+from rashomon_explorer.mechanisms.planning.suggestions import (
+    improvement_messages,
+    next_improvement,
+    suppress_weak_warnings,
+)
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE, weak_guarantee_reason
 from rashomon_explorer.problem.losses import LOSSES, loss_of_zeros
 from rashomon_explorer.problem.losses.smooth import SquaredLoss
@@ -102,7 +106,12 @@ def test_a_thread_that_is_quiet_does_not_quiet_another():
 
 def _numbers(planned, **settings):
     """What each wish names, as settings of another plan."""
-    words = wishes(planned, **settings)[0].removesuffix(".").replace(" or ", " ").split(", ")
+    words = (
+        improvement_messages(planned, **settings)[0]
+        .removesuffix(".")
+        .replace(" or ", " ")
+        .split(", ")
+    )
     found = {}
     for way in words:
         if "rows" in way:
@@ -113,7 +122,7 @@ def _numbers(planned, **settings):
             name, value = way.split("takes ")[-1].split(" = ")
             key = {"ε": "epsilon", "ψ": "psi"}.get(name.strip(), name.strip())
             found[key] = float(value.split()[0].replace(",", ""))
-    told = wish(planned, **settings)
+    told = next_improvement(planned, **settings)
     assert {remedy.setting: remedy.value for remedy in told.remedies} == found
     return found
 

@@ -12,7 +12,11 @@ from scipy.stats import kstest
 from rashomon_explorer.exceptions import EnvelopeError
 from rashomon_explorer.mechanisms.rejection import candidates
 from rashomon_explorer.mechanisms.rejection import quadratic_minorant as bowls
-from rashomon_explorer.mechanisms.rejection.candidates import Candidates, bowl_pays, kept_share
+from rashomon_explorer.mechanisms.rejection.candidates import (
+    Candidates,
+    acceptance_share,
+    bowl_pays,
+)
 from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood
 from rashomon_explorer.mechanisms.rejection.plane import plane_proposals
 from rashomon_explorer.mechanisms.rejection.quadratic_minorant import (
@@ -282,9 +286,9 @@ def test_a_bowl_keeps_more_than_a_plane_and_is_made_where_it_pays():
     problem = Problem(X, y, radius=15.0)
     target = GibbsTarget(problem, 4.0 / problem.constants.priced_osc, 0.0)
     plane = plane_proposals(target)[0]
-    kept = kept_share(target, plane)
+    kept = acceptance_share(target, plane)
     assert bowl_pays(target, kept) and not bowl_pays(target, 0.2)
     found = least_bowl(target, plane.plane)
-    assert kept_share(target, found) > 3 * kept
+    assert acceptance_share(target, found) > 3 * kept
     assert isinstance(Candidates(target)._proposal, BowlProposal)
     assert not bowl_pays(GibbsTarget(small_problem(1), 10.0, 0.0), 0.0)

@@ -22,7 +22,7 @@ from rashomon_explorer.mechanisms.localisation.sampler import (
     RegularisedSampler,
     refined,
 )
-from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood, settled
+from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood, round_into_domain
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball, Box, Intersection, L1Ball
@@ -158,7 +158,7 @@ def test_no_table_is_refused_for_a_kink(loss, n):
         assert np.isfinite(sampler.noisy_minimiser(problem, plan, rng)).all()
         known = refined(problem, problem.minimum, problem.m * near**2 / 2)
         assert math.sqrt(2 * known.gap / problem.m) <= near * (1 + 1e-12)
-    near = Neighbourhood.of(problem.domain, settled(problem.domain, np.full(3, 0.4)), 0.3)
+    near = Neighbourhood.of(problem.domain, round_into_domain(problem.domain, np.full(3, 0.4)), 0.3)
     local = LocalProblem(problem, near)
     assert local.minimum.gap <= local.constants.gap_tolerance
 
@@ -368,6 +368,6 @@ def test_a_minimum_that_is_not_close_enough_is_refused():
 def test_points_settle_inside(domain):
     theta = np.random.default_rng(0).standard_normal((3, 200)) * 9
     for column in theta.T:
-        point = settled(domain, column)
+        point = round_into_domain(domain, column)
         assert domain.contains(point[:, None])[0]
         assert np.abs(point - domain.project(column[:, None])[:, 0]).max() <= 1e-14

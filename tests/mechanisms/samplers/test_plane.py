@@ -12,7 +12,7 @@ from scipy.stats import kstest, truncexpon, truncnorm
 
 from rashomon_explorer.exceptions import EnvelopeError
 from rashomon_explorer.mechanisms.rejection import candidates
-from rashomon_explorer.mechanisms.rejection.candidates import envelope_pays, kept_share
+from rashomon_explorer.mechanisms.rejection.candidates import acceptance_share, envelope_pays
 from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood
 from rashomon_explorer.mechanisms.rejection.plane import (
     LineLaw,
@@ -241,7 +241,7 @@ def test_many_columns_and_few_rows_are_drawn_from_at_once():
 def test_an_envelope_is_made_where_it_pays():
     def pays(target):
         plane = min(plane_proposals(target), key=lambda one: one.log_mass)
-        return envelope_pays(target, kept_share(target, plane))
+        return envelope_pays(target, acceptance_share(target, plane))
 
     assert pays(GibbsTarget(small_problem(2, radius=4.0, n=500), 5000.0, 0.01))
     assert not pays(GibbsTarget(posed(30, n=200), 20.0, 0.01))

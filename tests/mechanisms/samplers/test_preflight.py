@@ -16,7 +16,7 @@ from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers import feasibility as module
 from rashomon_explorer.mechanisms.samplers import feasibility as simulated_rows
-from rashomon_explorer.mechanisms.samplers.feasibility import comes_nowhere, preflight, remedies
+from rashomon_explorer.mechanisms.samplers.feasibility import is_infeasible, preflight, remedies
 
 ROWS = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
 
@@ -118,7 +118,7 @@ def test_a_fit_warns_before_it_charges(tmp_path, monkeypatch):
     hopeless = replace(preflight(_plan(500, 18)), accepted=0.0)
     monkeypatch.setattr(beforehand, "preflight", lambda planned: hopeless)
     monkeypatch.setattr(beforehand, "remedies", lambda planned: "Do this.")
-    monkeypatch.setattr(beforehand, "is_said_elsewhere", lambda: False)
+    monkeypatch.setattr(beforehand, "weak_warnings_suppressed", lambda: False)
     with pytest.warns(HopelessDrawWarning, match=r"Do this\. Nothing is charged yet") as caught:
         beforehand.check_feasibility(_plan(500, 18), "exact", 5_000_000)
     assert caught[0].filename == __file__
@@ -136,7 +136,7 @@ def test_the_warning_comes_before_the_rows_are_read(monkeypatch):
     def stop(planned, sampler, patience):
         raise InterruptedError("asked before anything was read")
 
-    monkeypatch.setattr(base, "hear_before", stop)
+    monkeypatch.setattr(base, "check_feasibility", stop)
     with pytest.raises(InterruptedError):
         RashomonClassifier(classes=[0, 1], sampler="exact").fit([[np.nan]] * 4, [0, 1, 0, 1])
 
@@ -147,16 +147,16 @@ COLD = {"psi": 0.0, "radius": 8.0, "epsilon": 4.0, "row_norm": 2**0.5, "delta": 
 
 def test_hopeless_is_what_comes_on_no_kind_of_rows_and_real_tables_agree():
     """COMPAS and adult at ε = 1 have draws, though the worst kind of simulated rows has none."""
-    assert comes_nowhere(plan(48_842, 92, **COLD))
+    assert is_infeasible(plan(48_842, 92, **COLD))
     for n, p, epsilon in ((48_842, 92, 1.0), (6_172, 77, 4.0)):
         asked = plan(n, p, **{**COLD, "epsilon": epsilon})
-        assert not preflight(asked).likely and not comes_nowhere(asked)
-    assert not comes_nowhere(plan_path(5_000, 11, 0.02, **ROWS))
+        assert not preflight(asked).likely and not is_infeasible(asked)
+    assert not is_infeasible(plan_path(5_000, 11, 0.02, **ROWS))
 
 
 def test_a_hopeless_fit_is_refused_before_it_charges(tmp_path, monkeypatch):
     """Control: who says how patient to be is warned."""
-    monkeypatch.setattr(beforehand, "is_said_elsewhere", lambda: False)
+    monkeypatch.setattr(beforehand, "weak_warnings_suppressed", lambda: False)
     monkeypatch.setattr(beforehand, "remedies", lambda planned: "Do this.")
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
     wide = {"radius": 32.0, "row_norm": 2.0, "epsilon": 4.0, "delta": 0.0, "classes": [0, 1]}
@@ -176,7 +176,7 @@ def test_a_hopeless_fit_is_refused_before_it_charges(tmp_path, monkeypatch):
 
 
 def test_how_long_it_takes_is_said_before_a_charge(monkeypatch):
-    monkeypatch.setattr(beforehand, "is_said_elsewhere", lambda: False)
+    monkeypatch.setattr(beforehand, "weak_warnings_suppressed", lambda: False)
     planned = _plan(500, 18)
     slow = replace(preflight(planned), seconds_each=3_600.0)
     monkeypatch.setattr(beforehand, "preflight", lambda planned: slow)
@@ -192,7 +192,7 @@ def test_a_way_that_is_named_has_the_largest_ball_in_which_its_draws_are_likely(
     """Negative control: a radius that is given is kept, and then refused."""
     asked = {"sampler": "exact", "row_norm": 2.0, "delta": 0.0}
     wide = RashomonClassifier(**asked, radius=64.0, n_draws=1).plan(4_000, 18)
-    assert wide.radius == 64.0 and comes_nowhere(wide)
+    assert wide.radius == 64.0 and is_infeasible(wide)
     planned = RashomonClassifier(**asked).plan(4_000, 18)
     assert preflight(planned).likely and "draws are not to be expected" in planned.why
     next_larger = RashomonClassifier(**asked, n_draws=1, radius=2 * planned.radius).plan(4_000, 18)

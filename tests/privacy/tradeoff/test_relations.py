@@ -13,7 +13,7 @@ from rashomon_explorer.privacy.tradeoff import (
     BoundedRange,
     Composition,
     Gaussian,
-    GaussianTilt,
+    GaussianObjectivePerturbation,
     Laplace,
     Piecewise,
     PoissonSampled,
@@ -56,7 +56,8 @@ def test_a_guarantee_refuses_the_other_relation(curve: TradeOff) -> None:
 def test_what_is_not_said_otherwise_is_for_a_replaced_record() -> None:
     for curve in (
         AdaptiveBoundedRange(0.1, 2), Approximate(1.0), BoundedRange(1.0), Gaussian(1.0),
-        GaussianTilt(0.1, 0.0, monotone=True), Laplace(1.0), RepeatedBoundedRange(0.1, 2), SAME,
+        GaussianObjectivePerturbation(0.1, 0.0, monotone=True), Laplace(1.0),
+        RepeatedBoundedRange(0.1, 2), SAME,
         Subsampled(Gaussian(1.0), 0.1), Composition(((SAME, 2), (Gaussian(1.0), 1))),
         Piecewise(((0.0, 0.9), (0.9, 0.0))),
     ):  # fmt: skip
@@ -104,13 +105,17 @@ def test_a_ledger_with_such_a_charge_in_its_file_is_not_read_on(tmp_path) -> Non
 
 def test_every_part_of_a_composition_counts_once() -> None:
     """A tilt that has a μ besides was counted for the part beside it, too."""
-    tilt = Guarantee("tradeoff", "", mu=0.5, curve=GaussianTilt(0.2, 0.01, monotone=True))
-    bare = Guarantee("tradeoff", "", curve=GaussianTilt(0.2, 0.01, monotone=True))
+    tilt = Guarantee(
+        "tradeoff", "", mu=0.5, curve=GaussianObjectivePerturbation(0.2, 0.01, monotone=True)
+    )
+    bare = Guarantee("tradeoff", "", curve=GaussianObjectivePerturbation(0.2, 0.01, monotone=True))
     for one in (tilt, bare):
         both = compose([one, pure(5.0)])
         assert both.curve is None and both.epsilon(1e-6) > 5.0
-        assert compose([one, gdp(0.3)]).curve == GaussianTilt(0.2, 0.01, True, mu=0.3)
-    assert compose([tilt, tilt]).curve == GaussianTilt(0.2, 0.01, True, draws=2)
+        assert compose([one, gdp(0.3)]).curve == GaussianObjectivePerturbation(
+            0.2, 0.01, True, mu=0.3
+        )
+    assert compose([tilt, tilt]).curve == GaussianObjectivePerturbation(0.2, 0.01, True, draws=2)
     poisson = Guarantee("tradeoff", "", mu=2.0, curve=SAME)
     assert compose([poisson, bare]).curve == Composition(((SAME, 1), (bare.curve, 1)))
     assert compose([poisson, gdp(0.5)]).curve == compose_tradeoffs([SAME, Gaussian(0.5)])

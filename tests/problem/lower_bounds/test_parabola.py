@@ -133,7 +133,7 @@ def test_bowls_lie_below_the_loss_on_their_ball(seed, name, p, radius, shifted):
     value = risk.value(theta)
     for bowl in (*bowls, bowls[0].towards(bowls[1], rng.random())):
         assert (bowl.value(theta) <= value + 1e-12 * (1 + value)).all()
-        seen = bowl.seen_from(off).value(theta - off[:, None])
+        seen = bowl.relative_to(off).value(theta - off[:, None])
         assert seen == pytest.approx(bowl.value(theta), rel=1e-9, abs=1e-9)
 
 
