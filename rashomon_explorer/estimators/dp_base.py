@@ -245,7 +245,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
             theta = self.scale_.scaled(theta)
         return linear_scores(theta.reshape(1, -1), rows, self.row_norm, len(theta), self.scale_)[0]
 
-    def _made_words(self) -> list[str]:
+    def _fit_summary(self) -> list[str]:
         if not hasattr(self, "plan_"):
             return [""]
         planned: ModelPlan = self.plan_

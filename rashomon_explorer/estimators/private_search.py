@@ -450,7 +450,7 @@ class PrivateSearch(BestCandidateMixin):
             check_random_state(self.random_state)
         return super()._generator()
 
-    def _made_words(self) -> list[str]:
+    def _fit_summary(self) -> list[str]:
         if not hasattr(self, "plan_"):
             return [""]
         planned: SearchPlan = self.plan_

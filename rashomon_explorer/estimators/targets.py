@@ -94,14 +94,14 @@ class BoundedTargets(BasePrivateEstimator):
     def _targets(self, table: LazyTable) -> FloatArray:
         low, high = self._target_bounds()
         targets = table.values[1].astype(float)
-        self._say_beyond(float(((targets < low) | (targets > high)).mean()))
+        self._warn_clipped_targets(float(((targets < low) | (targets > high)).mean()))
         held = np.clip(targets, low, high)  # or mapping may overflow
         return np.asarray((held - (low + high) / 2) / ((high - low) / 2))
 
     def _target_step(self) -> OnUnit:
         return OnUnit(*self._target_bounds())
 
-    def _say_beyond(self, share: float) -> None:
+    def _warn_clipped_targets(self, share: float) -> None:
         low, high = self._target_bounds()
         warn_if_clipped(
             share,

@@ -21,7 +21,7 @@ class Card:
         self.shown.append(self.wanted)
         self.view.show(go.Figure())
 
-    async def redraw_later(self, outdated=None):
+    async def redraw_in_background(self, outdated=None):
         self.redraw()
 
 
