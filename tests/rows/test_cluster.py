@@ -73,6 +73,7 @@ def _kill_one(client: Any, pick: int = 0) -> bool:
     return False
 
 
+@pytest.mark.law
 def test_three_dead_workers_change_no_digit_and_a_dead_cluster_says_so(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,6 +227,7 @@ def test_a_pass_ends_in_words_where_workers_start_again_and_again(
     threads: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As they do where imports take more than their memory: nobody finishes a task."""
+    monkeypatch.setattr("rashomon_explorer.rows.workers._PATIENCE_SECONDS", 3.0)
     monkeypatch.setattr("rashomon_explorer.rows.workers._UNPROVEN_SECONDS", 0.3)
     monkeypatch.setattr("rashomon_explorer.rows.workers._LOOK_SECONDS", 0.05)
     starts = count()

@@ -12,7 +12,9 @@ from scipy.stats import beta as beta_law
 from scipy.stats import gamma, kstest
 
 from rashomon_explorer.mechanisms import bounds
+from rashomon_explorer.mechanisms.bounds.excess import coupling_distance
 from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
+from rashomon_explorer.mechanisms.bounds.law import ExcessLaw, quadratic_law
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
@@ -34,7 +36,7 @@ def thresholded(v, width):
 @pytest.mark.parametrize("twice_shape", [1, 2, 5, 20])
 @pytest.mark.parametrize("psi", [0.0, 0.05, 0.7])
 def test_the_law_agrees_with_quadrature(twice_shape, psi):
-    law, a = bounds.ExcessLaw(twice_shape, beta=30.0, psi=psi), twice_shape / 2
+    law, a = ExcessLaw(twice_shape, beta=30.0, psi=psi), twice_shape / 2
 
     def mass(low, high, power=0):
         # e = u²: the density of a = ½ has a pole at 0.
@@ -62,9 +64,9 @@ def test_the_law_agrees_with_quadrature(twice_shape, psi):
 @pytest.mark.parametrize("twice_shape", [7, 10])
 def test_far_out_the_law_does_not_underflow(twice_shape):
     # gammaincc is 0 at 1000: the tail is then made of the hit rates' sums.
-    law = bounds.ExcessLaw(twice_shape, beta=1e3, psi=1.0)
+    law = ExcessLaw(twice_shape, beta=1e3, psi=1.0)
     assert gammaincc(twice_shape / 2 + 1, 1e3) == 0
-    near = bounds.ExcessLaw(twice_shape, beta=1e3, psi=0.6)
+    near = ExcessLaw(twice_shape, beta=1e3, psi=0.6)
     assert gammaincc(twice_shape / 2 + 1, 6e2) > 0
     for one in (law, near):
         assert 1 - float(one.cdf(np.nextafter(one.psi, 2))) == pytest.approx(1 - one.hit_rate)
@@ -80,7 +82,7 @@ def test_without_a_threshold_the_law_is_the_gamma_law():
     law = bounds.convex_law(p=3, beta=100.0)
     np.testing.assert_allclose(law.cdf(places), gamma(3, scale=0.01).cdf(places), atol=1e-14)
     assert law.mean == pytest.approx(0.03)
-    assert bounds.quadratic_law(p=3, beta=100.0).mean == pytest.approx(0.015)
+    assert quadratic_law(p=3, beta=100.0).mean == pytest.approx(0.015)
 
 
 @pytest.mark.parametrize(("psi", "width"), [(0.0, 0.0), (0.2, 0.0), (0.2, 0.1)])
@@ -110,8 +112,8 @@ def test_the_forms_of_a_bound_stand_in_order(p, beta, psi):
     assert law.mean <= bounds.expected_excess(p=p, beta=beta, psi=psi) * (1 + 1e-12)
     printed = bounds.hit_probability_from_excess(p=p, beta=beta, psi=psi)
     assert printed <= law.hit_rate + 1e-9
-    assert bounds.quadratic_law(p=p, beta=beta, psi=psi).hit_rate >= law.hit_rate - 1e-12
-    assert bounds.quadratic_law(p=p, beta=beta, psi=psi).mean <= law.mean * (1 + 1e-12)
+    assert quadratic_law(p=p, beta=beta, psi=psi).hit_rate >= law.hit_rate - 1e-12
+    assert quadratic_law(p=p, beta=beta, psi=psi).mean <= law.mean * (1 + 1e-12)
 
 
 @given(DIMENSIONS, BETAS, PSIS, st.floats(1e-4, 1))
@@ -186,9 +188,9 @@ def test_draws_that_are_too_warm_are_seen():
     problem = small_problem(6, loss="squared", radius=6.0, n=300, scale=0.5, ridge=0.5)
     draws = collect(ExactSampler(), GibbsTarget(problem, 50.0, 0.0), 500, np.random.default_rng(0))
     excess = draws.losses - problem.minimum.value
-    quadratic = bounds.quadratic_law(p=6, beta=50.0)
+    quadratic = quadratic_law(p=6, beta=50.0)
     assert excess.mean() == pytest.approx(quadratic.mean, rel=0.1)
-    assert excess.mean() > 1.5 * bounds.quadratic_law(p=6, beta=100.0).mean
+    assert excess.mean() > 1.5 * quadratic_law(p=6, beta=100.0).mean
     assert kstest(excess, quadratic.cdf).pvalue > 1e-3
     assert excess.mean() > bounds.convex_law(p=6, beta=101.0 * 2).mean
 
@@ -199,10 +201,10 @@ def test_quadratic_losses_move_by_their_shift(n, m, radius, old, new):
     shift = radius * abs(new - old) / n
     gradients_differ = m * radius * abs(new - old)
     if gradients_differ > 1e-9:
-        attained = bounds.coupling_distance(L=gradients_differ / 2, m=m, n=n)
+        attained = coupling_distance(L=gradients_differ / 2, m=m, n=n)
         assert attained == pytest.approx(shift)
     generic = 2 * m * radius  # |ℓ'| on [−R, R]
-    assert shift <= bounds.coupling_distance(L=generic, m=m, n=n) * (1 + 1e-12)
+    assert shift <= coupling_distance(L=generic, m=m, n=n) * (1 + 1e-12)
     rest = np.zeros(n - 1)
     means = [np.append(rest, radius * centre).mean() for centre in (old, new)]
     for centre in radius * np.linspace(-1, 1, 9):
@@ -215,7 +217,7 @@ def test_quadratic_losses_move_by_their_shift(n, m, radius, old, new):
 def test_laws_of_neighbours_are_within_the_coupling_distance(psi, threshold, beta):
     first = small_problem(1, n=40, ridge=0.3)
     width = psi / 2 if threshold == "smooth" else 0.0
-    promised = bounds.coupling_distance(
+    promised = coupling_distance(
         L=first.L - first.ridge * first.domain.radius, m=first.m, n=40, psi=psi, width=width
     )
     neighbour = small_problem_with_one_row_turned(40)
@@ -456,10 +458,10 @@ def test_a_long_path_of_small_steps_is_promised_what_a_draw_is():
         (lambda: bounds.hit_probability(p=1, beta=1.0, psi=1.0, width=-1), "width must be"),
         (lambda: bounds.hit_probability_from_excess(p=1.5, beta=1.0, psi=1.0), "whole number"),
         (lambda: bounds.convex_law(p=0, beta=1.0), "p must be a whole number"),
-        (lambda: bounds.quadratic_law(p=2, beta=math.inf), "beta must be finite"),
+        (lambda: quadratic_law(p=2, beta=math.inf), "beta must be finite"),
         (lambda: bounds.uniform_stability(L=1.0, m=0.0, n=9), "Theorem 2.5 .* add some ridge"),
-        (lambda: bounds.coupling_distance(L=0.0, m=1.0, n=9), "L must be finite and > 0"),
-        (lambda: bounds.coupling_distance(L=1.0, m=1.0, n=0), "n must be a whole number"),
+        (lambda: coupling_distance(L=0.0, m=1.0, n=9), "L must be finite and > 0"),
+        (lambda: coupling_distance(L=1.0, m=1.0, n=0), "n must be a whole number"),
         (lambda: bounds.population_risk(p=1, beta=1.0, L=1.0, m=0.0, n=9), "strongly convex"),
         (lambda: bounds.log_sobolev_constant(beta=1.0, m=0.0), "Lemma D.4 .* strongly convex"),
         (lambda: bounds.start_divergence(beta=1.0, L=1.0, diameter=0.0), "diameter must be"),
@@ -480,7 +482,7 @@ def test_a_failed_condition_is_named(call, words):
 
 def test_uniform_points_of_an_ellipsoid_have_the_quadratic_law_inside():
     # P(e ≤ t | e ≤ ψ) = (t/ψ)^{p/2}: the beta law with one parameter 1.
-    law = bounds.quadratic_law(p=5, beta=30.0, psi=0.4)
+    law = quadratic_law(p=5, beta=30.0, psi=0.4)
     places = np.linspace(0, 0.4, 20)
     inside = law.cdf(places) / law.hit_rate
     np.testing.assert_allclose(inside, beta_law(2.5, 1).cdf(places / 0.4), atol=1e-12)

@@ -6,9 +6,8 @@ from functools import cache
 import numpy as np
 import pytest
 
+from rashomon_explorer import mechanisms
 from rashomon_explorer import papers as theory
-from rashomon_explorer.mechanisms import samplers
-from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
@@ -75,8 +74,9 @@ def test_a_paths_price_is_not_far_from_what_it_shows(kind):
 
 def named_samplers():
     """Names of all sampler classes of the package, those outside the registry too."""
-    rooms = (getattr(room, each) for room in (samplers, theory) for each in room.__all__)
-    return {kind.name for kind in filter(is_dataclass, rooms) if hasattr(kind, "name")}
+    exported = (getattr(room, each) for room in (mechanisms, theory) for each in room.__all__)
+    kinds = {*SAMPLERS.values(), *(kind for kind in exported if isinstance(kind, type))}
+    return {kind.name for kind in kinds if is_dataclass(kind) and hasattr(kind, "name")}
 
 
 def unaudited(registry):
