@@ -8,6 +8,7 @@ import pytest
 
 from rashomon_explorer import mechanisms
 from rashomon_explorer import papers as theory
+from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
