@@ -30,14 +30,14 @@ from rashomon_explorer.measures import model_reliance
 from rashomon_explorer.measures import multiplicity_table
 from rashomon_explorer.measures import penalised_problem
 from rashomon_explorer.measures import permutation_importance
-from rashomon_explorer.mechanisms.one_model.registry import (METHODS)
-from rashomon_explorer.mechanisms.planning.offers import (Request)
-from rashomon_explorer.mechanisms.planning.options import (plan_options)
-from rashomon_explorer.release.catalogue import (QUERIES)
+from rashomon_explorer.mechanisms.one_model.registry import METHODS
+from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.options import plan_options
+from rashomon_explorer.release.catalogue import QUERIES
 from rashomon_explorer.release import release
 from rashomon_explorer.report import curator_report
 from rashomon_explorer.report import release_report
-from rashomon_explorer.mechanisms.samplers.registry import (SAMPLERS)
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 
 Setting = tuple[str, Callable[[], Any]]
 

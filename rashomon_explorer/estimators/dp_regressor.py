@@ -15,10 +15,9 @@ from rashomon_explorer._utils.taint import leak_of
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators.base import reject_sample_weight
-from rashomon_explorer.estimators.chunked_prediction import a_number, over_blocks
 from rashomon_explorer.estimators.dp_base import BaseOneModel
 from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.tables import BlockTable, LazyTable
+from rashomon_explorer.estimators.tables import BlockTable, LazyTable, a_number, over_blocks
 from rashomon_explorer.estimators.targets import UNSAID, BoundedTargets
 from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.planning.options import AUTO

@@ -24,14 +24,13 @@ from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.clipping import ColumnMap
 from rashomon_explorer.estimators.base import (
     BasePrivateEstimator,
+    DrawReporter,
     find_data_dependent_step,
     warn_if_shortened,
     warn_if_uncharged,
     warn_of_a_leak,
     warn_of_sphere,
 )
-from rashomon_explorer.estimators.callbacks import DrawReporter
-from rashomon_explorer.estimators.chunked_prediction import a_number, over_blocks
 from rashomon_explorer.estimators.feasibility import (
     DELTA,
     EPSILON,
@@ -47,7 +46,7 @@ from rashomon_explorer.estimators.selection import (
     select_mechanism,
     wants_private_scaling,
 )
-from rashomon_explorer.estimators.tables import BlockTable, LazyTable
+from rashomon_explorer.estimators.tables import BlockTable, LazyTable, a_number, over_blocks
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.options import AUTO, MOST_DRAWS
 from rashomon_explorer.mechanisms.planning.plan import Plan

@@ -13,9 +13,9 @@ from rashomon_explorer._utils.sklearn_compat import fit_context, with_callbacks
 from rashomon_explorer._utils.taint import leak_of
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators.base import reject_sample_weight
-from rashomon_explorer.estimators.chunked_prediction import a_number, over_blocks
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.rashomon import BaseRashomon
+from rashomon_explorer.estimators.tables import a_number, over_blocks
 from rashomon_explorer.estimators.targets import UNSAID, BoundedTargets
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.rows import ChunkedRows

@@ -28,7 +28,6 @@ from rashomon_explorer.estimators.base import (
     reject_sample_weight,
     warn_of_repeated_records,
 )
-from rashomon_explorer.estimators.chunked_prediction import a_label, chances, over_blocks
 from rashomon_explorer.estimators.classes import (
     LABELS_ARE_PUBLIC,
     agreed_classes,
@@ -37,7 +36,14 @@ from rashomon_explorer.estimators.classes import (
     classes_found,
 )
 from rashomon_explorer.estimators.feasibility import DELTA, EPSILON, N_DRAWS, check_budget
-from rashomon_explorer.estimators.tables import BlockTable, DeclaredTable, LazyTable
+from rashomon_explorer.estimators.tables import (
+    BlockTable,
+    DeclaredTable,
+    LazyTable,
+    a_label,
+    chances,
+    over_blocks,
+)
 from rashomon_explorer.mechanisms.planning.advice import warn_if_weak_trees
 from rashomon_explorer.mechanisms.planning.suggestions import warn_of_large_delta
 from rashomon_explorer.mechanisms.planning.trees import TreePlan, plan_trees

@@ -20,12 +20,12 @@ from rashomon_explorer._utils.taint import leak_of
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.encoder import warn_of_unconfirmed
 from rashomon_explorer.estimators.base import (
+    DrawReporter,
     find_data_dependent_step,
     reject_sample_weight,
     warn_if_uncharged,
     warn_of_a_leak,
 )
-from rashomon_explorer.estimators.callbacks import DrawReporter
 from rashomon_explorer.estimators.classes import (
     CLASSES_OF_BLOCKS,
     check_charged_classes,

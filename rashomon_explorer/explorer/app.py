@@ -20,12 +20,6 @@ from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
 from rashomon_explorer.explorer.cards import CARDS
 from rashomon_explorer.explorer.cards.base import FigureCard
 from rashomon_explorer.explorer.cards.coefficients import ExactCard
-from rashomon_explorer.explorer.error_boundary import (
-    LEDGER_READ,
-    error_boundary,
-    log_failures_to,
-    report,
-)
 from rashomon_explorer.explorer.export.purchases import ReleaseController
 from rashomon_explorer.explorer.family import families_on_screen, trees_in
 from rashomon_explorer.explorer.inputs import (
@@ -34,14 +28,14 @@ from rashomon_explorer.explorer.inputs import (
     is_external_model,
     table_from_environment,
 )
+from rashomon_explorer.explorer.messages import LEDGER_READ, error_boundary, log_failures_to, report
 from rashomon_explorer.explorer.paid_models import SingleModelController, TuningController
 from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, FigureRegistry
 from rashomon_explorer.explorer.selection import CurrentSelection
 from rashomon_explorer.explorer.session import HOME_VARIABLE, Session, default_home
 from rashomon_explorer.explorer.state import Alert, ExplorerState
 from rashomon_explorer.explorer.views import VIEWS, View, ViewPart
-from rashomon_explorer.explorer.widgets.controls import Tabs
-from rashomon_explorer.explorer.widgets.status import KernelWatch
+from rashomon_explorer.explorer.widgets.controls import KernelWatch, Tabs
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.privacy import Guarantee, Ledger
 from rashomon_explorer.problem.constants import Constants

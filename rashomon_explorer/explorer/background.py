@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.error_boundary import LOGGER
+from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.streamed_table import streamed_table
 

@@ -1,4 +1,4 @@
-"""The data set of the page."""
+"""The settings that the page opens a data set with, from public numbers alone."""
 
 import sqlite3
 from collections.abc import Callable, Mapping
@@ -14,20 +14,38 @@ from rashomon_explorer.exceptions import DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account, to_charge
 from rashomon_explorer.explorer.answers import ExactAnswers, TreeAnswers
 from rashomon_explorer.explorer.background import LatestTask, batch_updates
-from rashomon_explorer.explorer.default_settings import default_settings
-from rashomon_explorer.explorer.error_boundary import LEDGER_READ, error_boundary
 from rashomon_explorer.explorer.family import check_enumerable, of_trees, tree_estimator
-from rashomon_explorer.explorer.messages import same_rows
+from rashomon_explorer.explorer.messages import LEDGER_READ, error_boundary, same_rows
 from rashomon_explorer.explorer.model_inputs import ModelInputs
 from rashomon_explorer.explorer.selection import CurrentSelection
 from rashomon_explorer.explorer.state import BUDGET, LINEAR, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.streamed_table import encoded, scaled, shape_of, streamed_table
+from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
+from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.privacy.ledger.tables import TableRegistry, warn_unkept
 from rashomon_explorer.problem.constants import Constants
+
+_MANY: Mapping[str, dict[str, Any]] = {
+    "classification": {"radius": 4.0, "ridge": 0.0, "n_draws": 20, "sampler": AUTO},
+    "regression": {"radius": 2.0, "ridge": 0.0, "n_draws": 20, "sampler": AUTO},
+}
+BY_THE_RULE: Mapping[str, Any] = {"radius": AUTO, "ridge": AUTO, "n_draws": AUTO, "sampler": AUTO}
+"""All that the rule settles is left to it: as a rule one good model."""
+
+
+def default_settings(task: str, planned: Callable[[Mapping[str, Any]], Plan]) -> Mapping[str, Any]:
+    """Choose between twenty models and one: many, where a fifth of them is promised to hit."""
+    many = _MANY[task]
+    try:
+        promised = planned(many).hit_rate_bound
+    except SamplerError:  # no way is to be expected to answer for so many
+        promised = 0.0
+    return many if promised >= WEAK_HIT_RATE else BY_THE_RULE
+
 
 _UNKEPT = (OSError, sqlite3.Error)
 

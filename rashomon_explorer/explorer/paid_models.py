@@ -12,7 +12,7 @@ import numpy as np
 from rashomon_explorer.estimators import DPBilevelSearch, DPClassifier, DPRegressor
 from rashomon_explorer.exceptions import BudgetExceededError, DataError, LedgerError, SamplerError
 from rashomon_explorer.explorer.account import to_charge
-from rashomon_explorer.explorer.error_boundary import ON_SCREEN_ONLY, PAID_READ, STILL_THERE, report
+from rashomon_explorer.explorer.messages import ON_SCREEN_ONLY, PAID_READ, STILL_THERE, report
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.set_store import NumberedFiles, read_file
 from rashomon_explorer.explorer.state import BUDGET, SETTINGS

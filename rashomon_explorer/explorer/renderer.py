@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from rashomon_explorer.explorer.cards.base import FigureCard
-from rashomon_explorer.explorer.error_boundary import LOGGER
+from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.session import Session
 
 FRAMES_A_SECOND = 12

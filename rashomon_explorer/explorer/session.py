@@ -15,10 +15,16 @@ from rashomon_explorer.exceptions import LedgerError, SamplerError
 from rashomon_explorer.explorer.background import batch_updates
 from rashomon_explorer.explorer.dataset import constants_of, note_table, other_charged_ledgers
 from rashomon_explorer.explorer.engine import DrawJob, FeasibilityCheck
-from rashomon_explorer.explorer.error_boundary import LEDGER_READ, report
 from rashomon_explorer.explorer.external_model import ExternalModel, check_fitted_estimator
 from rashomon_explorer.explorer.family import of_trees, tree_rows
-from rashomon_explorer.explorer.messages import progress, receipt, refuse_past_budget, same_rows
+from rashomon_explorer.explorer.messages import (
+    LEDGER_READ,
+    progress,
+    receipt,
+    refuse_past_budget,
+    report,
+    same_rows,
+)
 from rashomon_explorer.explorer.set_store import SavedSets
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES, ExplorerState, Favourites
 from rashomon_explorer.explorer.streamed_table import (

@@ -25,14 +25,14 @@ from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.background import batch_updates
 from rashomon_explorer.explorer.dataset import DatasetController, constants_of, linear_estimator
-from rashomon_explorer.explorer.error_boundary import (
+from rashomon_explorer.explorer.family import paid_delta, tree_rows
+from rashomon_explorer.explorer.messages import (
     LOGGER,
     ON_SCREEN_ONLY,
     PAID_READ,
     STILL_THERE,
     report,
 )
-from rashomon_explorer.explorer.family import paid_delta, tree_rows
 from rashomon_explorer.explorer.state import ExplorerState, Favourites
 from rashomon_explorer.explorer.streamed_table import shape_of
 from rashomon_explorer.mechanisms.planning.plan import PublicLaw

@@ -11,9 +11,8 @@ from rashomon_explorer.measures.decomposition.decomposition import (
     disagreement_decomposition,
 )
 from rashomon_explorer.measures.decomposition.price import noise_against_price
-from rashomon_explorer.measures.fairness.audit import fairness_audit
+from rashomon_explorer.measures.fairness.audit import fairness_audit, fairness_frame
 from rashomon_explorer.measures.fairness.burden import multiplicity_by_person_group
-from rashomon_explorer.measures.fairness.frames import fairness_frame
 from rashomon_explorer.measures.fairness.gaps import (
     fairness_gaps,
     frontier,

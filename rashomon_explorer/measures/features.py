@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer.sets.feature_groups import groups_by_name
+from rashomon_explorer.sets.block import groups_by_name
 
 Columns = NDArray[np.intp]
 

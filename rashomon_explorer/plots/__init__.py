@@ -8,6 +8,7 @@ from rashomon_explorer.plots.budget import attack_in_words, plot_budget, plot_pl
 from rashomon_explorer.plots.coefficients import (
     plot_coefficient_spread,
     plot_coefficients,
+    plot_released,
     plot_released_coefficients,
     plot_released_spread,
 )
@@ -25,11 +26,11 @@ from rashomon_explorer.plots.guarantees import (
 )
 from rashomon_explorer.plots.importance import (
     plot_class_reliance,
+    plot_importance,
     plot_importance_cloud,
     plot_importance_distribution,
     plot_importance_pair,
 )
-from rashomon_explorer.plots.importances import plot_importance
 from rashomon_explorer.plots.losses import plot_losses
 from rashomon_explorer.plots.penalties import plot_drawn_penalties, plot_penalties, tuning_in_words
 from rashomon_explorer.plots.people import multiplicity, plot_people
@@ -37,7 +38,6 @@ from rashomon_explorer.plots.person import plot_people_ranges, plot_person
 from rashomon_explorer.plots.prices import plot_prices
 from rashomon_explorer.plots.profile import plot_profile
 from rashomon_explorer.plots.ranges import plot_exact_ranges, plot_ranges
-from rashomon_explorer.plots.released import plot_released
 from rashomon_explorer.plots.rules import plot_rules, rules_table
 from rashomon_explorer.plots.tree_answers import (
     plot_tree_flips,

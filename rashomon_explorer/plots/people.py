@@ -13,8 +13,14 @@ from plotly.subplots import make_subplots
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures import ambiguity, disagreement, discrepancy, viable_prediction_range
 from rashomon_explorer.measures.inputs import only_labels
-from rashomon_explorer.plots.annotations import models_band, need_curator
-from rashomon_explorer.plots.inside_filter import Counted, counted, empty_set_figure, need_inside
+from rashomon_explorer.plots.annotations import (
+    Counted,
+    counted,
+    empty_set_figure,
+    models_band,
+    need_curator,
+    need_inside,
+)
 from rashomon_explorer.plots.text import number, percent, short_names
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, CATEGORIES, GREY, new_figure
 from rashomon_explorer.sets import RashomonSet

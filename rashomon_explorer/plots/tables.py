@@ -17,11 +17,10 @@ from rashomon_explorer.mechanisms.planning.options import options_of
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.annotations import need_as_drawn
+from rashomon_explorer.plots.annotations import counted, need_as_drawn, need_inside
 from rashomon_explorer.plots.budget import price_curve
 from rashomon_explorer.plots.guarantees import promised_law
-from rashomon_explorer.plots.importances import MOST_ROWS, importance_ranges, importances
-from rashomon_explorer.plots.inside_filter import counted, need_inside
+from rashomon_explorer.plots.importance import MOST_ROWS, importance_ranges, importances
 from rashomon_explorer.plots.people import Multiplicity, members, multiplicity
 from rashomon_explorer.plots.prices import DRAWS, promise_curves
 from rashomon_explorer.plots.text import at_least, price

@@ -1,9 +1,8 @@
 """Aggregates of private rows as differentially private queries, charged to the ledger."""
 
-from rashomon_explorer.release.budget import Budget
 from rashomon_explorer.release.groups import GroupGaps
 from rashomon_explorer.release.losses import Excess, Losses, SoftHits
-from rashomon_explorer.release.plan import plan_release
+from rashomon_explorer.release.plan import Budget, plan_release
 from rashomon_explorer.release.query import Query, Sensitivity
 from rashomon_explorer.release.released import ReleasedAggregates
 from rashomon_explorer.release.reliance import Reliance

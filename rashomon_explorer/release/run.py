@@ -27,10 +27,9 @@ from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
 from rashomon_explorer.privacy.ledger.charge import with_failure_assumption
 from rashomon_explorer.privacy.ledger.tables import recognise
-from rashomon_explorer.release.budget import Budget, Priced, price
 from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.noise import on_grid
-from rashomon_explorer.release.plan import sensitivities_of
+from rashomon_explorer.release.plan import Budget, Priced, price, sensitivities_of
 from rashomon_explorer.release.query import Paid, PublicShape, Query, Rows
 from rashomon_explorer.release.released import Answer, ReleasedAggregates
 from rashomon_explorer.release.secure import add_exactly, check_secure, secure_guarantee

@@ -1,4 +1,4 @@
-"""The dashboard's server: Voilà with a token, and a kernel of the running interpreter a page."""
+"""The server's log without its visitors' tokens."""
 
 import asyncio
 import logging
@@ -12,12 +12,8 @@ import webbrowser
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, cast
+from urllib.parse import quote, quote_plus
 
-# Before Voilà is imported: a package that one of its parts can do without builds grammars of
-# addresses, which nothing here reads, and that takes twice as long as importing all the rest.
-sys.modules.setdefault("rfc3987_syntax", cast(ModuleType, None))
-
-# ruff: noqa: E402
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_server.utils import url_path_join
 from tornado.ioloop import IOLoop
@@ -28,10 +24,48 @@ from voila.static_file_handler import TemplateStaticFileHandler
 from voila.tornado.handler import TornadoVoilaHandler
 
 from rashomon_explorer._utils.assets import asset_path
-from rashomon_explorer.server.masked_log import mask_tokens
+from rashomon_explorer.exceptions import without_messages
 from rashomon_explorer.server.pages import Packed, PackedFile, TemplateFile, packed_files
 from rashomon_explorer.server.serving import LOOPBACK, Serving
 from rashomon_explorer.server.visitors import LimitedPages, Visitors, in_words
+
+LOGGERS = ("tornado.access", "tornado.application", "tornado.general", "asyncio", "Dashboard")
+"""What writes addresses or errors of requests: tornado, the event loop, and the dashboard."""
+
+_IN_ADDRESS = re.compile(r"(token(?:=|%3D|%253D))[^&\s'\"#]+", re.IGNORECASE)
+_MASK = "[secret]"
+
+
+class TokenMask(logging.Filter):
+    """Replaces tokens in a record's text, and a trace by types and places."""
+
+    def __init__(self, token: str) -> None:
+        super().__init__()
+        self._written = {token, quote(token, safe=""), quote_plus(token)} - {""}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Mask the record; it is always logged."""
+        without_messages(record)
+        record.msg, record.args = self._masked(record.getMessage()), None
+        return True
+
+    def _masked(self, text: str) -> str:
+        for token in self._written:
+            text = text.replace(token, _MASK)
+        return _IN_ADDRESS.sub(rf"\1{_MASK}", text)
+
+
+def mask_tokens(token: str) -> None:
+    """Keep tokens out of everything that the server logs."""
+    mask = TokenMask(token)
+    for name in LOGGERS:
+        logging.getLogger(name).addFilter(mask)
+
+
+# Before Voilà is imported: a package that one of its parts can do without builds grammars of
+# addresses, which nothing here reads, and that takes twice as long as importing all the rest.
+sys.modules.setdefault("rfc3987_syntax", cast(ModuleType, None))
+
 
 HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
 """Environment variable that tells the notebook where the user started the dashboard."""

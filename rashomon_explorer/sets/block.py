@@ -1,4 +1,4 @@
-"""Linear models side by side: what a curator's set and a release have in common."""
+"""Which columns are one feature: the indicators of one category belong together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,6 @@ from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
-from rashomon_explorer.sets.feature_groups import checked_groups, groups_by_name
 from rashomon_explorer.sets.files import (
     Arrays,
     Values,
@@ -35,6 +34,38 @@ from rashomon_explorer.sets.selection import Places, Selection, frozen
 if TYPE_CHECKING:
     from rashomon_explorer.data import TableSchema
     from rashomon_explorer.sets.sklearn_models import LinearModel
+
+FeatureGroups = Mapping[str, tuple[str, ...]]
+"""Name of a feature → the columns that it is made of; other columns are features themselves."""
+
+
+def groups_by_name(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Find the groups that the names of columns tell of: two or more ``"name=level"``."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        stem, sign, _ = name.partition("=")
+        if sign and stem and stem not in names:
+            found.setdefault(stem, []).append(name)
+    return {stem: tuple(columns) for stem, columns in found.items() if len(columns) > 1}
+
+
+def checked_groups(
+    groups: Mapping[str, Sequence[str]], names: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Check that groups are made of columns that there are, each in one group at most."""
+    taken: dict[str, str] = {}
+    for group, columns in groups.items():
+        if isinstance(columns, str) or not len(columns):
+            raise ValueError(f"the group {group!r} must be a list of columns, got {columns!r}")
+        if group in names and group not in columns:
+            raise ValueError(f"{group!r} is a column and cannot be a group of others")
+        for column in columns:
+            if column not in names:
+                raise ValueError(f"the group {group!r} holds {column!r}, which is no column")
+            if column in taken:
+                raise ValueError(f"{column!r} is in the groups {taken[column]!r} and {group!r}")
+            taken[column] = group
+    return {str(group): tuple(columns) for group, columns in groups.items()}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

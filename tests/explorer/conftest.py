@@ -8,7 +8,7 @@ import pytest
 
 from rashomon_explorer.data import load_csv, load_dataset
 from rashomon_explorer.explorer import Explorer, app
-from rashomon_explorer.explorer import default_settings as opening
+from rashomon_explorer.explorer import dataset as opening
 
 
 @pytest.fixture(scope="module", autouse=True)

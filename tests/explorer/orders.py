@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.error_boundary import error_boundary
+from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.privacy import Ledger, pure
 from tests.explorer.pressing import press_draw

@@ -9,7 +9,7 @@ import pytest
 
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer import Explorer
-from rashomon_explorer.explorer.error_boundary import LOGGER
+from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.explorer.session import HOME_VARIABLE
 from rashomon_explorer.plots.text import at_least, at_most, number, percent, price, what_is_left

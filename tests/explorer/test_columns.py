@@ -8,7 +8,7 @@ import pytest
 
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.data import load_csv
-from rashomon_explorer.explorer.default_settings import BY_THE_RULE
+from rashomon_explorer.explorer.dataset import BY_THE_RULE
 from rashomon_explorer.explorer.export import bundle, score
 
 

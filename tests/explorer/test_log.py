@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from rashomon_explorer.exceptions import places
-from rashomon_explorer.explorer.error_boundary import LOGGER, error_boundary, log_failures_to
+from rashomon_explorer.explorer.messages import LOGGER, error_boundary, log_failures_to
 from rashomon_explorer.explorer.state import ExplorerState
 
 CELL = "HIV positive: patient 4711"

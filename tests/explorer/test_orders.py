@@ -12,7 +12,7 @@ import pytest
 from rashomon_explorer.data import load_csv
 from rashomon_explorer.explorer import Explorer, app
 from rashomon_explorer.explorer.engine import DrawJob
-from rashomon_explorer.explorer.error_boundary import LOGGER
+from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.set_store import SetStore
 from rashomon_explorer.privacy import Ledger
 from tests.explorer.orders import ACTS, ORDERS, Visit

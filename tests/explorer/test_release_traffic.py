@@ -15,8 +15,8 @@ import pytest
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError, FitError
 from rashomon_explorer.explorer import Explorer, app
-from rashomon_explorer.explorer.error_boundary import report
 from rashomon_explorer.explorer.export.bundle import bundle
+from rashomon_explorer.explorer.messages import report
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.explorer.table.editor import TableEditor
 from rashomon_explorer.plots.text import number

@@ -16,6 +16,7 @@ from rashomon_explorer.measures import (
     penalised_problem,
 )
 from rashomon_explorer.measures.reliance import switching_loss
+from rashomon_explorer.measures.reliance.class_reliance import SquareClass
 from rashomon_explorer.measures.reliance.level_set import (
     Quadratic,
     least_on_ellipsoid,
@@ -34,7 +35,6 @@ from rashomon_explorer.measures.reliance.pair_losses import (
     slope,
     softplus,
 )
-from rashomon_explorer.measures.reliance.squared import SquareClass
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget

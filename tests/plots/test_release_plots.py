@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import plots
-from rashomon_explorer.plots.released import MOST_NUMBERS
+from rashomon_explorer.plots.coefficients import MOST_NUMBERS
 from rashomon_explorer.release import release
 from tests.release.cases import models_of
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from rashomon_explorer.release.budget import Budget, price
 from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, on_grid
+from rashomon_explorer.release.plan import Budget, price
 from rashomon_explorer.release.query import Sensitivity
 from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic
 

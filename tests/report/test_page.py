@@ -15,7 +15,7 @@ from rashomon_explorer.plots.budget import tradeoff_table
 from rashomon_explorer.privacy import pure
 from rashomon_explorer.report import report
 from rashomon_explorer.report.blocks import MOST_ROWS, Items, Plot, Table, Words
-from rashomon_explorer.report.page import Page
+from rashomon_explorer.report.editions import Page
 from rashomon_explorer.report.sections.document import Section, Skip
 
 from .conftest import Reader, figures_of, read, words_of

@@ -21,8 +21,8 @@ from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.release import ReleasedAggregates, release
 from rashomon_explorer.report import curator_report, release_report, report
 from rashomon_explorer.report.blocks import Plot, Table, plot_curves
+from rashomon_explorer.report.editions import Page
 from rashomon_explorer.report.material import Release
-from rashomon_explorer.report.page import Page
 from rashomon_explorer.report.sections import RELEASE
 from rashomon_explorer.report.sections.document import Section
 

@@ -15,7 +15,6 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer.background import run_in_thread
-from rashomon_explorer.explorer.error_boundary import LOGGER
 from rashomon_explorer.explorer.html import (
     SAMPLED,
     ProvenanceBadge,
@@ -25,12 +24,12 @@ from rashomon_explorer.explorer.html import (
     of_figure,
     table_html,
 )
-from rashomon_explorer.explorer.messages import drawn_with
+from rashomon_explorer.explorer.messages import LOGGER, drawn_with
 from rashomon_explorer.explorer.panels.card import hide_when_empty
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
-from rashomon_explorer.plots.inside_filter import counted, empty_set_figure
+from rashomon_explorer.plots.annotations import counted, empty_set_figure
 from rashomon_explorer.plots.theme import empty_figure
 from rashomon_explorer.sets import PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.trees import DecisionTrees

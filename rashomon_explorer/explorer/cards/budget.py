@@ -15,7 +15,7 @@ from rashomon_explorer.explorer.cards.base import (
     Recipe,
     empty,
 )
-from rashomon_explorer.explorer.error_boundary import error_boundary
+from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan

@@ -34,7 +34,7 @@ from rashomon_explorer.plots import (
     plot_importance_pair,
     plot_profile,
 )
-from rashomon_explorer.plots.inside_filter import counted
+from rashomon_explorer.plots.annotations import counted
 from rashomon_explorer.plots.profile import MOST_ROWS as profile_MOST_ROWS
 from rashomon_explorer.plots.profile import profile_figure, profiles
 from rashomon_explorer.plots.text import percent, plural, short_name

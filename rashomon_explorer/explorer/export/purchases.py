@@ -14,15 +14,15 @@ from rashomon_explorer.data import Categorical, Ordered, TableSchema, YesNo
 from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer.account import Account
-from rashomon_explorer.explorer.error_boundary import (
+from rashomon_explorer.explorer.export.basket import Basket, Paid
+from rashomon_explorer.explorer.family import in_words, paid_delta, trees_in
+from rashomon_explorer.explorer.messages import (
     LOGGER,
     ON_SCREEN_ONLY,
     PAID_READ,
     STILL_THERE,
     report,
 )
-from rashomon_explorer.explorer.export.basket import Basket, Paid
-from rashomon_explorer.explorer.family import in_words, paid_delta, trees_in
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.set_store import Failed, NumberedFiles, log_unread, read_file
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings

@@ -7,9 +7,9 @@ from typing import Any
 import ipywidgets
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
-from rashomon_explorer.explorer.error_boundary import error_boundary
 from rashomon_explorer.explorer.export.basket import AGGREGATES, Basket
 from rashomon_explorer.explorer.export.purchases import ReleaseController
+from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.panels.card import AsyncCharge, CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.widgets.controls import ChoiceTable, Slider
 from rashomon_explorer.plots.text import number, percent, plural, price, what_is_left

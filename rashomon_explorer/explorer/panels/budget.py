@@ -7,8 +7,8 @@ import ipywidgets
 import traitlets
 
 from rashomon_explorer._utils.formatting import epsilon_text
-from rashomon_explorer.explorer.error_boundary import error_boundary
 from rashomon_explorer.explorer.family import paid_delta
+from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState

@@ -7,11 +7,11 @@ from typing import TypeVar
 
 import ipywidgets
 
-from rashomon_explorer.explorer.error_boundary import LEDGER_READ, error_boundary, report
 from rashomon_explorer.explorer.html import code_block
+from rashomon_explorer.explorer.messages import LEDGER_READ, error_boundary, report
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.widgets.status import LiveText
+from rashomon_explorer.explorer.widgets.controls import LiveText
 from rashomon_explorer.plots.text import plural
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from rashomon_explorer.data import list_datasets, load_dataset
 from rashomon_explorer.data.catalog import fetch_table
-from rashomon_explorer.explorer.error_boundary import error_boundary, report
+from rashomon_explorer.explorer.messages import error_boundary, report
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.panels.schema import SchemaPanel
 from rashomon_explorer.explorer.session import Session

@@ -6,13 +6,12 @@ from html import escape
 import ipywidgets
 
 from rashomon_explorer.explorer.account import NextDraw
-from rashomon_explorer.explorer.error_boundary import error_boundary
+from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.panels.card import CodeToggle, Question, card, hide_when_empty
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import FORETELLING, SETTINGS, ExplorerState
 from rashomon_explorer.explorer.streamed_table import streamed_table
-from rashomon_explorer.explorer.widgets.controls import Slider
-from rashomon_explorer.explorer.widgets.status import LiveText
+from rashomon_explorer.explorer.widgets.controls import LiveText, Slider
 from rashomon_explorer.mechanisms.planning.suggestions import (
     Improvement,
     Suggestion,

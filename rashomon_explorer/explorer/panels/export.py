@@ -11,9 +11,9 @@ import ipywidgets
 from sklearn.utils import Bunch
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
-from rashomon_explorer.explorer.error_boundary import report as report_failure
 from rashomon_explorer.explorer.export.purchases import ReleaseController
 from rashomon_explorer.explorer.family import paid_delta
+from rashomon_explorer.explorer.messages import report as report_failure
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making, ToPicture
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings

@@ -8,8 +8,8 @@ import pandas as pd
 
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.explorer.account import Account
-from rashomon_explorer.explorer.error_boundary import report
 from rashomon_explorer.explorer.html import table_html
+from rashomon_explorer.explorer.messages import report
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making

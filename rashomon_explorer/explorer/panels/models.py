@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.background import LatestTask
-from rashomon_explorer.explorer.error_boundary import error_boundary
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.html import PAID, SAMPLED, marks_html, table_html
+from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.selection import (
     accuracies,
@@ -31,8 +31,7 @@ from rashomon_explorer.explorer.selection import (
 )
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import UNPAID, ExplorerState, Favourites
-from rashomon_explorer.explorer.widgets.controls import Slider
-from rashomon_explorer.explorer.widgets.status import LiveText
+from rashomon_explorer.explorer.widgets.controls import LiveText, Slider
 from rashomon_explorer.explorer.widgets.tables import ModelTable, table_column
 from rashomon_explorer.plots.tables import coefficients_table, losses_table
 from rashomon_explorer.plots.text import plural

@@ -14,8 +14,8 @@ from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.schema import data_dependent, labels_unconfirmed, public_part
 from rashomon_explorer.data.schema_files import json_values, toml_values
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.explorer.error_boundary import error_boundary
 from rashomon_explorer.explorer.html import table_html
+from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.panels.card import hide_when_empty
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.table.editor import TableEditor, form_rows, release_rows

@@ -16,9 +16,9 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.account import Account
-from rashomon_explorer.explorer.error_boundary import error_boundary, report
 from rashomon_explorer.explorer.export import score
 from rashomon_explorer.explorer.html import fact, table_html
+from rashomon_explorer.explorer.messages import error_boundary, report
 from rashomon_explorer.explorer.paid_models import PaidModel, SingleModelController
 from rashomon_explorer.explorer.panels.card import AsyncCharge, CodeToggle, card
 from rashomon_explorer.explorer.state import LINEAR

@@ -5,8 +5,8 @@ from html import escape
 
 import ipywidgets
 
-from rashomon_explorer.explorer.error_boundary import error_boundary
 from rashomon_explorer.explorer.html import fact
+from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.paid_models import (
     BOUNDS,
     MANY,

@@ -3,9 +3,8 @@
 Whatever is evaluated on private rows is the curator's: computed from private rows, not private.
 """
 
-from rashomon_explorer.measures.fairness.audit import FairnessAudit, fairness_audit
+from rashomon_explorer.measures.fairness.audit import FairnessAudit, fairness_audit, fairness_frame
 from rashomon_explorer.measures.fairness.burden import multiplicity_by_person_group
-from rashomon_explorer.measures.fairness.frames import fairness_frame
 from rashomon_explorer.measures.fairness.gaps import (
     fairness_gaps,
     frontier,
