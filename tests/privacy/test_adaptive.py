@@ -160,7 +160,7 @@ def test_exact_draws_are_cheaper_by_zcdp_than_by_gaussian_dp(eta: float) -> None
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 8.0])
 def test_what_a_ledger_of_gaussian_dp_would_gain_and_lose(epsilon: float) -> None:
-    """The percentages of docs/ledger.md, for a hundred draws, and for paths."""
+    """The percentages of docs/ledger-proofs.md, for a hundred draws, and for paths."""
     rho = zcdp_rho(epsilon, 1e-6)
     mu = 10 * 2 * ndtri(1 / (1 + math.exp(-math.sqrt(8 * rho) / 10 / 2)))
     assert 1.17 < gdp_epsilon(mu, 1e-6) / epsilon < 1.23

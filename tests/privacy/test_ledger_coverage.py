@@ -119,7 +119,7 @@ def test_a_fit_is_charged_what_was_asked_for_in_any_ledger(kind, epsilon, budget
 
 
 def test_the_numbers_of_the_documentation_on_sampled_steps(sampled, tmp_path: Path) -> None:
-    """docs/ledger.md, docs/composition.md and docs/one-model.md."""
+    """docs/ledger-proofs.md, docs/composition.md and docs/one-model.md."""
     order = filter_order(4.0, 1e-6)
     assert round(sampled.renyi(order), 2) == 0.11 and round(order * zcdp_rho(4.0, 1e-6), 1) == 2.2
     ledger = Ledger.create(tmp_path / "four.ledger", epsilon=4.0, delta=1e-6)

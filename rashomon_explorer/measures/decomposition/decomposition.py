@@ -62,7 +62,7 @@ def disagreement_decomposition(
         k(P, P) = h²·k(U, U) + 2h(1 − h)·k(U, Q) + (1 − h)²·k(Q, Q),
         width = k(U, U),  noise = k(P, P) − k(U, U).
 
-    Draws inside are themselves independent and uniform on G (docs/measures-proofs.md), so
+    Draws inside are themselves independent and uniform on G (docs/decomposition.md), so
     that the pairs inside estimate the width, and every term is the mean over the pairs of its
     kind, without bias. Intervals leave out one draw at a time (:class:`Estimate`); pairs are not
     independent and are never treated so.

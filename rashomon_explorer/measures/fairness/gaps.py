@@ -116,7 +116,7 @@ def score_gaps(
       too low and too high by the same amount are far apart; of a regressor the mean residual;
     - ``expected_calibration_error``: Σ_b (n_b/n)·|mean y − mean s in b| over ``n_bins`` bins of
       equal width (Naeini, Cooper and Hauskrecht 2015). It is estimated too high, and the more so
-      the fewer rows: of two calibrated groups the smaller one looks worse (docs/measures.md);
+      the fewer rows: of two calibrated groups the smaller one looks worse (docs/fairness.md);
     - ``mean_prediction``: mean of s, demographic parity of scores;
     - ``mean_absolute_error``: mean of |y − s|.
 
@@ -306,7 +306,7 @@ def frontier(
 
     A model is left out if another is at least as good at both and better at one. Over sampled
     models the frontier is an inner one: the set has models on it or beyond it. It is also an
-    optimistic one: chosen on the rows on which it is shown (docs/measures.md).
+    optimistic one: chosen on the rows on which it is shown (docs/fairness.md).
 
     Parameters
     ----------
