@@ -1,4 +1,4 @@
-"""The measured rates as pictures for docs/rates.md, in SVG: straight lines on log–log paper."""
+"""The measured rates as pictures for benchmarks/results/rates.md, in SVG: straight lines on log–log paper."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 from rashomon_explorer.papers.rates import RATES
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "rates"
+FOLDER = Path(__file__).resolve().parent / "results" / "rates"
 _MANY = 30  # points that are a curve: no mark each
 _WIDTH, _HEIGHT, _LEFT, _TOP, _KEY = 420, 300, 58, 26, 220
 # Okabe and Ito's colours, told apart by most eyes, and a mark each for those that cannot.

@@ -1,4 +1,4 @@
-"""Every line of Python in the pages of docs/ does what the page says."""
+"""Every line of Python in the pages of docs/ and benchmarks/ does what the page says."""
 
 import doctest
 import re
@@ -8,12 +8,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
+RESULTS = sorted((ROOT / "benchmarks").rglob("*.md"))
 TOLERANT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-LINK = re.compile(r"\]\(((?:[\w/-]+\.\w+)?)(?:#([\w-]+))?\)")  # not the brackets of a formula
+LINK = re.compile(r"\]\(((?:(?:\.\./)*[\w/-]+\.\w+)?)(?:#([\w-]+))?\)")  # not the brackets of a formula
 FRONT_PAGE = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*PAGES, *RESULTS], ids=lambda page: page.stem)
 def test_pages_show_what_happens(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -38,7 +39,7 @@ def test_snippets_of_the_front_page_run_twice_from_an_empty_folder(
 
 
 def test_links_of_the_front_page_and_of_the_pages_lead_somewhere() -> None:
-    for page in [ROOT / "README.md", *PAGES]:
+    for page in [ROOT / "README.md", *PAGES, *RESULTS]:
         for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
             place = page.parent / target if target else page
             assert place.exists(), (page.name, target)

@@ -2,7 +2,7 @@
 
 They are kept to compare with. Validation loss is not convex in log penalties, so that the
 regularised mechanism does not apply to it; of hypergradients, which the others ask for, a record
-changes far more than of values. ``tuning.walk`` has those that are offered (docs/tuning.md).
+changes far more than of values. ``tuning.walk`` has those that are offered (docs/theory.md §22).
 """
 
 import math

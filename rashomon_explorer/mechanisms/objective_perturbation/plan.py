@@ -90,7 +90,7 @@ def plan_tilted(
 
     The ridge is that of the least promise for models as long as ρ = min(R, √(2L(0)/E‖b‖)), where
     what the noise and what the length cost are alike; settled on simulated tables
-    (docs/benchmarks.md).
+    (benchmarks/README.md).
     """
     check_nonnegative(psi=psi)
     check_epsilon(epsilon)

@@ -173,7 +173,7 @@ class PenaltyConstants(ReprMixin):
     """Constants of the validation loss as a function of log penalties.
 
     Everything is scaled by Λ^½, in which the inner problem is 1-strongly convex: no ratio of the
-    bounds of the penalties enters, only the lowest (docs/tuning.md).
+    bounds of the penalties enters, only the lowest (docs/theory.md §22).
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ LEAST_HITS = 0.8
 LEAST_RADIUS = 4.0
 """Radius below which a ball is not made smaller for the sake of a hit rate."""
 
-# Settled on simulated tables (docs/benchmarks.md, benchmarks/rule.py): an average over a path
+# Settled on simulated tables (benchmarks/README.md, benchmarks/rule.py): an average over a path
 # forgives a larger ball than a single draw does, and a tilted minimiser a larger one than that.
 _WORTH = 6.0
 _AROUND = ("ellipsoid", "ellipsoid_exact")
@@ -76,7 +76,7 @@ def resolve_auto(
     where promised(R) bounds the expected excess of one draw at ψ = 0 over the best model of the
     ball, and L(0) is what the model of zeros has at most. Both are many times what happens; that
     they balance where accuracy is best, and ``worth``, was settled on simulated tables
-    (docs/benchmarks.md).
+    (benchmarks/README.md).
     """
     worth = bound_scale(mechanism, loss) if worth is None else worth
     check_positive(worth=worth)

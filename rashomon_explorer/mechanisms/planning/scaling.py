@@ -21,7 +21,7 @@ SHARE_BESIDE = 0.2
 LEAST_ROWS = 1_000
 """Rows below which they are for whoever asks for them."""
 
-# Largest d/(nμ), or d/(nε), at which they win on simulated tables (docs/benchmarks.md).
+# Largest d/(nμ), or d/(nε), at which they win on simulated tables (benchmarks/README.md).
 _NOISIEST = {"gaussian": 0.1, "laplace": 0.003}
 _GAUSSIAN_WEIGHT = math.sqrt(0.5)
 _LAPLACE_WEIGHT = 0.5

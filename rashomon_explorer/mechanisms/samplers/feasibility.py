@@ -162,7 +162,7 @@ def is_infeasible(planned: Plan) -> bool:
     """Whether exact draws came on none of the kinds of simulated rows; False where none is tried.
 
     :func:`preflight` goes by the worst kind, this by the kindest. On the tables of
-    docs/benchmarks.md draws came wherever they came on one kind, and nowhere else.
+    benchmarks/README.md draws came wherever they came on one kind, and nowhere else.
     """
     worst = preflight(planned)
     if worst is None or worst.likely:
