@@ -10,7 +10,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 RESULTS = sorted((ROOT / "benchmarks").rglob("*.md"))
 TOLERANT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-LINK = re.compile(r"\]\(((?:(?:\.\./)*[\w/-]+\.\w+)?)(?:#([\w-]+))?\)")  # not the brackets of a formula
+LINK = re.compile(
+    r"\]\(((?:(?:\.\./)*[\w/-]+\.\w+)?)(?:#([\w-]+))?\)"
+)  # not the brackets of a formula
 FRONT_PAGE = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

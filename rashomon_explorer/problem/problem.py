@@ -191,9 +191,7 @@ class Problem(ReprMixin):
         if not isinstance(intercept, bool | np.bool_):
             raise ValueError(f"intercept must be True or False, got {intercept!r}")
         if domain is not None and not hasattr(domain, "project"):
-            raise ValueError(
-                f"domain must be a set of models such as Box.cube(1.0, p=3), got {domain!r}"
-            )
+            raise ValueError(f"domain must be a set of models such as Ball(4.0), got {domain!r}")
         self.loss = get_loss(loss)
         self.domain: Domain = Ball(radius) if domain is None else domain
         self.ridge = ridge

@@ -34,7 +34,7 @@ from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import gdp
 from rashomon_explorer.privacy.notions import computed_on
-from rashomon_explorer.problem.domains import Box, L1Ball
+from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses import Loss, get_loss
 from rashomon_explorer.problem.losses.kinked import AbsoluteLoss, SmoothedHingeLoss
 from rashomon_explorer.problem.losses.placed import PLACED, BoundedSoftplus, Softplus, placed
@@ -143,8 +143,7 @@ CHAINS: dict[str, tuple[Callable[[], GibbsTarget], dict[str, Any]]] = {
     "none": (lambda: _target("hard", psi=0.0), {}),
     "gaussian": (lambda: _target(GaussianThreshold(scale=0.1, n_samples=3)), {}),
     "batches": (lambda: _target("smooth"), {"batch_size": 20}),
-    "box": (lambda: _target("smooth", domain=Box.cube(0.3, p=P)), {}),
-    "cross": (lambda: _target("smooth", domain=L1Ball(0.5)), {}),
+    "intersection": (lambda: _target("smooth", domain=Intersection(Ball(1.0), Ball(0.3))), {}),
 }
 
 

@@ -15,7 +15,6 @@ from rashomon_explorer.mechanisms.langevin.accounting import (
     path_guarantee,
 )
 from rashomon_explorer.mechanisms.langevin.gradients.full import FullDrift, SinglePrecision
-from rashomon_explorer.mechanisms.langevin.gradients.network import NetworkDrift
 from rashomon_explorer.mechanisms.langevin.gradients.variants import BatchDrift, GaussianDrift
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
@@ -23,7 +22,6 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.network import NetworkTarget
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import GaussianThreshold, SmoothThreshold
 from tests.exact.conftest import exactly
@@ -114,15 +112,6 @@ class TestDrifts:
         found = BatchDrift(GibbsTarget(posed, 50.0, 0.0), 12)  # ⌊40/12⌋ = 3 batches of 13 or more
         assert found.n_batches == 3
         assert found.sensitivity(4) == pytest.approx(2 * posed.L / 13 * math.sqrt(2 / 4))
-
-    def test_networks(self):
-        rng = np.random.default_rng(0)
-        X, y = rng.standard_normal((40, 2)), rng.choice([-1.0, 1.0], 40)
-        target = NetworkTarget(X, y, beta=10.0, hidden=2, clip=0.5, radius=3.0)
-        assert NetworkDrift(target).sensitivity(9) == exactly(2 * 0.5 / 40)
-        batches = NetworkDrift(target, batch_size=12)
-        assert batches.sensitivity(4) == exactly(2 * 0.5 / 13 * math.sqrt(2 / 4))
-        assert NetworkDrift(target).diameter == 6.0
 
     def test_gaussian_threshold(self):
         posed = problem(loss="logistic", radius=1.0)

@@ -35,10 +35,11 @@ from rashomon_explorer.measures.reliance.pair_losses import (
     slope,
     softplus,
 )
+from rashomon_explorer.mechanisms.rejection.neighbourhood import Shifted
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.domains import Box
+from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.problem import Problem
 
 RNG = np.random.default_rng(0)
@@ -92,7 +93,11 @@ CASES = [
     {"n_features": 2, "intercept": False, "ridge": 0.02},
     {"n_features": 1, "intercept": True},
     {"n_features": 2, "intercept": False, "radius": 0.6},
-    {"n_features": 2, "intercept": False, "domain": Box.cube(0.5, 2)},
+    {
+        "n_features": 2,
+        "intercept": False,
+        "domain": Intersection(Shifted(Ball(0.8), (0.3, 0.0)), Ball(0.6)),
+    },
 ]
 
 

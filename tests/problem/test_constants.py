@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rashomon_explorer.mechanisms.rejection.neighbourhood import Shifted
 from rashomon_explorer.problem.constants import Constants, row_bound
-from rashomon_explorer.problem.domains import Ball, Box
+from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.problem import Problem
 
@@ -136,15 +137,15 @@ def test_parameters_are_those_of_every_score() -> None:
 
 
 def test_another_domain_has_the_constants_of_the_ball_around_it() -> None:
-    box = Box((-3.0, 0.0), (1.0, 4.0))
-    around = Ball(box.radius_bound)
+    lens = Intersection(Shifted(Ball(5.0), (1.0, 2.0)), Ball(4.0))
+    around = Ball(lens.radius_bound)
     inside, outside = (
         Constants.of("logistic", n=9, p=2, domain=domain, row_bound=1.0, ridge=0.2)
-        for domain in (box, around)
+        for domain in (lens, around)
     )
     assert inside == outside
     with pytest.raises(ValueError, match="made for 2 parameters, got p=3"):
-        Constants.of("logistic", n=9, p=3, domain=box, row_bound=1.0)
+        Constants.of("logistic", n=9, p=3, domain=lens, row_bound=1.0)
 
 
 def test_the_whole_row_has_the_intercepts_one() -> None:

@@ -9,7 +9,8 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 from rashomon_explorer.data.clipping import clip_rows
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.problem.domains import Ball, Box, L1Ball
+from rashomon_explorer.mechanisms.rejection.neighbourhood import Shifted
+from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 
@@ -176,11 +177,12 @@ def test_a_domain_takes_the_place_of_the_ball():
     X, y = simulated(n=50)
     assert Problem(X, y).domain == Ball(4.0)
     assert Problem(X, y, radius=2.0).domain == Ball(2.0)
-    problem = Problem(X, y, domain=L1Ball(2.0), ridge=0.1)
-    assert problem.domain == L1Ball(2.0)
+    both = Intersection(Ball(3.0), Ball(2.0))
+    problem = Problem(X, y, domain=both, ridge=0.1)
+    assert problem.domain == both
     assert problem.constants == Problem(X, y, radius=2.0, ridge=0.1).constants
     with pytest.raises(ValueError, match="domain is made for 3 parameters, got p=5"):
-        Problem(X, y, domain=Box.cube(1.0, 3))
+        Problem(X, y, domain=Intersection(Shifted(Ball(1.0), (0.1, 0.0, 0.0)), Ball(1.0)))
 
 
 def test_several_classes_have_parameters_each():

@@ -9,8 +9,8 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.randomness import is_seeded, noise_assumptions
 from rashomon_explorer.exceptions import LedgerError
-from rashomon_explorer.mechanisms.langevin.gradients import PathTarget
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
+from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
 from rashomon_explorer.privacy.ledger.charge import run_with_constant_error
 
@@ -27,7 +27,7 @@ class MeteredLangevin:
     ----------
     sampler : LangevinSampler
         With ``shown="last"``.
-    target : GibbsTarget or NetworkTarget
+    target : GibbsTarget
         With a certificate of the last state.
     rng : numpy.random.Generator
         From :func:`rashomon_explorer._utils.randomness.generator` without a seed. Any other may be
@@ -72,7 +72,7 @@ class MeteredLangevin:
     def __init__(
         self,
         sampler: LangevinSampler,
-        target: PathTarget,
+        target: GibbsTarget,
         rng: np.random.Generator,
         ledger: Ledger,
         note: str = "",

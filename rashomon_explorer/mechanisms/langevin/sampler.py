@@ -19,10 +19,11 @@ from rashomon_explorer.mechanisms.langevin.accounting import (
     last_of_batches_guarantee,
     path_guarantee,
 )
-from rashomon_explorer.mechanisms.langevin.gradients import PathTarget, drift_of
+from rashomon_explorer.mechanisms.langevin.gradients import drift_of
 from rashomon_explorer.mechanisms.langevin.gradients.base import Drift
 from rashomon_explorer.mechanisms.langevin.gradients.variants import BatchDrift
 from rashomon_explorer.mechanisms.samplers.base import Batch
+from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import computed_on
 
@@ -107,8 +108,7 @@ class LangevinSampler:
     The Euler scheme of the projected Langevin diffusion, equation (2) of Ganesh, Thakurta and
     Upadhyay (2023). Its iterates only approach the target's law; its *privacy* is exact and is
     that of the steps that run. By default it is the path's: every state of every chain may be
-    shown, and the chains may be stopped at any time, for the price of ``certificate``. It does
-    not need convexity: a :class:`~rashomon_explorer.problem.network.NetworkTarget` has one too.
+    shown, and the chains may be stopped at any time, for the price of ``certificate``.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class LangevinSampler:
     @classmethod
     def for_budget(
         cls,
-        target: PathTarget,
+        target: GibbsTarget,
         *,
         epsilon: float,
         delta: float,
@@ -233,12 +233,12 @@ class LangevinSampler:
             )
         return cls(step_size=step_size, n_steps=n_steps, n_chains=n_chains, thin=n_steps)
 
-    def certificate(self, target: PathTarget, n_steps: int | None = None) -> Guarantee:
+    def certificate(self, target: GibbsTarget, n_steps: int | None = None) -> Guarantee:
         """Privacy of what may be shown of all chains together, for the steps that run.
 
         Parameters
         ----------
-        target : GibbsTarget or NetworkTarget
+        target : GibbsTarget
             Only its public constants are used.
         n_steps : int, optional
             Steps that ran, if the path was stopped early; all of them by default. A ledger must
@@ -283,7 +283,7 @@ class LangevinSampler:
             return guarantee
         return replace(guarantee, assumptions=(*guarantee.assumptions, _PUBLIC_START))
 
-    def batches(self, target: PathTarget, rng: np.random.Generator) -> Iterator[Batch]:
+    def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """States of the chains, every ``thin`` steps after the burn-in, and the last.
 
         With ``shown="last"`` the last alone. Ends after ``n_steps``.
@@ -307,7 +307,7 @@ class LangevinSampler:
 
     def states(
         self,
-        target: PathTarget,
+        target: GibbsTarget,
         rng: np.random.Generator,
         first: FloatArray | None = None,
     ) -> Iterator[FloatArray]:
@@ -315,7 +315,7 @@ class LangevinSampler:
 
         Parameters
         ----------
-        target : GibbsTarget or NetworkTarget
+        target : GibbsTarget
         rng : numpy.random.Generator
         first : ndarray of shape (p, n_chains), optional
             States to go on from, such as the last ones of a path that was paid for; by default
@@ -336,7 +336,7 @@ class LangevinSampler:
         return map(to_host, self._chains(self._drift(target)).states(rng, first))
 
     def average(
-        self, target: PathTarget, rng: np.random.Generator, *, m: float = 0.0
+        self, target: GibbsTarget, rng: np.random.Generator, *, m: float = 0.0
     ) -> FloatArray:
         """Weighted time average of each chain, a model each: shape (p, n_chains).
 
@@ -349,7 +349,7 @@ class LangevinSampler:
 
         Parameters
         ----------
-        target : GibbsTarget or NetworkTarget
+        target : GibbsTarget
         rng : numpy.random.Generator
         m : float, default=0.0
             Strong convexity of the loss, as ``problem.m``; at least 0.
@@ -369,7 +369,7 @@ class LangevinSampler:
         return mean
 
     def averages(
-        self, target: PathTarget, rng: np.random.Generator, *, m: float = 0.0
+        self, target: GibbsTarget, rng: np.random.Generator, *, m: float = 0.0
     ) -> Iterator[FloatArray]:
         """Update :meth:`average` after each step: ``n_steps`` arrays (p, n_chains).
 
@@ -390,7 +390,7 @@ class LangevinSampler:
         waited = step - self.burn_in
         return self.shown == "path" and waited > 0 and waited % self.thin == 0
 
-    def _drift(self, target: PathTarget) -> Drift:
+    def _drift(self, target: GibbsTarget) -> Drift:
         return drift_of(
             target, batch_size=self.batch_size, precision=self.precision, lazy=self.lazy
         )

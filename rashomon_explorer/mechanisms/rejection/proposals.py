@@ -1,18 +1,18 @@
 """Proposals of exact rejection."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Tangent
 from rashomon_explorer.mechanisms.rejection.neighbourhood import parts
 from rashomon_explorer.mechanisms.rejection.plane import log_ball_volume
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.domains import Ball, Box, L1Ball, Simplex
+from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
 
 _CELLS = 4096
@@ -76,164 +76,30 @@ class RadialLaw:
         return np.concatenate(pieces)
 
 
-Steep = Callable[[FloatArray], Mask]
-
-_LEAST_GAP = 1e-14
-
-
-class Faces(Protocol):
-    """Depths a (k,) below k faces, and models at given depths."""
-
-    @property
-    def normals(self) -> FloatArray:
-        """Matrix (k, p) of full rank that is 0 exactly on the directions along all faces."""
-        ...
-
-    @property
-    def gap(self) -> float:
-        """Upper bound of Σ a − pull·h over the domain."""
-        ...
-
-    @property
-    def deepest(self) -> float:
-        """Upper bound of Σ a over the domain."""
-        ...
-
-    @property
-    def log_volume(self) -> float:
-        """Logarithm of the volume, across the faces, of the models with depths in a unit cube."""
-        ...
-
-    def place(self, depths: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Models (p, K), one of those with the depths (k, K), of equal density for each."""
-        ...
-
-
 @dataclass(frozen=True)
-class LinearFaces:
-    """Depths a = normals·θ + offsets, each nonnegative on the domain."""
-
-    normals: FloatArray  # (k, p): of full rank
-    offsets: FloatArray  # (k,): support function of the domain, or of a set around it, at −normals
-    # gap, deepest: see :class:`Faces`
-    gap: float
-    deepest: float
-
-    @property
-    def log_volume(self) -> float:
-        """−½ log det of the normals' Gram matrix."""
-        return -0.5 * float(np.linalg.slogdet(self.normals @ self.normals.T)[1])
-
-    def place(self, depths: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Models (p, K) of the depths (k, K) nearest to the origin."""
-        inverse = np.linalg.pinv(self.normals)
-        return np.asarray(inverse @ (depths - self.offsets[:, None]))
-
-
-@dataclass(frozen=True)
-class CrossFaces:
-    """Depths below the faces of an L1 ball that meet at a sparse minimiser."""
+class Face:
+    """Depth a = pull·θ + offset below a face of the domain, where it is nonnegative."""
 
     pull: FloatArray  # (p,)
-    zeros: Mask  # (p,): Z; |pull_j| < λ there
-    radius: float  # R
-    gap: float  # see :class:`Faces`
+    offset: float
+    gap: float  # upper bound of a − pull·h over the domain
+    deepest: float  # upper bound of a over the domain
 
-    @property
-    def normals(self) -> FloatArray:
-        """Rows e_j for j in Z, and pull on S."""
-        return np.vstack([np.eye(len(self.pull))[self.zeros], np.where(self.zeros, 0, self.pull)])
-
-    @property
-    def deepest(self) -> float:
-        """2λR: pull·θ is at most λR."""
-        return 2 * self._largest * self.radius
+    @classmethod
+    def of(cls, problem: Problem, tangent: Tangent) -> "Face":
+        """Face of the tangent's pull."""
+        offset = tangent.gap - float(tangent.pull @ problem.minimum.theta)
+        deepest = float(problem.domain.support(tangent.pull[:, None])[0]) + offset
+        return cls(tangent.pull, offset, tangent.gap, deepest)
 
     @property
     def log_volume(self) -> float:
-        """Both sides of every zero count: Σ log(1/(λ + pull_j) + 1/(λ − pull_j)) − log‖pull_S‖."""
-        across = np.linalg.norm(self.pull[~self.zeros])
-        return float(np.log(sum(1 / self._slopes)).sum() - np.log(across))
+        """Logarithm of the volume, across the face, of the models with a depth in [0, 1]."""
+        return -0.5 * math.log(float(self.pull @ self.pull))
 
-    def place(self, depths: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Models (p, K) of the depths (k, K), those of Z first, on sides chosen at random."""
-        up, down = self._slopes[:, :, None]
-        positive = rng.random((len(depths) - 1, depths.shape[1])) * (1 / up + 1 / down) < 1 / up
-        zeros = np.where(positive, depths[:-1] / up, -depths[:-1] / down)
-        rest = depths[-1] - self._largest * (self.radius - np.abs(zeros).sum(axis=0))
-        others = self.pull[~self.zeros]
-        theta = np.empty((len(self.pull), depths.shape[1]))
-        theta[self.zeros] = zeros
-        theta[~self.zeros] = others[:, None] * (rest / (others @ others))
-        return theta
-
-    @property
-    def _largest(self) -> float:
-        return float(np.abs(self.pull).max())
-
-    @property
-    def _slopes(self) -> FloatArray:
-        """λ + pull_j and λ − pull_j for j in Z, shape (2, |Z|)."""
-        inner = self.pull[self.zeros]
-        return self._largest + np.vstack([inner, -inner])
-
-
-def faces_of(problem: Problem, tangent: Tangent, steep: Steep) -> Iterator[Faces]:
-    """Ways to see the pull as depths below faces."""
-    if not steep(tangent.pull[None, :])[0]:
-        return
-    for part, _ in parts(problem.domain):
-        if type(part) in _SPLITS:
-            yield from _SPLITS[type(part)](part, problem.minimum.theta, tangent.pull, steep)
-    theta = problem.minimum.theta
-    offset = tangent.gap - float(tangent.pull @ theta)
-    width = float(problem.domain.support(tangent.pull[:, None])[0]) + offset
-    yield LinearFaces(tangent.pull[None, :], np.array([offset]), tangent.gap, width)
-
-
-def _linear(
-    part: Box | Simplex, theta: FloatArray, pull: FloatArray, normals: FloatArray
-) -> LinearFaces:
-    """Depths below faces of a set with these normals, whatever is left of the pull ignored."""
-    rest = pull - normals.sum(axis=0)
-    pulls = np.vstack([normals, rest]).T
-    offsets = part.support(-pulls)
-    gap = float((pulls.T @ theta + offsets).sum()) + _LEAST_GAP * float(np.abs(pull).sum())
-    deepest = float((part.support(pulls) + offsets)[:-1].sum())
-    return LinearFaces(normals, offsets[:-1], max(gap, 0.0), deepest)
-
-
-def _box_faces(part: Box, theta: FloatArray, pull: FloatArray, steep: Steep) -> Iterator[Faces]:
-    normals = np.diag(pull)
-    chosen = steep(normals)
-    if chosen.any():
-        yield _linear(part, theta, pull, normals[chosen])
-
-
-def _simplex_faces(
-    part: Simplex, theta: FloatArray, pull: FloatArray, steep: Steep
-) -> Iterator[Faces]:
-    top = max(0.0, -float(pull.min()))  # multiplier of the largest sum
-    normals = np.vstack([np.diag(pull + top), np.full((1, len(pull)), -top)])
-    chosen = steep(normals)
-    if chosen.any():
-        yield _linear(part, theta, pull, normals[chosen])
-
-
-def _cross_faces(
-    part: L1Ball, theta: FloatArray, pull: FloatArray, steep: Steep
-) -> Iterator[Faces]:
-    largest = float(np.abs(pull).max())
-    zeros = steep(np.diag(largest - np.abs(pull)))
-    gap = float(pull @ theta) + largest * part.radius + _LEAST_GAP * largest * len(pull)
-    yield CrossFaces(pull, zeros, part.radius, max(gap, 0.0))
-
-
-_SPLITS: dict[type, Callable[[Any, FloatArray, FloatArray, Steep], Iterator[Faces]]] = {
-    Box: _box_faces,
-    Simplex: _simplex_faces,
-    L1Ball: _cross_faces,
-}
+    def place(self, depth: FloatArray) -> FloatArray:
+        """Models (p, K) of the depths (K,) nearest to the origin."""
+        return np.outer(self.pull / (self.pull @ self.pull), depth - self.offset)
 
 
 _PAD_EXPONENTS = range(-6, 3)
@@ -309,68 +175,62 @@ class RadialProposal:
 
 
 class FaceProposal:
-    """Radial around the minimiser in depths below faces and whitened directions along them."""
+    """Radial around the minimiser in the depth below a face and whitened directions along it."""
 
-    def __init__(self, target: GibbsTarget, envelope: Envelope, faces: Faces, pad: float) -> None:
-        self._target, self._envelope, self._faces = target, envelope, faces
+    def __init__(self, target: GibbsTarget, envelope: Envelope, face: Face, pad: float) -> None:
+        self._target, self._envelope, self._face = target, envelope, face
         self.pad = pad
-        self._k = len(faces.normals)
-        self._size = target.problem.p + self._k
+        self._size = target.problem.p + 1
         metric = (envelope.vectors * (envelope.curvature + pad)) @ envelope.vectors.T
-        along = np.linalg.svd(faces.normals)[2][self._k :].T
+        along = np.linalg.svd(face.pull[None, :])[2][1:].T
         curvature, turn = np.linalg.eigh(along.T @ metric @ along)
-        # Columns of length 1 in the metric, orthogonal in it, along the faces.
+        # Columns of length 1 in the metric, orthogonal in it, along the face.
         self._along = along @ (turn / np.sqrt(curvature))
         self._tilt = self._along.T @ metric
-        furthest = math.sqrt(envelope.furthest(pad) ** 2 + 2 * faces.deepest)
+        furthest = math.sqrt(envelope.furthest(pad) ** 2 + 2 * face.deepest)
         self._law = RadialLaw(self._energy, self._size, furthest)
         sphere = math.log(self._size) + log_ball_volume(self._size)
         self.log_mass = (
             self._law.log_mass
             + sphere
-            - self._k * math.log(2 * math.pi)
+            - math.log(2 * math.pi)
             - 0.5 * float(np.log(curvature).sum())
-            + faces.log_volume
+            + face.log_volume
         )
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Models (p, K) inside the domain and their energies (K,)."""
         radius = self._law.sample(size, rng)
         point = _directions(self._size, size, rng) * radius
-        pairs, rest = point[: 2 * self._k], point[2 * self._k :]
-        depths = (pairs[: self._k] ** 2 + pairs[self._k :] ** 2) / 2
-        base = self._faces.place(depths, rng)
+        base = self._face.place((point[0] ** 2 + point[1] ** 2) / 2)
         shortest = self._tilt @ (base - self._envelope.centre[:, None])
-        theta = base + self._along @ (rest - shortest)
+        theta = base + self._along @ (point[2:] - shortest)
         inside = self._target.problem.domain.contains(theta)
         return theta[:, inside], self._energy(radius[inside])
 
     def _energy(self, radius: FloatArray) -> FloatArray:
-        return self._target.energy(self._envelope.radial(radius, self.pad, self._faces.gap))
+        return self._target.energy(self._envelope.radial(radius, self.pad, self._face.gap))
 
 
 def tightest_proposal(target: GibbsTarget, envelope: Envelope) -> Proposal:
-    """Proposal of least mass: uniform, or a radial one with the best pad, with faces or without."""
+    """Proposal of least mass: uniform, or radial with the best pad, with a face or without."""
     scale = target.problem.p / (target.beta * envelope.longest_step**2)
     tried = [envelope.least_pad, *(scale * 2.0**k for k in _PAD_EXPONENTS)]
     pads = [pad for pad in tried if pad >= envelope.least_pad]
     proposals: list[Proposal] = [UniformProposal(target, envelope.least_pad)]
     proposals += [RadialProposal(target, envelope, pad) for pad in pads]
-    for faces in faces_of(target.problem, envelope.tangent, _steep(target, envelope)):
-        proposals += [FaceProposal(target, envelope, faces, pad) for pad in pads]
+    if _steep(target, envelope):
+        face = Face.of(target.problem, envelope.tangent)
+        proposals += [FaceProposal(target, envelope, face, pad) for pad in pads]
     return min(proposals, key=lambda proposal: proposal.log_mass)
 
 
-def _steep(target: GibbsTarget, envelope: Envelope) -> Steep:
-    """Whether the slope of each normal (k, p) matters at the scale on which the draws spread."""
+def _steep(target: GibbsTarget, envelope: Envelope) -> bool:
+    """Whether the slope of the pull matters at the scale on which the draws spread."""
     spread = target.psi + target.problem.p / target.beta
     metric = envelope.curvature + envelope.least_pad
-
-    def steep(normals: FloatArray) -> Mask:
-        squares = ((normals @ envelope.vectors) ** 2 / metric).sum(axis=1)
-        return np.asarray(squares * target.problem.p > _STEEP * spread)
-
-    return steep
+    square = float(((envelope.tangent.pull @ envelope.vectors) ** 2 / metric).sum())
+    return square * target.problem.p > _STEEP * spread
 
 
 def _directions(p: int, size: int, rng: np.random.Generator) -> FloatArray:

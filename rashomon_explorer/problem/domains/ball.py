@@ -1,4 +1,4 @@
-"""Balls and their intersections with half-spaces."""
+"""Balls, and intersections of a convex body with a ball."""
 
 import math
 from dataclasses import dataclass
@@ -136,12 +136,9 @@ class Intersection:
 
     Examples
     --------
-    >>> from rashomon_explorer.problem.domains import Box
-    >>> both = Intersection(Box.cube(0.8, p=2), Ball(1.0))
-    >>> both.project(np.array([[5.0], [0.0]])).ravel().tolist()
-    [0.8, 0.0]
-    >>> both.project(np.array([[5.0], [1.0]])).ravel().round(6).tolist()
-    [0.8, 0.6]
+    >>> both = Intersection(Ball(2.0), Ball(1.0))
+    >>> both.project(np.array([[3.0], [4.0]])).ravel().round(6).tolist()
+    [0.6, 0.8]
     """
 
     body: Domain

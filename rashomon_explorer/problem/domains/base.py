@@ -73,12 +73,3 @@ class Domain(Protocol):
 def inner(a: FloatArray, b: FloatArray) -> FloatArray:
     """Inner product (K,) of matching columns of two (p, K) blocks."""
     return np.asarray(np.einsum("ij,ij->j", a, b))
-
-
-def halfspace_chord(room: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Interval of t with slope·t ≤ room in every row, for each column."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        end = room / slope
-    high = np.where(slope > 0, end, np.inf).min(axis=0)
-    low = np.where(slope < 0, end, -np.inf).max(axis=0)
-    return low, high

@@ -17,7 +17,7 @@ from rashomon_explorer.mechanisms.rejection.candidates import (
     acceptance_share,
     bowl_pays,
 )
-from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood
+from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood, Shifted
 from rashomon_explorer.mechanisms.rejection.plane import plane_proposals
 from rashomon_explorer.mechanisms.rejection.quadratic_minorant import (
     BowlProposal,
@@ -28,13 +28,14 @@ from rashomon_explorer.mechanisms.rejection.quadratic_minorant import (
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.domains import Ball, Box
+from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 from tests.mechanisms.samplers.laws import ks_against_quadrature, polar_grid, small_problem
 from tests.mechanisms.samplers.test_plane import LOSSES, posed
 
 LEVEL = 1e-3
+LENS = Intersection(Shifted(Ball(1.5), (0.9, 0.0)), Ball(1.2))
 
 
 def plane_of(target):
@@ -236,7 +237,7 @@ def test_a_law_at_another_temperature_is_told_apart():
 
 @pytest.mark.parametrize(
     "domain",
-    [Box((-0.5, -2.0), (0.9, 0.1)), Neighbourhood.of(Ball(2.0), np.array([1.2, 0.4]), 0.3)],
+    [LENS, Neighbourhood.of(Ball(2.0), np.array([1.2, 0.4]), 0.3)],
 )
 def test_on_other_domains_draws_are_those_of_the_ball_around_them(domain):
     target = GibbsTarget(posed(2, "hinge", n=20, domain=domain), 20.0, 0.01)

@@ -22,10 +22,14 @@ from rashomon_explorer.mechanisms.localisation.sampler import (
     RegularisedSampler,
     refined,
 )
-from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood, round_into_domain
+from rashomon_explorer.mechanisms.rejection.neighbourhood import (
+    Neighbourhood,
+    Shifted,
+    round_into_domain,
+)
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.problem.domains import Ball, Box, Intersection, L1Ball
+from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.minimisation import minimise_on
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
@@ -207,7 +211,7 @@ def test_that_there_is_a_draw_at_all_is_said_not_to_be_covered(sampler):
     assert any("that a model was drawn is not counted" in line for line in stated)
 
 
-DOMAINS = [Ball(2.0), Box((-0.4, 0.0), (0.4, 2.0)), L1Ball(0.8)]
+DOMAINS = [Ball(2.0), Intersection(Shifted(Ball(1.0), (0.5, 0.0)), Ball(0.8))]
 
 
 NARROWING = [
@@ -233,16 +237,6 @@ def test_draws_keep_their_promises(one, domain, n_draws):
     assert (theta * 2**20 == np.round(theta * 2**20)).all()
     again = one.draw(problem, np.random.default_rng(0))
     assert (again == theta[:, 0]).all()
-
-
-def test_intersections_are_narrowed_too():
-    domain = Intersection(L1Ball(1.0), Ball(0.8))
-    problem, rng = posed(n=2000, domain=domain), np.random.default_rng(0)
-    for one in NARROWING:
-        theta = one.draw(problem, rng)[:, None]
-        assert domain.contains(theta * (1 - 1e-5))[0]
-        excess = problem.value(theta)[0] - problem.minimum.value
-        assert excess <= one.plan(problem).excess_quantile
 
 
 def test_a_stage_rarely_loses_sight_of_the_minimiser():
@@ -364,7 +358,9 @@ def test_a_minimum_that_is_not_close_enough_is_refused():
     assert math.sqrt(2 * known.gap / problem.m) <= close
 
 
-@pytest.mark.parametrize("domain", [Ball(0.1), L1Ball(0.3), Box.cube(0.7, 3)])
+@pytest.mark.parametrize(
+    "domain", [Ball(0.1), Intersection(Shifted(Ball(0.4), (0.2, 0.1, 0.0)), Ball(0.3))]
+)
 def test_points_settle_inside(domain):
     theta = np.random.default_rng(0).standard_normal((3, 200)) * 9
     for column in theta.T:

@@ -13,7 +13,7 @@ from scipy.stats import kstest, truncexpon, truncnorm
 from rashomon_explorer.exceptions import EnvelopeError
 from rashomon_explorer.mechanisms.rejection import candidates
 from rashomon_explorer.mechanisms.rejection.candidates import acceptance_share, envelope_pays
-from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood
+from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood, Shifted
 from rashomon_explorer.mechanisms.rejection.plane import (
     LineLaw,
     Plane,
@@ -26,7 +26,7 @@ from rashomon_explorer.mechanisms.rejection.plane import (
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.domains import Ball, Box
+from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 from tests.mechanisms.samplers.laws import (
@@ -166,8 +166,10 @@ def test_a_law_at_another_temperature_is_told_apart():
     assert ks_against_quadrature(draws, *line_law(GibbsTarget(problem, 20.0, 0.02))) < LEVEL
 
 
-def test_on_a_box_draws_are_those_of_the_ball_around_it_that_lie_inside():
-    target = GibbsTarget(posed(1, domain=Box((-0.5,), (0.9,))), 10.0, 0.01)
+def test_on_an_interval_draws_are_those_of_the_ball_around_it_that_lie_inside():
+    target = GibbsTarget(
+        posed(1, domain=Intersection(Shifted(Ball(0.7), (-0.2,)), Ball(1.0))), 10.0, 0.01
+    )
     places = np.linspace(-0.5, 0.9, 20_001)
     density = np.exp(target.log_density(places[None, :] * (1 - 1e-12)))
     assert ks_against_quadrature(exact(target)[:, 0], places, density / density.sum()) > LEVEL

@@ -142,7 +142,7 @@ def test_the_warning_comes_before_the_rows_are_read(monkeypatch):
 
 
 COLD = {"psi": 0.0, "radius": 8.0, "epsilon": 4.0, "row_norm": 2**0.5, "delta": 0.0}
-"""Adult (48,842 × 92): measured to keep one proposal in 10⁹; at ε = 1 one in 10⁴ (benchmarks/README.md)"""
+"""Adult (48,842 × 92): measured to keep one proposal in 10⁹; at ε = 1 one in 10⁴."""
 
 
 def test_hopeless_is_what_comes_on_no_kind_of_rows_and_real_tables_agree():

@@ -7,8 +7,9 @@ import pytest
 
 from rashomon_explorer.mechanisms.localisation.output_plan import plan_regularised
 from rashomon_explorer.mechanisms.localisation.sampler import RegularisedSampler, RidgedProblem
+from rashomon_explorer.mechanisms.rejection.neighbourhood import Shifted
 from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.problem.domains import Ball, Box
+from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.problem import Problem
 
@@ -44,7 +45,9 @@ def test_without_privacy_only_the_statistical_term_is_left():
     np.testing.assert_allclose(np.diff(np.log(bounds)) / math.log(10), -0.5)
 
 
-@pytest.mark.parametrize("domain", [Ball(1.5), Box.cube(0.8, 2)])
+@pytest.mark.parametrize(
+    "domain", [Ball(1.5), Intersection(Shifted(Ball(1.0), (0.5, 0.0)), Ball(0.8))]
+)
 def test_draws_are_those_of_the_problem_with_that_ridge(domain):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((300, 2)), rng.choice([-1.0, 1.0], 300)

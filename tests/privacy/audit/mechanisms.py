@@ -44,7 +44,6 @@ from rashomon_explorer.privacy.tradeoff import BoundedRange, TradeOff
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
-from rashomon_explorer.problem.network import NetworkTarget
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import GaussianThreshold, SmoothThreshold
 
@@ -118,19 +117,6 @@ def path_case(
 
     sampler = LangevinSampler(time / n_steps, n_steps, n_chains=1, start=start, **settings)
     unit = replace(sampler, shown="path").certificate(target(neighbours[0], 1.0)).mu
-    return _chains(sampler, lambda records: target(records, mu / unit), neighbours)
-
-
-def network_case(mu=2.0, n_steps=8, time=0.05, batch_size=None):
-    """Chains of networks with one hidden unit."""
-
-    def target(records, beta):
-        x, y = np.array(records).T
-        return NetworkTarget(x[:, None], y, beta, hidden=1, clip=0.5)
-
-    neighbours = TWO, (*TWO[1:], (1.0, -1.0))
-    sampler = LangevinSampler(time / n_steps, n_steps, n_chains=1, batch_size=batch_size)
-    unit = sampler.certificate(target(TWO, 1.0)).mu
     return _chains(sampler, lambda records: target(records, mu / unit), neighbours)
 
 
@@ -403,8 +389,6 @@ CASES: dict[str, dict[str, Callable[[], Case]]] = {
         "last state, smooth": lambda: path_case(
             "smoothed_hinge", 0.02, SmoothThreshold(0.25), shown="last"
         ),
-        "network": network_case,
-        "network, batches": lambda: network_case(batch_size=1),
         "plan": _planned_path,
     },
 }

@@ -66,7 +66,7 @@ def test_an_ellipsoids_price_is_not_far_from_what_it_shows(kind):
     assert found.mu > 0.85 * case.claim.mu
 
 
-@pytest.mark.parametrize("kind", ["no threshold", "hard", "gaussian", "batches", "network"])
+@pytest.mark.parametrize("kind", ["no threshold", "hard", "gaussian", "batches"])
 def test_a_paths_price_is_not_far_from_what_it_shows(kind):
     """The score is the likelihood ratio, and the records do what the sensitivity allows for."""
     case, found = found_of("langevin", kind)

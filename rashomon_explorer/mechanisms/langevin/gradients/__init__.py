@@ -4,23 +4,19 @@ from collections.abc import Callable
 
 from rashomon_explorer.mechanisms.langevin.gradients.base import Drift
 from rashomon_explorer.mechanisms.langevin.gradients.full import FullDrift
-from rashomon_explorer.mechanisms.langevin.gradients.network import NetworkDrift
 from rashomon_explorer.mechanisms.langevin.gradients.variants import BatchDrift, GaussianDrift
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.network import NetworkTarget
 from rashomon_explorer.problem.thresholds import GaussianThreshold
 
-PathTarget = GibbsTarget | NetworkTarget
-
-__all__ = ["PathTarget", "drift_of"]
+__all__ = ["drift_of"]
 
 
-def drift_of(target: PathTarget, *, batch_size: int | None, precision: str, lazy: bool) -> Drift:
+def drift_of(target: GibbsTarget, *, batch_size: int | None, precision: str, lazy: bool) -> Drift:
     """Return the gradient that a path to ``target`` follows.
 
     Parameters
     ----------
-    target : GibbsTarget or NetworkTarget
+    target : GibbsTarget
     batch_size : int, optional
         Rows a step; all of them by default.
     precision : {"double", "single"}
@@ -31,8 +27,6 @@ def drift_of(target: PathTarget, *, batch_size: int | None, precision: str, lazy
     ValueError
         If the target has no such gradient.
     """
-    if isinstance(target, NetworkTarget):
-        return _double_only(precision, "networks", lambda: NetworkDrift(target, batch_size))
     if isinstance(target.shape, GaussianThreshold):
         if batch_size is not None:
             raise ValueError("the Gaussian threshold is for all rows: leave batch_size out")
