@@ -23,8 +23,8 @@ from rashomon_explorer.mechanisms.planning.trees import plan_trees
 from rashomon_explorer.mechanisms.samplers.base import Sampler, collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
-from rashomon_explorer.mechanisms.samplers.mala import MalaSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers.mala import MalaSampler
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball

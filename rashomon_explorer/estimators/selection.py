@@ -53,14 +53,17 @@ def planned_model(*, method: str, goal: str, radius: float | str, **asked: Any) 
     request = Request(**plain, radius=given, psi=0.0, n_draws=1)
     if radius == AUTO:
         request = replace(request, radius=auto_radius(request))
-    offers = [one.offer(request) for one in METHODS.values()]
-    taken, why = _named(offers, method, request) if method != AUTO else _best(offers, goal)
-    first = sorted(offers, key=lambda one: (not one.applies, one.promised(goal)))
-    return ModelPlan(request, taken, goal, why, tuple(first))
+    offers = {name: one.offer(request) for name, one in METHODS.compared().items()}
+    if method == AUTO:
+        taken, why = _best(request, list(offers.values()), goal)
+    else:
+        named = offers[method] if method in offers else METHODS[method].offer(request)
+        taken, why = _named(named, request)
+    return ModelPlan(request, taken, goal, why, tuple(offers.values()))
 
 
-def _named(offers: list[ModelOffer], method: str, request: Request) -> tuple[ModelOffer, str]:
-    (offer,) = (one for one in offers if one.method == method)
+def _named(offer: ModelOffer, request: Request) -> tuple[ModelOffer, str]:
+    method = offer.method
     if not offer.applies:
         raise SamplerError(
             f"method={method!r} does not apply: {offer.why}. Nothing was charged; "
@@ -91,16 +94,10 @@ def _stays_away(offer: ModelOffer, request: Request) -> str:
     return none if any(stays_away(law, float(beta)) for beta in whole) else ""
 
 
-def _best(offers: list[ModelOffer], goal: str) -> tuple[ModelOffer, str]:
-    hopes: dict[str, str] = {one.method: one.why for one in offers if not one.applies}
-    good: list[ModelOffer] = []
-    for one in sorted(offers, key=lambda one: one.weighed(goal)):
-        if not one.applies or (good and one.weighed(goal) > _ALIKE * good[0].weighed(goal)):
-            continue
-        hopes[one.method] = _hopeless(one)
-        if not hopes[one.method]:
-            good.append(one)
+def _best(request: Request, offers: list[ModelOffer], goal: str) -> tuple[ModelOffer, str]:
+    good, _ = _good(offers, goal)
     if not good:
+        _, hopes = _good([one.offer(request) for one in METHODS.values()], goal)
         told = "; ".join(f"{name}: {why}" for name, why in hopes.items())
         raise SamplerError(
             f"no method is to be expected to answer, so that nothing was charged. {told}"
@@ -115,6 +112,19 @@ def _best(offers: list[ModelOffer], goal: str) -> tuple[ModelOffer, str]:
     if taken.looseness > 1:
         least = f"{least}, where its own bound counts for {1 / taken.looseness:.0%} of itself"
     return taken, f"{least}, {rounded_up(taken.promised(goal))}; {comes}"
+
+
+def _good(offers: list[ModelOffer], goal: str) -> tuple[list[ModelOffer], dict[str, str]]:
+    """Offers near the least that are to be expected, and of all others why not."""
+    hopes: dict[str, str] = {one.method: one.why for one in offers if not one.applies}
+    good: list[ModelOffer] = []
+    for one in sorted(offers, key=lambda one: one.weighed(goal)):
+        if not one.applies or (good and one.weighed(goal) > _ALIKE * good[0].weighed(goal)):
+            continue
+        hopes[one.method] = _hopeless(one)
+        if not hopes[one.method]:
+            good.append(one)
+    return good, hopes
 
 
 def _hopeless(offer: ModelOffer) -> str:
@@ -181,7 +191,9 @@ class Candidate:
 def select_mechanism(**asked: Any) -> Plan:
     """Choose the way to draw from public numbers, and plan it; reads no row, charges nothing."""
     with suppress_weak_warnings():  # whoever asks for a plan warns of it
-        ways = [_way(name, asked) for name, kind in SAMPLERS.items() if kind.traits.weighed]
+        ways = [
+            _way(name, asked) for name, kind in SAMPLERS.compared().items() if kind.traits.weighed
+        ]
         ways.sort(key=_rank)
         for way in chain(ways, _in_smaller_balls(ways, asked)):
             if way.offer.applies and not way.hopeless:

@@ -15,10 +15,10 @@ from rashomon_explorer.mechanisms.langevin.accounting import (
     path_guarantee,
 )
 from rashomon_explorer.mechanisms.langevin.gradients.full import FullDrift, SinglePrecision
-from rashomon_explorer.mechanisms.langevin.gradients.variants import BatchDrift, GaussianDrift
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers.drifts import BatchDrift, GaussianDrift
 from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball

@@ -13,16 +13,13 @@ from scipy.special import logsumexp
 from scipy.stats import gamma
 
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
-from rashomon_explorer.mechanisms.localisation.plan import plan_iterated, plan_perturbed
-from rashomon_explorer.mechanisms.localisation.sampler import (
-    IteratedSampler,
-    OutputPerturbationSampler,
-    RegularisedSampler,
-)
+from rashomon_explorer.mechanisms.localisation.plan import plan_perturbed
+from rashomon_explorer.mechanisms.localisation.sampler import OutputPerturbationSampler
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers.localisation import IteratedSampler, RegularisedSampler, plan_iterated
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss

@@ -11,9 +11,9 @@ import pytest
 
 from rashomon_explorer import DPClassifier, RashomonClassifier
 from rashomon_explorer.exceptions import FitError, LedgerWarning
-from rashomon_explorer.mechanisms.langevin.metered import MeteredLangevin
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers.metered import MeteredLangevin
 from rashomon_explorer.privacy import Ledger, LedgerError, pure
 from rashomon_explorer.privacy.ledger import file as ledger_file
 from rashomon_explorer.privacy.ledger.file import create_file, reading, writing

@@ -17,9 +17,6 @@ from rashomon_explorer.mechanisms.bounds.excess import (
 from rashomon_explorer.mechanisms.bounds.failure import (
     enough_patience,
     least_acceptance,
-    log_sobolev_constant,
-    mixing_time,
-    start_divergence,
 )
 from rashomon_explorer.mechanisms.bounds.hit_rate import (
     hit_probability,
@@ -36,10 +33,7 @@ __all__ = [
     "hit_probability",
     "hit_probability_from_excess",
     "least_acceptance",
-    "log_sobolev_constant",
-    "mixing_time",
     "path_average_excess",
     "population_risk",
-    "start_divergence",
     "uniform_stability",
 ]

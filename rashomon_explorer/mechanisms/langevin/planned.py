@@ -13,7 +13,7 @@ from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_share
 from rashomon_explorer.mechanisms.langevin.gradients import drift_of
 from rashomon_explorer.mechanisms.langevin.gradients.base import Drift
-from rashomon_explorer.mechanisms.langevin.gradients.variants import ClippedDrift
+from rashomon_explorer.mechanisms.langevin.gradients.clipped import ClippedDrift
 from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.samplers.base import Batch, Traits

@@ -20,8 +20,7 @@ from rashomon_explorer.mechanisms.langevin.accounting import (
     path_guarantee,
 )
 from rashomon_explorer.mechanisms.langevin.gradients import drift_of
-from rashomon_explorer.mechanisms.langevin.gradients.base import Drift
-from rashomon_explorer.mechanisms.langevin.gradients.variants import BatchDrift
+from rashomon_explorer.mechanisms.langevin.gradients.base import Drift, DriftInBatches
 from rashomon_explorer.mechanisms.samplers.base import Batch
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
@@ -135,7 +134,7 @@ class LangevinSampler:
     shown : {"path", "last"}, default="path"
         What may be shown: everything, or the last state of each chain only, which is cheaper for
         long chains of a smooth convex energy. To settle it after the start, and before anything
-        was seen, see :class:`~rashomon_explorer.mechanisms.MeteredLangevin`.
+        was seen, see :class:`~rashomon_explorer.papers.MeteredLangevin`.
 
     Raises
     ------
@@ -273,7 +272,7 @@ class LangevinSampler:
             )
         contraction = drift.contraction(self.step_size)
         steady: dict[str, Any] = {"contraction": contraction, "diameter": drift.diameter}
-        if isinstance(drift, BatchDrift):
+        if isinstance(drift, DriftInBatches):
             own = {**common, "sensitivity": drift.sensitivity(1), "n_batches": drift.n_batches}
             return self._from_start(last_of_batches_guarantee(**own, **steady))
         return self._from_start(last_iterate_guarantee(**common, **steady))

@@ -1,7 +1,7 @@
 """Plans of regularised and output-perturbed minimisers."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
@@ -65,16 +65,6 @@ def plan_regularised(
         population_bound=constants.p / beta + constants.gap_tolerance + statistical,
         statistical_bound=statistical,
         guarantee=bounded_range(epsilon),
-    )
-
-
-def with_ridge(constants: Constants, domain: Domain, ridge: float) -> Constants:
-    """Constants of the same loss with a ridge."""
-    return replace(
-        constants,
-        L=constants.L + ridge * domain.radius_bound,
-        M=constants.M + ridge,
-        m=constants.m + ridge,
     )
 
 

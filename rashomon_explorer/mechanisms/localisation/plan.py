@@ -1,7 +1,7 @@
 """Exponential mechanisms on ever smaller sets, planned without reading a row."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scipy.special import gammainccinv
@@ -19,7 +19,6 @@ from rashomon_explorer.privacy.notions import bounded_range, pure
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 
-_MOST_STAGES = 12
 _FAILURES = tuple(10.0**-k for k in range(2, 16))
 _CLOSE = 0.01  # of half the sensitivity: how near to the minimiser the solver must come
 
@@ -67,50 +66,23 @@ class LocalisationPlan:
         return max(0.0, within - self.lost)
 
 
-def plan_iterated(
-    constants: Constants,
-    domain: Domain,
-    *,
-    epsilon: float,
-    failure: float | None = None,
-    n_stages: int | None = None,
-) -> LocalisationPlan:
-    """Plan of the iterated exponential mechanism; reads no row.
-
-    Algorithm 3 of "On the universality of Langevin diffusion for private Euclidean (convex)
-    optimization" (submitted to ICLR 2023), whose radii have an unspecified constant. Here stage i
-    draws from exp(−β_i L) on the part of the domain within r_{i−1} of the draw before,
-    """
-    _check(constants, epsilon, failure)
-    if n_stages is not None and not 1 <= n_stages <= _MOST_STAGES:
-        raise ValueError(f"n_stages must be from 1 to {_MOST_STAGES}, got {n_stages!r}")
-
-    def one(count: int, failure: float) -> _Tried:
-        prices = _adding_up(epsilon, [2.0**i / (2.0**count - 1) for i in range(count)])
-        stages = _stages(constants, domain, prices, failure, start=math.inf)
-        return _Tried.of(constants, domain, stages, failure, losses=count - 1)
-
-    counts = range(1, _MOST_STAGES + 1) if n_stages is None else [n_stages]
-    return _summed(constants, _least(one, counts, _failures(failure)))
-
-
 def plan_perturbed(
     constants: Constants, domain: Domain, *, epsilon: float, failure: float | None = None
 ) -> LocalisationPlan:
     """Plan of output perturbation followed by an exponential mechanism nearby; reads no row."""
-    _check(constants, epsilon, failure)
+    check_localised(constants, epsilon, failure)
     moved = 2 * data_lipschitz(constants, domain) / (constants.m * constants.n)
     error = solver_distance(constants, domain)
     scale = (moved + 2 * error) / (epsilon / 2)
 
-    def one(failure: float) -> _Tried:
+    def one(failure: float) -> TriedStages:
         distance = scale * _gamma_quantile(constants.p, failure) + error
-        stages = _stages(constants, domain, [epsilon / 2], failure, start=distance)
-        return _Tried.of(constants, domain, stages, failure, losses=1)
+        stages = planned_stages(constants, domain, [epsilon / 2], failure, start=distance)
+        return TriedStages.of(constants, domain, stages, failure, losses=1)
 
-    tried = [one(value) for value in _failures(failure)]
+    tried = [one(value) for value in tried_failures(failure)]
     best = min(tried, key=lambda plan: plan.excess_bound)
-    return _summed(constants, best, noise=(epsilon / 2, scale))
+    return summed(constants, best, noise=(epsilon / 2, scale))
 
 
 def solver_distance(constants: Constants, domain: Domain) -> float:
@@ -119,9 +91,10 @@ def solver_distance(constants: Constants, domain: Domain) -> float:
     return max(wanted, math.sqrt(2 * certifiable_gap(constants, domain) / constants.m))
 
 
-def _stages(
+def planned_stages(
     constants: Constants, domain: Domain, prices: Sequence[float], failure: float, start: float
 ) -> tuple[Stage, ...]:
+    """Stages of these prices, each on the part of the domain that the one before leaves."""
     quantile = _gamma_quantile(constants.p, failure)
     distance, stages = start, []
     for price in prices:
@@ -133,7 +106,7 @@ def _stages(
 
 
 @dataclass(frozen=True)
-class _Tried:
+class TriedStages:
     """Stages and what they promise: all that the best plan is chosen by, and not its price."""
 
     stages: tuple[Stage, ...]
@@ -151,7 +124,7 @@ class _Tried:
         stages: tuple[Stage, ...],
         failure: float,
         losses: int,
-    ) -> "_Tried":
+    ) -> "TriedStages":
         """Stages that lose sight of the minimiser with probability losses·failure at most."""
         last = min(domain.diameter, 2 * stages[-1].distance)
         tolerance = local_constants(constants, domain, last).gap_tolerance
@@ -160,24 +133,8 @@ class _Tried:
         return cls(stages, failure, tolerance, found + losses * failure * worst, found)
 
 
-def _least(
-    one: Callable[[int, float], _Tried], counts: Iterable[int], failures: Sequence[float]
-) -> _Tried:
-    """Find the first of the least bound over stages and failures, which fall."""
-    best: _Tried | None = None
-    for count in counts:
-        for failure in failures:
-            tried = one(count, failure)
-            if best is None or tried.excess_bound < best.excess_bound:
-                best = tried
-            if tried.found_excess >= best.excess_bound:
-                break
-    assert best is not None  # there is a count and a failure
-    return best
-
-
-def _summed(
-    constants: Constants, best: _Tried, noise: tuple[float, float] = (0.0, 0.0)
+def summed(
+    constants: Constants, best: TriedStages, noise: tuple[float, float] = (0.0, 0.0)
 ) -> LocalisationPlan:
     """Plan of the stages that were chosen, with its guarantee."""
     price, scale = noise
@@ -195,23 +152,17 @@ def _summed(
     )
 
 
-def _adding_up(total: float, shares: Sequence[float]) -> list[float]:
-    """Split the total by the shares, the last part taking what rounding leaves of it."""
-    split = [total * share for share in shares]
-    while math.fsum(split) > total:
-        split[-1] = math.nextafter(split[-1], 0.0)
-    return split
-
-
 def _gamma_quantile(p: int, failure: float) -> float:
     return float(gammainccinv(p, failure))
 
 
-def _failures(failure: float | None) -> Sequence[float]:
+def tried_failures(failure: float | None) -> Sequence[float]:
+    """Probabilities to try, or the one that is given."""
     return _FAILURES if failure is None else [failure]
 
 
-def _check(constants: Constants, epsilon: float, failure: float | None) -> None:
+def check_localised(constants: Constants, epsilon: float, failure: float | None) -> None:
+    """Refuse settings that no plan can be made for."""
     check_positive(epsilon=epsilon)
     if failure is not None:
         check_inner_share(failure=failure)

@@ -7,19 +7,15 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from rashomon_explorer._utils.arrays import FloatArray, IntArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.certificates.sensitivity import local_constants
-from rashomon_explorer.mechanisms.localisation.disjoint_plan import DisjointPlan, of_fewer
 from rashomon_explorer.mechanisms.localisation.output_plan import (
     RegularisedPlan,
-    plan_regularised,
-    with_ridge,
 )
 from rashomon_explorer.mechanisms.localisation.plan import (
     LocalisationPlan,
     Stage,
-    plan_iterated,
     plan_perturbed,
     solver_distance,
 )
@@ -36,7 +32,7 @@ from rashomon_explorer.problem.minimisation import (
     minimise_kinked,
     minimise_on,
 )
-from rashomon_explorer.problem.problem import ALL, Problem
+from rashomon_explorer.problem.problem import Problem
 
 
 class LocalProblem(Problem):
@@ -123,88 +119,6 @@ def first_draw(target: GibbsTarget, sampler: ExactSampler, rng: np.random.Genera
     return next(found)[:, 0]
 
 
-class BatchProblem(Problem):
-    """Some rows of a problem, with its domain and ridge."""
-
-    def __init__(self, problem: Problem, taken: IntArray) -> None:
-        known = of_fewer(problem.constants, len(taken))
-        self._pose_again(problem, domain=problem.domain, ridge=problem.ridge, constants=known)
-        assert problem._held is not None  # of a problem in blocks nobody asks for batches
-        self._held = problem._held.some(taken)
-        self._objective = MinimisedObjective(self._empirical(ALL), problem.ridge)
-
-
-def draw_by_batches(
-    problem: Problem, planned: DisjointPlan, rng: np.random.Generator
-) -> FloatArray:
-    """One model (p,), rounded to the public grid: the last of draws that share no row."""
-    ends = np.cumsum(planned.sizes)[:-1]
-    theta = np.zeros(problem.p)
-    parts = np.split(rng.permutation(problem.n), ends)
-    for taken, stage in zip(parts, planned.stages, strict=True):
-        theta = draw_near(BatchProblem(problem, taken), theta, stage, ExactSampler(), rng)
-    return to_public_grid(theta)
-
-
-@dataclass(frozen=True)
-class IteratedSampler(OneModelSampler):
-    """One model of low excess for strongly convex losses, at a pure price.
-
-    Algorithm 3 of "On the universality of Langevin diffusion for private Euclidean (convex)
-    optimization" (submitted to ICLR 2023): θ_i is drawn from exp(−β_i L) on the part of the domain
-    within r_{i−1} of θ_{i−1}, which is smaller and so allows a larger β_i. Radii, β_i and the
-    number of stages are public
-    (:func:`~rashomon_explorer.mechanisms.localisation.plan.plan_iterated`),
-    and every draw is exact, so that the whole is pure DP. The expected excess falls as 1/n² and
-    rises as p², up to logarithms; the plain exponential mechanism has p/n.
-
-    Parameters
-    ----------
-    epsilon : float
-        Price of one model, all its stages together.
-    failure : float, optional
-        Probability with which a stage may lose sight of the minimiser; by default the best.
-    n_stages : int, optional
-        By default the number of least bound.
-    sampler : ExactSampler, optional
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.localisation.sampler import IteratedSampler
-    >>> problem = Problem([[0.5], [-0.5]] * 500, [1, -1] * 500, ridge=0.5)
-    >>> sampler = IteratedSampler(epsilon=8.0)
-    >>> plan = sampler.plan(problem)
-    >>> len(plan.stages), sampler.certificate(problem).epsilon(0.0)
-    (3, 8.0)
-    >>> sampler.draw(problem, np.random.default_rng(0)).shape
-    (2,)
-    """
-
-    name: ClassVar[str] = "iterated"
-
-    epsilon: float
-    failure: float | None = None
-    n_stages: int | None = None
-    sampler: ExactSampler = field(default_factory=ExactSampler)
-
-    def plan(self, problem: Problem) -> LocalisationPlan:
-        """Radii, temperatures, prices and bounds; only public constants are used."""
-        return plan_iterated(
-            problem.constants,
-            problem.domain,
-            epsilon=self.epsilon,
-            failure=self.failure,
-            n_stages=self.n_stages,
-        )
-
-    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
-        """One model (p,), rounded to the public grid."""
-        theta = np.zeros(problem.p)
-        for stage in self.plan(problem).stages:
-            theta = draw_near(problem, theta, stage, self.sampler, rng)
-        return to_public_grid(theta)
-
-
 @dataclass(frozen=True)
 class OutputPerturbationSampler(OneModelSampler):
     """One model of low excess for strongly convex losses, at a pure price, in two steps.
@@ -268,59 +182,3 @@ class OutputPerturbationSampler(OneModelSampler):
         length = plan.noise_scale * rng.standard_gamma(problem.p)
         noisy = known.theta + direction * (length / np.linalg.norm(direction))
         return round_into_domain(problem.domain, noisy)
-
-
-@dataclass(frozen=True)
-class RegularisedSampler(OneModelSampler):
-    """One model of low population risk for convex losses, at a pure price.
-
-    An exact draw from exp(−β(L + ½m‖θ‖²)) (Theorem E.4 of "On the universality of Langevin
-    diffusion for private Euclidean (convex) optimization", submitted to ICLR 2023): m = 2L/(R√n)
-    trades what the ridge costs against how much one row moves the draw
-    (:func:`~rashomon_explorer.mechanisms.localisation.output_plan.plan_regularised`).
-
-    Parameters
-    ----------
-    epsilon : float
-        Price of one model.
-    ridge : float, optional
-        m; by default the best for the bound.
-    sampler : ExactSampler, optional
-
-    Examples
-    --------
-    >>> from rashomon_explorer.mechanisms.localisation.sampler import RegularisedSampler
-    >>> problem = Problem([[0.5], [-0.5]] * 500, [1, -1] * 500)
-    >>> sampler = RegularisedSampler(epsilon=8.0)
-    >>> sampler.certificate(problem).epsilon(0.0)
-    8.0
-    >>> sampler.draw(problem, np.random.default_rng(0)).shape
-    (2,)
-    """
-
-    name: ClassVar[str] = "regularised"
-
-    epsilon: float
-    ridge: float | None = None
-    sampler: ExactSampler = field(default_factory=ExactSampler)
-
-    def plan(self, problem: Problem) -> RegularisedPlan:
-        """Ridge, temperature and bounds; only public constants are used."""
-        return plan_regularised(
-            problem.constants, problem.domain, epsilon=self.epsilon, ridge=self.ridge
-        )
-
-    def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
-        """One model (p,), rounded to the public grid."""
-        plan = self.plan(problem)
-        target = GibbsTarget(RidgedProblem(problem, plan.ridge), plan.beta, psi=0.0)
-        return to_public_grid(first_draw(target, self.sampler, rng))
-
-
-class RidgedProblem(Problem):
-    """The same rows and domain with a ridge, which is added to one that the problem has."""
-
-    def __init__(self, problem: Problem, ridge: float) -> None:
-        constants = with_ridge(problem.constants, problem.domain, ridge)
-        whole = problem.ridge + ridge
-        self._pose_again(problem, domain=problem.domain, ridge=whole, constants=constants)

@@ -1,6 +1,5 @@
 """One model from the exponential mechanism."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -8,24 +7,19 @@ from typing import ClassVar
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.mechanisms.localisation.disjoint_plan import DisjointPlan, plan_disjoint
 from rashomon_explorer.mechanisms.localisation.output_plan import plan_regularised
 from rashomon_explorer.mechanisms.localisation.plan import (
     LocalisationPlan,
-    plan_iterated,
     plan_perturbed,
 )
 from rashomon_explorer.mechanisms.localisation.sampler import (
-    IteratedSampler,
     OutputPerturbationSampler,
-    draw_by_batches,
     first_draw,
     if_drawn,
 )
 from rashomon_explorer.mechanisms.one_model.base import (
     Method,
     ModelOffer,
-    batch_gap,
     declined,
     generalisation_gap,
     stable_gap,
@@ -36,7 +30,6 @@ from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.privacy import pure
 from rashomon_explorer.problem.problem import Problem
 
 
@@ -102,38 +95,17 @@ class Localised:
 
     def offer(self, request: Request) -> ModelOffer:
         """See :class:`Method`."""
-        ridge, bought = _best(
+        ridge, bought = best_localised(
             request, lambda one: plan_perturbed(one.constants, one.domain, epsilon=one.epsilon)
         )
-        return _offered(self, request, ridge, bought)
+        return offered_localised(self, request, ridge, bought)
 
     def draw(self, problem: Problem, offer: ModelOffer, rng: np.random.Generator) -> FloatArray:
         """See :class:`Method`."""
         return OutputPerturbationSampler(offer.settings.epsilon).draw(problem, rng)
 
 
-@dataclass(frozen=True)
-class Iterated:
-    """Exponential mechanisms on ever smaller sets; pure DP."""
-
-    name: ClassVar[str] = "iterated"
-    model: ClassVar[str] = "the last of exact draws, each near the one before"
-
-    def offer(self, request: Request) -> ModelOffer:
-        """See :class:`Method`."""
-        ridge, bought = _best(
-            request, lambda one: plan_iterated(one.constants, one.domain, epsilon=one.epsilon)
-        )
-        if len(bought.stages) == 1:
-            return declined(self, "a second draw would be no better for its price: see gibbs")
-        return _offered(self, request, ridge, bought)
-
-    def draw(self, problem: Problem, offer: ModelOffer, rng: np.random.Generator) -> FloatArray:
-        """See :class:`Method`."""
-        return IteratedSampler(offer.settings.epsilon).draw(problem, rng)
-
-
-def _best(
+def best_localised(
     request: Request, planned: Callable[[Request], LocalisationPlan]
 ) -> tuple[float, LocalisationPlan]:
     """Plan under the best ridge, for it needs one."""
@@ -149,9 +121,10 @@ def _best(
     return ridge, bought
 
 
-def _offered(
+def offered_localised(
     method: Method, request: Request, ridge: float, bought: LocalisationPlan
 ) -> ModelOffer:
+    """Offer of a plan whose last draw is near a model that was released before."""
     excess = bought.excess_bound + own_cost(request, ridge)
     return ModelOffer(
         method.name,
@@ -165,52 +138,6 @@ def _offered(
         settings=bought,
         may_give_up=True,
     )
-
-
-@dataclass(frozen=True)
-class IteratedBatches:
-    """Draws on batches that share no row, each near the one before; pure DP of one of them."""
-
-    name: ClassVar[str] = "iterated_batches"
-    model: ClassVar[str] = "the last of exact draws on disjoint batches, each near the one before"
-
-    def offer(self, request: Request) -> ModelOffer:
-        """See :class:`Method`."""
-
-        def made(tried: Request) -> tuple[float, DisjointPlan | None]:
-            if tried.ridge == 0:
-                return math.inf, None
-            bought = plan_disjoint(tried.constants, tried.domain, epsilon=tried.epsilon)
-            return _unseen(request, tried.ridge, bought), bought
-
-        ridge, bought = best_ridged(request, made, every=3)
-        assert bought is not None  # a positive ridge is always tried, and its promise finite
-        if len(bought.stages) == 1:
-            return declined(self, "one draw on all rows promises no less: see gibbs")
-        last = bought.sizes[-1]
-        excess = bought.fitted + own_cost(request, ridge)
-        return ModelOffer(
-            self.name,
-            self.model,
-            f"pure DP of one draw: a record is in one of {len(bought.sizes)} batches",
-            guarantee=if_drawn(pure(request.epsilon)),
-            excess=excess + batch_gap(request, last, request.radius),
-            unseen=_unseen(request, ridge, bought),
-            ridge=ridge,
-            settings=bought,
-            may_give_up=True,
-            picks_rows=True,
-        )
-
-    def draw(self, problem: Problem, offer: ModelOffer, rng: np.random.Generator) -> FloatArray:
-        """See :class:`Method`."""
-        return draw_by_batches(problem, offer.settings, rng)
-
-
-def _unseen(request: Request, ridge: float, bought: DisjointPlan) -> float:
-    """Excess of the risk, over the best model for it."""
-    strays = min(bought.stable, batch_gap(request, bought.sizes[-1], bought.reach))
-    return bought.fitted + strays + own_cost(request, ridge)
 
 
 @dataclass(frozen=True)

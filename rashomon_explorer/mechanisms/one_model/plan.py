@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar
 
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, rounded_up
 from rashomon_explorer.mechanisms.objective_perturbation.one_model import ObjectivePerturbation
 from rashomon_explorer.mechanisms.one_model.base import ModelOffer
+from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.options import LEAST_RADIUS, RADII
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, with_scaling_cost
@@ -24,7 +26,7 @@ class ModelPlan(ReprMixin):
     offer: ModelOffer
     goal: str
     why: str
-    options: tuple[ModelOffer, ...] = field(default=(), compare=False)
+    compared: tuple[ModelOffer, ...] = field(default=(), compare=False)
     columns: ColumnsPlan | None = None
 
     # What is asked of a plan before one is told that it promises little: of one model, no hits.
@@ -34,6 +36,17 @@ class ModelPlan(ReprMixin):
     along_path: ClassVar[bool] = False
     by_excess: ClassVar[bool] = False
     centre_excess: ClassVar[None] = None
+
+    @cached_property
+    def options(self) -> tuple[ModelOffer, ...]:
+        """Offers of all methods, the least promise first: those compared, and those of papers."""
+        others = [one.offer(self.request) for one in METHODS.named_only().values()]
+        return tuple(
+            sorted(
+                (*self.compared, *others),
+                key=lambda one: (not one.applies, one.promised(self.goal)),
+            )
+        )
 
     @property
     def method(self) -> str:

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
-from rashomon_explorer._utils.formatting import rounded_up
+from rashomon_explorer._utils.lazy import LazyRegistry
 from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import (
     EllipsoidExactPlan,
@@ -17,112 +17,12 @@ from rashomon_explorer.mechanisms.langevin.plan import (
     plan_clipped_path,
     plan_path,
 )
-from rashomon_explorer.mechanisms.localisation.output_plan import RegularisedPlan, plan_regularised
-from rashomon_explorer.mechanisms.localisation.plan import (
-    LocalisationPlan,
-    plan_iterated,
-    plan_perturbed,
-)
 from rashomon_explorer.mechanisms.objective_perturbation.plan import TiltedPlan, plan_tilted
 from rashomon_explorer.mechanisms.planning.offers import ZCDP, Mechanism, Offer, Request, declined
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.privacy.composition import compose
 from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.losses.clipped_gradient import clipped
-
-OneModelPlan = LocalisationPlan | RegularisedPlan
-
-
-class OneModelMechanism(Mechanism):
-    """A mechanism whose plan is of one draw; prices of more add up."""
-
-    instead: ClassVar[str] = ""
-    uniform: ClassVar[bool] = False
-
-    def plan(self, request: Request) -> OneModelPlan:
-        """Plan of one draw, at an equal share of ε."""
-        raise NotImplementedError
-
-    def offer(self, request: Request) -> Offer:
-        """See :class:`Mechanism`."""
-        why = self.why_not(request)
-        if why:
-            return declined(self, why)
-        one = self.plan(request)
-        return Offer(
-            self.name,
-            self.draws,
-            uniform=self.uniform,
-            why=self.why(one),
-            plan=one,
-            beta=one.beta,
-            hit_rate=one.hit_rate(request.psi),
-            excess=one.excess_bound,
-            guarantee=compose([one.guarantee] * request.n_draws),
-        )
-
-    def why_not(self, request: Request) -> str:
-        """Why it does not apply; empty where it does."""
-        return "" if request.ridge > 0 else "needs ridge > 0"
-
-    def why(self, one: OneModelPlan) -> str:
-        """Why it applies."""
-        return "pure DP"
-
-
-class Localisation(OneModelMechanism):
-    """Output perturbation, and an exponential mechanism on what is near."""
-
-    name: ClassVar[str] = "localisation"
-    draws: ClassVar[str] = "an exact draw near a noisy minimiser"
-
-    def plan(self, request: Request) -> LocalisationPlan:
-        """See :class:`Mechanism`."""
-        return plan_perturbed(request.constants, request.domain, epsilon=_share(request))
-
-
-class IteratedMechanism(OneModelMechanism):
-    """Exponential mechanisms on ever smaller sets, the last one's draw is the model."""
-
-    name: ClassVar[str] = "iterated"
-    draws: ClassVar[str] = "the last of exact draws, each near the one before"
-
-    def plan(self, request: Request) -> LocalisationPlan:
-        """See :class:`Mechanism`."""
-        return plan_iterated(request.constants, request.domain, epsilon=_share(request))
-
-    def why_not(self, request: Request) -> str:
-        """Decline also where one stage is best, which is a dearer "unthresholded"."""
-        why = super().why_not(request)
-        if not why and len(self.plan(request).stages) == 1:
-            return "a second draw would be no better for its price than one: see unthresholded"
-        return why
-
-
-class RegularisedMechanism(OneModelMechanism):
-    """The exponential mechanism under a ridge of its own choice, for losses without one."""
-
-    name: ClassVar[str] = "regularised"
-    draws: ClassVar[str] = "an exact draw under a ridge that serves new rows"
-
-    def plan(self, request: Request) -> RegularisedPlan:
-        """See :class:`Mechanism`."""
-        return plan_regularised(request.constants, request.domain, epsilon=_share(request))
-
-    def why_not(self, request: Request) -> str:
-        """Decline where the loss has a ridge already."""
-        return "chooses the ridge itself: needs ridge = 0" if request.ridge > 0 else ""
-
-    def why(self, one: OneModelPlan) -> str:
-        """Say what it is made for: a promise on rows that were not seen."""
-        assert isinstance(one, RegularisedPlan)
-        return f"pure DP; mean excess on new rows at most {rounded_up(one.population_bound)}"
-
-
-def _share(request: Request) -> float:
-    return request.epsilon / request.n_draws
-
 
 P = TypeVar("P", bound=Plan)
 
@@ -313,23 +213,26 @@ class EllipsoidExact(Ellipsoid):
         return plan_ellipsoid_exact(**request.numbers)
 
 
-MECHANISMS: dict[str, Mechanism] = {
-    mechanism.name: mechanism
-    for mechanism in (
-        Exact(),
-        ExactBest(),
-        Unthresholded(),
-        Localisation(),
-        IteratedMechanism(),
-        RegularisedMechanism(),
-        Path(),
-        PathAverage(),
-        PathClipped(),
-        ObjectivePerturbationMechanism(),
-        Ellipsoid(),
-        EllipsoidExact(),
-    )
-}
+_PAPERS = "rashomon_explorer.papers.localisation"
+
+# Samplers plan by their trait's; the strings are for papers' statements, in lists of options alone.
+MECHANISMS: LazyRegistry[Mechanism] = LazyRegistry(
+    {
+        "exact": Exact(),
+        "exact_best": ExactBest(),
+        "unthresholded": Unthresholded(),
+        "localisation": f"{_PAPERS}:Localisation",
+        "iterated": f"{_PAPERS}:IteratedMechanism",
+        "regularised": f"{_PAPERS}:RegularisedMechanism",
+        "path": Path(),
+        "path_average": PathAverage(),
+        "path_clipped": PathClipped(),
+        "objective_perturbation": ObjectivePerturbationMechanism(),
+        "ellipsoid": Ellipsoid(),
+        "ellipsoid_exact": EllipsoidExact(),
+    },
+    instances=True,
+)
 
 
 def _by_the_best(request: Request) -> Plan:

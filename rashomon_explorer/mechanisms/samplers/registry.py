@@ -1,5 +1,6 @@
 """Registry of samplers by name."""
 
+from rashomon_explorer._utils.lazy import LazyRegistry
 from rashomon_explorer.mechanisms.ellipsoid.exact_sampler import EllipsoidExactSampler
 from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidSampler
 from rashomon_explorer.mechanisms.langevin.planned import (
@@ -12,26 +13,24 @@ from rashomon_explorer.mechanisms.samplers.base import PlannedSampler, Traits
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler, UnthresholdedSampler
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
-from rashomon_explorer.mechanisms.samplers.mala import MalaSampler
 
 # Those whose price is the plan's, or nothing. The others choose their own temperature, or cost
 # more than an exact draw: they are built by hand and charged by their own certificate.
-SAMPLERS: dict[str, type[PlannedSampler]] = {
-    kind.name: kind
-    for kind in (
-        ExactSampler,
-        UnthresholdedSampler,
-        LangevinAverageSampler,
-        LangevinClipped,
-        ObjectivePerturbationSampler,
-        PlannedPath,
-        FiniteGridSampler,
-        HitAndRunSampler,
-        MalaSampler,
-        EllipsoidSampler,
-        EllipsoidExactSampler,
-    )
-}
+SAMPLERS: LazyRegistry[type[PlannedSampler]] = LazyRegistry(
+    {
+        "exact": ExactSampler,
+        "unthresholded": UnthresholdedSampler,
+        "langevin_average": LangevinAverageSampler,
+        "langevin_clipped": LangevinClipped,
+        "objective_perturbation": ObjectivePerturbationSampler,
+        "langevin": PlannedPath,
+        "finite_grid": FiniteGridSampler,
+        "hit_and_run": HitAndRunSampler,
+        "mala": "rashomon_explorer.papers.mala:MalaSampler",
+        "ellipsoid": EllipsoidSampler,
+        "ellipsoid_exact": EllipsoidExactSampler,
+    }
+)
 
 
 def traits_of(name: str) -> Traits:

@@ -11,10 +11,10 @@ from rashomon_explorer.mechanisms.langevin.accounting import (
     last_iterate_guarantee,
     last_of_batches_guarantee,
 )
-from rashomon_explorer.mechanisms.langevin.gradients.variants import BatchDrift
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import cyclic_strongly_convex
+from rashomon_explorer.papers.drifts import BatchDrift
 from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.problem.problem import Problem
 

@@ -8,11 +8,7 @@ import pytest
 
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.mechanisms.bounds.hit_rate import unthresholded_hit_rate
-from rashomon_explorer.mechanisms.localisation.sampler import (
-    IteratedSampler,
-    OutputPerturbationSampler,
-    RegularisedSampler,
-)
+from rashomon_explorer.mechanisms.localisation.sampler import OutputPerturbationSampler
 from rashomon_explorer.mechanisms.planning.offers import ZCDP, Offer, Request
 from rashomon_explorer.mechanisms.planning.options import pareto_table, plan_options
 from rashomon_explorer.mechanisms.planning.plan import Plan
@@ -22,6 +18,7 @@ from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, traits_of
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers.localisation import IteratedSampler, RegularisedSampler
 from rashomon_explorer.privacy import compose
 from rashomon_explorer.problem.constants import row_bound
 from rashomon_explorer.problem.problem import Problem

@@ -8,7 +8,7 @@ import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
-from rashomon_explorer.mechanisms.langevin.gradients.variants import ClippedDrift
+from rashomon_explorer.mechanisms.langevin.gradients.clipped import ClippedDrift
 from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, plan_clipped_path, plan_path
 from rashomon_explorer.mechanisms.langevin.planned import LangevinClipped
 from rashomon_explorer.mechanisms.planning.advice import explain

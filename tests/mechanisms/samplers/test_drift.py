@@ -17,9 +17,9 @@ from rashomon_explorer.mechanisms.langevin.gradients.full import (
     SinglePrecision,
     Slack,
 )
-from rashomon_explorer.mechanisms.langevin.gradients.variants import BatchDrift, GaussianDrift
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers.drifts import BatchDrift, GaussianDrift
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses.smooth import SquaredLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss

@@ -10,16 +10,10 @@ from scipy.stats import gamma, kstest
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_lipschitz, local_constants
-from rashomon_explorer.mechanisms.localisation.plan import (
-    plan_iterated,
-    plan_perturbed,
-    solver_distance,
-)
+from rashomon_explorer.mechanisms.localisation.plan import plan_perturbed, solver_distance
 from rashomon_explorer.mechanisms.localisation.sampler import (
-    IteratedSampler,
     LocalProblem,
     OutputPerturbationSampler,
-    RegularisedSampler,
     refined,
 )
 from rashomon_explorer.mechanisms.rejection.neighbourhood import (
@@ -28,6 +22,7 @@ from rashomon_explorer.mechanisms.rejection.neighbourhood import (
     round_into_domain,
 )
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers.localisation import IteratedSampler, RegularisedSampler, plan_iterated
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.minimisation import minimise_on

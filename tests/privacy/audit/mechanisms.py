@@ -25,11 +25,7 @@ from rashomon_explorer.mechanisms.langevin.planned import (
     PlannedPath,
 )
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
-from rashomon_explorer.mechanisms.localisation.sampler import (
-    IteratedSampler,
-    OutputPerturbationSampler,
-    RegularisedSampler,
-)
+from rashomon_explorer.mechanisms.localisation.sampler import OutputPerturbationSampler
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_tilted
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbationSampler
 from rashomon_explorer.mechanisms.planning.centres import by_acceleration, by_gradients, by_output
@@ -39,6 +35,7 @@ from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler, Unth
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers import GridWalkSampler
+from rashomon_explorer.papers.localisation import IteratedSampler, RegularisedSampler
 from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure
 from rashomon_explorer.privacy.tradeoff import BoundedRange, TradeOff
 from rashomon_explorer.problem.constants import Constants

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from rashomon_explorer.mechanisms.localisation.sampler import RegularisedSampler, RidgedProblem
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler, IntegerLaw
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers.localisation import RegularisedSampler, RidgedProblem
 from rashomon_explorer.privacy import audit, bounded_range
 from rashomon_explorer.problem.losses import LOSSES
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss

@@ -15,9 +15,9 @@ from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
-from rashomon_explorer.mechanisms.samplers.mala import MalaSampler
 from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers.mala import MalaSampler
 from rashomon_explorer.privacy import audit
 
 from .mechanisms import CASES, Case, problem_of

@@ -107,6 +107,18 @@ class GibbsDrift:
         return self.target.problem.value(theta)
 
 
+@dataclass(frozen=True)
+class DriftInBatches(GibbsDrift):
+    """A target whose gradient is taken over one batch of rows after the other."""
+
+    batch_size: int
+
+    @property
+    def n_batches(self) -> int:
+        """Number of batches."""
+        return self.target.problem.n // self.batch_size
+
+
 def minimiser_inside(problem: Problem) -> bool:
     """Whether every data set has its global minimiser in the ball."""
     if not isinstance(problem.domain, Ball):

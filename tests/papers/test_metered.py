@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.exceptions import FitError
-from rashomon_explorer.mechanisms.langevin.metered import MeteredLangevin
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers.metered import MeteredLangevin
 from rashomon_explorer.privacy import (
     BudgetExceededError,
     Ledger,

@@ -5,11 +5,11 @@ import pytest
 from scipy.stats import ks_2samp, kstest
 
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.samplers import mala
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
-from rashomon_explorer.mechanisms.samplers.mala import Kernel, MalaSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.papers import mala
+from rashomon_explorer.papers.mala import Kernel, MalaSampler
 from tests.crossing import crossed
 from tests.mechanisms.samplers.laws import (
     ks_against_quadrature,

@@ -1,32 +1,29 @@
-"""Gradients of batches, of clipped rows, and with Gaussian smoothing."""
+"""Gradients of batches and with Gaussian smoothing, which only chains built by hand follow."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import cycle
 
 import numpy as np
 
-from rashomon_explorer._utils.arrays import NUMPY, ArrayBackend, FloatArray
+from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms.certificates.sensitivity import (
     batch_sensitivity,
     data_slope,
     gradient_sensitivity,
 )
-from rashomon_explorer.mechanisms.langevin.gradients.base import GibbsDrift, Gradient
+from rashomon_explorer.mechanisms.langevin.gradients.base import (
+    DriftInBatches,
+    GibbsDrift,
+    Gradient,
+)
 from rashomon_explorer.mechanisms.langevin.gradients.full import FullDrift
-from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.problem.losses import Loss
-from rashomon_explorer.problem.losses.chunked import BlockRisk
-from rashomon_explorer.problem.losses.clipped_gradient import ClippedPullRisk, clipped
 from rashomon_explorer.problem.thresholds import GaussianThreshold, NoThreshold, SmoothThreshold
 
 
 @dataclass(frozen=True)
-class BatchDrift(GibbsDrift):
+class BatchDrift(DriftInBatches):
     """Gradient of φ(L_b(θ) − min L − ψ) for the mean loss L_b of one batch of rows."""
-
-    batch_size: int
 
     def __post_init__(self) -> None:
         """Refuse batches that cannot be cut."""
@@ -40,11 +37,6 @@ class BatchDrift(GibbsDrift):
     def largest_step(self) -> float:
         """As over all rows: a batch's loss has the same smoothness."""
         return FullDrift(self.target).largest_step
-
-    @property
-    def n_batches(self) -> int:
-        """Number of batches."""
-        return self.target.problem.n // self.batch_size
 
     def sensitivity(self, n_steps: int) -> float:
         """Root mean square of :func:`batch_sensitivity`."""
@@ -80,60 +72,6 @@ class BatchDrift(GibbsDrift):
             return gradients * (self.beta * shape.slope(value - edge))
 
         return gradient
-
-
-@dataclass(frozen=True)
-class ClippedDrift(GibbsDrift):
-    """Gradient of the target's loss with its slope clipped, at ψ = 0."""
-
-    most: float
-
-    @cached_property
-    def followed(self) -> Loss:
-        """Loss whose gradient it is."""
-        found = clipped(self.target.problem.loss, self.most)
-        if found is None:
-            raise ValueError(f"{self.target.problem.loss.name} loss has no form with clipped slope")
-        return found
-
-    @cached_property
-    def constants(self) -> Constants:
-        """Public constants of that loss."""
-        problem = self.target.problem
-        return Constants.of(
-            self.followed,
-            n=problem.n,
-            p=problem.p,
-            domain=problem.domain,
-            row_bound=problem.row_bound,
-            ridge=problem.ridge,
-        )
-
-    @property
-    def arrays(self) -> ArrayBackend:
-        """The host: a clipped loss has no other form."""
-        return NUMPY
-
-    @property
-    def largest_step(self) -> float:
-        """2/(βM)."""
-        return 2 / (self.beta * self.constants.M)
-
-    def sensitivity(self, n_steps: int) -> float:
-        """2·most·B/n, the same in every step."""
-        return data_slope(self.constants, self.target.problem.domain)
-
-    def contraction(self, step_size: float) -> float:
-        """max{|1 − hβm|, |1 − hβM|}."""
-        pace = step_size * self.beta
-        return max(abs(1 - pace * self.constants.m), abs(1 - pace * self.constants.M))
-
-    def run(self, rng: np.random.Generator) -> Callable[[FloatArray], FloatArray]:
-        """Return the gradient; it remembers nothing."""
-        problem = self.target.problem
-        risk = problem.of_loss(self.followed)
-        assert isinstance(risk, ClippedPullRisk | BlockRisk)
-        return lambda theta: self.beta * (risk.gradient(theta) + problem.ridge * theta)
 
 
 _MEAN_DEVIATION = (2 / np.pi) ** 0.5  # E|ξ| of a standard normal

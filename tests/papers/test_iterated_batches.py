@@ -8,15 +8,11 @@ from scipy.special import logsumexp
 
 from rashomon_explorer import DPClassifier
 from rashomon_explorer.mechanisms.certificates.sensitivity import local_constants
-from rashomon_explorer.mechanisms.localisation import sampler as batch_problem
-from rashomon_explorer.mechanisms.localisation.disjoint_plan import (
-    batch_sizes,
-    of_fewer,
-    plan_disjoint,
-)
 from rashomon_explorer.mechanisms.one_model.base import batch_gap, generalisation_gap
 from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.papers import localisation
+from rashomon_explorer.papers.localisation import batch_sizes, of_fewer, plan_disjoint
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
@@ -70,8 +66,8 @@ def test_every_row_is_in_one_batch_and_no_row_decides_which(monkeypatch):
         assert posed.constants == of_fewer(problem.constants, len(posed.rows))
         return middle + 0.1
 
-    monkeypatch.setattr(batch_problem, "draw_near", seen)
-    found = batch_problem.draw_by_batches(problem, PLANNED, np.random.default_rng(0))
+    monkeypatch.setattr(localisation, "draw_near", seen)
+    found = localisation.draw_by_batches(problem, PLANNED, np.random.default_rng(0))
     assert [len(part) for part in taken] == list(PLANNED.sizes)
     assert sorted(np.concatenate(taken)) == sorted(problem.rows[:, 0])
     assert found == pytest.approx([0.2]) and (np.diff(np.concatenate(taken)) < 0).any()

@@ -1,0 +1,44 @@
+"""Registries whose entries may be imported when they are first read."""
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from importlib import import_module
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class LazyRegistry(MutableMapping[str, T]):
+    """Entries by name; ``"module:Class"`` stands for one that is imported when it is read."""
+
+    def __init__(self, entries: Mapping[str, T | str], *, instances: bool = False) -> None:
+        self._entries = dict(entries)
+        self._instances = instances
+        self._named_only = {name for name, one in entries.items() if isinstance(one, str)}
+
+    def compared(self) -> dict[str, T]:
+        """Entries without those that were given as strings, which nobody takes unasked."""
+        return {name: self[name] for name in self if name not in self._named_only}
+
+    def named_only(self) -> dict[str, T]:
+        """Entries that were given as strings; imports them."""
+        return {name: self[name] for name in self if name in self._named_only}
+
+    def __getitem__(self, name: str) -> T:
+        entry = self._entries[name]
+        if isinstance(entry, str):
+            module, _, attribute = entry.partition(":")
+            found = getattr(import_module(module), attribute)
+            entry = self._entries[name] = found() if self._instances else found
+        return entry
+
+    def __setitem__(self, name: str, entry: T) -> None:
+        self._entries[name] = entry
+
+    def __delitem__(self, name: str) -> None:
+        del self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
