@@ -1,0 +1,136 @@
+"""The size of the project stays within `tests/house_budget.toml`, whose numbers only fall."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "rashomon_explorer"
+BUDGET = tomllib.loads((ROOT / "tests" / "house_budget.toml").read_text(encoding="utf-8"))
+# A number far above what is measured no longer holds anything back.
+SLACK = 0.02
+
+
+def sources() -> dict[str, str]:
+    """Modules of the package by dotted name."""
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path.read_text(encoding="utf-8")
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
+
+
+def exported_names(text: str) -> set[str]:
+    """Names of a module's ``__all__``."""
+    return {
+        name
+        for node in ast.parse(text).body
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__"
+        for name in ast.literal_eval(node.value)
+    }
+
+
+def public_classes(text: str) -> list[str]:
+    """Public classes that a module defines."""
+    nodes = ast.walk(ast.parse(text))
+    return [n.name for n in nodes if isinstance(n, ast.ClassDef) and not n.name.startswith("_")]
+
+
+def modules_loaded(module: str) -> int:
+    """Modules of the package that importing one loads, in a process of its own."""
+    code = (
+        f"import sys; import {module}; "
+        "print(sum(m.split('.')[0] == 'rashomon_explorer' for m in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return int(done.stdout)
+
+
+@cache
+def measured() -> dict[str, int]:
+    """Figures of the project by the names of the budget."""
+    modules = sources()
+    rooms = [text for name, text in modules.items() if name.endswith(".__init__")]
+    pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.rst")]
+    words = [len(page.read_text(encoding="utf-8").split()) for page in pages]
+    classes = [name for text in modules.values() for name in public_classes(text)]
+    return {
+        "package_lines": sum(text.count("\n") for text in modules.values()),
+        "package_files": len(modules),
+        "import_lines": sum(
+            node.end_lineno - node.lineno + 1
+            for text in modules.values()
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.Import | ast.ImportFrom)
+        ),
+        "root_modules": len([p for p in PACKAGE.glob("*.py") if not p.name.startswith("__")]),
+        "exported_names": len(set().union(*map(exported_names, rooms))),
+        "class_names_used_twice": len({name for name in classes if classes.count(name) > 1}),
+        "test_lines": sum(
+            path.read_text(encoding="utf-8").count("\n") for path in (ROOT / "tests").rglob("*.py")
+        ),
+        "docs_words": sum(words),
+        "longest_page_words": max(words),
+        "readme_lines": (ROOT / "README.md").read_text(encoding="utf-8").count("\n"),
+        "modules_loaded_by_measures": modules_loaded("rashomon_explorer.measures"),
+        "modules_loaded_by_estimators": modules_loaded("rashomon_explorer.estimators.classifier"),
+    }
+
+
+def findings(figures: Mapping[str, int], budget: Mapping[str, int]) -> list[str]:
+    """Figures above their budget, and budgets that may fall."""
+    found = [f"{name} has no budget" for name in figures.keys() - budget.keys()]
+    for name, limit in budget.items():
+        figure = figures[name]
+        if figure > limit:
+            found.append(
+                f"{name} is {figure:,}, budget {limit:,}: merge or remove as much, or raise the "
+                "budget in a commit that says by how much and why"
+            )
+        elif figure < limit * (1 - SLACK) - 1:
+            found.append(f"{name} is {figure:,}, budget {limit:,}: lower the budget")
+    return found
+
+
+def test_the_project_is_within_its_budget() -> None:
+    assert findings(measured(), BUDGET) == []
+
+
+@pytest.mark.parametrize(
+    ("figure", "message"), [(101, "merge or remove"), (90, "lower the budget"), (100, "")]
+)
+def test_a_figure_beside_its_budget_is_reported(figure: int, message: str) -> None:
+    found = findings({"lines": figure}, {"lines": 100})
+    assert len(found) == bool(message) and all(message in one for one in found)
+
+
+def test_a_figure_without_a_budget_is_reported() -> None:
+    assert findings({"lines": 1}, {}) == ["lines has no budget"]
+
+
+def test_folders_hold_topics() -> None:
+    """A folder of the package has at least three modules beside its ``__init__``."""
+    small = {
+        str(folder.relative_to(PACKAGE)): len(files)
+        for folder in PACKAGE.rglob("*")
+        if folder.is_dir() and (files := [p for p in folder.glob("*.py") if p.stem != "__init__"])
+        if len(files) < 3
+    }
+    assert small == {}
+
+
+def test_exported_names_are_read_off_a_list() -> None:
+    assert exported_names('__all__ = ["a", "b"]\nc = 1') == {"a", "b"}
+    assert public_classes("class A:\n    class B: ...\nclass _C: ...") == ["A", "B"]
+
+
+def test_names_are_words() -> None:
+    """Modules are lower case words without digits at their ends."""
+    wrong = [name for name in sources() if not re.fullmatch(r"[a-z_.]+", name)]
+    assert wrong == []
