@@ -43,13 +43,15 @@ const [code, state, slow, done] = arguments;
 
 
 def test_figures_take_turns(browser: Any) -> None:
-    names = ("first", "second", "third")
-    assert _drawn(browser) == [f"{name} {what}" for name in names for what in ("begins", "ends")]
+    """In any order: the browser loads the three modules in whichever it likes."""
+    told = _drawn(browser)
+    assert sorted(told[::2]) == ["first begins", "second begins", "third begins"]
+    assert [end.replace("ends", "begins") for end in told[1::2]] == told[::2]
 
 
 def test_a_slow_one_holds_the_others_no_longer_than_a_moment(browser: Any) -> None:
     told = _drawn(browser, slow="first")
-    assert told[0] == "first begins" and "first ends" not in told
+    assert "first begins" in told and "first ends" not in told
     assert {"second ends", "third ends"} < set(told)
 
 
