@@ -298,7 +298,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), Dask collection or RowBlocks
+        X : array-like of shape (n_samples, n_features), Dask collection or ChunkedRows
             Rows in blocks (:func:`rashomon_explorer.rows.chunked`) are never held whole, and
             classes must be declared for them.
         y : array-like of shape (n_samples,)

@@ -261,5 +261,5 @@ def _check_sums_suffice(planned: ModelPlan) -> None:
     raise TypeError(
         f"method {planned.method!r} picks rows, and these come in blocks and are never held whole. "
         f"Nothing was read or charged: name one that needs sums alone, {' or '.join(others)}, or "
-        "give a fixed random sample, X, y = rows.sample(5_000).held(), and name it as one"
+        "give a fixed random sample, X, y = rows.sample(5_000).to_memory(), and name it as one"
     )

@@ -196,7 +196,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), Dask collection or RowBlocks
+        X : array-like of shape (n_samples, n_features), Dask collection or ChunkedRows
             Rows in blocks (:func:`rashomon_explorer.rows.chunked`) are never held whole, and
             classes must be declared for them.
         y : array-like of shape (n_samples,)

@@ -153,7 +153,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), Dask collection or RowBlocks
+        X : array-like of shape (n_samples, n_features), Dask collection or ChunkedRows
             Rows in blocks (:func:`rashomon_explorer.rows.chunked`) are never held whole.
         y : array-like of shape (n_samples,)
             Left out for rows in blocks, which have their own.

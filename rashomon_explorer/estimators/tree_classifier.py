@@ -147,7 +147,7 @@ default=None
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), Dask collection or RowBlocks
+        X : array-like of shape (n_samples, n_features), Dask collection or ChunkedRows
             Rows in blocks (:func:`rashomon_explorer.rows.chunked`) are never held whole, and
             classes must be declared for them.
         y : array-like of shape (n_samples,)
@@ -215,7 +215,7 @@ default=None
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), Dask collection or RowBlocks
+        X : array-like of shape (n_samples, n_features), Dask collection or ChunkedRows
         y : array-like of shape (n_samples,)
 
         Returns

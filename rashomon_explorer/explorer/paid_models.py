@@ -278,7 +278,7 @@ def _link(fitted: Any, outputs: int) -> str:
 
 _HELD = (
     "Penalties are chosen on rows that are held, and these come in blocks: draw one from a sample "
-    "that you name as one, explorer.blocks.sample(50_000).held(), with DPBilevelSearch."
+    "that you name as one, explorer.blocks.sample(50_000).to_memory(), with DPBilevelSearch."
 )
 
 BOUNDS = {"0.1 to 10": (0.1, 10.0), "0.01 to 1": (0.01, 1.0), "0.001 to 10": (0.001, 10.0)}

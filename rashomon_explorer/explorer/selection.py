@@ -187,7 +187,7 @@ class CurrentSelection:
         """Python for the models, the rows and the targets."""
         if self.everything:
             return "explorer.rashomon_set", "explorer.rows", "explorer.targets"
-        return "explorer.picked.models", "explorer.picked.rows", "explorer.picked.targets"
+        return "explorer.selected.models", "explorer.selected.rows", "explorer.selected.targets"
 
     def _wanted(self) -> Mask:
         rows, state = self._screen.rows, self.state

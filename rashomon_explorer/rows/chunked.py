@@ -58,14 +58,14 @@ class ChunkedRows:
         By default threads of this process.
     rows : int
         Rows in a block.
-    seen : Seen, optional
+    seen : ChunkChecksums, optional
         What the blocks were when they were looked at: a block that has changed since is an error.
 
     Examples
     --------
     >>> import numpy as np
     >>> from rashomon_explorer.rows.source import ArrayRows
-    >>> table = RowBlocks(ArrayRows(np.ones((5, 2)), np.arange(5.0)), rows=2)
+    >>> table = ChunkedRows(ArrayRows(np.ones((5, 2)), np.arange(5.0)), rows=2)
     >>> [targets.tolist() for _, targets in table.blocks()]
     [[0.0, 1.0], [2.0, 3.0], [4.0]]
     >>> table.reduce(lambda rows, targets: (targets @ rows,))
@@ -152,7 +152,7 @@ class ChunkedRows:
         --------
         >>> import numpy as np
         >>> from rashomon_explorer.rows import row_blocks
-        >>> table = row_blocks(np.eye(2), np.zeros(2)).beside(group=[0, 1])
+        >>> table = row_blocks(np.eye(2), np.zeros(2)).with_targets(group=[0, 1])
         >>> next(table.blocks())[1]["group"].tolist()
         [0, 1]
         """
@@ -172,7 +172,7 @@ class ChunkedRows:
         --------
         >>> import numpy as np
         >>> from rashomon_explorer.rows import row_blocks
-        >>> rows, _ = row_blocks(np.arange(100.0)[:, None], np.zeros(100)).sample(3).held()
+        >>> rows, _ = row_blocks(np.arange(100.0)[:, None], np.zeros(100)).sample(3).to_memory()
         >>> rows.ravel().tolist() == sorted(set(rows.ravel().tolist())), len(rows)
         (True, 3)
         """
@@ -201,7 +201,7 @@ class ChunkedRows:
         """
         raise TypeError(
             "rows in blocks are never held whole, and this needs an array: take a fixed random "
-            "sample, X, y = rows.sample(5_000).held(), and name it as one"
+            "sample, X, y = rows.sample(5_000).to_memory(), and name it as one"
         )
 
     def blocks(

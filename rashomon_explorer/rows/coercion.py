@@ -59,7 +59,7 @@ def row_blocks(
 
     Returns
     -------
-    RowBlocks
+    ChunkedRows
         To give to ``fit`` in the place of X, without y. No value is read yet; of Parquet files
         the footers are.
 

@@ -85,12 +85,12 @@ def test_what_was_asked_for_is_said_only_where_it_holds():
     assert str(kept).startswith("ε = 0.5 at δ = 1e-6")
     assert str(replace(kept, requested=(0.4, 1e-6))).startswith("0.5-DP")
     assert str(kept.with_seed()).startswith("ε = 0.5 at δ = 1e-6")
-    assert compose([kept]).asked == (0.5, 1e-6) and compose([kept, kept]).asked is None
+    assert compose([kept]).requested == (0.5, 1e-6) and compose([kept, kept]).requested is None
 
 
 def test_what_was_asked_for_survives_a_file_and_older_files_are_read():
     kept = replace(bounded_range(0.5), requested=(0.5, 1e-6))
-    assert Guarantee.from_dict(kept.to_dict()).asked == (0.5, 1e-6)
+    assert Guarantee.from_dict(kept.to_dict()).requested == (0.5, 1e-6)
     assert "asked" not in bounded_range(0.5).to_dict()
     assert Guarantee.from_dict(bounded_range(0.5).to_dict()) == kept
 

@@ -267,7 +267,7 @@ def test_what_is_said_would_do_does(mechanism: str) -> None:
     named = {"refit": None, "mechanism": mechanism}
     with pytest.warns(WeakGuaranteeWarning):
         weak = search(**named, epsilon=0.1, delta=0.0).plan(300, 3)
-    times = float(weak.wish.split()[1].replace(",", ""))
+    times = float(weak.suggestion.split()[1].replace(",", ""))
     enough = search(**named, epsilon=0.1 * times, delta=0.0).plan(300, 3)
     assert enough.weakness == ""
     assert enough.excess_within(0.9) <= enough.constants.zero_loss / 2 * (1 + 1e-9)

@@ -193,7 +193,7 @@ def test_one_model_is_made_of_all_rows(tmp_path: Path) -> None:
 def test_what_needs_rows_that_are_held_says_what_to_do(page: Any) -> None:
     with pytest.raises(DataError, match=r"come in blocks.*save the bundle, or buy aggregates"):
         page.shop.basket(("ambiguity",), epsilon=0.5)
-    sample = page.blocks.sample(100).held()
+    sample = page.blocks.sample(100).to_memory()
     asked: dict[str, Any] = {"queries": ["ambiguity"], "epsilon": 1.0, "ledger": None}
     assert release(page.rashomon_set, *sample, **asked).n_rows == 100
     assert page.shop.contents().models.n_draws == page.rashomon_set.n_draws

@@ -80,7 +80,7 @@ def test_other_columns_are_refused_in_words(home, monkeypatch):
     session = home[1].session
     monkeypatch.setattr(session, "_encoded", session._encoded.iloc[:, 1:])
     with pytest.raises(ValueError, match="other columns than the table has now"):
-        session.open_kept(1)
+        session.open_saved(1)
 
 
 def test_a_note_that_is_damaged_hides_no_other(home):

@@ -156,7 +156,7 @@ def _check(visit):
         assert len(state.account.charges) == len(page.ledger.entries())
     models = page.rashomon_set
     if state.in_view:
-        stored = page.session.kept_sets
+        stored = page.session.set_store
         if state.in_view in [one.number for one in stored.all()]:
             assert np.array_equal(stored.open(state.in_view).coef, models.coef)
         assert state.in_view in [one.number for one in state.kept]

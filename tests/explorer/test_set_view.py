@@ -150,7 +150,7 @@ def test_stars_and_notes_are_kept_with_the_set(explorer, tmp_path):
     table.do("star", 3)
     table.do("note", 3, "least unfair")
     assert table.starred == [3] and table.notes == {"3": "least unfair"}
-    kept = explorer.session.kept_sets
+    kept = explorer.session.set_store
     assert kept.favourites(state.in_view).starred == (3,)
     state.selection, state.view = (3,), "release"  # what was picked and noted read private rows
     assert table.starred == [] and table.notes == {} and state.selection == ()
@@ -158,10 +158,10 @@ def test_stars_and_notes_are_kept_with_the_set(explorer, tmp_path):
     assert table.starred == [3]
     path = kept._favourites(state.in_view)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    explorer.session.open_kept(state.in_view)
+    explorer.session.open_saved(state.in_view)
     assert table.notes == {"3": "least unfair"}
     path.write_text("{")
-    explorer.session.open_kept(state.in_view)
+    explorer.session.open_saved(state.in_view)
     state.in_view, before = 0, state.in_view
     state.in_view = before
     assert table.starred == [] and state.alert is None
@@ -197,8 +197,8 @@ def test_two_sets_are_compared(explorer):
     card, first = explorer.cards["sets"], explorer.rashomon_set
     card.redraw()
     assert "Once there are two" in str(card.view.figure["layout"])
-    other = explorer.session.kept_sets.keep(first[[0, 1, 2]], explorer.state.drawn_settings)
-    explorer.state.kept = explorer.session.kept_sets.all()
+    other = explorer.session.set_store.keep(first[[0, 1, 2]], explorer.state.drawn_settings)
+    explorer.state.kept = explorer.session.set_store.all()
     card.redraw()
     assert card._other.value == other.number
     title = card.view.figure["layout"]["title"]["text"]
@@ -210,5 +210,5 @@ def test_two_sets_are_compared(explorer):
     if first.hit_rate == 1:
         assert np.allclose(table["overlap"], (inside[1] - inside[0]) / (high - low))
     assert table["overlap"].between(0, 1).all()
-    explorer.session.kept_sets.delete(other.number)
-    explorer.state.kept = explorer.session.kept_sets.all()
+    explorer.session.set_store.delete(other.number)
+    explorer.state.kept = explorer.session.set_store.all()

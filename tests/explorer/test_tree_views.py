@@ -178,7 +178,7 @@ def test_importance_is_measured_on_resampled_tables_of_trees_too(page):
 
 def test_trees_of_another_class_are_no_reference_though_their_best_is_the_same(page):
     answers, models = page.tree_answers, page.rashomon_set
-    assert answers.beside(models) is answers.counted
+    assert answers.class_of_draws(models) is answers.counted
     planned = models.plan
     others = [
         {"questions": planned.questions[1:]},
@@ -191,9 +191,9 @@ def test_trees_of_another_class_are_no_reference_though_their_best_is_the_same(p
         strange = replace(models, planned=replace(planned, **other))
         assert strange.least == models.least
         with pytest.raises(DataError, match="as they were"):
-            answers.beside(strange)
+            answers.class_of_draws(strange)
     with pytest.raises(DataError, match="as they were"):
-        answers.beside(replace(models, planned=None))
+        answers.class_of_draws(replace(models, planned=None))
 
 
 def test_questions_read_by_themselves(page):

@@ -105,7 +105,7 @@ def test_kept_trees_are_shown_again_and_linear_models_come_back(page):
     models, number = explorer.rashomon_set, explorer.state.in_view
     explorer.state.family = "linear"
     assert not isinstance(explorer.plan, TreePlan)
-    explorer.session.open_kept(number)
+    explorer.session.open_saved(number)
     assert explorer.rashomon_set.models.trees == models.models.trees
     assert "RashomonClassifier" in explorer.model_panel.lines()[1]
 

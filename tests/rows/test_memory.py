@@ -193,7 +193,7 @@ told["states"] = [entry.state for entry in Ledger(ledger).entries()]
 if len(sys.argv) > 5:
     from pyarrow.parquet import ParquetFile
 
-    parquet._opened = partial(ParquetFile, pre_buffer=True)
+    parquet._open_file = partial(ParquetFile, pre_buffer=True)
     try:
         told["control"] = float(BlockProblem(rows).value(np.zeros((21, 1)))[0])
     except MemoryLimitError as error:

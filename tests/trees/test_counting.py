@@ -140,7 +140,7 @@ def every_draw(run, monkeypatch):
         known = Known(given)
         for room in (uniform, walk):
             monkeypatch.setattr(
-                room, "whole_below", lambda total, rng, known=known: known.below(total)
+                room, "uniform_below", lambda total, rng, known=known: known.below(total)
             )
         outcome = run(known)
         asked = known.asked
@@ -213,7 +213,7 @@ def test_leaves_are_shared_as_many_trees_share_them(monkeypatch):
     while sum(found.values()) < total:
         known = Known([0, sum(found.values())])
         monkeypatch.setattr(
-            uniform, "whole_below", lambda total, rng, known=known: known.below(total)
+            uniform, "uniform_below", lambda total, rng, known=known: known.below(total)
         )
         found[leaves_of(any_tree(TreeClass(3, 4), None, leaves=4).if_true)] += 1
         total = known.asked[1]

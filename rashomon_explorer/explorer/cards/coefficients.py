@@ -60,7 +60,7 @@ class CoefficientRangesCard(PrivateDataCard):
     )
 
     def study(self) -> Recipe:
-        """See `StudyCard.study`."""
+        """See `PrivateDataCard.study`."""
         exact = self.session.exact
         ringed = f", highlight={self._ringed}" if self._ringed else ""
         return Recipe(
@@ -172,7 +172,7 @@ class ExactCard(FigureCard):
             (
                 "from rashomon_explorer.plots import plot_exact_ranges",
                 f"plot_exact_ranges(explorer.state.outside.ranges({psi!r}), "
-                f"note=explorer.state.outside.told({psi!r}))",
+                f"note=explorer.state.outside.flip_message({psi!r}))",
             ),
         )
 

@@ -74,7 +74,7 @@ class ByColumn:
 
 
 NO_GROUPS = "No column of this table tells people apart."
-_PEOPLE = "explorer.picked.everyone"
+_PEOPLE = "explorer.selected.everyone"
 
 
 class GroupCard(ByColumn, PrivateDataCard):
@@ -138,7 +138,7 @@ class GapsCard(GroupCard):
     )
 
     def study(self) -> Recipe:
-        """See `StudyCard.study`."""
+        """See `PrivateDataCard.study`."""
         models, column = self.state.rashomon_set, self.column
         return Recipe(
             lambda: _gaps(self._audit(models, column), self.state.selection),
@@ -212,7 +212,7 @@ class FrontierCard(GroupCard):
             self.changed()
 
     def study(self) -> Recipe:
-        """See `StudyCard.study`."""
+        """See `PrivateDataCard.study`."""
         models, column, chosen = self.state.rashomon_set, self.column, self.state.selection
         self._offering = True
         keep_choice(self._gap, _GAPS[models.task])
@@ -258,7 +258,7 @@ class BurdenCard(GroupCard):
             self.changed()
 
     def study(self) -> Recipe:
-        """See `StudyCard.study`."""
+        """See `PrivateDataCard.study`."""
         models, column = self.state.rashomon_set, self.column
         measures = _BURDENS[models.task]
         self._offering = True
@@ -266,7 +266,7 @@ class BurdenCard(GroupCard):
         self._offering = False
         measure = self._measure.value
         proved = measure == "ambiguity" and not self.session.exact.why_not
-        exact = ", exact=explorer.exact.ambiguity_by(explorer.picked.everyone, {column!r})"
+        exact = ", exact=explorer.exact.ambiguity_by(explorer.selected.everyone, {column!r})"
         told = exact.format(column=column) if proved else ""
         return Recipe(
             lambda: self._figure(models, column, measure, proved),
@@ -275,7 +275,7 @@ class BurdenCard(GroupCard):
                 "from rashomon_explorer.measures import multiplicity_by_person_group",
                 "from rashomon_explorer.plots import plot_burden",
                 f"table = multiplicity_by_person_group("
-                f"explorer.picked.models, {self._whom(column)})",
+                f"explorer.selected.models, {self._whom(column)})",
                 f"plot_burden(table, {measure!r}{told})",
             ),
             (EXACT, SAMPLED) if proved else (SAMPLED,),
@@ -340,12 +340,12 @@ class WidthOrNoiseCard(GroupCard):
     )
 
     def study(self) -> Recipe:
-        """See `StudyCard.study`."""
+        """See `PrivateDataCard.study`."""
         models, column = self.state.rashomon_set, self.column
         if isinstance(models, PredictorSet) and not models.independent:
             return empty(self.title, _DRAWN_HERE)
         answers = self.session.tree_answers if trees_in(models) else None
-        every = "reference=explorer.tree_answers.beside(explorer.rashomon_set), "
+        every = "reference=explorer.tree_answers.class_of_draws(explorer.rashomon_set), "
         beside = every if answers else ""
         sampled = bool(answers) or not self.session.in_blocks
         rows = f"{_PEOPLE}.rows" if sampled else "explorer.blocks"
@@ -383,7 +383,7 @@ def split_draws(models: Any, rows: Any, groups: Any = None, answers: Any = None)
     """Split what draws disagree about; of trees beside all of them, which ``answers`` counts."""
     options: dict[str, Any] = {} if groups is None else {"groups": groups}
     if answers is not None:
-        options["reference"] = answers.beside(models)
+        options["reference"] = answers.class_of_draws(models)
     try:
         return disagreement_decomposition(models, rows, **options)
     except ValueError as error:

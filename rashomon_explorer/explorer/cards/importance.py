@@ -76,7 +76,7 @@ class DistributionCard(PrivateDataCard):
         return super()._lacks() or ("" if planned and planned.questions else _ELSEWHERE)
 
     def study(self) -> Recipe:
-        """See `StudyCard.study`."""
+        """See `PrivateDataCard.study`."""
         return self.sampled(
             self._figure,
             lambda: _table(self._distribution()),
@@ -202,7 +202,7 @@ class ImportancePairCard(PrivateDataCard):
             self._offering = False
 
     def study(self) -> Recipe:
-        """See `StudyCard.study`."""
+        """See `PrivateDataCard.study`."""
         models, picked = self.state.rashomon_set, self.session.picked
         self._offer(_features(models))
         measure, people = self._by.value, picked.people
@@ -286,7 +286,7 @@ class ProfileCard(PrivateDataCard):
             self.changed()
 
     def study(self) -> Recipe:
-        """See `StudyCard.study`."""
+        """See `PrivateDataCard.study`."""
         models, picked = self.state.rashomon_set, self.session.picked
         table, encode = picked.table, picked.encode
         self._offering = True
@@ -295,8 +295,8 @@ class ProfileCard(PrivateDataCard):
         feature = next(name for name in table.columns if str(name) == self._feature.value)
         asked: dict[str, Any] = {"transform": encode, "highlight": self.state.selection}
         asked["answer"] = picked.answer
-        through = "" if encode is None else ", transform=explorer.picked.encode"
-        through += ", answer=explorer.picked.answer" if picked.answer else ""
+        through = "" if encode is None else ", transform=explorer.selected.encode"
+        through += ", answer=explorer.selected.answer" if picked.answer else ""
         through += ringed(self.state.selection)
         of, key = (models, self.session.rows), (picked.people.tobytes(), feature)
         n_people = len(picked.people)
@@ -320,7 +320,7 @@ class ProfileCard(PrivateDataCard):
             of_the_set(models, lambda: found()[1]),
             (
                 "from rashomon_explorer.plots import plot_profile",
-                f"plot_profile(explorer.rashomon_set, explorer.picked.table, {feature!r}{through})",
+                f"plot_profile(explorer.rashomon_set, explorer.selected.table, {feature!r}{through})",
             ),
         )
 
@@ -362,7 +362,7 @@ class ClassRelianceCard(PrivateDataCard):
         return why
 
     def study(self) -> Recipe:
-        """See `StudyCard.study`."""
+        """See `PrivateDataCard.study`."""
         features, left_out = self._features_in_time()
         return Recipe(
             partial(self._figure, features, left_out),

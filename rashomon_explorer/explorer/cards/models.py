@@ -258,7 +258,7 @@ class SetsCard(FigureCard):
             partial(two_sets_table, models, other, names),
             (
                 "from rashomon_explorer.plots import plot_two_sets",
-                f"other = explorer.session.kept_sets.open({number}){end}",
+                f"other = explorer.session.set_store.open({number}){end}",
                 f"plot_two_sets(explorer.rashomon_set{end}, other, {names!r})",
             ),
             (PAID,) if released else (SAMPLED,),

@@ -76,7 +76,7 @@ class PeopleCard(FigureCard):
             groups = picked.groups(by)
             call = (
                 f"plot_people({of_models}, {of_rows}, "
-                f"explorer.picked.groups({by!r}), group_name={by!r})"
+                f"explorer.selected.groups({by!r}), group_name={by!r})"
             )
         return Recipe(
             partial(plot_people, models, rows, groups, group_name=by),
@@ -112,7 +112,7 @@ class PeopleRangesCard(PrivateDataCard):
         picks_people(self)
 
     def study(self) -> Recipe:
-        """See `StudyCard.study`."""
+        """See `PrivateDataCard.study`."""
         exact, models = self.session.exact, self.state.rashomon_set
         drawn = () if models is None else (SAMPLED,)
         proved = () if exact.why_not else (EXACT,)
@@ -121,8 +121,8 @@ class PeopleRangesCard(PrivateDataCard):
             self._numbers,
             (
                 "from rashomon_explorer.plots import plot_people_ranges",
-                "plot_people_ranges(explorer.exact.people(explorer.picked.few), "
-                "answer=explorer.picked.answer)",
+                "plot_people_ranges(explorer.exact.people(explorer.selected.few), "
+                "answer=explorer.selected.answer)",
             ),
             (*proved, *drawn),
         )
@@ -173,7 +173,7 @@ class PersonCard(PrivateDataCard):
         link_selection(self)
 
     def study(self) -> Recipe:
-        """See `StudyCard.study`."""
+        """See `PrivateDataCard.study`."""
         if not self.state.people:
             return empty(self.title, _NOBODY)
         models, person = self.state.rashomon_set, int(self.state.people[-1])
@@ -186,7 +186,7 @@ class PersonCard(PrivateDataCard):
             (
                 "from rashomon_explorer.plots import plot_person",
                 f"plot_person(explorer.rashomon_set, explorer.rows, {person}"
-                f"{told.format(person=person)}, answer=explorer.picked.answer"
+                f"{told.format(person=person)}, answer=explorer.selected.answer"
                 f"{ringed(self.state.selection)})",
             ),
             (EXACT, SAMPLED) if proved else (SAMPLED,),

@@ -179,7 +179,7 @@ _NO_ROWS = "the rows are not here, and aggregates are made of them: choose the d
 _IN_BLOCKS = (
     "aggregates are made of rows that are held, and these come in blocks, of which only the models "
     "may leave: save the bundle, or buy aggregates of a sample that you name as one, "
-    "release(models, *explorer.blocks.sample(50_000).held(), ...)"
+    "release(models, *explorer.blocks.sample(50_000).to_memory(), ...)"
 )
 _LEVELLED = (Categorical, Ordered, YesNo)
 

@@ -33,7 +33,7 @@ class BasketPanel:
 
     Parameters
     ----------
-    shop : Shop
+    shop : ReleaseController
         What may be bought, and where it is paid for.
 
     Attributes
@@ -46,7 +46,7 @@ class BasketPanel:
         Column by which groups are told apart.
     table : ChoiceTable
         The aggregates.
-    epsilon : Dial
+    epsilon : Slider
         What they may cost together, by themselves.
     pay, yes, no : ipywidgets.Button
         The first asks, the second pays.

@@ -27,7 +27,7 @@ class BudgetGauge:
 
     Attributes
     ----------
-    epsilon, delta : Dial
+    epsilon, delta : Slider
         Budget of a ledger that does not exist yet.
     gauge : ipywidgets.HTML
         The gauge.

@@ -110,7 +110,7 @@ class DrawPanel:
         What the buttons act on.
     start : callable, optional
         What Draw does; ``session.draw`` by default. Its owner brings the draws on screen.
-    dials : mapping of str to Dial, optional
+    dials : mapping of str to Slider, optional
         Sliders by setting, which the remedies set.
 
     Attributes

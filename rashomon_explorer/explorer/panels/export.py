@@ -29,7 +29,7 @@ class TakePanel:
 
     Parameters
     ----------
-    shop : Shop
+    shop : ReleaseController
         What was paid for.
 
     Attributes

@@ -231,7 +231,7 @@ class PeopleTable:
 
     def lines(self) -> tuple[str, ...]:
         """Python that shows the same numbers."""
-        return ("explorer.exact.people(explorer.picked.few)",)
+        return ("explorer.exact.people(explorer.selected.few)",)
 
     def _find(self) -> pd.DataFrame | None:
         session = self.session

@@ -390,9 +390,9 @@ class ModelPanel:
     ----------
     family : ipywidgets.Dropdown
         Linear models or sparse trees; trees are offered where classes are predicted.
-    dials : dict of str to Dial
+    dials : dict of str to Slider
         By the estimators' parameter names.
-    open : dict of str to OpenDial
+    open : dict of str to AutoSlider
         Those that may be left to the rule.
     way : WayPicker
         The way to draw.

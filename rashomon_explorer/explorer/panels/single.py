@@ -39,7 +39,7 @@ class GoalPanel:
 
     Parameters
     ----------
-    single : SingleModel
+    single : SingleModelController
         Plans and pays.
     several : ipywidgets.Widget
         What draws a set; hidden while one model is wanted.
@@ -164,7 +164,7 @@ class OneModelPanel:
 
     Parameters
     ----------
-    single : SingleModel
+    single : SingleModelController
         Its state's model is shown.
 
     Attributes

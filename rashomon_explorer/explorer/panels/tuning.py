@@ -26,7 +26,7 @@ class TuningPanel:
 
     Parameters
     ----------
-    tuner : Tuner
+    tuner : TuningController
         Plans and pays.
 
     Attributes

@@ -76,7 +76,7 @@ def disagreement_decomposition(
         ``"langevin"``; all private trees of a fit, whose law may be flat up to a smaller threshold
         than ψ: then with a reference; or the labels or scores of independent draws whose hits are
         uniform.
-    X : array-like of shape (n_rows, n_features), RowBlocks or Dask collection, optional
+    X : array-like of shape (n_rows, n_features), ChunkedRows or Dask collection, optional
         Rows for a set. Rows in blocks are read once and never held.
     measure : {"disagreement", "score_variance"}, default="disagreement"
         Pr[f(x) ≠ f'(x)], or ½E(s − s')², the variance of scores (several classes' are added).

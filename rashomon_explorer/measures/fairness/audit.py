@@ -153,7 +153,7 @@ class FairnessAudit(ReprMixin):
     ----------
     models : RashomonSet or PredictorSet
         All models, also those outside ψ.
-    X : array-like of shape (n_rows, n_features), RowBlocks or None
+    X : array-like of shape (n_rows, n_features), ChunkedRows or None
     task : FairnessTask
         Truth, groups and metrics.
     psi : float
@@ -431,7 +431,7 @@ def fairness_audit(
     Parameters
     ----------
     models : RashomonSet or PredictorSet
-    X : array-like of shape (n_rows, n_features), RowBlocks or Dask collection
+    X : array-like of shape (n_rows, n_features), ChunkedRows or Dask collection
         Rows to judge them on, scaled as they were fitted; None for stored predictions. Rows in
         blocks are read once and never held, but for targets and groups.
     y : array-like of shape (n_rows,)

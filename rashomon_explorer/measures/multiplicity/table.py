@@ -191,7 +191,7 @@ def multiplicity_table(
     models : RashomonSet, PredictorSet or ReleasedSet
         Anything with ``labels(X)`` or ``scores(X)``, ``task``, ``n_draws``, and, for
         ``inside_only`` or a curve, ``excess`` and ``psi``.
-    X : array-like of shape (n_rows, n_features), RowBlocks or Dask collection, optional
+    X : array-like of shape (n_rows, n_features), ChunkedRows or Dask collection, optional
         Left out for stored predictions, which are for their own rows. Rows in blocks are read once
         and never held; with a schema they go through ``table.through(clf.encoder_)`` first.
     psi : float or array-like of shape (n_psi,), optional

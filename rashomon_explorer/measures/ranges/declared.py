@@ -33,7 +33,7 @@ def declared_problem(
     ----------
     estimator : RashomonClassifier or RashomonRegressor, or a Pipeline that ends in one
         Fitted.
-    X : array-like of shape (n_rows, n_features), Dask collection or RowBlocks
+    X : array-like of shape (n_rows, n_features), Dask collection or ChunkedRows
         Rows it was fitted to; a pipeline's steps prepare them as they did then. Of rows in blocks
         the problem holds none: its ranges are sums over blocks too.
     y : array-like of shape (n_rows,)
@@ -106,7 +106,7 @@ def set_problem(
     ----------
     models : RashomonSet
         With the plan that they were drawn by.
-    X : array-like of shape (n_rows, n_features), Dask collection or RowBlocks
+    X : array-like of shape (n_rows, n_features), Dask collection or ChunkedRows
         Rows that they were fitted to, encoded.
     y : array-like of shape (n_rows,)
         Targets by the names that the set has for them; left out for rows in blocks.

@@ -142,7 +142,7 @@ def model_reliance(
         its draws. A
         ``Problem``, a ``PenalisedProblem`` or one of the fitted linear models that
         :func:`penalised_problem` takes: its best model, in a table of one row.
-    X : array-like of shape (n_rows, n_features), RowBlocks or Dask collection, optional
+    X : array-like of shape (n_rows, n_features), ChunkedRows or Dask collection, optional
         At least two rows. A problem holds its own. Rows in blocks under squared loss, whose
         moments are sums; other losses are of all pairs of rows and take a sample.
     y : array-like of shape (n_rows,), optional
@@ -194,7 +194,7 @@ def _of_blocks(
     if task.loss != "squared":
         raise TypeError(
             f"reliance under {task.loss} loss is of all pairs of rows, which blocks do not add up "
-            "to: take a fixed random sample, X, y = rows.sample(5_000).held(), and name it as one"
+            "to: take a fixed random sample, X, y = rows.sample(5_000).to_memory(), and name it as one"
         )
     given = getattr(models, "rashomon_set_", models)
     n, sums = table.n, table.reduce(_Moments(given))

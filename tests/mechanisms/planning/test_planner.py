@@ -103,7 +103,7 @@ def test_a_ridge_makes_the_best_certificate_colder_and_a_ledger_takes_what_prove
     plain, best = (plan(**bare, certificate=one, ledger=True) for one in ("oscillation", "best"))
     assert best.certificate == "gaussian_gibbs" and best.beta > 10 * plain.beta
     held = best.guarantee
-    assert math.isinf(held.mu) and held.approximate_delta == 0.0 and held.asked == (4.0, 1e-6)
+    assert math.isinf(held.mu) and held.approximate_delta == 0.0 and held.requested == (4.0, 1e-6)
     assert 3.9999 < adaptive_epsilon([held], 1e-6) <= 4.0
     whole = adaptive_epsilon([held], 1e-6, order=filter_order(20.0, 1e-6))  # of a larger budget
     assert whole <= 4.0
