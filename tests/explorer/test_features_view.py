@@ -98,7 +98,7 @@ def test_a_profile_sets_whole_columns_and_says_which_way_models_go(loans):
     assert card._feature.options == ("age", "debt", "home")
     card._feature.value = "debt"
     encoder = loans.session.encoder
-    encode = loans.picked.encode
+    encode = loans.selected.encode
     band = partial_dependence_band(
         loans.rashomon_set.inside(), loans.data.frame, "debt", transform=encode
     )

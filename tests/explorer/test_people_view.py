@@ -99,7 +99,7 @@ def test_every_column_tells_groups_apart_the_sensitive_one_first(loans):
     bears = multiplicity_by_person_group(loans.rashomon_set, loans.rows, groups)
     np.testing.assert_allclose(table["ambiguity"], bears["ambiguity"])
     # Of all 200 people it was asked, so that the exact ambiguity is at least what draws show.
-    exact = loans.exact.ambiguity_by(loans.picked.everyone, "age")
+    exact = loans.exact.ambiguity_by(loans.selected.everyone, "age")
     assert (exact >= bears["ambiguity"].drop("all rows").reindex(exact.index) - 1e-12).all()
     loans.state.group_column = ""
 

@@ -19,7 +19,7 @@ def test_sensitive_columns_come_first_and_numbers_are_put_in_quarters(loans):
 
 
 def test_groups_and_people_and_models_leave_what_they_say(loans):
-    picked, state = loans.picked, loans.state
+    picked, state = loans.selected, loans.state
     assert picked.everything and picked.words == "" and picked.models is loans.rashomon_set
     assert picked.names[1] == "explorer.rows" and len(picked.people) == 200
     women = (loans.data.frame["sex"] == "f").to_numpy()
@@ -40,12 +40,12 @@ def test_groups_and_people_and_models_leave_what_they_say(loans):
 def test_levels_of_one_column_add_up_and_columns_cross(loans):
     groups = (("sex", "f"), ("sex", "m"))
     loans.state.groups = groups
-    assert len(loans.picked.people) == 200
+    assert len(loans.selected.people) == 200
     quarter = group_labels(loans.data, "age").iloc[0]
     loans.state.groups = (("sex", "f"), ("age", quarter))
     frame = loans.data.frame
     both = (frame["sex"] == "f") & (group_labels(loans.data, "age") == quarter)
-    assert np.array_equal(loans.picked.people, np.flatnonzero(both))
+    assert np.array_equal(loans.selected.people, np.flatnonzero(both))
 
 
 def test_exact_answers_are_found_once_and_are_the_librarys(loans):

@@ -320,7 +320,8 @@ class ProfileCard(PrivateDataCard):
             of_the_set(models, lambda: found()[1]),
             (
                 "from rashomon_explorer.plots import plot_profile",
-                f"plot_profile(explorer.rashomon_set, explorer.selected.table, {feature!r}{through})",
+                "plot_profile(explorer.rashomon_set, explorer.selected.table, "
+                f"{feature!r}{through})",
             ),
         )
 

@@ -194,7 +194,7 @@ def _of_blocks(
     if task.loss != "squared":
         raise TypeError(
             f"reliance under {task.loss} loss is of all pairs of rows, which blocks do not add up "
-            "to: take a fixed random sample, X, y = rows.sample(5_000).to_memory(), and name it as one"
+            "to: take a fixed random sample, X, y = rows.sample(5_000).to_memory()"
         )
     given = getattr(models, "rashomon_set_", models)
     n, sums = table.n, table.reduce(_Moments(given))
