@@ -157,11 +157,7 @@ class NextDraw:
     def alone(self) -> str:
         """Privacy cost of the draws alone, if it differs; else empty."""
         apart = self.plan.guarantee.epsilon(self.plan.delta)
-        return (
-            ""
-            if text_price(apart) == self.price
-            else f"{text_price(apart)} as the only charge"
-        )
+        return "" if text_price(apart) == self.price else f"{text_price(apart)} as the only charge"
 
     @property
     def doubt(self) -> str:

@@ -159,8 +159,9 @@ class DatasetController(ModelInputs):
         )
         if state.unconfirmed:  # how many features there are may follow from the rows
             told = f"{data.name}: {plural(n, 'row')}. Encoded by its"
-        self.set_status(f"{told} schema. No draw has read it, and moving a slider costs no "
-            f"privacy.")
+        self.set_status(
+            f"{told} schema. No draw has read it, and moving a slider costs no privacy."
+        )
         if in_blocks and not data.bounds_learnt:
             self._recognise(data, account.path)
 

@@ -147,8 +147,7 @@ _ENDED = "The exact sampler was tested on simulated rows."
 
 
 class FeasibilityCheck:
-    """Tests the exact sampler on simulated rows, and refuses a plan once if its sampler is likely
-    to fail."""
+    """Tests the exact sampler on simulated rows; refuses a plan once if it is likely to fail."""
 
     def __init__(self, state: ExplorerState) -> None:
         self._state = state

@@ -38,9 +38,7 @@ def _of_measures() -> dict[str, FigureDefinition]:
 
 DEFINITIONS: Mapping[str, FigureDefinition] = {
     **_of_measures(),
-    "draws": FigureDefinition(
-        "models drawn from the set", "θ_1, …, θ_k", f"{_SET}.n_draws"
-    ),
+    "draws": FigureDefinition("models drawn from the set", "θ_1, …, θ_k", f"{_SET}.n_draws"),
     "paid": FigureDefinition(
         "privacy cost of the draws alone: a bound on what they reveal about any one record",
         TERMS["(ε, δ)-DP"],
@@ -160,6 +158,11 @@ _ALSO: Mapping[str, str] = {
     "left after this draw": "left",
     "ε in total": "in total",
     "ε added": "price",
+    "spent": "paid",
+    "privacy cost": "price",
+    "attack risk": "what ε risks",
+    "clipped rows": "rows shortened",
+    "remaining after this draw": "left",
     "price_share": "share of the price",
     "standard_error": "noise",
     "misses at least": "trade-off",

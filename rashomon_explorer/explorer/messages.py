@@ -61,7 +61,9 @@ def receipt(state: ExplorerState, got: int, asked: int) -> str:
     # decide.
     told = f"Drew {plural(got, 'model')}."
     if got < asked:
-        told = f"Stopped after {got} of {plural(asked, 'model')}; the whole price stays spent."
+        told = (
+            f"Stopped after {got} of {plural(asked, 'model')}; the whole privacy cost stays spent."
+        )
     if state.uncharged:
         return f"{told} No guarantee and no privacy cost: {state.uncharged}."
     account = state.account

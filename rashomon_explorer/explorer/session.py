@@ -129,9 +129,7 @@ class Session(SavedSets):
             state.phase = "done"
             if data is None:
                 state.plan = planned
-        self.set_status(
-            f"Showing an imported set of {plural(models.n_draws, 'model')}."
-        )
+        self.set_status(f"Showing an imported set of {plural(models.n_draws, 'model')}.")
 
     @batch_updates
     def show_external(self, model: ExternalModel) -> None:

@@ -290,7 +290,7 @@ class StreamedTable:
     def encoded(
         self, encoder: Any = None, *, labels: bool = False, watch: Step | None = None
     ) -> ChunkedRows:
-        """Encoded rows, checked against the checksums of the first pass."""
+        """Return encoded rows, checked against the checksums of the first pass."""
         table = self.came.rows.then(replace(self._coded, labels=labels))
         features = features_of(self.schema)
         names = features.encoded_names

@@ -40,8 +40,7 @@ _GTU = GTU.removeprefix("GTU: ")
 
 
 class BoundsCard(FigureCard):
-    """Guarantees with their theorems; without measurements before a draw and in the release
-    view."""
+    """Guarantees with their theorems; measurements in the curator view after a draw."""
 
     name = "bounds"
     title = "Measured and guaranteed excess loss"
@@ -134,9 +133,7 @@ class PromiseCard(BoundsCard):
 def _promises_html(rows: Sequence[Promise], *, measured: bool) -> str:
     head = '<th scope="col">guaranteed</th>'
     if measured:
-        head += (
-            '<th scope="col">measured<br><span class="rx-amber">not private</span></th>'
-        )
+        head += '<th scope="col">measured<br><span class="rx-amber">not private</span></th>'
     own = [row for row in rows if not row.of_a_paper]
     papers = [row for row in rows if row.of_a_paper]
     first = sorted(own, key=lambda row: bool(row.missing))
@@ -186,8 +183,8 @@ class PlanCard(FigureCard):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.view.observe(error_boundary(self.state, "Planning it", self._clicked), "clicked")
-        self.view.observe(error_boundary(self.state, "Planning it", self._dragged), "dragged")
+        self.view.observe(error_boundary(self.state, "Setting the plan", self._clicked), "clicked")
+        self.view.observe(error_boundary(self.state, "Setting the plan", self._dragged), "dragged")
 
     def _clicked(self, change: dict[str, Any]) -> None:
         """Set privacy cost and draws to those of a point on a curve."""

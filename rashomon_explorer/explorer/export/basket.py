@@ -58,11 +58,15 @@ AGGREGATES: Mapping[str, Aggregate] = {
     "ambiguity": Aggregate(
         _LABELS, "ambiguity: share of people with a conflicting prediction", _named("ambiguity")
     ),
-    "discrepancy": Aggregate(_LABELS, "discrepancy: largest share of labels that one model "
-    "changes", _named("discrepancy")),
+    "discrepancy": Aggregate(
+        _LABELS,
+        "discrepancy: largest share of labels that one model changes",
+        _named("discrepancy"),
+    ),
     "disagreement": Aggregate(
-        _LABELS, "disagreement: probability that two models differ on a "
-            "person", _named("disagreement")
+        _LABELS,
+        "disagreement: probability that two models differ on a person",
+        _named("disagreement"),
     ),
     "abstention": Aggregate(
         _LABELS, "abstention: share of people without a stable decision", _named("abstention")
@@ -72,15 +76,9 @@ AGGREGATES: Mapping[str, Aggregate] = {
     "mean_loss": Aggregate(_GOOD, "loss, mean over the models", _named("mean_loss")),
     "accuracies": Aggregate(_GOOD, "accuracy of each model", _named("accuracies")),
     "soft_hits": Aggregate(_SET, "hit rate, lower and upper bound", _soft_hits),
-    "mean_excess": Aggregate(
-        _SET, "mean excess loss", partial(_excess, over="mean")
-    ),
-    "largest_excess": Aggregate(
-        _SET, "largest excess loss", partial(_excess, over="largest")
-    ),
-    "range_width": Aggregate(
-        _SCORES, "mean range of a person's scores", _named("range_width")
-    ),
+    "mean_excess": Aggregate(_SET, "mean excess loss", partial(_excess, over="mean")),
+    "largest_excess": Aggregate(_SET, "largest excess loss", partial(_excess, over="largest")),
+    "range_width": Aggregate(_SCORES, "mean range of a person's scores", _named("range_width")),
     "score_std": Aggregate(_SCORES, "standard deviation of a person's scores", _named("score_std")),
     "reliance": Aggregate(_FEATURES, "feature importance", _named("reliance")),
     "base_rates": Aggregate(_COUNTS, "share of people of each class", _named("base_rates")),
@@ -137,7 +135,7 @@ class Basket:
         return 0.0 if self.plan is None else account.adds(self.plan.guarantee)
 
     def price(self, account: Account) -> str:
-        """The privacy cost as text, rounded up."""
+        """Return the privacy cost as text, rounded up."""
         return price(self.adds(account))
 
     def affordable(self, account: Account) -> bool:

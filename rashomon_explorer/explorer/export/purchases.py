@@ -267,8 +267,7 @@ class ReleaseController:
         )
 
     def contents(self, draws: tuple[int, ...] | None = None) -> Contents:
-        """Return everything that can be released of the set on screen, with its released
-        aggregates."""
+        """Return the releasable content of the set on screen, with its released aggregates."""
         state = self.state
         data = state.data
         usable = data is not None and not data.bounds_learnt

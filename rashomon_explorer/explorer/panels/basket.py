@@ -69,7 +69,7 @@ class BasketPanel:
         self.group = ipywidgets.Dropdown(description="Groups", options=[_NO_GROUPS])
         self.table = ChoiceTable(label="Aggregates", headings=_HEADINGS)
         self.epsilon = Slider(
-            label="Privacy cost ε",
+            label="Cost ε of the aggregates",
             unit="if alone",
             help="A larger ε means less noise. The button shows what the ledger charges.",
             low=0.01,

@@ -149,8 +149,8 @@ class SetPicker:
         self.choice = ipywidgets.Dropdown(description="Set in view", options=[("", _OTHER)])
         self.choice.add_class("rx-unlabelled")
         self.delete = ipywidgets.Button(
-            description="✕", tooltip="Delete the set in view from this machine, after a "
-                "confirmation"
+            description="✕",
+            tooltip="Delete the set in view from this machine, after a confirmation",
         )
         self.sure = ipywidgets.Button(
             description="Delete permanently", tooltip="Its privacy cost stays spent"

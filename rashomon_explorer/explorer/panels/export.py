@@ -57,8 +57,9 @@ class TakePanel:
         self.bundle = self._download("Save the bundle", _BUNDLE, self._bundle, primary=True)
         self.saver = self._download("Save", _BUNDLE, self._bundle)
         self.release_report = self._download(
-            "Report for release", "One HTML file of the models and released "
-            "aggregates", self._release_report
+            "Report for release",
+            "One HTML file of the models and released aggregates",
+            self._release_report,
         )
         self.curator_report = self._download(
             "Report for curators",

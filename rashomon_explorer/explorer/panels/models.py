@@ -151,8 +151,10 @@ class ModelsPanel:
                 "Select the five models with the fewest large coefficients, or leaves",
                 self._simplest,
             ),
-            "Nearest": ("Select the five models nearest to the selected one, or to the "
-            "best", self._nearest),
+            "Nearest": (
+                "Select the five models nearest to the selected one, or to the best",
+                self._nearest,
+            ),
             "Most different": ("Select two models that are far apart", self._apart),
         }
         self.pickers = tuple(self._button(name, *rule) for name, rule in rules.items())
@@ -324,8 +326,9 @@ class ModelsPanel:
     def _edited(self, change: dict[str, Any]) -> None:
         edit, state = change["new"], self.state
         if state.view == "release":
-            raise DataError("stars and notes are part of the curator view: switch to Curator to "
-                "edit them")
+            raise DataError(
+                "stars and notes are part of the curator view: switch to Curator to edit them"
+            )
         draw = int(edit["draw"])
         if edit["kind"] == "star":
             state.favourites = state.favourites.toggled(draw)

@@ -89,9 +89,8 @@ class NumbersPanel:
         self._code.refresh()
         if models is None or not models.n_draws:
             self.facts.value = (
-                '<p class="rx-note">Every dot you will see is a model that explains the data '
-                "almost as well as the best one. Choose data, see under Plan what a price buys, "
-                "press Draw.</p>"
+                '<p class="rx-note">Every dot is a model that fits the data almost as well '
+                "as the best one. Choose data, check the guarantee under Plan, press Draw.</p>"
             )
             return
         rows = [fact("Draws", f"{models.n_draws:,}"), self._price(), *_columns(models)]

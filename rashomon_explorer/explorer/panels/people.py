@@ -94,8 +94,7 @@ class PeopleHeadline:
             self.state.groups = () if everyone else ((self.column.value, self.group.value),)
 
     def find(self) -> str:
-        """Describe label flips, the decomposition of disagreement, and whether the draws
-        suffice."""
+        """Describe label flips, the decomposition, and whether the draws suffice."""
         state, session = self.state, self.session
         models = state.rashomon_set
         if state.view == "release" or session.rows is None or (models or state.outside) is None:

@@ -67,7 +67,7 @@ class OtherWays:
         self.button = ipywidgets.ToggleButton(
             description="Alternatives",
             tooltip="Guarantee of every mechanism at the same privacy cost, or why it does not "
-                "apply",
+            "apply",
         )
         self.button.add_class("rx-quiet")
         self.offers = ipywidgets.HTML()
@@ -128,8 +128,8 @@ class PlanPanel:
         self._words.add_class("rx-note")
         hide_when_empty(self._words)
         self.in_words = ipywidgets.ToggleButton(
-            description="Explanation", tooltip="What the plan guarantees, what limits it, and "
-                "suggestions"
+            description="Explanation",
+            tooltip="What the plan guarantees, what limits it, and suggestions",
         )
         self.in_words.add_class("rx-quiet")
         self.in_words.observe(lambda _: self._refresh(), "value")
@@ -159,7 +159,7 @@ class PlanPanel:
         """Write the numbers again."""
         plan = self.state.plan
         if plan is None:
-            told = self.state.no_plan or "Choose a data set to see what a price buys."
+            told = self.state.no_plan or "Choose a data set to see its guarantees."
             self.facts.value = f'<p class="rx-note">{escape(told)}</p>'
             self._refresh()
             self.ways.refresh()
@@ -192,7 +192,9 @@ class PlanPanel:
         offer = NextDraw.of(state)
         if offer is None or state.spent:
             return [fact("Privacy cost", price(plan.guarantee.epsilon(plan.delta)), at)]
-        return [fact("Price", offer.price, f"{at}{f'; {offer.alone}' if offer.alone else ''}")]
+        return [
+            fact("Privacy cost", offer.price, f"{at}{f'; {offer.alone}' if offer.alone else ''}")
+        ]
 
     def _after(self) -> list[str]:
         offer = NextDraw.of(self.state)
@@ -252,6 +254,6 @@ _SCALED = "the privacy cost includes centres and spreads; coefficients are in th
 
 
 def _feasibility_text(plan: Plan) -> list[str]:
-    """Result of the feasibility check on simulated rows, with suggestions; takes a moment."""
+    """Return the result of the feasibility check on simulated rows; takes a moment."""
     found = None if isinstance(plan, TreePlan) else preflight(plan)
     return [] if found is None else [f"{found.in_words} {remedies(plan)}".rstrip()]

@@ -18,7 +18,7 @@ from rashomon_explorer.explorer.widgets.controls import Slider
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.text import at_most, promised_hits
+from rashomon_explorer.plots.text import promised_hits
 from rashomon_explorer.problem.losses import get_loss
 
 

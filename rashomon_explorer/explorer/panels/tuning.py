@@ -115,8 +115,9 @@ def _words(offer: TuningOffer, adds: str) -> str:
     assert plan is not None
     many = "one draw" if plan.n_draws == 1 else f"{plan.n_draws} draws"
     doubt = (
-        f" <b>Weak guarantee</b>: "
-        f"{escape(plan.weakness)}. {escape(plan.suggestion)}." if plan.weakness else ""
+        f" <b>Weak guarantee</b>: {escape(plan.weakness)}. {escape(plan.suggestion)}."
+        if plan.weakness
+        else ""
     )
     told = (
         f"This will spend <b>{adds}</b> on {many} from {plan.n_points} penalties, by "

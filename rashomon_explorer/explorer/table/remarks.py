@@ -50,8 +50,11 @@ def _target(table: TableEditor) -> list[str]:
 
 
 def _features(table: TableEditor) -> list[str]:
-    return [] if table.schema.features else ["No feature columns: give at least one column the "
-        "role “feature”."]
+    return (
+        []
+        if table.schema.features
+        else ["No feature columns: give at least one column the role “feature”."]
+    )
 
 
 def _named_like_the_target(table: TableEditor) -> list[str]:
