@@ -84,12 +84,12 @@ def test_stop_keeps_what_was_drawn_and_what_was_spent(
     page.wait(lambda: "noise: 400 rows" in page.status, "the file")
     # 30 columns of noise on a wide ball: the exact sampler finds nothing, which is foretold once.
     page.open("Model")
-    page.choose("Way to draw", "exact: uniform")
+    page.choose("Mechanism", "exact: uniform")
     page.button("More settings").click()
     page.type_number("Threshold ψ", "0.02")
     page.type_number("Radius", "32")
     page.type_number("Budget ε", "100")
-    page.type_number("Privacy price", "49")  # twice that is left: Draw can be pressed again
+    page.type_number("Privacy cost", "49")  # twice that is left: Draw can be pressed again
     page.type_number("Draws", "1")
     page.browser.execute_script(_STOPS_THE_TRIAL)
     page.draw()

@@ -67,7 +67,7 @@ def test_picking_data_plans_without_spending(page: Page, dashboard: Any) -> None
 
 
 def test_plan_moves_with_the_keyboard(page: Page) -> None:
-    slider = page.slider("Privacy price")
+    slider = page.slider("Privacy cost")
     before = page.text(".rx-lead dd")
     page.press(slider, Keys.ARROW_RIGHT, 4)
     page.wait(lambda: page.text(".rx-lead dd") != before, "the plan to follow")
@@ -100,7 +100,7 @@ def test_the_plan_is_dragged_and_settings_and_promise_follow(page: Page) -> None
     page.wait(lambda: _draws(page) < draws, "the curve above")
     _agrees(page)
     _centred(page)
-    page.type_number("Privacy price", "4")
+    page.type_number("Privacy cost", "4")
     page.type_number("Draws", "20")
     page.wait(lambda: page.text(".rx-lead dd") == before, "the plan to come back")
 
@@ -111,7 +111,7 @@ def _planned(page: Page) -> str:
 
 
 def _price(page: Page) -> str:
-    told = page.slider("Privacy price").get_attribute("aria-valuetext") or ""
+    told = page.slider("Privacy cost").get_attribute("aria-valuetext") or ""
     return told.removesuffix(" in total")
 
 
@@ -248,7 +248,7 @@ def test_every_figure_has_its_table_and_its_python(page: Page) -> None:
 def test_over_the_budget_is_refused_in_words_and_spends_nothing(page: Page, dashboard: Any) -> None:
     ledger = Ledger.open(dashboard.home / "lending.ledger")
     spent, kept = ledger.spent(), page.traces("losses")
-    page.type_number("Privacy price", "50")
+    page.type_number("Privacy cost", "50")
     page.wait(lambda: "Over the budget" in page.text(".rx-plan"), "the plan to warn")
     prices = "[...document.querySelectorAll('.rx-price')].map((n) => n.textContent).join()"
     page.wait(lambda: "Set ε to" in page.run(prices), "what to set instead")
@@ -256,7 +256,7 @@ def test_over_the_budget_is_refused_in_words_and_spends_nothing(page: Page, dash
     assert not page.button("Draw ").is_enabled()
     assert ledger.spent() == spent
     assert page.traces("losses") == kept
-    page.type_number("Privacy price", "4")
+    page.type_number("Privacy cost", "4")
     page.wait(lambda: "Over the budget" not in page.text(".rx-plan"), "the warning to go")
 
 

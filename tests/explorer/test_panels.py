@@ -131,7 +131,7 @@ def test_view_switch_hides_what_only_the_curator_sees(explorer, cancer):
     explorer.draw()
     assert "Hit rate" in explorer.numbers_panel.facts.value
     explorer.numbers_panel.view.value = "release"
-    for hidden in ("Hit rate", "Best loss", "Rows shortened"):
+    for hidden in ("Hit rate", "Best loss", "Clipped rows"):
         assert hidden not in explorer.numbers_panel.facts.value
     assert "within ψ of the best" not in explorer.draw_panel.status.html
 
@@ -213,7 +213,7 @@ def test_the_promise_and_a_shortage_stand_beside_the_button(tmp_path):
     assert "spends <b>ε = 4</b>" in panel.price.value
     assert "≥ 66%" in panel.price.value
     explorer.state.epsilon = 9.0
-    assert "Over the budget</b>: This draw would add ε = 9, and ε = 8 is left" in panel.price.value
+    assert "Over the budget</b>: This draw adds ε = 9, and ε = 8 remains" in panel.price.value
     assert panel.draw.disabled and panel.draw.button_style == ""
     most = float(panel.price.value.split("Set ε to ")[1].split()[0])
     assert 7.9 < most <= 8.0
@@ -227,8 +227,8 @@ def test_a_price_that_promises_little_has_a_quiet_button_and_says_why(tmp_path, 
     panel = explorer.draw_panel
     assert explorer.plan.hit_rate_bound < 0.2
     assert not panel.draw.disabled and panel.draw.button_style == ""
-    assert "may buy nothing" in panel.price.value and "within ψ" in panel.price.value
-    assert "This price promises little" in explorer.plan_panel.facts.value
+    assert "guarantee is weak" in panel.price.value and "within ψ" in panel.price.value
+    assert "Weak guarantee" in explorer.plan_panel.facts.value
     explorer.state.psi = 0.65
     explorer.state.epsilon = 90.0
     assert explorer.plan.hit_rate_bound >= 0.2

@@ -143,4 +143,4 @@ def test_fewer_than_two_draws_tell_neither_width_nor_noise(loans):
     one = models.filter(np.arange(models.n_draws) == best)
     state = SimpleNamespace(rashomon_set=one)
     told = people_headline._width(SimpleNamespace(state=state, picked=loans.session.picked))
-    assert told == "Width and noise cannot be told apart by fewer than two draws within ψ."
+    assert told == "The decomposition needs at least two draws within ψ."

@@ -66,7 +66,7 @@ def test_what_epsilon_risks_is_told_and_true(page):
     most = best_attack(page.plan.guarantee, 0.05)
     assert 0.05 < most < 0.5
     told = page.plan_panel.facts.value
-    assert "What ε risks" in told and "the best attacker who accepts 5% false alarms" in told
+    assert "Attack risk" in told and "at a false-positive rate of 5%, the best attack" in told
     shown = float(told.split("finds a member at most ")[1].split("%")[0]) / 100
     assert most <= shown < most + 0.01
     line = DEFINITIONS["what ε risks"].line

@@ -115,7 +115,7 @@ def test_every_model_has_a_row_with_its_numbers(explorer):
     right = (models.labels(explorer.rows) == np.asarray(explorer.targets)).mean(axis=1)
     assert np.allclose(_column(explorer, "accuracy"), right)
     assert np.allclose(_column(explorer, "away"), np.linalg.norm(models.coef - models.best, axis=1))
-    assert "of 12 models within ψ, right for" in panel.said.html
+    assert "of 12 models within ψ, accuracy" in panel.said.html
     explorer.cards["losses"].threshold.dial.value = 0.01
     assert _column(explorer, "inside").sum() == round(12 * explorer.rashomon_set.hit_rate)
     explorer.state.view = "release"

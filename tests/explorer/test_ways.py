@@ -58,7 +58,7 @@ def test_a_way_that_cannot_be_had_is_refused_in_words_and_has_no_button(explorer
     explorer.state.sampler = "langevin_average"
     assert explorer.plan is None and "delta" in explorer.state.no_plan
     assert "This way cannot be taken" in explorer.model_panel.way.why.value
-    assert "Not to be had" in explorer.draw_panel.price.value and explorer.draw_panel.draw.disabled
+    assert "Unavailable" in explorer.draw_panel.price.value and explorer.draw_panel.draw.disabled
     explorer.state.sampler = "exact"
     assert explorer.plan is not None and explorer.state.no_plan == ""
     assert not explorer.draw_panel.draw.disabled
