@@ -114,11 +114,11 @@ def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
     planned = given.plan if isinstance(given, RashomonSet) else given
     promise = promised_law(planned)
     places = np.unique([*np.linspace(0, 4 * promise.mean, 13), planned.psi])
-    shares = {"guaranteed, at least": promise.cdf(places)}
+    shares = {"promised, at least": promise.cdf(places)}
     if models is not None:
         shares["draws"] = (models.excess[:, None] <= places).mean(axis=0)
     frame = pd.DataFrame(shares, index=pd.Index(places, name="excess loss at most"))
-    frame.attrs["rounding"] = {"excess loss at most": "up", "guaranteed, at least": "down"}
+    frame.attrs["rounding"] = {"excess loss at most": "up", "promised, at least": "down"}
     return frame
 
 
