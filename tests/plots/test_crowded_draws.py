@@ -34,10 +34,10 @@ def test_promises_are_those_of_the_law_that_is_drawn_from() -> None:
     same = {one.name: one for one in promises(plain, known)}
     within = gamma(crowded.p).cdf(crowded.beta * crowded.psi)
     assert told["Draws within ψ"].bound == pytest.approx(within)
-    assert told["Draws within ψ, the paper's"].missing
+    assert told["Draws within ψ, by the paper"].missing
     for name in (
         "Mean excess loss",
-        "Mean excess loss, the paper's",
+        "Mean excess loss, by the paper",
         "Mean excess loss on new rows",
     ):
         assert told[name].bound == same[name].bound
