@@ -43,12 +43,13 @@ class FitError(SamplerError, ValueError):
     """Work on private rows failed after its price was charged; the price stays spent."""
 
     MESSAGE: ClassVar[str] = (
-        "this failed after its price was charged, and the price stays spent. Why may depend on "
-        "private rows and is not said here; the message is the same for every cause: NaN or "
-        "infinity, text where a number belongs, a label that is not declared, rows from which "
-        "nothing exact can be drawn with these settings, a callback that failed, or a stop before "
-        "the first draw. The curator, and nobody else, may read the reason in error.detail, and "
-        "look through rows before a charge with an estimator's check_rows(X, y)"
+        "this failed after its privacy cost was charged, and the cost stays spent. The reason may "
+        "depend on private rows and is withheld here; the message is the same for every cause: "
+        "NaN or "
+        "infinity, text where a number belongs, an undeclared label, rows from which exact draws "
+        "are impossible with these settings, a failed callback, or a stop before "
+        "the first draw. Only the curator may read the reason in error.detail, and check rows "
+        "before a charge with an estimator's check_rows(X, y)"
     )
 
     def __init__(self, detail: str = "") -> None:

@@ -126,8 +126,8 @@ def planned_shape(n_samples: Any, n_features: Any = None) -> tuple[Any, Any]:
         return n_samples, n_features
     if n_features is not None:
         raise TypeError(
-            "a plan reads no rows and no targets: give it numbers, plan(n_samples, n_features), or "
-            "one table whose shape counts, plan(X)"
+            "a plan reads no rows and no targets: give it numbers, plan(n_samples, n_features), "
+            "or one table, of which only the shape is read, plan(X)"
         )
     try:
         shape = public_shape(n_samples, 2)

@@ -110,7 +110,7 @@ def check_declaration(declared: Declaration, columns: Sequence[str], n_rows: int
         )
     if not set(columns) - {declared.target, *declared.sensitive}:
         raise DataError(
-            f"no feature columns are left beside target {declared.target!r} and "
+            f"no feature columns are left apart from target {declared.target!r} and "
             f"sensitive {list(declared.sensitive)}: add a column to learn from"
         )
 
@@ -418,7 +418,7 @@ def _describe(
         coded = ", ".join(f"{code} = {label}" for code, label in enumerate(classes))
         lines.append(f"Target {target!r}, coded {coded}.")
         if labels_unconfirmed(schema):
-            lines.append("Its labels were read off the rows; a ledger needs declared ones.")
+            lines.append("Its labels were inferred from the rows; a ledger needs declared ones.")
     else:
         lines.append(f"Target {target!r}, clipped to its declared bounds {target_bounds}.")
     lines.append(

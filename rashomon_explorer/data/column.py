@@ -151,7 +151,7 @@ class Column:
         except TypeError:
             needed = [field for field in known if field in cls.__match_args__ and field not in told]
             raise DataError(
-                f"column {name!r} of kind {cls.kind!r} must say its {quoted(needed)}"
+                f"column {name!r} of kind {cls.kind!r} must declare its {quoted(needed)}"
             ) from None
 
 
@@ -185,6 +185,6 @@ class IgnoredColumn(Column):
     def _check(self) -> None:
         if self.role == "feature":
             raise DataError(
-                f"{self._called} is a feature of which nothing is declared: say what it holds, "
-                "such as Numeric(name, (low, high)) or Categorical(name, levels), or role='ignore'"
+                f"{self._called} is a feature without a declaration: declare what it holds, such "
+                f"as Numeric(name, (low, high)) or Categorical(name, levels), or role='ignore'"
             )

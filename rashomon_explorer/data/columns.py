@@ -245,7 +245,8 @@ class Numeric(Column):
         if outside:
             raise DataError(
                 f"thresholds of {self._called} must lie within its bounds ({low:g}, {high:g}), "
-                f"below the upper one, or every row answers alike: got {outside[0]:g}"
+                f"below the upper one, otherwise every row gives the same answer: got "
+                f"{outside[0]:g}"
             )
         object.__setattr__(self, "thresholds", tuple(sorted(map(float, given))))
 
@@ -407,7 +408,9 @@ def column_of(name: str, told: Any) -> Column:
     if not isinstance(told, Mapping):
         raise DataError(f"column {name!r} must be a table of settings, got {told!r}")
     if "kind" not in told:
-        raise DataError(f"column {name!r} must say its kind, one of {', '.join(map(repr, KINDS))}")
+        raise DataError(
+            f"column {name!r} must declare its kind, one of {', '.join(map(repr, KINDS))}"
+        )
     check_among(told["kind"], list(KINDS), f"kind of column {name!r}")
     settings = {field: value for field, value in told.items() if field != "kind"}
     return KINDS[told["kind"]].from_dict(name, settings)

@@ -242,7 +242,7 @@ def _read(source: Any) -> str | bytes:
         except UnicodeDecodeError as error:
             raise DataError(
                 f"the file was opened as text and is not {error.encoding}: open it in binary mode, "
-                "open(path, 'rb'), to be told the line"
+                "open(path, 'rb'), to get an error with its line"
             ) from error
         if isinstance(content, str | bytes):
             return content
@@ -453,11 +453,13 @@ def _declared(
 ) -> Declaration:
     if schema is None:
         if said["target"] is None:
-            raise DataError("name the column to predict, target=..., or give a schema that does")
+            raise DataError(
+                "name the column to predict, target=..., or give a schema with a target"
+            )
         return Declaration(**said, task=task, positive=positive)
     beside = [name for name, value in {**said, "learn_bounds": learn_bounds}.items() if value]
     if beside:
-        raise DataError(f"the schema says all of it: take {', '.join(beside)} out")
+        raise DataError(f"the schema declares these already: leave {', '.join(beside)} out")
     return Declaration.of_schema(TableSchema.of(schema), task, positive)
 
 

@@ -67,8 +67,8 @@ def _read(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
         reading = column.read(cells(column, place))
         if column.refused(reading):
             raise DataError(
-                f"column {column.name!r} holds a value that its declaration refuses "
-                f"({_rules(column)}): correct it, or declare what is to become of it"
+                f"column {column.name!r} holds a value that its declaration does not allow "
+                f"({_rules(column)}): correct it, or declare how to handle it"
             )
         read.append((column, reading))
     return read
@@ -92,7 +92,7 @@ def warn_undeclared_cells(masks: Mapping[str, Mask]) -> None:
     if _share(masks) > WORTH_A_WORD:
         warnings.warn(
             "more than 1 % of the rows hold a value that the schema does not declare, or none "
-            f"where one is expected{_most_often(masks)}, and were read as its rules say. Declare "
+            f"where one is expected{_most_often(masks)}, and were handled by its rules. Declare "
             "the level, unknown='other', or missing='indicator' or 'fill'. (Curator: this was read "
             "from private rows.)",
             UndeclaredValueWarning,
@@ -288,9 +288,10 @@ def warn_of_unconfirmed(schema: TableSchema) -> None:
     if schema.leak:
         waiting = ", ".join(f"{name} ({', '.join(of)})" for name, of in schema.unconfirmed.items())
         warnings.warn(
-            f"{schema.leak}: {waiting}. No privacy guarantee holds of what is fitted to these "
-            "rows. Check each against what is public, correct it with schema.declare(column, ...), "
-            "and then schema.confirm(column, ...); or take the line “learnt” out of its file",
+            f"{schema.leak}: {waiting}. No privacy guarantee holds for models fitted to these "
+            f"rows. Check each value against public knowledge, correct it with "
+            f"schema.declare(column, ...), and then call schema.confirm(column, ...); or remove "
+            f"the line “learnt” from its file",
             PrivacyLeakWarning,
             stacklevel=warn_stacklevel(),
         )

@@ -328,7 +328,7 @@ def _tradeoff(part: Guarantee) -> TradeOff:
         return BoundedRange(part.pure_epsilon)
     if math.isfinite(part.pure_epsilon):
         return Approximate(part.pure_epsilon)
-    raise DoesNotApply(f"no trade-off function is known of {part.theorem}")
+    raise DoesNotApply(f"no trade-off function is known for {part.theorem}")
 
 
 def _counted(parts: list[Guarantee]) -> dict[Guarantee, int]:
@@ -419,7 +419,7 @@ def _select_methods(methods: Iterable[str] | None) -> list[CompositionMethod]:
     names = list(known) if methods is None else list(methods)
     unknown = [name for name in names if name not in known]
     if unknown or not names:
-        raise ValueError(f"methods must be some of {list(known)}, got {names!r}")
+        raise ValueError(f"methods must be a subset of {list(known)}, got {names!r}")
     return [known[name] for name in names]
 
 
@@ -435,7 +435,7 @@ def _sum(
     except DoesNotApply as refused:
         return Sum(method.name, math.inf, False, str(refused))
     if not math.isfinite(epsilon):
-        return Sum(method.name, math.inf, False, f"it says nothing at δ = {delta:g}")
+        return Sum(method.name, math.inf, False, f"it gives no bound at δ = {delta:g}")
     return Sum(method.name, epsilon, True)
 
 

@@ -164,7 +164,8 @@ def discrete(log_first: ArrayLike, log_second: ArrayLike) -> ExactAudit:
     laws = [np.ravel(np.asarray(each, dtype=float)) for each in (log_first, log_second)]
     if laws[0].shape != laws[1].shape:
         raise ValueError(
-            f"both laws must live on the same points, got {laws[0].shape} and {laws[1].shape}"
+            f"both distributions must be given on the same points, got {laws[0].shape} and "
+            f"{laws[1].shape}"
         )
     one, other = (_normalised(law, np.zeros(1))[0] for law in laws)
     return ExactAudit(one, other)
@@ -229,7 +230,9 @@ def _normalised(log_density: FloatArray, weights: FloatArray) -> tuple[FloatArra
     law = log_density + weights
     total = float(logsumexp(law))
     if not math.isfinite(total):
-        raise ValueError("a law must have weight somewhere: is the box around its support?")
+        raise ValueError(
+            "a distribution must have positive mass: check that the box covers its support"
+        )
     return law - total, total
 
 

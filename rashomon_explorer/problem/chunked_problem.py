@@ -68,8 +68,8 @@ class BlockProblem(Problem):
 
 
 _NOT_WHOLE = (
-    "these rows come in blocks and are never held whole: what picks rows, such as batches, needs "
-    "an array"
+    "these rows are chunked and never in memory together: a selection of rows, such as a batch, "
+    "needs an array"
 )
 
 

@@ -46,7 +46,7 @@ class Minimum(ReprMixin):
     def _facts(self) -> list[Fact]:
         where = "on the domain's edge, which binds" if self.on_boundary else "not held back"
         return [
-            ("loss", f"{self.value:.6g}, at most {self.gap:.2g} above the least"),
+            ("loss", f"{self.value:.6g}, at most {self.gap:.2g} above the minimum"),
             ("length", f"{float(np.linalg.norm(self.theta)):.4g}, {where}"),
         ]
 

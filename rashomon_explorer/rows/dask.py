@@ -314,12 +314,12 @@ def cluster_findings(scheduler: str | None = None) -> list[str]:
 def _of_settings(setting: Any) -> Iterator[str]:
     if not setting("distributed.comm.require-encryption"):
         yield (
-            "rows may travel in the clear: set distributed.comm.require-encryption to true, with "
+            "rows may be sent unencrypted: set distributed.comm.require-encryption to true, with "
             "certificates under distributed.comm.tls"
         )
     if setting("distributed.worker.memory.spill") is not False:
         yield (
-            "workers spill rows to disk as they are when memory is short: set "
+            "workers spill rows to disk unencrypted when memory is short: set "
             "distributed.worker.memory.spill to false, or give them an encrypted folder "
             "(temporary-directory)"
         )
@@ -331,7 +331,7 @@ def _of_cluster(workers: dict[str, dict[str, Any]], scheduler: str) -> Iterator[
         yield f"the cluster at {scheduler} has no worker: sums would wait for one"
     here = {"here": _worker_environment(), **workers}
     if not scheduler.startswith(("tls://", "wss://", "inproc://")):
-        yield f"{scheduler} is not encrypted: rows and sums can be read on the way, use tls://"
+        yield f"{scheduler} is not encrypted: rows and sums can be read in transit, use tls://"
     for name, remedy in (
         ("package", "install the same version everywhere"),
         ("numpy", "install the same version everywhere, or sums differ in their last digits"),

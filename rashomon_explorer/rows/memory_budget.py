@@ -58,8 +58,8 @@ def ran_out(needs: int, what: str) -> MemoryLimitError:
     limits = memory_limits()
     if not limits:
         return MemoryLimitError(
-            f"memory ran out: {what} takes {_mebibytes(needs)} or more, which this machine did not "
-            "have left: end other programs, or take less columns"
+            f"memory ran out: {what} takes {_mebibytes(needs)} or more, which this machine did "
+            f"not have free: end other programs, or use fewer columns"
         )
     least = min(limits, key=lambda limit: limit.left)
     return MemoryLimitError(_limit_message(least, needs, what))

@@ -138,9 +138,9 @@ def blocks_of(
             raise DataError(f"{source.place(bad)}: {error}") from error
         if how.seen is not None and not how.seen.agrees(index, *made):
             raise RowsChangedError(
-                f"rows {first} to {first + len(made[0]) - 1}, from {source.place(first)} on, are "
-                "not what they were when this fit looked at them first: let nobody write there "
-                "while it runs, or work on a copy"
+                f"rows {first} to {first + len(made[0]) - 1}, from {source.place(first)} on, have "
+                f"changed since this fit first read them: prevent writes to them while it runs, "
+                f"or work on a copy"
             )
         yield index, *made
 

@@ -84,8 +84,7 @@ class MappedRows:
     def _gone(self) -> RowsGoneError:
         return RowsGoneError(
             f"{self._mapped.filename or 'the mapped file'} is shorter than when it was mapped, or "
-            "cannot be read any more: put it back as it was, map it anew, and let nobody write "
-            "there"
+            f"is not readable any more: restore it, map it again, and prevent writes to it"
         )
 
 

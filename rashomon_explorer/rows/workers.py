@@ -61,17 +61,17 @@ _TRIES = 10
 _REST_SECONDS = 0.05  # before the second try, and twice as long before others, to 1.6
 _PATIENCE_SECONDS = 180.0  # for one worker to be there, or there again
 _LOOK_SECONDS = 5.0  # between looks whether there is one
-_NOBODY = "the cluster has no worker, and none came: start one"
+_NOBODY = "the cluster has no worker, and none joined: start one"
 _PAUSED = (
     "all workers of the cluster are paused, as they are when their memory is short and no more can "
     "be spilled to their disks: give them more of either, or rows in Parquet files, which they "
-    "read block by block"
+    "read in chunks"
 )
 _RESTARTED = (
-    "the workers of the cluster ended or started again before they finished a part of the work, as "
-    "where imports and a few blocks need more memory than they may take: raise their memory_limit"
+    "the workers of the cluster stopped or restarted before they finished a task, for example "
+    "because imports and a few chunks need more memory than they may use: raise their memory_limit"
 )
-_NOTHING_THERE = "no noise was made there, and nothing was charged by them"
+_NOTHING_THERE = "no noise was drawn there, and nothing was charged by them"
 
 
 class Workers(Protocol):
@@ -219,7 +219,7 @@ class OnDask:
         return (
             f"the connection to the Dask scheduler at {self._address} was lost: the scheduler "
             f"ended or cannot be reached, or the client was closed ({type(error).__name__}: "
-            f"{error}). Start it again, and a new client; {_NOTHING_THERE}"
+            f"{error}). Restart it, and create a new client; {_NOTHING_THERE}"
         )
 
     @property
@@ -318,6 +318,6 @@ def _gone() -> tuple[type[BaseException], ...]:
 def _lost(error: BaseException, times: int = 1) -> str:
     often = f" {times} times over" if times > 1 else ""
     return (
-        f"workers were lost with the work on the rows{often} ({type(error).__name__}: {error}); "
+        f"workers were lost during the work on the rows{often} ({type(error).__name__}: {error}); "
         f"{_NOTHING_THERE}"
     )

@@ -160,8 +160,8 @@ class RashomonSet(ModelBlock, CuratorSet):
             return ()
         return (
             f"the radius binds: the best model lies on the sphere ‖θ‖ = {radius:g}, and better "
-            f"ones may lie beyond; try radius={2 * radius:g}, at which the same price buys at "
-            "most half of β: plan it first",
+            f"ones may lie beyond; try radius={2 * radius:g}, at which the same privacy cost "
+            f"gives at most half of β: plan it first",
         )
 
     def best_scores(self, X: ArrayLike) -> FloatArray:
@@ -297,5 +297,6 @@ def sphere_in_words(radius: float) -> str:
     """Say what it means that a Rashomon set reaches the sphere of its ball, and what to do."""
     return (
         f"the Rashomon set reaches the sphere ‖θ‖ = {radius:.4g}: models beyond it are as good and "
-        "are left out. A larger radius= takes more of them, a ridge= > 0 bounds the set by itself"
+        "are left out. A larger radius= includes more of them; a ridge= > 0 bounds the set by "
+        "itself"
     )

@@ -165,7 +165,9 @@ class ReleasedTrees(WrittenTrees, Selection):
         if name in CURATOR_ONLY:
             raise CuratorOnlyError(f"{name} is computed from private rows: not in a release")
         if name == "plan":  # reached when the property of this name refuses
-            raise AttributeError("plan: the file is of a version that kept none beside trees")
+            raise AttributeError(
+                "plan: the file was written by a version that stored no plan with trees"
+            )
         if name in LINEAR_ONLY:
             raise AttributeError(f"{name}: {LINEAR_ONLY[name]}, and this release holds trees")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

@@ -102,8 +102,8 @@ def _remedy(schema: "TableSchema | None") -> str:
     if schema is not None:
         return "predict(X) takes the raw table, and encode(X) makes the rows that scores takes"
     return (
-        "this set carries no schema, so that it takes rows encoded as its models were fitted to "
-        "them, and no raw table. Fit with schema=... to release models with their encoder"
+        "this set has no schema, so it takes rows encoded as in the fit, not a raw table. Fit "
+        "with schema=... to release models with their encoder"
     )
 
 
@@ -202,7 +202,7 @@ class ScoresRows:
     def predict(self, X: Any) -> NDArray[Any]:
         """Prediction of the mean over the models for each row of a raw table."""
         if not len(self.coef):
-            raise ValueError("the set holds no models, so that there is no mean to predict by")
+            raise ValueError("the set holds no models, so there is no mean prediction")
         mean = self._scores(self.coef, self.encode(X)).mean(axis=0)
         if self.task != "classification":
             return np.asarray(mean)

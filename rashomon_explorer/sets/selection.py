@@ -97,7 +97,7 @@ def places_of_key(key: object, count: int) -> Places:
     if given.size == 0:
         return np.zeros(0, dtype=np.intp)
     if given.dtype.kind not in "iu" or given.ndim > 1:
-        raise TypeError(f"models are chosen by place, slice, places or a mask, got {key!r}")
+        raise TypeError(f"select models by an index, a slice, indices or a mask, got {key!r}")
     places = np.atleast_1d(given).astype(np.intp)
     if not ((places >= -count) & (places < count)).all():
         raise IndexError(f"places must be below the {count} models of the set, got {key!r}")
@@ -139,8 +139,8 @@ class Selection(Saved, ReprMixin):
     def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
         """Size of every model, by which the simplest is chosen."""
         raise TypeError(
-            f"{type(self).__name__} does not know how simple its models are: coefficients or "
-            "decision trees are needed"
+            f"{type(self).__name__} cannot rank its models by simplicity: coefficients or "
+            f"decision trees are needed"
         )
 
     def _title(self) -> str:
@@ -228,8 +228,8 @@ class Selection(Saved, ReprMixin):
         private = self._curated if reads_rows is None else reads_rows
         if private and not self._curated:
             raise CuratorOnlyError(
-                "a release that is chosen by private rows is not private: choose from the "
-                "curator's set, which then says that it has no guarantee"
+                "a release selected by private rows is not private: select from the curator's "
+                "set, which then states that it has no guarantee"
             )
         step = f"{rule}, {len(places)} of {self.n_draws}"
         return self._taken(places, step, _after(self.guarantee, rule, private))
@@ -262,8 +262,8 @@ LINEAR_ONLY = {
     "feature_names": "only a linear set has named features",
     "link": "only a linear set has a link",
     "margins": "only a linear set has linear scores",
-    "row_norm": "only a linear set shortens rows",
-    "clipped_share": "only a linear set shortens rows",
+    "row_norm": "only a linear set clips rows",
+    "clipped_share": "only a linear set clips rows",
     "acceptance": "only models that were drawn here were accepted or not",
     "to_arviz": "only models that were drawn here come from chains",
 }

@@ -41,8 +41,8 @@ class EncodedCoefficients:
             return value
         raise AttributeError(
             f"{type(self).__name__} has no {name}: it encodes or clips a row before it scores it, "
-            f"so that no {name} gives its decision function. encoded_{name} is of the rows as they "
-            "are encoded and clipped; explain predict_proba, decision_function or predict instead"
+            f"so that no {name} gives its decision function. encoded_{name} refers to encoded and "
+            f"clipped rows; explain predict_proba, decision_function or predict instead"
         )
 
 

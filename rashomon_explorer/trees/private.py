@@ -27,7 +27,9 @@ class DrawnTrees:
 def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generator) -> DrawnTrees:
     """Draw as many trees as were planned from exp(−β·max{L, L* + s}), capped."""
     if counted.convention != "all":
-        raise ValueError("draws are private from a class that reads no row: convention='all'")
+        raise ValueError(
+            "draws are private only from a class that depends on no row: use convention='all'"
+        )
     energy = CappedEnergy.of(
         counted.trees,
         counted.unit,

@@ -218,8 +218,8 @@ class Charge:
         except (LedgerError, OSError) as error:
             warnings.warn(
                 f"the end of charge {self.id} could not be written: {error}. The result is "
-                "complete and paid for; the ledger says that the charge was started, which costs "
-                "the same",
+                f"complete and charged; the ledger records the charge as started, which costs the "
+                f"same",
                 LedgerWarning,
                 stacklevel=warn_stacklevel(),
             )
@@ -297,45 +297,46 @@ def check_extendable(
     """Refuse to subtract what was paid once from two prices, or what another ledger was paid."""
     if charge.path.resolve() != path.resolve():
         raise LedgerError(
-            f"charge {charge.id} is of the ledger {charge.path}, not of {path}: extend it there"
+            f"charge {charge.id} belongs to the ledger {charge.path}, not to {path}: extend it "
+            f"there"
         )
     if charge.identity != identity:
         raise LedgerError(
-            f"charge {charge.id} is of a ledger that was at {path} before: put that file back and "
-            "extend it there, or reserve the whole price here"
+            f"charge {charge.id} belongs to a ledger that was at {path} before: restore that file "
+            f"and extend it there, or reserve the full cost here"
         )
     if charge.returned:  # also where the ledger could not be written when it was committed
         raise LedgerError(
-            f"the result of charge {charge.id} was returned and may have been seen, so that no "
-            "further price may depend on it: run again, and charge everything that is to be shown "
-            "before anything is"
+            f"the result of charge {charge.id} was returned and may have been seen, so no further "
+            f"cost may depend on it: run again, and charge for all results before any of them is "
+            f"shown"
         )
     for entry in entries:
         if entry.id == charge.id and entry.extends is not None:
             raise LedgerError(
-                f"charge {entry.id} is itself the rest of charge {entry.extends}: reserve another "
-                "run's whole price instead"
+                f"charge {entry.id} itself extends charge {entry.extends}: reserve the full cost "
+                f"of another run instead"
             )
         if entry.extends == charge.id and entry.counts:
             raise LedgerError(
-                f"charge {charge.id} was extended by charge {entry.id}, and what it paid counts "
-                "towards one whole only: reserve the other's whole price instead"
+                f"charge {charge.id} was extended by charge {entry.id}, and its cost counts "
+                f"towards one total only: reserve the full cost of the other run instead"
             )
 
 
 def _check(whole: Guarantee, entry: LedgerEntry) -> None:
     if entry.state == "reserved":
         raise LedgerError(
-            f"charge {entry.id} was not started: void it and reserve the whole price instead"
+            f"charge {entry.id} was not started: void it and reserve the full cost instead"
         )
     if entry.state != "started":
         raise LedgerError(
-            f"charge {entry.id} was {entry.state}: what it paid for may have been seen, and a "
-            "price that depends on it is not covered. Run again, and charge everything that is "
-            "to be shown before anything is"
+            f"charge {entry.id} was {entry.state}: its result may have been seen, and a cost that "
+            f"depends on it is not covered. Run again, and charge for all results before any of "
+            f"them is shown"
         )
     if any(g.approximate_epsilon or g.approximate_delta for g in (whole, entry.guarantee)):
-        raise ValueError("a price with a δ of its own cannot be extended: reserve it in full")
+        raise ValueError("a cost with its own δ cannot be extended: reserve it in full")
 
 
 def _rest(whole: float, part: float) -> float:

@@ -79,8 +79,8 @@ def check_covered(
     charged, own = _charged(guarantee, delta, order), guarantee.epsilon(delta)
     if math.isfinite(charged) and charged > _LOOSE * own + _SLACK:
         raise LedgerError(
-            f"no rule of the ledger covers this guarantee ({guarantee.theorem}): by its rule it "
-            f"would be charged ε={epsilon_text(charged)}, while its own curve says "
+            f"no rule of the ledger fits this guarantee ({guarantee.theorem}): the ledger would "
+            f"charge ε={epsilon_text(charged)}, while the guarantee's own curve gives "
             f"ε={epsilon_text(own)} at δ={delta:g}. Pay the higher price with "
             'reserve(..., rule="zcdp"), or leave the ledger out and keep the guarantee itself. '
             "Nothing was run and nothing was spent"
@@ -316,8 +316,9 @@ class Ledger(ReprMixin):
         parameters = dict(parameters or {})
         if EXTENDS in parameters:
             raise ValueError(
-                f"the parameter {EXTENDS!r} is the ledger's own, got {parameters[EXTENDS]!r}: pass "
-                "the charge itself, reserve(..., extends=charge), or choose another key"
+                f"the parameter {EXTENDS!r} is reserved for the ledger, got "
+                f"{parameters[EXTENDS]!r}: pass the charge itself, reserve(..., extends=charge), "
+                f"or choose another key"
             )
         if not isinstance(guarantee, Guarantee):
             raise TypeError(f"guarantee must be one, such as pure(epsilon=0.5), got {guarantee!r}")

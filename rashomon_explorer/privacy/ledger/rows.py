@@ -113,7 +113,7 @@ def _check_not_shown(connection: sqlite3.Connection, entry: LedgerEntry) -> None
         return
     raise LedgerError(
         f"charge {entry.id} cannot be voided, because charge {entry.extends}, which it extends, "
-        "was committed: what that paid for may have been seen, and it stays spent"
+        "was committed: its result may have been seen, and the cost stays spent"
     )
 
 
@@ -142,7 +142,7 @@ def read_leaks(connection: sqlite3.Connection) -> bool | None:
     rows = connection.execute("SELECT DISTINCT leaks FROM charges WHERE state <> 'voided'")
     found = [bool(leaks) for (leaks,) in rows]
     if len(found) > 1:
-        raise LedgerError("the ledger's charges disagree on what δ pays for: the file was changed")
+        raise LedgerError("the ledger's charges disagree on what δ covers: the file was changed")
     return found[0] if found else None
 
 
@@ -173,8 +173,8 @@ def checked_totals(connection: sqlite3.Connection, path: Path) -> Totals:
     kept = read_totals(connection)
     if kept != sum_entries(connection):
         raise LedgerError(
-            f"the totals of the ledger {path} are not the sum of its charges: something else "
-            "changed the file; go back to a copy you trust"
+            f"the totals of the ledger {path} are not the sum of its charges: another program "
+            f"changed the file; restore a trusted copy"
         )
     return kept
 
@@ -257,8 +257,8 @@ def refuse_past(
     epsilon, delta = budget
     if takes_delta(guarantee) and spent.live and not spent.leaks:
         raise LedgerError(
-            "this (ε, δ) charge comes after charges without δ, and the ledger's δ already pays "
-            "for their composition: keep (ε, δ) charges in a ledger that begins with one"
+            "this (ε, δ) charge comes after charges without δ, and the ledger's δ already covers "
+            "their composition: record (ε, δ) charges in a ledger that begins with one"
         )
     before = spent.epsilon(delta)
     after = spent.plus(guarantee, told).epsilon(delta)
@@ -266,7 +266,7 @@ def refuse_past(
         raise BudgetExceededError(
             f"this would bring the total to ε={rounded_up(after)} at δ={delta:g}, past the budget "
             f"of ε={rounded_up(epsilon)}: ε={left_text(epsilon - before)} is left. Nothing was "
-            "drawn and nothing was spent; ask for a smaller epsilon or fewer draws"
+            "drawn and nothing was spent; choose a smaller epsilon or fewer draws"
         )
 
 

@@ -168,8 +168,9 @@ def _found(rows: Any, key: bytes) -> bytes:
 def same_table(others: tuple[str, ...], ledger: str) -> str:
     """Say what it means that a table was charged to other ledgers."""
     return (
-        f"the rows charged to {ledger} were charged to {', '.join(others)} too, and for the people "
-        "in them the budgets add up: keep one ledger for one table. (Curator: this was read from "
+        f"the rows charged to {ledger} were also charged to {', '.join(others)}, and the budgets "
+        f"add up for the people in them: use one ledger for one table. (Curator: this was read "
+        f"from "
         "private rows.)"
     )
 
@@ -177,8 +178,8 @@ def same_table(others: tuple[str, ...], ledger: str) -> str:
 def warn_unkept(folder: Path, error: Exception) -> None:
     """Warn that a folder cannot keep which tables its ledgers guard."""
     warnings.warn(
-        f"the folder {folder} cannot keep which tables its ledgers guard ({error}): the same table "
-        "under another ledger will not be noticed. The charge itself is written",
+        f"the folder {folder} cannot store which tables its ledgers cover ({error}): a charge of "
+        f"the same table to another ledger will not be detected. The charge itself is recorded",
         LedgerWarning,
         stacklevel=warn_stacklevel(),
     )

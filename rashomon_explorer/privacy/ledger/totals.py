@@ -232,8 +232,8 @@ def read_order(connection: sqlite3.Connection) -> float | None:
     (order,) = row
     if not isinstance(order, float) or not order > 1:
         raise LedgerError(
-            f"the ledger's Rényi order reads {order!r}, which is none: something else changed the "
-            "file; go back to a copy you trust"
+            f"the ledger's Rényi order reads {order!r}, which is invalid: another program changed "
+            f"the file; restore a trusted copy"
         )
     return order
 
