@@ -1,4 +1,4 @@
-"""A data set: rows, target, schema and what is checked of them."""
+"""Data set of rows, target and schema, with the checks of them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,7 +57,7 @@ class Declaration:
 
     @classmethod
     def of_schema(cls, schema: TableSchema, task: str | None, positive: Any) -> "Declaration":
-        """Take what a schema says; raises a DataError if it says no target."""
+        """Return the declaration of a schema; raise a DataError if it has no target."""
         if schema.target is None:
             raise DataError("the schema has no target: give one of its columns that role")
         bounds, name = schema.target_bounds, schema.target.name
@@ -395,7 +395,7 @@ def _refuse_strictly(column: Column, cells: pd.Series, place: Place) -> None:
 
 
 def _sensitive(frame: pd.DataFrame, schema: TableSchema, place: Place) -> pd.DataFrame:
-    """Sensitive columns as they are; text where levels are declared."""
+    """Sensitive columns unchanged; as text where levels are declared."""
     columns: dict[str, pd.Series] = {}
     for column in schema.columns:
         if column.role != "sensitive":

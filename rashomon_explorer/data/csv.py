@@ -45,7 +45,7 @@ def separator_of(text: str) -> str:
 
 
 def _fit(widths: list[int]) -> tuple[int, int]:
-    """Lines that are as wide as the header, and how wide it is; nothing where it is one column."""
+    """Count the lines as wide as the header, and return its width; zeros for a single column."""
     if not widths or widths[0] < 2:
         return 0, 0
     return widths[1:].count(widths[0]), widths[0]
@@ -62,7 +62,7 @@ def _widths(start: str, separator: str) -> list[int]:
 
 
 def with_points(frame: pd.DataFrame, text_columns: Iterable[str]) -> tuple[pd.DataFrame, bool]:
-    """Write numbers with decimal commas as numbers; say whether there were any."""
+    """Convert numbers with decimal commas; return whether there were any."""
     kept, found = set(text_columns), {}
     for label, cells in frame.items():
         name = str(label)
@@ -464,7 +464,7 @@ def _declared(
 
 
 def _of_levels(declared: Declaration) -> list[str]:
-    """Columns whose text is compared with levels, so that 01 must not become 1."""
+    """Columns whose text is compared with levels: 01 must not become 1."""
     if declared.given is None:
         labels = [] if declared.classes is None else [declared.target]
         return [*declared.categories, *labels]

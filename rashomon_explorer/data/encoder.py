@@ -37,7 +37,7 @@ _MOST_NAMED = 3
 
 
 def encoded_rows(schema: TableSchema, X: Any, row_norm: float = 1.0) -> FloatArray:
-    """Encode a table so that a typical row has about the norm asked for."""
+    """Encode a table so that a typical row has about the given norm."""
     return _in_size(readings_of(schema, X), row_norm)
 
 
@@ -257,7 +257,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         return np.asarray(self.schema_.encoded_names, dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
-        """Missing values and, with a schema, text are welcome; nothing is learnt from rows."""
+        """Accept missing values and, with a schema, text; no fit is required."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = tags.input_tags.categorical = self.schema is not None
@@ -284,7 +284,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
 
 
 def warn_of_unconfirmed(schema: TableSchema) -> None:
-    """Warn that there is no guarantee behind a schema whose values nobody confirmed."""
+    """Warn that a schema with unconfirmed values has no privacy guarantee."""
     if schema.leak:
         waiting = ", ".join(f"{name} ({', '.join(of)})" for name, of in schema.unconfirmed.items())
         warnings.warn(
@@ -299,7 +299,7 @@ def warn_of_unconfirmed(schema: TableSchema) -> None:
 
 @dataclass(frozen=True)
 class UnitEncoder:
-    """Numbers as they are, levels as 0 and 1, places in an order from 0; row by row."""
+    """Encoder, row by row: unscaled numbers, levels as 0 and 1, ordered levels from 0."""
 
     schema: TableSchema
 

@@ -25,7 +25,7 @@ _ROUNDING = 1e-9  # of what a sum of a million terms may be wrong by, and more
 
 @dataclass(frozen=True, eq=False)
 class ExactAudit:
-    """Two laws on the same cells, and everything that follows for telling them apart."""
+    """Two distributions on the same cells, and how well any test distinguishes them."""
 
     log_first: FloatArray
     log_second: FloatArray
@@ -242,7 +242,7 @@ Law = TypeVar("Law")
 
 @dataclass(frozen=True)
 class Worst(Generic[Record]):
-    """Two neighbours that no other searched pair is worse than, and their audit."""
+    """The worst pair of neighbours of a search, and its audit."""
 
     first: tuple[Record, ...]
     second: tuple[Record, ...]

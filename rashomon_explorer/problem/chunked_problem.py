@@ -1,4 +1,4 @@
-"""A convex problem on rows that come in blocks: the same sums, and nothing held."""
+"""Convex problem on chunked rows, which are never in memory together."""
 
 import math
 from dataclasses import dataclass
@@ -44,12 +44,12 @@ class BlockProblem(Problem):
 
     @property
     def rows(self) -> NoReturn:
-        """Nothing: rows in blocks are never held whole."""
+        """Raise an error: chunked rows are never in memory together."""
         raise TypeError(_NOT_WHOLE)
 
     @property
     def targets(self) -> NoReturn:
-        """Nothing: targets in blocks are never held whole."""
+        """Raise an error: chunked targets are never in memory together."""
         raise TypeError(_NOT_WHOLE)
 
     def batches(self, n_batches: int, rng: np.random.Generator) -> NoReturn:

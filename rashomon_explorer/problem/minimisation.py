@@ -27,7 +27,7 @@ ROUNDING = 8 * float(np.finfo(float).eps)
 
 @dataclass(frozen=True, repr=False)
 class Minimum(ReprMixin):
-    """Best model, with a proof of how good it is.  Curator: computed from private rows."""
+    """Best model with a certified duality gap. Curator: computed from private rows."""
 
     theta: FloatArray
     value: float

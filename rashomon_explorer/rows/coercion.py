@@ -1,4 +1,4 @@
-"""One door to rows in blocks, whatever they are in."""
+"""Conversion of arrays, files and Dask collections to chunked rows."""
 
 import os
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def row_blocks(
     executor: Any = None,
     lengths: Sequence[int] | bool | None = None,
 ) -> ChunkedRows:
-    """Rows that an estimator fits block by block, without holding them.
+    """Chunked rows for an estimator, which reads them without loading the whole table.
 
     Parameters
     ----------
@@ -139,17 +139,17 @@ def _flat(y: Any) -> Any:
 
 
 def is_in_blocks(X: Any) -> bool:
-    """Whether rows come in blocks: as such, or as a Dask collection."""
+    """Whether rows are chunked rows or a Dask collection."""
     return isinstance(X, ChunkedRows) or is_dask(X)
 
 
 def as_blocks(X: Any) -> ChunkedRows:
-    """Rows in blocks as they are; a Dask collection as rows without targets."""
+    """Chunked rows unchanged; a Dask collection as chunked rows without targets."""
     return X if isinstance(X, ChunkedRows) else row_blocks(X, labelled=False)
 
 
 def blocks_with(X: Any, y: Any) -> ChunkedRows:
-    """Rows in blocks with their own targets, or a Dask collection with another's."""
+    """Chunked rows with their own targets, or a Dask collection with those of another."""
     if not isinstance(X, ChunkedRows):
         return row_blocks(X, y)
     if y is not None:

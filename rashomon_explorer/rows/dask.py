@@ -104,7 +104,7 @@ def _parts_of_dask() -> tuple[type, type, tuple[type, ...]] | None:
 
 @dataclass(frozen=True, eq=False)
 class DaskRows:
-    """Partitions of a Dask collection, each computed anew where it is needed."""
+    """Partitions of a Dask collection, each computed where it is needed."""
 
     X: Any
     y: Any
@@ -326,7 +326,7 @@ def _of_settings(setting: Any) -> Iterator[str]:
 
 
 def _of_cluster(workers: dict[str, dict[str, Any]], scheduler: str) -> Iterator[str]:
-    """Compare what each worker told, by address, with this process."""
+    """Compare the environments of the workers, by address, with that of this process."""
     if not workers:
         yield f"the cluster at {scheduler} has no worker: sums would wait for one"
     here = {"here": _worker_environment(), **workers}
@@ -355,7 +355,7 @@ def _of_cluster(workers: dict[str, dict[str, Any]], scheduler: str) -> Iterator[
 
 
 def _worker_environment(dask_worker: Any = None) -> dict[str, Any]:
-    """Tell of this process what decides digits, and of a worker's disk; nothing of a row."""
+    """Report what determines the digits of sums here, and free disk space; no row is read."""
     from importlib.metadata import version
 
     import numpy as np

@@ -1,4 +1,4 @@
-"""The Parquet files of a folder, and the columns that ``key=value`` folder names give."""
+"""Parquet files of a folder, with partition columns from ``key=value`` folder names."""
 
 import os
 import re
@@ -201,7 +201,7 @@ class ParquetRows:
                     return
 
     def _batches(self, path: str, groups: Iterator[RowGroup]) -> Iterator[Any]:
-        """Read row groups; a file that is not what its footer said is said to have changed."""
+        """Read row groups; raise an error if a file changed after its footer was read."""
         try:
             # Opened once for all of them: a footer is as long as its file has row groups.
             with _open_file(path) as file:

@@ -111,7 +111,7 @@ def _last_column(tree: Node) -> int:
 @written_as("released trees", reader="ReleasedTrees.load", public=True)
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReleasedTrees(WrittenTrees, Selection):
-    """What may leave the building: paid trees, their guarantee, and public settings.
+    """Released set: charged trees, their guarantee, and public settings.
 
     Made by :meth:`PredictorSet.release`.
 
@@ -174,7 +174,7 @@ class ReleasedTrees(WrittenTrees, Selection):
 
     @property
     def plan(self) -> TreePlan:
-        """What was known before a row was read: class, questions, price and promises."""
+        """Plan made before a row was read: tree class, questions, privacy cost and guarantees."""
         if self.planned is None:
             raise AttributeError("plan")
         return self.planned
@@ -243,7 +243,7 @@ class ReleasedTrees(WrittenTrees, Selection):
         return self.models.rows(rows)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class that most of the trees say of each row of a raw table; of several the first.
+        """Majority vote of the trees for each row of a raw table; the first class on a tie.
 
         Parameters
         ----------

@@ -77,7 +77,7 @@ def frozen(values: ArrayLike) -> FloatArray:
 
 
 def places_of_mask(mask: ArrayLike, count: int) -> Places:
-    """Places of the models that a mask keeps."""
+    """Return the indices of the models that a mask selects."""
     kept = np.asarray(mask)
     if kept.dtype != bool or kept.shape != (count,):
         raise ValueError(
@@ -105,14 +105,14 @@ def places_of_key(key: object, count: int) -> Places:
 
 
 def how_many(n: int, count: int) -> int:
-    """Return ``n`` if so many of ``count`` models can be had."""
+    """Check that 1 ≤ n ≤ count; return ``n``."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= count:
         raise ValueError(f"n must be a whole number from 1 to the {count} models, got {n!r}")
     return int(n)
 
 
 class Selection(Saved, ReprMixin):
-    """What every set can do with its models.  Nothing is changed: each method returns a new set."""
+    """Selection methods of all sets; each returns a new set."""
 
     steps: tuple[str, ...]
     guarantee: Guarantee
@@ -133,7 +133,7 @@ class Selection(Saved, ReprMixin):
 
     @property
     def as_drawn(self) -> bool:
-        """Whether no models were chosen out: only then do a plan's promises hold for the set."""
+        """Whether no models were filtered out; a plan's guarantees hold only for such a set."""
         return not self.steps
 
     def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
@@ -147,7 +147,7 @@ class Selection(Saved, ReprMixin):
         return f"{type(self).__name__}: {self.n_draws:,} models, ψ = {self.psi:g}"
 
     def _facts(self) -> list[Fact]:
-        """Say what may be said of any set, instead of its arrays."""
+        """Facts for the repr of any set, in place of its arrays."""
         price = requested_text(self.guarantee) or numbers_of(self.guarantee)
         facts = [("price", price if self.guarantee.holds else "no guarantee")]
         return facts + [("chosen", step) for step in self.steps]
@@ -165,7 +165,7 @@ class Selection(Saved, ReprMixin):
     def filter(
         self, rule: ArrayLike | Callable[[Any], ArrayLike], *, reads_rows: bool | None = None
     ) -> Self:
-        """Keep the models that a mask or a rule says."""
+        """Select the models that a mask or a rule keeps."""
         seen = self._public_view() if reads_rows is False else self
         mask = rule(seen) if callable(rule) else rule
         places = places_of_mask(mask, self.n_draws)

@@ -23,7 +23,7 @@ class EncodedCoefficients:
 
     @property
     def _scores_rows_unchanged(self) -> bool:
-        """Whether predictions are made of rows exactly as they are given."""
+        """Whether rows are scored exactly as given, without encoding or clipping."""
         return False
 
     @property
@@ -47,7 +47,7 @@ class EncodedCoefficients:
 
 
 class LinearDraws(Protocol):
-    """What is asked of a block of linear models, one of which is wanted."""
+    """Attributes of a block of linear models that one of its models needs."""
 
     @property
     def coef(self) -> FloatArray:
@@ -63,7 +63,7 @@ class LinearDraws(Protocol):
 
     @property
     def row_norm(self) -> float:
-        """Norm to which rows are shortened."""
+        """Norm to which rows are clipped."""
 
     @property
     def scale(self) -> ColumnMap | None:
@@ -91,7 +91,7 @@ class LinearDraws(Protocol):
 
 
 class ShortensRows(EncodedCoefficients):
-    """A linear model that shortens rows to ``row_norm_`` before it scores them."""
+    """Linear model that clips rows to ``row_norm_`` before it scores them."""
 
     row_norm_: float
     scale_: ColumnMap | None
@@ -136,7 +136,7 @@ class DrawnLogisticRegression(ShortensRowsClassifier, LogisticRegression):
 
 
 class DrawnLinearSVC(ShortensRowsClassifier, LinearSVC):
-    """A drawn model that knows labels and no probabilities."""
+    """A drawn model that predicts labels without probabilities."""
 
 
 class DrawnRidge(ShortensRows, Ridge):

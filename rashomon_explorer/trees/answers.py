@@ -178,7 +178,7 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True)
 class _Room:
-    """What the rest of a tree costs around each set, and errors in units of rows."""
+    """Cost of the rest of a tree around each set of rows, and errors in units of rows."""
 
     base: float
     given: list[NDArray[np.float64]]
@@ -241,9 +241,10 @@ def _spread(losses: FloatArray, sets: list[int], size: int, found: FloatArray) -
 
 
 def need_all(counted: CountedTrees) -> None:
-    """Refuse a class whose leaves say what most of their rows do."""
+    """Refuse a class whose leaves predict the majority label of their rows."""
     if counted.convention != "all":
-        raise DataError("leaves by majority do not say every label: count with convention='all'")
+        raise DataError("leaves with majority labels do not predict every label: count with "
+                        "convention='all'")
 
 
 def losses_by_leaves(counted: CountedTrees, whole: NDArray[np.int64]) -> FloatArray:

@@ -77,7 +77,7 @@ CONVENTIONS = ("all", "treefarms")
 
 
 class CountedTrees(TreeTally, ReprMixin):
-    """All sparse trees on a table, by how good they are.  Curator: computed from private rows.
+    """All sparse trees on a table, counted by loss. Curator: computed from private rows.
 
     Trees are counted and not listed: for every set of rows that a path of questions leads to, and
     every number of leaves, how many subtrees err so many times. Counts are exact as long as the
@@ -272,7 +272,7 @@ class CountedTrees(TreeTally, ReprMixin):
         *,
         independent: bool = False,
     ) -> PredictorSet:
-        """Gather trees of the class beside the best one.
+        """Set of the given trees of the class and the best one.
 
         Parameters
         ----------
@@ -309,7 +309,7 @@ class CountedTrees(TreeTally, ReprMixin):
         )
 
     def _asking(self, trees: Sequence[Node]) -> DecisionTrees:
-        """Trees as they ask the table that the features are questions about."""
+        """Trees in terms of the columns of the table instead of the yes-or-no features."""
         if self.questions is None:
             return DecisionTrees(tuple(trees), len(self.classes), self.feature_names)
         asked = tuple(map(self.questions.about_columns, trees))

@@ -1,4 +1,4 @@
-"""Private draws of trees: exact draws of the thresholded Gibbs law that a plan bought."""
+"""Private draws of trees: exact draws from the thresholded Gibbs distribution of a plan."""
 
 from dataclasses import dataclass
 

@@ -21,7 +21,7 @@ from rashomon_explorer.trees.rows import MergedRows, merged, yes_or_no
 
 @dataclass(frozen=True)
 class ThresholdQuestions:
-    """Which column each question is about, and the number that it is compared with."""
+    """Column and threshold of each question."""
 
     asked: tuple[tuple[int, float | None], ...]
     names: tuple[str, ...]
@@ -31,7 +31,7 @@ class ThresholdQuestions:
 
     @property
     def declared(self) -> tuple[tuple[str, float | None], ...]:
-        """Column and threshold of each, as a plan keeps them."""
+        """Column and threshold of each question, as a plan stores them."""
         return tuple((self.names[column], threshold) for column, threshold in self.asked)
 
     @property

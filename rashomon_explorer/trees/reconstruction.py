@@ -1,4 +1,4 @@
-"""All trees of the class that drawn ones are of, on any rows.  Curator: computed from them."""
+"""All trees of the class of drawn trees, counted on any rows. Curator: computed from the rows."""
 
 from typing import Any
 

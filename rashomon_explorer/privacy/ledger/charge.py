@@ -17,7 +17,7 @@ from rashomon_explorer.privacy.guarantee import Guarantee
 
 @dataclass(frozen=True)
 class PendingLedger(os.PathLike[str]):
-    """Where a ledger will be, and the budget it will have: plans are made for it as if it were."""
+    """Path and budget of a ledger that is created later, so that plans can be made for it."""
 
     path: Path
     epsilon: float
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def run_with_constant_error(work: Callable[[], T]) -> T:
-    """Return what ``work`` returns; whatever it raises becomes one error without a reason."""
+    """Return what ``work`` returns; replace any exception by one with a constant message."""
     try:
         return work()
     except MemoryError:
@@ -47,7 +47,7 @@ def run_with_constant_error(work: Callable[[], T]) -> T:
 
 
 def with_failure_assumption(what: str, *, charged: bool) -> str:
-    """Say that some rows make work fail, which is seen; there is no bound, for some always do."""
+    """Assumption that the work returned: some rows make it fail, and a failure is visible."""
     error = "" if charged else ", with an error that only the curator may see"
     return f"the {what} returned: rows not finite or labels not declared make it fail{error}"
 
@@ -57,7 +57,7 @@ EXTENDS = "extends"  # key in the parameters of a charge that is the rest of ano
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One charge, as it stands in the ledger.
+    """One charge as recorded in the ledger.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class LedgerEntry:
 
 
 class Charge:
-    """A reservation: spent from now on, unless its holder voids it before anything ran.
+    """A reservation: its cost is spent unless it is voided before anything runs.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class Charge:
         self._mark(self.id, "started", "")
 
     def run(self, work: Callable[[], T]) -> T:
-        """Start, do the work that reads rows, and record that it ended.
+        """Mark the charge as started, do the work that reads rows, and record its end.
 
         Where the end cannot be recorded the result is returned all the same: the charge stays
         started, which costs as much.
@@ -269,7 +269,7 @@ class Charge:
 
 
 def incremental_charge(whole: Guarantee, entry: LedgerEntry) -> Guarantee:
-    """Price that makes a charge that was started into the price of all that its run may show."""
+    """Cost that extends a started charge to the cost of all that its run may show."""
     _check(whole, entry)
     part = entry.guarantee
     return Guarantee(
@@ -294,7 +294,7 @@ def remaining_divergence(whole: Divergence | None, part: Divergence | None) -> D
 def check_extendable(
     charge: Charge, path: Path, identity: str, entries: Iterable[LedgerEntry]
 ) -> None:
-    """Refuse to subtract what was paid once from two prices, or what another ledger was paid."""
+    """Refuse to deduct one charge from two costs, or a charge of another ledger."""
     if charge.path.resolve() != path.resolve():
         raise LedgerError(
             f"charge {charge.id} belongs to the ledger {charge.path}, not to {path}: extend it "

@@ -166,7 +166,7 @@ def _from_3(connection: sqlite3.Connection) -> None:
 
 
 def _from_4(connection: sqlite3.Connection) -> None:
-    """Keep what was promised: it has no order, so that its rule is that of its time."""
+    """Migrate schema 4: it stores no Rényi order, so the ledger keeps the rule of its version."""
 
 
 _FROM = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}
@@ -184,7 +184,7 @@ def _name(connection: sqlite3.Connection) -> None:
 
 
 def read_identity(connection: sqlite3.Connection) -> str | None:
-    """Return the random name of a ledger's file, or None of an older version's, which has none."""
+    """Return the random name of a ledger's file, or None for older versions, which have none."""
     if connection.execute("PRAGMA user_version").fetchone()[0] < SCHEMA_VERSION:
         return None
     row = connection.execute("SELECT name FROM identity").fetchone()
@@ -356,7 +356,7 @@ def _refuse_empty(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def bring_up_to_date(path: Path) -> str:
-    """Refuse what is no ledger, migrate one of an older version, and return the file's name."""
+    """Refuse a file that is no ledger, migrate an older version, and return the ledger's name."""
     with reading(path) as connection:
         if check_ours(connection, path) < SCHEMA_VERSION:
             connection.execute("BEGIN IMMEDIATE")
@@ -374,7 +374,7 @@ def bring_up_to_date(path: Path) -> str:
 
 
 def check_same(connection: sqlite3.Connection, path: Path, identity: str) -> None:
-    """Refuse another ledger's file, which was moved to the path since it was opened."""
+    """Refuse the file of another ledger that was moved to the path after the opening."""
     check_ours(connection, path)
     if read_identity(connection) != identity:
         raise LedgerError(

@@ -89,7 +89,7 @@ def settle_order(connection: sqlite3.Connection, order: float) -> None:
 
 
 def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> None:
-    """Bring a charge to ``state``, or say why that cannot be."""
+    """Set the state of a charge, or raise a LedgerError with the reason."""
     entry = find_entry(connection, number)
     if not entry.counts or (state == "voided" and entry.state != "reserved"):
         raise LedgerError(
@@ -118,7 +118,7 @@ def _check_not_shown(connection: sqlite3.Connection, entry: LedgerEntry) -> None
 
 
 def find_entry(connection: sqlite3.Connection, number: int) -> LedgerEntry:
-    """Return the charge of this number, which somebody holds a receipt of."""
+    """Return the charge with this number, for which a receipt exists."""
     entries = read_entries(connection, number)
     if not entries:
         raise LedgerError(f"the ledger has no charge {number}: the file was replaced")
@@ -169,7 +169,7 @@ def _divergence(order: float | None, value: float | None, steady: int | None) ->
 
 
 def checked_totals(connection: sqlite3.Connection, path: Path) -> Totals:
-    """Return the totals, which must be what the charges add up to."""
+    """Return the totals after checking that they equal the sum of the charges."""
     kept = read_totals(connection)
     if kept != sum_entries(connection):
         raise LedgerError(
@@ -215,7 +215,7 @@ Budget = tuple[float, float]  # ε and δ
 
 
 def checked_budget(epsilon: float | None, delta: float | None) -> Budget | None:
-    """Return what may be a budget; ε and δ belong together, and no ε is no budget."""
+    """Validate a budget (ε, δ); None without epsilon."""
     if epsilon is None:
         if delta is not None:
             raise ValueError("a budget needs epsilon as well as delta")
@@ -253,7 +253,7 @@ def delta_of(budget: Budget | None) -> float:
 def refuse_past(
     budget: Budget, spent: Totals, guarantee: Guarantee, told: Divergence | None = None
 ) -> None:
-    """Refuse a charge that the budget does not allow, and name what is left."""
+    """Refuse a charge that exceeds the budget, and name the remaining ε."""
     epsilon, delta = budget
     if takes_delta(guarantee) and spent.live and not spent.leaks:
         raise LedgerError(
@@ -290,7 +290,7 @@ def facts_of(budget: Budget | None, totals: Totals) -> list[Fact]:
 
 
 def as_text(connection: sqlite3.Connection) -> str:
-    """Write budget, what is spent and left, and every entry as JSON, in one transaction."""
+    """Export budget, spent and remaining ε and every entry as JSON, in one transaction."""
     budget, totals = read_budget(connection), read_totals(connection)
     spent = totals.epsilon(delta_of(budget))
     left = math.inf if budget is None else max(0.0, budget[0] - spent)

@@ -1,4 +1,4 @@
-"""Decision trees that were written down by somebody else's program."""
+"""Decision trees from other programs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,14 +22,14 @@ RELATIONS: dict[str, Callable[[FloatArray, float], Mask]] = {
 
 @dataclass(frozen=True)
 class Leaf:
-    """An end of a tree."""
+    """Leaf of a tree."""
 
     prediction: int
 
 
 @dataclass(frozen=True)
 class Split:
-    """A question about one column.
+    """Split of a tree on one column.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ Node = Split | Leaf
 
 @dataclass(frozen=True, eq=False)
 class DecisionTrees:
-    """Decision trees side by side."""
+    """Several decision trees."""
 
     kind: ClassVar[str] = "decision trees"
 
