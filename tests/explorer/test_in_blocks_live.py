@@ -84,7 +84,7 @@ def test_who_changes_or_takes_away_files_is_told(tmp_path: Path) -> None:
     in_files(folder, other)
     card = explorer.cards["frontier"]
     card.redraw()
-    assert "are not what they were" in str(card.view.figure).replace("<br>", " ")
+    assert "have changed since" in str(card.view.figure).replace("<br>", " ")
     with pytest.raises(RowsChangedError, match=r"part-1\.parquet"):
         list(explorer.blocks.blocks())
     in_files(folder, table())

@@ -101,7 +101,7 @@ def test_a_refused_trace_shows_and_costs_nothing(target, tmp_path):
 def test_after_the_last_states_were_shown_the_trace_stays_hidden(target, ledger):
     chains = MeteredLangevin(LAST, target, rng(), ledger)
     chains.last()
-    with pytest.raises(LedgerError, match=r"may have been seen.*charge everything that is to be"):
+    with pytest.raises(LedgerError, match=r"may have been seen.*charge for all results"):
         chains.trace()
     assert len(ledger.entries()) == 1
 
@@ -161,7 +161,7 @@ def test_what_has_no_price_in_a_notion_gets_none_by_extension():
 
 def test_only_a_charge_that_is_under_way_can_be_extended(ledger):
     charge = ledger.reserve(bounded_range(0.1))
-    with pytest.raises(LedgerError, match="void it and reserve the whole price"):
+    with pytest.raises(LedgerError, match="void it and reserve the full cost"):
         ledger.reserve(bounded_range(0.3), extends=charge)
     charge.start()
     rest = ledger.reserve(bounded_range(0.3), extends=charge)
@@ -219,7 +219,7 @@ def test_a_charge_of_another_ledger_takes_nothing_off(ledger, tmp_path):
     charge.start()
     foreign.start()
     assert charge.id == foreign.id
-    with pytest.raises(LedgerError, match="is of the ledger"):
+    with pytest.raises(LedgerError, match="belongs to the ledger"):
         ledger.reserve(zcdp(0.03), extends=foreign)
     with pytest.raises(ValueError, match="the ledger's own"):
         ledger.reserve(zcdp(0.03), parameters={"extends": 1})

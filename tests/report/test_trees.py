@@ -188,7 +188,7 @@ class TestRelease:
 
     def test_a_file_of_before_plans_has_a_report(self, models: Any, tmp_path: Path) -> None:
         bare = replace(models.release(), planned=None)
-        with pytest.raises(AttributeError, match="kept none beside trees"):
+        with pytest.raises(AttributeError, match="stored no plan with trees"):
             _ = bare.plan
         told = words_of(read(report(bare, tmp_path / "c.html", interactive=False)))
         assert "nothing was planned or promised" in told and "made elsewhere" in told

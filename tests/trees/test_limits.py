@@ -74,7 +74,7 @@ class TestRows:
         [
             ([None, "a", *["b"] * 58], "no label in row 0"),
             ([0.0, np.nan, *[1.0] * 58], "no label in row 1"),
-            ([0.5, *[1.0] * 59], "holds 0.5 in row 0, and trees say labels"),
+            ([0.5, *[1.0] * 59], "holds 0.5 in row 0, and trees predict labels"),
             (np.array([1, "a"] * 30, dtype=object), "of several kinds"),
             ([1] * 60, "one class"),
             ([1] * 59, "60 rows need as many labels"),

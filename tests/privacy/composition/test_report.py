@@ -169,8 +169,11 @@ def test_without_dp_accounting_the_rest_still_counts(monkeypatch):
     ("call", "message"),
     [
         (lambda: composition_report([pure(1.0)], 1.0), "delta must be in"),
-        (lambda: composition_report([pure(1.0)], 0.1, methods=["magic"]), "methods must be some"),
-        (lambda: composition_report([pure(1.0)], 0.1, methods=[]), "methods must be some"),
+        (
+            lambda: composition_report([pure(1.0)], 0.1, methods=["magic"]),
+            "methods must be a subset",
+        ),
+        (lambda: composition_report([pure(1.0)], 0.1, methods=[]), "methods must be a subset"),
     ],
 )
 def test_what_is_out_of_range_is_refused(call, message):
