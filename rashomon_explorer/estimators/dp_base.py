@@ -259,7 +259,8 @@ def _check_sums_suffice(planned: ModelPlan) -> None:
         return
     others = [one.method for one in planned.options if one.applies and not one.picks_rows]
     raise TypeError(
-        f"method {planned.method!r} picks rows, and these come in blocks and are never held whole. "
-        f"Nothing was read or charged: name one that needs sums alone, {' or '.join(others)}, or "
-        "give a fixed random sample, X, y = rows.sample(5_000).to_memory(), and name it as one"
+        f"method {planned.method!r} samples rows, but these rows are chunked and never in memory "
+        f"at once. Nothing was read or charged: use a method that needs sums only, "
+        f"{' or '.join(others)}, or fit a fixed random sample, X, y = "
+        "rows.sample(5_000).to_memory(), and report it as one"
     )

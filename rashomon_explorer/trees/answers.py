@@ -243,8 +243,9 @@ def _spread(losses: FloatArray, sets: list[int], size: int, found: FloatArray) -
 def need_all(counted: CountedTrees) -> None:
     """Refuse a class whose leaves predict the majority label of their rows."""
     if counted.convention != "all":
-        raise DataError("leaves with majority labels do not predict every label: count with "
-                        "convention='all'")
+        raise DataError(
+            "leaves with majority labels do not predict every label: count with convention='all'"
+        )
 
 
 def losses_by_leaves(counted: CountedTrees, whole: NDArray[np.int64]) -> FloatArray:

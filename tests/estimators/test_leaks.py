@@ -42,7 +42,7 @@ from rashomon_explorer._utils.taint import leak_of, mark
 from rashomon_explorer.exceptions import CuratorOnlyError, LedgerWarning, PrivacyLeakWarning
 from rashomon_explorer.problem.problem import Problem
 
-LEARNT = "bounds were learnt from the rows"
+LEARNT = "bounds were computed from the rows"
 learns = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.PrivacyLeakWarning")
 
 
@@ -165,7 +165,7 @@ def test_a_search_and_its_best_have_none_either(X: FloatArray, labels: FloatArra
     assert not search.best_estimator_[-1].guarantee_.holds
     assert privacy_leaks(search) == [
         "GridSearchCV: settings are chosen by scores on the rows",
-        "estimator.scale: PublicBoundsScaler: bounds are learnt from the rows",
+        "estimator.scale: PublicBoundsScaler: bounds are computed from the rows",
     ]
 
 
@@ -323,7 +323,10 @@ LEAKY = [
     (PublicBoundsScaler("learn"), "PublicBoundsScaler: PublicBoundsScaler: bounds are learnt"),
     (FunctionTransformer(lambda X: X / X.max()), "sees all rows at once"),
     (FunctionTransformer(np.matmul), "sees all rows at once"),
-    (ColumnTransformer([("c", OneHotEncoder(), [0])]), "c: OneHotEncoder: categories are learnt"),
+    (
+        ColumnTransformer([("c", OneHotEncoder(), [0])]),
+        "c: OneHotEncoder: categories are data-dependent",
+    ),
     (OneHotEncoder(categories=[["a"]], min_frequency=3), "categories are learnt"),
     (OneHotEncoder(categories=[["a"]]), "a level that is not declared is told"),
     (OneHotEncoder(categories=[["a"]], handle_unknown="warn"), "handle_unknown='ignore'"),

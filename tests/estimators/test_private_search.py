@@ -308,10 +308,10 @@ def test_a_schema_a_pipeline_and_a_pickle(X, labels):
     assert np.array_equal(again.predict(frame), fitted.predict(frame))
     piped = make_pipeline(StandardScaler(), trees(way="every", epsilon=30.0))
     assert privacy_leaks(piped) == [
-        "standardscaler: StandardScaler is not known to leave the rows alone"
+        "standardscaler: StandardScaler is not known to transform each row independently"
     ]
     told = "".join(piped.fit(X, labels)[-1].guarantee_.assumptions)
-    assert "StandardScaler is not known to leave the rows alone" in told
+    assert "StandardScaler is not known to transform each row independently" in told
 
 
 @pytest.mark.parametrize("way", ["auto", "geometric"])

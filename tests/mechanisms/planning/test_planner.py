@@ -128,7 +128,7 @@ def test_wishes_that_settle_nothing_are_refused(asked: dict[str, Any], message: 
 
 def test_the_words_of_a_plan_tell_its_numbers() -> None:
     told = explain(plan(**ROWS, epsilon=1.0, ledger=True))
-    assert told.startswith("1 exact draw costs ε = 1, at δ = 0, as a ledger adds it up.")
+    assert told.startswith("1 exact draw costs ε = 1, at δ = 0, by the ledger's composition rule.")
     assert "At least 86 %" in told and "For 90 % it takes ε = 1.307" in told
     assert "certificate “localised”" in explain(
         plan(**ROWS, epsilon=1.0, delta=1e-6, ridge=0.1, certificate="best")

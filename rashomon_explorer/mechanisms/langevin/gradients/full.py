@@ -196,7 +196,7 @@ class FullDrift(GibbsDrift):
             )
         if self._rounding:
             raise ValueError(
-                "rounding in single precision is only priced for the path: take "
+                "rounding in single precision is only accounted for in the path: use "
                 'precision="double" or shown="path"'
             )
         if step_size > self.largest_step:
