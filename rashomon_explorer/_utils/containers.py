@@ -117,7 +117,7 @@ def select_column(frame: Any, label: Any) -> Any:
 
 
 def as_pandas(data: Any) -> Any:
-    """Return a frame or column of another library as pandas', by its names; return others unchanged."""
+    """Convert a frame or column of another library to pandas; return other values unchanged."""
     if _is_of(data, {"narwhals": _NAMED["narwhals"]}):
         data = data.to_native()
     if _is_of(data, {"pyarrow": _FRAMES["pyarrow"]}):

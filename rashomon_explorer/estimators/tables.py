@@ -47,8 +47,8 @@ class LazyTable:
             raise TypeError(
                 f"{type(estimator).__name__} needs whole tables. Chunked rows are supported by "
                 "RashomonClassifier, RashomonRegressor, RashomonTreeClassifier, DPClassifier and "
-                "DPRegressor; a fixed random sample is X, y = rows.sample(5_000).to_memory(), to be "
-                "reported as one. Nothing was read or charged"
+                "DPRegressor; a fixed random sample is X, y = rows.sample(5_000).to_memory(); "
+                "report it as a sample. Nothing was read or charged"
             )
         check_readable("X", X)
         self.arrays = backend_for(X)

@@ -72,7 +72,7 @@ _LAW_WORD = 2**63 - 1
 
 @dataclass(frozen=True)
 class CappedEnergy:
-    """β·max{L − L* − ψ, 0}, and no more than ``cap``; L the share of errors and a penalty for each leaf."""
+    """min(β·max{L − L* − ψ, 0}, ``cap``), where L is the share of errors plus the leaf penalty."""
 
     n: int
     beta: float

@@ -97,9 +97,7 @@ class ModelPlan(ReprMixin):
 
     @property
     def population_bound(self) -> float:
-        """Bound on the expected excess loss on new, independent and identically distributed "
-        "rows.
-        """
+        """Bound on the expected excess loss on new rows, if rows are i.i.d."""
         return self.offer.unseen
 
     @property
