@@ -102,7 +102,7 @@ def test_stop_keeps_what_was_drawn_and_what_was_spent(
     page.wait(lambda: page.button("Draw ").is_enabled(), "the button")
     assert not (dashboard.home / "noise.ledger").exists()
     page.draw()
-    page.wait(lambda: page.status.startswith(("Drawing:", "Looking")), "the sampler at work")
+    page.wait(lambda: page.status.startswith(("Drawing:", "Sampling")), "the sampler at work")
     page.wait(lambda: not page.button("Draw ").is_enabled(), "the button to rest")
     page.wait(lambda: page.shown("progress"), "the progress")
     page.button("Stop").click()

@@ -202,7 +202,7 @@ def test_what_needs_rows_that_are_held_says_what_to_do(page: Any) -> None:
         Explorer(data=page.data, schema=SCHEMA)
     with pytest.raises(TypeError, match="have no targets"):
         Explorer(row_blocks(np.eye(3), labelled=False))
-    with pytest.raises(TypeError, match="give them as they came"):
+    with pytest.raises(TypeError, match="pass the raw rows"):
         Explorer(page.blocks.then(lambda rows, y: (rows, y)))
 
 
@@ -232,15 +232,15 @@ def test_the_command_names_a_table_and_the_page_opens_it(
     assert explorer.data.name == "loans" and explorer.session.shape[0] == N
     assert explorer.state.uncharged == ""
     for wrong, told in (
-        (["--data", str(folder)], "say which column is to be predicted"),
+        (["--data", str(folder)], "no target column: set --target"),
         (["--data", str(folder), "--target", "paid"], "no column 'paid'"),
-        (["--target", "repaid"], "say --data"),
+        (["--target", "repaid"], "add --data"),
     ):
         assert cli.main(wrong) == 1
         assert told in capsys.readouterr().err
     monkeypatch.setenv(cli.TABLE_VARIABLE, asked[0].replace("/loans", "/gone"))
     gone = Explorer(home=tmp_path)
-    assert gone.data is None and "is no Parquet file" in gone.state.alert.reason
+    assert gone.data is None and "is neither a Parquet file" in gone.state.alert.reason
 
 
 class Slow(ArrayRows):
@@ -314,7 +314,7 @@ def test_stop_ends_a_pass(passes: int, tmp_path: Path) -> None:
     entries = Ledger.open(tmp_path / "table.ledger").entries()
     if not passes:  # one thread for each branch at most was at a block
         assert explorer.session.job.rows_read <= 4 * BLOCK
-    told = "whole price stays spent" if entries else "Stopped before anything was charged"
+    told = "whole privacy cost stays spent" if entries else "Stopped before anything was charged"
     assert told in explorer.state.message
     assert [entry.state for entry in entries] == (["started"] if passes else [])
 

@@ -83,7 +83,9 @@ def test_the_plan_tells_itself_in_words_when_asked(explorer, cancer):
     words = panel.widget.children[3]
     assert words.value == "" and words.layout.display == "none"
     panel.in_words.value = True
-    assert "exact draws cost ε = " in words.value and "as a ledger adds it up" in words.value
+    assert (
+        "exact draws cost ε = " in words.value and "by the ledger's composition rule" in words.value
+    )
     assert "simulated rows of this shape" in words.value
     before = words.value
     explorer.state.psi = 0.05
@@ -161,7 +163,7 @@ def test_selection_compares_draws_with_the_best(explorer, cancer):
     ringed = explorer.cards["losses"].view.figure["data"]
     assert any(trace["name"] == "draw" for trace in ringed)
     explorer.selection_panel.clear.click()
-    assert "Nothing is picked" in explorer.selection_panel.table.value
+    assert "No models are selected" in explorer.selection_panel.table.value
     assert explorer.state.alert is None
 
 
@@ -195,7 +197,7 @@ def test_draws_outside_the_set_leave_words_in_the_figures_of_the_set(explorer, c
     explorer.state.view = "release"
     explorer.cards["importance"]._what.value = "coef"
     title = str(explorer.cards["importance"].view.figure["layout"])
-    assert "of all 20 draws (promised hit rate" in title and "inside ψ" not in title
+    assert "of all 20 draws (guaranteed hit rate" in title and "inside ψ" not in title
     assert explorer.state.alert is None
 
 

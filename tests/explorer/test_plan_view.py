@@ -67,7 +67,7 @@ def test_what_epsilon_risks_is_told_and_true(page):
     assert 0.05 < most < 0.5
     told = page.plan_panel.facts.value
     assert "Attack risk" in told and "at a false-positive rate of 5%, the best attack" in told
-    shown = float(told.split("finds a member at most ")[1].split("%")[0]) / 100
+    shown = float(told.split("finds at most ")[1].split("%")[0]) / 100
     assert most <= shown < most + 0.01
     line = DEFINITIONS["what ε risks"].line
     assert eval(line, {"explorer": page, "best_attack": best_attack}) == most
@@ -109,7 +109,7 @@ def test_a_draw_that_may_buy_nothing_is_asked_about_once(page, monkeypatch):
     assert panel.draw.button_style == ""
     panel.draw.click()
     assert panel.question.open and not drawn and page.state.phase == "planning"
-    assert "It cannot be taken back" in panel.question.said.html
+    assert "This cannot be undone" in panel.question.said.html
     panel.question.no.click()
     assert not panel.question.open
     panel.draw.click()

@@ -95,7 +95,7 @@ def test_without_the_token_there_is_nothing_to_see(dashboard: Any, path: str) ->
 def test_who_comes_without_the_token_is_asked_for_it(dashboard: Any, visit: Any) -> None:
     status, _, page = _get(dashboard, path="/login?next=%2F%3Fa%3D%22")
     assert status == 200
-    assert "Open the address as it was printed" in page
+    assert "Open the address printed at" in page
     assert 'action="/login?next=%2F%3Fa%3D%22"' in page
     assert "Jupyter" not in page
 
@@ -130,7 +130,7 @@ def test_another_name_is_refused_in_words_and_without_a_traceback(
 ) -> None:
     status, _, page = _get(dashboard, {"Host": host}, path)
     assert status == 403
-    assert "Nothing is shown under this name" in page and "elsewhere" not in page
+    assert "This host name is not allowed" in page and "elsewhere" not in page
     assert "Traceback" not in dashboard.log()
 
 
@@ -168,7 +168,7 @@ def test_no_socket_opens_without_the_token(dashboard: Any) -> None:
 
 def test_who_leaves_is_asked_for_the_token_again(dashboard: Any) -> None:
     status, headers, page = _get(dashboard, path="/logout")
-    assert status == 200 and "asks for it again" in page
+    assert status == 200 and "needs the token again" in page
     assert "rashomon-explorer-" in headers["Set-Cookie"] and "expires" in headers["Set-Cookie"]
 
 
