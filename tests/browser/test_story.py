@@ -124,7 +124,7 @@ def _agrees(page: Page) -> None:
     """Wait until sliders and figure speak of the same plan."""
 
     def same() -> bool:
-        bought = f"ε = {_price(page)} buys {_draws(page)} draw"
+        bought = f"ε = {_price(page)} for {_draws(page)} draw"
         return _planned(page).startswith(bought)
 
     page.wait(same, "sliders and figure to agree")

@@ -78,9 +78,9 @@ def test_a_list_of_fitted_models_is_a_set(rows, tmp_path):
     assert "Inside ψ" in explorer.numbers_panel.facts.value
     assert explorer.cards["people"].view.figure["data"]
     told = str(explorer.cards["coefficients"].view.figure["layout"]).replace("<br>", " ")
-    assert "no coefficients" in told
+    assert "no common coefficients" in told
     explorer.state.selection = (1,)
-    assert "have no coefficients" in explorer.selection_panel.table.value
+    assert "have no common coefficients" in explorer.selection_panel.table.value
     explorer.state.view = "release"
     assert _failed(explorer) == []
 

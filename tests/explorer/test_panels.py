@@ -219,7 +219,7 @@ def test_the_promise_and_a_shortage_stand_beside_the_button(tmp_path):
     assert panel.draw.disabled and panel.draw.button_style == ""
     most = float(panel.price.value.split("Set ε to ")[1].split()[0])
     assert 7.9 < most <= 8.0
-    assert "does not fit" in explorer.budget_panel.gauge.value
+    assert "over the budget" in explorer.budget_panel.gauge.value
     explorer.state.epsilon = most  # the remedy, as it is said
     assert not panel.draw.disabled and panel.draw.button_style == "primary"
 
