@@ -107,7 +107,7 @@ def test_a_rashomon_set_is_shown_with_the_data_it_was_drawn_from(cancer, tmp_pat
     both = Explorer(models, data=cancer, home=tmp_path)
     assert both.rashomon_set is models and _failed(both) == []
     assert both.cards["people"].view.figure["data"]
-    with pytest.raises(DataError, match="the set's models take 'mean radius'"):
+    with pytest.raises(DataError, match="the set's models need 'mean radius'"):
         Explorer(models, data=load_dataset("wine"), home=tmp_path)
 
 

@@ -176,7 +176,7 @@ def test_figures_that_sliders_have_left_behind_say_so(explorer, cancer):
     assert stale.value == ""
     explorer.state.psi, explorer.state.epsilon = 0.1, 3.0
     assert "made with ψ = 0.05, ε = 4." in stale.value
-    assert "now say ψ = 0.1, ε = 3:" in stale.value
+    assert "sliders are at ψ = 0.1, ε = 3:" in stale.value
     assert stale.layout.display is None
     explorer.state.psi, explorer.state.epsilon = 0.05, 4.0
     assert stale.value == "" and stale.layout.display == "none"

@@ -240,7 +240,7 @@ def test_a_taken_port_is_an_error_that_says_so(capsys: pytest.CaptureFixture[str
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         assert main(["--no-browser", "--port", str(port)]) == 1
-    assert f"port {port} is taken" in capsys.readouterr().err
+    assert f"port {port} is in use" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "-1", "x", "80.5"])
@@ -327,7 +327,7 @@ def test_it_shows_a_ledger_without_a_budget(
     assert "budget  none" in shown and "spent   ε = 0.5 at δ = 0\n" in shown
     Ledger(path).reserve(gdp(mu=0.1))
     assert main(["ledger", "show", str(path)]) == 0
-    assert "no ε holds at δ = 0; add up at a larger δ with --delta" in capsys.readouterr().out
+    assert "no finite ε at δ = 0; use a larger δ, such as --delta" in capsys.readouterr().out
     assert main(["ledger", "show", str(path), "--delta", "1e-6"]) == 0
     assert f"ε = {rounded_up(Ledger(path).spent(1e-6))} at δ = 1e-06\n" in capsys.readouterr().out
     with pytest.raises(SystemExit):
