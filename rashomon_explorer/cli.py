@@ -164,7 +164,7 @@ def _start(options: argparse.Namespace) -> int:
     outside = options.any_host or not is_loopback(options.ip)
     if options.no_token and outside:
         return _complain(
-            "---no-token would expose the rows on the network; use it with --ip {LOOPBACK} and "
+            f"--no-token would expose the rows on the network; use it with --ip {LOOPBACK} and "
             "without --any-host"
         )
     try:

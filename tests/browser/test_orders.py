@@ -203,7 +203,7 @@ def test_yes_to_paying_and_to_drawing_at_once(visit: Visit) -> None:
     page.button("Pay").click()
     page.button("Spend ε")
     visit.at_once("Spend ε", "Draw ")
-    page.wait(lambda: page.status.startswith(("Drew", "Bought")), "one of them")
+    page.wait(lambda: page.status.startswith(("Drew", "Released")), "one of them")
     page.wait(lambda: not page.shown(".rx-progress progress"), "the draw to end")
     visit.settles(charges=len(visit.entries()) - visit.charges)
     assert visit.charges >= 1

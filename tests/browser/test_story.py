@@ -124,7 +124,7 @@ def _agrees(page: Page) -> None:
     """Wait until sliders and figure speak of the same plan."""
 
     def same() -> bool:
-        bought = f"ε = {_price(page)} buys {_draws(page)} draw"
+        bought = f"ε = {_price(page)} for {_draws(page)} draw"
         return _planned(page).startswith(bought)
 
     page.wait(same, "sliders and figure to agree")
@@ -252,7 +252,7 @@ def test_over_the_budget_is_refused_in_words_and_spends_nothing(page: Page, dash
     page.wait(lambda: "Over the budget" in page.text(".rx-plan"), "the plan to warn")
     prices = "[...document.querySelectorAll('.rx-price')].map((n) => n.textContent).join()"
     page.wait(lambda: "Set ε to" in page.run(prices), "what to set instead")
-    assert f"ε = {what_is_left(ledger.remaining)} is left" in page.run(prices)
+    assert f"ε = {what_is_left(ledger.remaining)} remains" in page.run(prices)
     assert not page.button("Draw ").is_enabled()
     assert ledger.spent() == spent
     assert page.traces("losses") == kept
@@ -270,4 +270,4 @@ def test_clicking_a_draw_compares_it_with_the_best(page: Page) -> None:
     assert "best (curator)" in page.text(".rx-selection table")
     assert page.text(".rx-chip-words") == "1 of 35 models"
     page.button("clear").click()
-    page.wait(lambda: "Nothing is picked" in page.text(".rx-selection"), "the selection to go")
+    page.wait(lambda: "No models are selected" in page.text(".rx-selection"), "the selection to go")

@@ -83,7 +83,9 @@ def test_the_plan_tells_itself_in_words_when_asked(explorer, cancer):
     words = panel.widget.children[3]
     assert words.value == "" and words.layout.display == "none"
     panel.in_words.value = True
-    assert "exact draws cost ε = " in words.value and "as a ledger adds it up" in words.value
+    assert (
+        "exact draws cost ε = " in words.value and "by the ledger's composition rule" in words.value
+    )
     assert "simulated rows of this shape" in words.value
     before = words.value
     explorer.state.psi = 0.05
@@ -161,7 +163,7 @@ def test_selection_compares_draws_with_the_best(explorer, cancer):
     ringed = explorer.cards["losses"].view.figure["data"]
     assert any(trace["name"] == "draw" for trace in ringed)
     explorer.selection_panel.clear.click()
-    assert "Nothing is picked" in explorer.selection_panel.table.value
+    assert "No models are selected" in explorer.selection_panel.table.value
     assert explorer.state.alert is None
 
 
@@ -174,7 +176,7 @@ def test_figures_that_sliders_have_left_behind_say_so(explorer, cancer):
     assert stale.value == ""
     explorer.state.psi, explorer.state.epsilon = 0.1, 3.0
     assert "made with ψ = 0.05, ε = 4." in stale.value
-    assert "now say ψ = 0.1, ε = 3:" in stale.value
+    assert "sliders are at ψ = 0.1, ε = 3:" in stale.value
     assert stale.layout.display is None
     explorer.state.psi, explorer.state.epsilon = 0.05, 4.0
     assert stale.value == "" and stale.layout.display == "none"
@@ -195,7 +197,7 @@ def test_draws_outside_the_set_leave_words_in_the_figures_of_the_set(explorer, c
     explorer.state.view = "release"
     explorer.cards["importance"]._what.value = "coef"
     title = str(explorer.cards["importance"].view.figure["layout"])
-    assert "of all 20 draws (promised hit rate" in title and "inside ψ" not in title
+    assert "of all 20 draws (guaranteed hit rate" in title and "inside ψ" not in title
     assert explorer.state.alert is None
 
 
@@ -217,7 +219,7 @@ def test_the_promise_and_a_shortage_stand_beside_the_button(tmp_path):
     assert panel.draw.disabled and panel.draw.button_style == ""
     most = float(panel.price.value.split("Set ε to ")[1].split()[0])
     assert 7.9 < most <= 8.0
-    assert "does not fit" in explorer.budget_panel.gauge.value
+    assert "over the budget" in explorer.budget_panel.gauge.value
     explorer.state.epsilon = most  # the remedy, as it is said
     assert not panel.draw.disabled and panel.draw.button_style == "primary"
 

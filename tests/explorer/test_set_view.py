@@ -189,14 +189,14 @@ def test_two_models_stand_side_by_side(explorer):
     assert "Pick two models" in str(card.view.figure["layout"])
     explorer.state.selection = (2, 5)
     card.redraw()
-    assert "They part most in" in card.view.figure["layout"]["title"]["text"]
+    assert "The largest difference is in" in card.view.figure["layout"]["title"]["text"]
     assert "paid" in str(card.view.figure["layout"]["shapes"])
 
 
 def test_two_sets_are_compared(explorer):
     card, first = explorer.cards["sets"], explorer.rashomon_set
     card.redraw()
-    assert "Once there are two" in str(card.view.figure["layout"])
+    assert "With two sets" in str(card.view.figure["layout"])
     other = explorer.session.set_store.keep(first[[0, 1, 2]], explorer.state.drawn_settings)
     explorer.state.kept = explorer.session.set_store.all()
     card.redraw()

@@ -18,7 +18,7 @@ from rashomon_explorer.explorer.widgets.controls import Slider
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.text import promised_hits
+from rashomon_explorer.plots.text import at_most, promised_hits
 from rashomon_explorer.problem.losses import get_loss
 
 
@@ -240,7 +240,7 @@ class MechanismPicker:
             return f"Guaranteed hit rate: {promised_hits(state.plan)}."
         return (
             "No guaranteed hit rate; the expected excess loss is "
-            "{at_most(state.plan.excess_bound)}."
+            f"{at_most(state.plan.excess_bound)}."
         )
 
 
