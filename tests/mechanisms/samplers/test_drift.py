@@ -264,7 +264,7 @@ class TestSinglePrecision:
             LangevinSampler(1e-4, 5, precision="single", shown="last").certificate(target)
         for other in ({"batch_size": 10}, {}):
             gaussian = GibbsTarget(target.problem, 10.0, 0.02, "gaussian")
-            with pytest.raises(ValueError, match="single precision is not priced"):
+            with pytest.raises(ValueError, match="single precision is not accounted for"):
                 LangevinSampler(1e-4, 5, precision="single", **other).certificate(
                     target if other else gaussian
                 )
