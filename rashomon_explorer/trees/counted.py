@@ -272,7 +272,7 @@ class CountedTrees(TreeTally, ReprMixin):
         *,
         independent: bool = False,
     ) -> PredictorSet:
-        """Set of the given trees of the class and the best one.
+        """Set of the given trees of the class, with the best tree as reference.
 
         Parameters
         ----------

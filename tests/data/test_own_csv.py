@@ -246,5 +246,5 @@ def test_classes_that_do_not_fit_are_refused(changes, message):
 
 
 def test_classes_beside_a_schema_are_refused():
-    with pytest.raises(DataError, match="take classes out"):
+    with pytest.raises(DataError, match="leave classes out"):
         load_csv(ROWS, schema=load().schema, classes=["no", "yes"])

@@ -101,7 +101,7 @@ def test_it_is_read_from_files_by_their_ending(tmp_path):
         ("a.toml", "[columns]\na = 1", "column 'a' must be a table of settings, got 1"),
         ("a.toml", "[columns.a]", "column 'a' must declare its kind, one of 'numeric'"),
         ("a.toml", "[columns.a]\nkind = 'numerc'", "(did you mean 'numeric'?)"),
-        ("a.toml", "[columns.a]\nkind = 'numeric'", "of kind 'numeric' must say its 'bounds'"),
+        ("a.toml", "[columns.a]\nkind = 'numeric'", "of kind 'numeric' must declare its 'bounds'"),
         (
             "a.toml",
             "[columns.a]\nkind = 'numeric'\nbound = [0, 1]",
@@ -190,7 +190,7 @@ def test_another_kind_takes_what_fits_it():
     assert changed["status"] == Categorical("status", [1, 2, 3, 4], **kept)
     with pytest.raises(DataError, match="kind of column 'status' must be one of"):
         schema.declare("status", kind="number")
-    with pytest.raises(DataError, match="must say its 'levels'"):
+    with pytest.raises(DataError, match="must declare its 'levels'"):
         schema.declare("status", kind="categorical")
 
 

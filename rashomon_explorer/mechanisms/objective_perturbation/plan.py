@@ -217,9 +217,8 @@ def _best(
         ways += [(slope, *one) for one in found if one is not None]
     if not ways:
         raise ValueError(
-            f"no ridge makes a draw affordable at epsilon={prices[0].epsilon:g} each: use a "
-            f"larger epsilon, "
-            "fewer draws or more rows"
+            f"no ridge makes a draw affordable at epsilon={rounded_up(prices[0].epsilon)} each: "
+            "use a larger epsilon, fewer draws or more rows"
         )
     return min(ways, key=lambda way: way[2].excess + _WORTH_FOLLOWING * math.isfinite(way[0]))
 

@@ -116,7 +116,7 @@ def test_parts_without_a_common_notion_are_translated():
     assert rows["GDP"].applies and compose(parts).mu == math.inf
     orders = by_name([rdp([2, 4, 8, 16], [0.1, 0.2, 0.4, 0.8]), gdp(0.5)])
     assert [name for name, row in orders.items() if row.applies] == ["RDP"]
-    assert "no trade-off function is known of Rényi" in orders["PLD"].why
+    assert "no trade-off function is known for Rényi" in orders["PLD"].why
 
 
 def test_unequal_ranges_are_grouped_or_rounded_up():
