@@ -300,8 +300,8 @@ class SearchParameters(BaseEstimator, CheckRowsMixin):
 def _refits(search: Any) -> bool:
     if search.refit is None:
         raise AttributeError(
-            "refit=None chose penalties and fitted no model: a model of the rows has a price of "
-            'its own, refit="dp"'
+            "refit=None selects penalties and fits no model: a model has a privacy cost of its "
+            'own, use refit="dp"'
         )
     return True
 

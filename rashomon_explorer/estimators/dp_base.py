@@ -130,9 +130,11 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
         if taken is not None and self.standardize == AUTO and not taken.worth_it:
             planned = plan_at(*whole)
         if planned.weakness and not weak_warnings_suppressed():
-            told = f"this plan promises little: {planned.weakness}. More rows, a larger ε or fewer"
             warnings.warn(
-                f"{told} columns help", WeakGuaranteeWarning, stacklevel=warn_stacklevel()
+                f"this plan has a weak guarantee: {planned.weakness}. More rows, a larger ε or "
+                "fewer columns help",
+                WeakGuaranteeWarning,
+                stacklevel=warn_stacklevel(),
             )
         warn_of_large_delta(self.delta, n_samples)
         return planned

@@ -53,14 +53,14 @@ def check_feasibility(planned: Plan, sampler: str, patience: int | str | None) -
 
 
 def refuse_if_hopeless(planned: Plan, sampler: str, patience: int | str | None) -> None:
-    """Refuse, before a charge, draws that came on no kind of simulated rows of this shape."""
+    """Refuse, before a charge, draws that fail on every kind of simulated rows of this shape."""
     named = traits_of(sampler)
     if patience != AUTO or not named.may_give_up or not is_tried(planned):
         return
     if is_infeasible(planned):
         raise SamplerError(
-            f"{infeasibility_message(planned)} They came on no kind of rows that was tried, so "
-            'that nothing was charged. sampler="auto" takes a mechanism that answers; '
+            f"{infeasibility_message(planned)} They failed on every kind of simulated rows, so "
+            'nothing was charged. sampler="auto" selects a mechanism that is expected to succeed; '
             "patience=5_000_000, say, or None tries this sampler nevertheless; its privacy cost "
             "then stays spent"
         )

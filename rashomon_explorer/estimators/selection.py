@@ -67,12 +67,12 @@ def _named(offer: ModelOffer, request: Request) -> tuple[ModelOffer, str]:
     if not offer.applies:
         raise SamplerError(
             f"method={method!r} does not apply: {offer.why}. Nothing was charged; "
-            'method="auto" takes one that does'
+            'method="auto" selects one that does'
         )
     if told := _stays_away(offer, request):
         raise SamplerError(
-            f"{told}, so that nothing was charged for method={method!r}; "
-            'method="auto" takes one that answers'
+            f"{told}, so nothing was charged for method={method!r}; "
+            'method="auto" selects one that is expected to succeed'
         )
     return offer, "it was requested"
 
@@ -103,7 +103,7 @@ def _best(request: Request, offers: list[ModelOffer], goal: str) -> tuple[ModelO
     order = list(METHODS)
     taken = min(good, key=lambda one: (one.may_give_up, order.index(one.method)))
     alike = "" if taken is good[0] else ", or within a tenth of it"
-    comes = "it never fails"
+    comes = "it never gives up"
     if taken.may_give_up:
         comes = "it is expected to succeed, except on unusual rows"
     least = f"the smallest excess bound {GOALS[goal]} of any method{alike}"
@@ -140,7 +140,7 @@ def _hopeless(offer: ModelOffer) -> str:
 @lru_cache(maxsize=64, typed=True)
 def cached_plan(mechanism: str, **asked: Any) -> Plan:
     """Plan a mechanism, with a cache; does not warn."""
-    with suppress_weak_warnings():  # of a plan made before nobody would hear: who asks for it warns
+    with suppress_weak_warnings():  # the caller warns, also if the plan is cached
         settled = resolve_auto(mechanism, **asked) if AUTO in asked.values() else Request(**asked)
         planned: Plan = MECHANISMS[mechanism].plan(settled)
     return planned
@@ -188,7 +188,7 @@ class Candidate:
 @lru_cache(maxsize=64, typed=True)
 def select_mechanism(**asked: Any) -> Plan:
     """Select a mechanism from public numbers, and plan it; reads no row, charges nothing."""
-    with suppress_weak_warnings():  # whoever asks for a plan warns of it
+    with suppress_weak_warnings():  # the caller warns
         ways = [
             _way(name, asked) for name, kind in SAMPLERS.compared().items() if kind.traits.weighed
         ]
@@ -198,8 +198,8 @@ def select_mechanism(**asked: Any) -> Plan:
                 return _taken(way, ways)
         told = "; ".join(f"{way.sampler}: {way.why_not}" for way in ways)
     raise SamplerError(
-        f"no way to draw is to be expected to answer, so that nothing was charged. {told}. "
-        'To try one all the same, name it: sampler="exact", patience=5_000_000'
+        f"no mechanism is expected to succeed, so nothing was charged. {told}. "
+        'To try one nevertheless, name it: sampler="exact", patience=5_000_000'
     )
 
 
@@ -244,7 +244,7 @@ def _way(sampler: str, asked: dict[str, Any]) -> Candidate:
         return Candidate(sampler, probe, math.inf)
     if not probe.applies:
         mechanism = MECHANISMS[mechanism].instead
-    if traits.may_give_up:  # a ridge changes the set: it is for whoever asks for one
+    if traits.may_give_up:  # a ridge changes the set: only on request
         asked = {**asked, **_open(asked, {"ridge": 0.0})}
     request = resolve_auto(mechanism, **asked) if AUTO in asked.values() else Request(**asked)
     offer = MECHANISMS[mechanism].offer(request)
@@ -287,7 +287,7 @@ def _two_digits(value: float) -> float:
 def _why(way: Candidate) -> str:
     offer = way.offer
     comes = "they are expected to succeed, except on unusual rows"
-    comes = comes if way.may_give_up else "it never fails"
+    comes = comes if way.may_give_up else "it never gives up"
     if not is_about_one(offer.plan) and offer.hit_rate >= WEAK_HIT_RATE:
         around = offer.plan.centre_excess is not None
         crowded = "on a released ellipsoid" if around else "crowded near the best model"

@@ -77,7 +77,7 @@ def test_one_record_moves_all_others_when_bounds_are_learnt() -> None:
 
 def test_learning_warns_and_the_scaler_says_it(X: FloatArray) -> None:
     scaler = PublicBoundsScaler("learn")
-    with pytest.warns(PrivacyLeakWarning, match="learnt from the rows, so that no privacy"):
+    with pytest.warns(PrivacyLeakWarning, match="computed from the rows, so that no privacy"):
         scaler.fit(X)
     assert scaler.learnt_bounds_ and not scaler.guarantee_.holds
     assert str(scaler.guarantee_) == f"no guarantee: {LEARNT}"
@@ -227,7 +227,7 @@ def test_a_frame_that_can_carry_no_mark_is_refused(X: FloatArray) -> None:
             return Plain()
 
     assert isinstance(Odd((-1, 1)).fit(X).transform(X), Plain)
-    with pytest.raises(TypeError, match=r"Plain cannot carry the mark that bounds were learnt"):
+    with pytest.raises(TypeError, match=r"Plain cannot carry the mark that bounds were computed"):
         Odd("learn").fit(X).transform(X)
 
 

@@ -189,7 +189,7 @@ def test_what_is_refused_by_declaration_is_refused_after_the_charge(tmp_path: Pa
     assert "declared classes ['no', 'yes']" in caught.value.detail
     assert [entry.state for entry in ledger.entries()] == ["started"] * 2
     (leak,) = privacy_leaks(make_pipeline(TableEncoder(strict), RashomonClassifier()))
-    assert "what it refuses in 'home' is told" in leak
+    assert "what it refuses in 'home' is revealed" in leak
     assert privacy_leaks(model(schema=strict)) == []
 
 

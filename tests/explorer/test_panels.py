@@ -83,9 +83,7 @@ def test_the_plan_tells_itself_in_words_when_asked(explorer, cancer):
     words = panel.widget.children[3]
     assert words.value == "" and words.layout.display == "none"
     panel.in_words.value = True
-    assert (
-        "exact draws cost ε = " in words.value and "by the ledger's composition rule" in words.value
-    )
+    assert "exact draws cost ε = " in words.value and "the ledger's composition rule" in words.value
     assert "simulated rows of this shape" in words.value
     before = words.value
     explorer.state.psi = 0.05

@@ -267,8 +267,8 @@ class LangevinSampler:
             return self._from_start(path_guarantee(**common))
         if steps != self.n_steps:
             raise ValueError(
-                "the last state is certified for a number of steps that is settled beforehand: "
-                'take shown="path" to stop at any time'
+                "the last state is certified for a number of steps that is fixed in advance: "
+                'use shown="path" to stop at any time'
             )
         contraction = drift.contraction(self.step_size)
         steady: dict[str, Any] = {"contraction": contraction, "diameter": drift.diameter}

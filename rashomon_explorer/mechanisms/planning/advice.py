@@ -250,7 +250,7 @@ def _tilted(planned: TiltedPlan) -> tuple[str, ...]:
     at = f" at δ = {planned.delta:g}" if planned.gaussian else ""
     kind = "" if planned.gaussian else "pure "
     of = "the loss"
-    lines = [f"{planned.n_draws:,} {draws} {kind}ε = {total}{at}{each}; no draw can fail."]
+    lines = [f"{planned.n_draws:,} {draws} {kind}ε = {total}{at}{each}; the sampler never gives up."]
     lines.append(
         f"A model minimises the loss with a random linear term of scale {planned.tilt:.3g} and a "
         f"ridge of {planned.tilt_ridge:.3g}."

@@ -148,7 +148,7 @@ class PathClipped(Path):
 
 
 class ObjectivePerturbationMechanism:
-    """Objective perturbation: draws never fail, under pure DP as well."""
+    """Objective perturbation: the sampler never gives up, under pure DP as well."""
 
     name: ClassVar[str] = "objective_perturbation"
     instead: ClassVar[str] = ""

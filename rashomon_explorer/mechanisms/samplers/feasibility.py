@@ -185,7 +185,7 @@ def remedies(planned: Plan) -> str:
     if law is None or found is None or found.likely:
         return ""
     if isinstance(planned, EllipsoidExactPlan):
-        return 'Draws of sampler="ellipsoid" never fail.'
+        return 'sampler="ellipsoid" never gives up.'
     # β·osc is what a draw costs: a smaller ball is colder at the same price.
     paid = float(planned.beta) * law.constants.priced_osc
     columns = [replace(law, p=(k + 1) * law.loss.outputs) for k in _FEWER_COLUMNS]

@@ -114,8 +114,8 @@ def _check_range(problem: Problem) -> None:
     if most > _LARGEST:
         raise ValueError(
             f"rows, models, targets and scores of size {most:.3g} are too large for single "
-            f'precision, which is priced up to {_LARGEST:g}: take precision="double", or scale '
-            "the features by their public ranges"
+            f"precision, which is accounted for up to {_LARGEST:g}: use "
+            'precision="double", or scale the features by their public ranges'
         )
 
 
