@@ -80,7 +80,7 @@ def test_a_point_of_a_curve_sets_price_and_draws(page):
     assert draws == [1, 5, 20, 100]
     card.view.clicked = {"trace": 1, "point": 3, "x": 2.3456, "y": 0.5, "at": 1}
     assert page.state.n_draws == 5 and page.state.epsilon == 2.35
-    assert "ε = 2.35 buys 5 draws" in card.view.figure["layout"]["title"]["text"]
+    assert "ε = 2.35 for 5 draws" in card.view.figure["layout"]["title"]["text"]
     card.view.clicked = {"trace": len(draws), "point": 0, "x": 9.0, "y": 0.5, "at": 2}
     assert page.state.epsilon == 2.35  # the plan's own dot
 
@@ -140,7 +140,7 @@ def test_the_plan_is_dragged_and_its_promise_follows(page, curve):
     point = figure["data"][handle["trace"]]
     assert list(point["x"]) == [2.35] and list(point["y"]) == [again.hit_rate_bound]
     assert handle["curves"][handle["own"]] == wanted
-    assert f"buys {plural(wanted, 'draw')}" in handle["words"]
+    assert f"for {plural(wanted, 'draw')}" in handle["words"]
 
 
 def test_a_drag_beyond_the_scale_ends_at_its_end_and_in_a_draw_it_does_nothing(page):

@@ -189,7 +189,7 @@ def test_two_models_stand_side_by_side(explorer):
     assert "Pick two models" in str(card.view.figure["layout"])
     explorer.state.selection = (2, 5)
     card.redraw()
-    assert "They part most in" in card.view.figure["layout"]["title"]["text"]
+    assert "The largest difference is in" in card.view.figure["layout"]["title"]["text"]
     assert "paid" in str(card.view.figure["layout"]["shapes"])
 
 
