@@ -327,9 +327,9 @@ def test_a_sensitivity_below_the_rounding_is_refused_before_rows_are_read():
         now = query.compute(Rows.read(public, rows, other, None))
         moved = max(moved, float(np.abs(now - exact).max()))
     assert moved > 3 * query.sensitivity(public).l2
-    with pytest.raises(ValueError, match="near which rounding moves it too"):
+    with pytest.raises(ValueError, match="close to rounding errors"):
         release(models, Unreadable(), queries=["range_width"], rho=0.1, ledger=None)
-    with pytest.raises(ValueError, match="near which rounding moves it too"):
+    with pytest.raises(ValueError, match="close to rounding errors"):
         plan_release(models, 100_000, queries=["loss_differences"], rho=0.1)
 
 
