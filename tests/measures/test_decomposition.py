@@ -259,7 +259,7 @@ def test_words_say_whose_the_disagreement_is():
     labels = [[place % 5 == 0] for place in range(100)] + [[place % 2 == 0] for place in range(50)]
     told = str(disagreement_decomposition(labels, inside=[True] * 100 + [False] * 50))
     assert told.startswith(
-        "76 % of the disagreement among these draws (0.423) is the set's own; 24 % [6, 41]"
+        "76 % of the disagreement among these draws (0.423) is model-set width; 24 % [6, 41]"
     )
     assert "comes from the mechanism: 33 % of the draws missed the set. Assumed:" in told
     less = [[place % 2] for place in range(100)] + [[1]] * 50
