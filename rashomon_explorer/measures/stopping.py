@@ -127,7 +127,7 @@ def enough_draws(
     --------
     >>> labels = np.random.default_rng(0).random((3000, 50)) < 0.05
     >>> print(enough_draws("disagreement", labels))
-    disagreement in [0.0910, 0.0985] at 95%: ±0.01 after 764 draws, enough
+    disagreement in [0.0910, 0.0985] at 95%: ±0.01 after 764 draws: enough
     """
     chains = _check(measure, half_width, sampler, n_chains)
     terms, bounds, models_a_term = _TERMS[measure](values, baseline)

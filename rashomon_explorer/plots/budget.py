@@ -252,7 +252,7 @@ def attack_in_words(guarantee: Guarantee, alarms: float = USUAL) -> str:
     --------
     >>> from rashomon_explorer.privacy import pure
     >>> attack_in_words(pure(1.0))
-    'with 5% false alarms the best attacker finds at most 14% of those who are in the table'
+    'with 5% false alarms the best attacker finds at most 14% of the records that are in the table'
     """
     caught = best_attack(guarantee, alarms)
     return (

@@ -325,7 +325,7 @@ def plot_burden(
     >>> groups = ["a", "b", "a", "b"]
     >>> table = multiplicity_by_person_group(models, None, groups, measures=["ambiguity"])
     >>> plot_burden(table).layout.title.text.split("<br>")[0]
-    'b bears most of it: ambiguity 50%, of all 25%'
+    'b has the largest value: ambiguity 50%, of all 25%'
     """
     known = [name for name in table if name != "rows" and not str(name).endswith("_ratio")]
     measure = str(known[0]) if measure is None else measure

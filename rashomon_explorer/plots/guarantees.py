@@ -351,9 +351,9 @@ def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> l
     >>> for promise in promises(clf.plan(50_000, 10), clf.constants(50_000, 10)):
     ...     print(promise.promised, promise.name)
     ≥ 88% Draws within ψ
-    ≥ 0% Draws within ψ, the paper's
+    ≥ 0% Draws within ψ, by the paper
     ≤ 0.0186 Mean excess loss
-    ≤ 0.0224 Mean excess loss, the paper's
+    ≤ 0.0224 Mean excess loss, by the paper
     ≤ 4.58 Change of a row's mean loss
     ≤ 4.61 Mean excess loss on new rows
     """

@@ -92,7 +92,7 @@ def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) 
     Examples
     --------
     >>> plot_tree_flips(pd.Series([0.01, 0.3]), 0.1, (0,)).layout.title.text.split("<br>")[0]
-    '50% of people get another label from some tree within ψ = 0.1'
+    '50% of people get a conflicting prediction from some tree within ψ = 0.1'
     """
     values = np.sort(flips.to_numpy(dtype=float))
     steps = np.unique(values[np.isfinite(values)])

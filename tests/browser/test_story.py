@@ -207,7 +207,7 @@ def _rev(page: Page, figure: str) -> int:
 
 def test_release_view_shows_only_what_was_paid(page: Page) -> None:
     page.button("Release").click()
-    page.wait(lambda: "released: paid with ε = 4" in page.words("coefficients"), "a green band")
+    page.wait(lambda: "released at ε = 4" in page.words("coefficients"), "a green band")
     assert "best model" not in page.traces("coefficients")
     page.wait(lambda: "reads private rows" in page.words("losses"), "no losses")
     page.wait(lambda: "reads private rows" in page.words("people"), "no people")

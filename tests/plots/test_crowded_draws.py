@@ -57,7 +57,7 @@ def test_figures_show_the_gamma_law_and_the_sets_own_threshold() -> None:
 )
 @pytest.mark.parametrize("show", [promises, plot_promise, plot_plan])
 def test_no_theorem_of_exact_draws_is_quoted_for_others(name: str, show: object) -> None:
-    with pytest.raises(ValueError, match=r"promised of exact draws.*explain\(plan\)"):
+    with pytest.raises(ValueError, match=r"guarantees of exact draws.*explain\(plan\)"):
         show(bought(name))  # type: ignore[operator]
 
 

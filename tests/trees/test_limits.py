@@ -99,7 +99,7 @@ class TestRows:
             (X[:0], r"must have rows and columns, got shape \(0, 4\)"),
             (X[:, 0], "must have rows and columns"),
             (np.where(X == 1, np.nan, 0), "holds NaN or infinity.*schema"),
-            (pd.DataFrame({"a": ["u", "v"] * 30}), "is no number.*propose_schema"),
+            (pd.DataFrame({"a": ["u", "v"] * 30}), "is not a number.*propose_schema"),
         ],
     )
     def test_tables_without_questions_are_refused_with_the_way_out(self, table, message):

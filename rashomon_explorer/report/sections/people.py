@@ -237,7 +237,7 @@ def _fairest(audit: FairnessAudit) -> pd.DataFrame:
 
 _CHOSEN = (
     "The gap of a model that was selected for its gap is optimistic: it is the smallest of "
-    "many. The selection reads private rows, so the selected model has no privacy guarantee."
+    "many. The selection reads private rows, so no guarantee covers the selected model."
 )
 _SAMPLE = "Ranges over draws are inner bounds: the set's own are at least as wide."
 _WHOLE = "The set is complete: its ranges are exact."
