@@ -1,1 +1,1 @@
-"""Helpers that belong to no other room."""
+"""Helpers that no other room is for."""

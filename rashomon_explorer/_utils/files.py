@@ -1,4 +1,4 @@
-"""Atomic writes of files that only their owner can read."""
+"""Files that are on the disk whole or not at all, for their owner's account alone."""
 
 import errno
 import os

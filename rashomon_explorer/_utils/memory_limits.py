@@ -1,4 +1,4 @@
-"""Memory limits of this process and its current use of them."""
+"""Limits of this process's memory, what it has taken of them, and what it need not take."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ _TOLD = Path("/proc/self/status")
 
 
 class MemoryLimit(NamedTuple):
-    """A memory limit of this process, and its current use."""
+    """A limit of this process, and what it has taken of it."""
 
     name: str
     most: int

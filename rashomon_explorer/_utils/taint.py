@@ -19,7 +19,7 @@ ONE_BY_ONE = "each row was prepared by itself, from declared settings only"
 
 
 class LeakyArray(np.ndarray):
-    """Array that carries the reason why results computed from it have no guarantee."""
+    """An array that remembers why what is computed from it has no guarantee."""
 
     leak: str
 
@@ -37,7 +37,7 @@ class LeakyArray(np.ndarray):
         return _marked(result, self.leak)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the reason with the numbers."""
+        """Pickle the reason beside the numbers."""
         plain = super().__reduce__()
         return plain[0], plain[1], (plain[2], self.leak)
 
@@ -48,7 +48,7 @@ class LeakyArray(np.ndarray):
 
 
 def mark(data: Any, leak: str) -> Any:
-    """Mark an array or a pandas object as data-dependent, with ``leak`` as the reason."""
+    """Write on an array or a pandas object that ``leak`` was learnt from rows."""
     if not leak:
         return data
     if isinstance(data, np.ndarray):
@@ -60,7 +60,7 @@ def mark(data: Any, leak: str) -> Any:
 
 
 def leak_of(*data: Any) -> str:
-    """Return the mark of data-dependent values without a charge, if any of the data carries one."""
+    """Read what was learnt without paying for it, as far as any of the data remembers."""
     leaks = map(_written_on, data)
     return "; ".join(dict.fromkeys(leak for leak in leaks if isinstance(leak, str) and leak))
 
@@ -91,7 +91,7 @@ _SHARE = 0.9
 
 @dataclass(frozen=True)
 class _Trace:
-    """Trace of a table: a digest of each column, and some of its values."""
+    """What is kept of a table: a digest of each column, and some of its values."""
 
     leak: str
     columns: frozenset[bytes]
@@ -127,7 +127,7 @@ class _Column:
         self._different: dict[int, Bits] = {}
 
     def different(self, level: int) -> Bits:
-        """Different values among those sampled at this level."""
+        """Different values among those that a table of this level keeps."""
         if level not in self._different:
             self._different[level] = np.unique(_sampled_bits(self._some, level))
         return self._different[level]
@@ -138,7 +138,7 @@ _DECLARED: deque[_Trace] = deque(maxlen=_MOST_TABLES)
 
 
 def remember(data: Any, leak: str) -> None:
-    """Store a trace of a table that was made with data-dependent values."""
+    """Remember the numbers of a table that was made with what was learnt from rows."""
     if not leak and not _LEARNT:
         return
     table = _bits(data)
@@ -147,7 +147,7 @@ def remember(data: Any, leak: str) -> None:
 
 
 def recall(data: Any) -> str:
-    """Return the mark of a table that contains a stored column, or rows of one."""
+    """Read what was learnt for a table that holds a remembered column, or rows of one."""
     table = _bits(data) if _LEARNT else None
     if table is None:
         return ""
@@ -177,7 +177,7 @@ def _digest(column: Bits) -> bytes:
 
 
 def _sampled_bits(values: Bits, level: int) -> Bits:
-    """One in 2^level of the values, by a rule that is the same for all tables."""
+    """One in 2^level of the values, whichever table they are in."""
     mixed = (values * np.uint32(2654435761)) >> np.uint32(12)
     return values[(mixed & np.uint32(2**level - 1)) == 0]
 
@@ -198,7 +198,7 @@ class CarriesLeaks:
 
 
 def with_leak(made: Any, rows: Any, leak: str = "") -> Any:
-    """Mark a result with the marks of the rows and of the transformer, and store its trace."""
+    """Mark what was made of rows with what the rows or their maker learnt, and remember it."""
     known = (leak, leak_of(rows) or recall(rows))
     every = "; ".join(dict.fromkeys(filter(None, known)))
     made = mark(made, every)

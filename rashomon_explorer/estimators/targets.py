@@ -80,7 +80,7 @@ class ClassTargets(BasePrivateEstimator):
 
 
 UNSAID = (-1.0, 1.0)
-"""Default bounds of targets."""
+"""Bounds of targets where nobody declares any."""
 
 
 class BoundedTargets(BasePrivateEstimator):

@@ -33,11 +33,11 @@ class ViewPlan:
 
 
 VIEWS: tuple[ViewPlan, ...] = (
-    ViewPlan("data", "Data", "What is known about the table?", (("data panel", "columns"),)),
+    ViewPlan("data", "Data", "What is known of the table?", (("data panel", "columns"),)),
     ViewPlan(
         "plan",
         "Plan",
-        "What does a privacy budget guarantee?",
+        "What would a price buy?",
         (("plan",), ("plan panel",), ("promise",), ("budget panel",)),
     ),
     ViewPlan(
@@ -82,7 +82,7 @@ VIEWS: tuple[ViewPlan, ...] = (
     ViewPlan(
         "release",
         "Release & ledger",
-        "Export and privacy cost",
+        "What may leave, and at what price?",
         (
             ("basket panel",),
             ("take panel", "one model panel", "tuning panel"),

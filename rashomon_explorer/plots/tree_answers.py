@@ -26,7 +26,7 @@ _MOST = 18
 
 
 def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
-    """Plot the number of trees within every ψ, by leaves.
+    """Plot how many trees lie within every ψ, by leaves.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
     total = int(sizes[psi].sum())
     figure = new_figure(
         f"{total:,} trees are within ψ = {number(psi)} of the best",
-        "enumerated, not sampled; by leaves",
+        "all of them counted, drawn or not; by leaves",
     )
     for place, (leaves, row) in enumerate(sizes.iterrows()):
         shown = np.array([float(count) if count else np.nan for count in row])
@@ -73,7 +73,7 @@ def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
 
 
 def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) -> go.Figure:
-    """Plot the share of people with a conflicting prediction within every ψ.
+    """Plot how many people have another label in some tree within every ψ.
 
     Parameters
     ----------
@@ -92,15 +92,14 @@ def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) 
     Examples
     --------
     >>> plot_tree_flips(pd.Series([0.01, 0.3]), 0.1, (0,)).layout.title.text.split("<br>")[0]
-    '50% of people get a conflicting prediction from some tree within ψ = 0.1'
+    '50% of people get another label from some tree within ψ = 0.1'
     """
     values = np.sort(flips.to_numpy(dtype=float))
     steps = np.unique(values[np.isfinite(values)])
     shares = np.searchsorted(values, steps, side="right") / len(values)
     share = float((values <= psi).mean())
     figure = new_figure(
-        f"{percent(share)} of people get a conflicting prediction from some tree within ψ = "
-        f"{number(psi)}",
+        f"{percent(share)} of people get another label from some tree within ψ = {number(psi)}",
         f"exact, over all trees; {len(values):,} people",
     )
     figure.add_scatter(
@@ -131,7 +130,7 @@ def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) 
 
 
 def plot_tree_questions(table: pd.DataFrame, psi: float) -> go.Figure:
-    """Plot the least excess loss of trees with and without each question.
+    """Plot what it costs at least to ask each question, and not to ask it.
 
     Parameters
     ----------
@@ -190,7 +189,7 @@ def plot_tree_parity(
     drawn: pd.DataFrame | None = None,
     highlight: Sequence[int] = (),
 ) -> go.Figure:
-    """Plot the least gap between groups by loss of the trees.
+    """Plot the least gap between groups that trees of every loss reach.
 
     Parameters
     ----------
@@ -228,7 +227,7 @@ def plot_tree_parity(
         x=front["gap"].to_numpy(),
         y=front["beyond"].to_numpy(),
         mode="lines+markers",
-        # A step function: a gap below that of a tree needs the loss of the next tree.
+        # From each tree on a smaller gap needs the loss of the next one.
         line={"shape": "vh", "color": BLUE},
         marker={"size": 7},
         name="least loss" if exact else "least loss of the draws",
@@ -292,7 +291,7 @@ _SURE = 0.9995
 
 
 def tree_promise_table(planned: TreePlan) -> pd.DataFrame:
-    """List the guaranteed share of draws within every ψ."""
+    """List the share of draws that is promised within every ψ."""
     end = max(2 * planned.psi, planned.law_psi, 1e-4)
     while planned.hit_rate(end) < _SURE and end < 1:
         end *= 1.5
@@ -304,7 +303,7 @@ def tree_promise_table(planned: TreePlan) -> pd.DataFrame:
 
 
 def plot_tree_promise(planned: TreePlan) -> go.Figure:
-    """Plot the guaranteed share of drawn trees within every ψ.
+    """Plot the share of drawn trees that is promised within every ψ of the best.
 
     Parameters
     ----------
@@ -328,7 +327,7 @@ def plot_tree_promise(planned: TreePlan) -> go.Figure:
     finding = f"A drawn tree lies within ψ = {number(planned.psi)} with probability "
     finding += promised_hits(planned)
     if not has_hit_rate(planned):
-        finding = f"No hit rate is guaranteed for a drawn tree within ψ = {number(planned.psi)}"
+        finding = f"Within ψ = {number(planned.psi)} nothing can be promised of a drawn tree"
     figure = new_figure(
         finding,
         f"of e^{planned.log_size:.1f} trees · mean excess {at_most(planned.excess_bound)} · "
@@ -338,7 +337,7 @@ def plot_tree_promise(planned: TreePlan) -> go.Figure:
         x=psis,
         y=shares,
         mode="lines",
-        name="guaranteed, at least",
+        name="promised, at least",
         line={"color": GREEN},
         hovertemplate="within ψ = %{x:.4g}: at least %{y:.1%}<extra></extra>",
     )

@@ -1,4 +1,4 @@
-"""Guarantees for charges that are each chosen after seeing the earlier results."""
+"""What may be claimed of charges that were each chosen after seeing the earlier results."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -72,6 +72,6 @@ def running_epsilon(
 
 
 def ledger_order(charges: Sequence[Guarantee]) -> float | None:
-    """Rényi order at which charges are added up: that of the request of the first charge."""
+    """Order at which charges may be added up: that of what was asked for with the first."""
     asked = charges[0].requested if charges else None
     return None if asked is None else filter_order(*asked)

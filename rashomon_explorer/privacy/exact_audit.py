@@ -25,7 +25,7 @@ _ROUNDING = 1e-9  # of what a sum of a million terms may be wrong by, and more
 
 @dataclass(frozen=True, eq=False)
 class ExactAudit:
-    """Two distributions on the same cells, and how well any test distinguishes them."""
+    """Two laws on the same cells, and everything that follows for telling them apart."""
 
     log_first: FloatArray
     log_second: FloatArray
@@ -164,8 +164,7 @@ def discrete(log_first: ArrayLike, log_second: ArrayLike) -> ExactAudit:
     laws = [np.ravel(np.asarray(each, dtype=float)) for each in (log_first, log_second)]
     if laws[0].shape != laws[1].shape:
         raise ValueError(
-            f"both distributions must be given on the same points, got {laws[0].shape} and "
-            f"{laws[1].shape}"
+            f"both laws must live on the same points, got {laws[0].shape} and {laws[1].shape}"
         )
     one, other = (_normalised(law, np.zeros(1))[0] for law in laws)
     return ExactAudit(one, other)
@@ -230,9 +229,7 @@ def _normalised(log_density: FloatArray, weights: FloatArray) -> tuple[FloatArra
     law = log_density + weights
     total = float(logsumexp(law))
     if not math.isfinite(total):
-        raise ValueError(
-            "a distribution must have positive mass: check that the box covers its support"
-        )
+        raise ValueError("a law must have weight somewhere: is the box around its support?")
     return law - total, total
 
 
@@ -242,7 +239,7 @@ Law = TypeVar("Law")
 
 @dataclass(frozen=True)
 class Worst(Generic[Record]):
-    """The worst pair of neighbours of a search, and its audit."""
+    """Two neighbours that no other searched pair is worse than, and their audit."""
 
     first: tuple[Record, ...]
     second: tuple[Record, ...]

@@ -94,7 +94,7 @@ def approximate(epsilon: float, delta: float) -> Guarantee:
 
 
 def no_guarantee(reason: str) -> Guarantee:
-    """No privacy guarantee, and the reason."""
+    """Nothing is promised, and why."""
     return Guarantee("none", reason, assumptions=())
 
 

@@ -1,4 +1,4 @@
-"""Uniform draws of trees by backtracking through the counts."""
+"""Draws of trees by walking back."""
 
 import bisect
 from itertools import accumulate

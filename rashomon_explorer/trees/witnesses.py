@@ -1,4 +1,4 @@
-"""Best trees among those that predict a given label or use a given feature."""
+"""The best tree of those that predict or use something."""
 
 from dataclasses import replace
 from itertools import count

@@ -80,7 +80,7 @@ def test_a_grid_of_models_pays_for_both() -> None:
 def test_the_guarantee_says_both_parts_and_what_it_assumes(table: Any) -> None:
     fitted = _made().fit(*table)
     assert STATED in fitted.guarantee_.assumptions
-    assert fitted.guarantee_.asked == (1.0, 1e-6)
+    assert fitted.guarantee_.requested == (1.0, 1e-6)
     paid = fitted.plan_.columns
     alone = _made(standardize=None, epsilon=paid.left).plan(N, D).guarantee
     assert fitted.guarantee_.mu == pytest.approx(np.hypot(paid.guarantee.mu, alone.mu))

@@ -12,6 +12,7 @@ from rashomon_explorer.measures import (
     viable_prediction_range,
 )
 from rashomon_explorer.plots import tables
+from rashomon_explorer.plots.coefficients import default_axes
 
 
 def _trace(figure, name):
@@ -26,7 +27,7 @@ def test_parameters_are_named_by_class_and_feature(several):
     assert names[:4] == ("mid: age", "mid: debt", "mid: luck", "mid: intercept")
     assert list(coefficient_spread(models).index) == list(names)
     assert list(tables.coefficients_table(models.release()).columns) == list(names)
-    assert not any("intercept" in axis for axis in plots.default_axes(models))
+    assert not any("intercept" in axis for axis in default_axes(models))
     figure = plots.plot_coefficients(models, "top: age", "mid: intercept")
     np.testing.assert_allclose(_trace(figure, "draw").x, models.coef[:, 4], rtol=1e-6)
     np.testing.assert_allclose(_trace(figure, "draw").y, models.coef[:, 3], rtol=1e-6)

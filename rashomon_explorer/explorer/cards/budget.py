@@ -40,11 +40,11 @@ _GTU = GTU.removeprefix("GTU: ")
 
 
 class BoundsCard(FigureCard):
-    """Guarantees with their theorems; measurements in the curator view after a draw."""
+    """Each promise with its theorem; before a draw and in the release without the draws."""
 
     name = "bounds"
-    title = "Measured and guaranteed excess loss"
-    label = "Share of draws below each excess loss, and the guaranteed share"
+    title = "What was measured, beside what is promised"
+    label = "Share of the draws below every excess loss, and the share that is promised"
     linear = True
     needs: ClassVar[tuple[str, ...]] = (
         "plan",
@@ -113,16 +113,16 @@ class BoundsCard(FigureCard):
         told = _promises_html(
             promises(given, self.session.constants), measured=isinstance(given, RashomonSet)
         )
-        head = "<summary>Guarantees and theorems</summary>"
+        head = "<summary>Each promise, with its theorem</summary>"
         self.facts.value = f"<details>{head}{told}{_remark(given)}</details>"
 
 
 class PromiseCard(BoundsCard):
-    """Guarantees of the current settings; reads no row."""
+    """What the settings promise, beside which nothing is measured: it reads no row."""
 
     name = "promise"
-    title = "Guarantees"
-    label = "Guaranteed share of draws below each excess loss"
+    title = "What is promised"
+    label = "Share of the draws that is promised to be below every excess loss"
     linear = False
     needs = ("plan", "constants", "data")
 
@@ -131,15 +131,17 @@ class PromiseCard(BoundsCard):
 
 
 def _promises_html(rows: Sequence[Promise], *, measured: bool) -> str:
-    head = '<th scope="col">guaranteed</th>'
+    head = '<th scope="col">promised</th>'
     if measured:
-        head += '<th scope="col">measured<br><span class="rx-amber">not private</span></th>'
+        head += (
+            '<th scope="col">measured<br><span class="rx-amber">curator: not private</span></th>'
+        )
     own = [row for row in rows if not row.of_a_paper]
     papers = [row for row in rows if row.of_a_paper]
     first = sorted(own, key=lambda row: bool(row.missing))
-    caption = "Bounds for exact draws, from public numbers only; the strongest first"
+    caption = "Bounds of exact draws, known before a row is read; the strongest first"
     weaker = (
-        f"<details><summary>Weaker bounds from the papers ({len(papers)})"
+        f"<details><summary>Weaker bounds of the same, as the papers print them ({len(papers)})"
         f"</summary>{_table(papers, head, 'GTU is short for ' + _GTU, measured=measured)}</details>"
     )
     return _table(first, head, caption, measured=measured) + weaker * bool(papers)
@@ -166,28 +168,28 @@ def _remark(given: Plan | RashomonSet) -> str:
     said = [f"{GTU}."]
     if isinstance(given, RashomonSet):
         said.append(
-            "A mean over few draws can exceed its bound by chance. –: not measurable on one table."
+            "A mean over few draws may pass its bound by chance. –: one table cannot show it."
         )
         if not traits_of(given.sampler).planned_law:
-            said.append(f"These are draws of {given.sampler}, which has no guarantee.")
+            said.append(f"These are draws of {given.sampler}, of which nothing is promised.")
     return f'<p class="rx-note">{escape(" ".join(said))}</p>'
 
 
 class PlanCard(FigureCard):
-    """Guarantee by privacy cost and number of draws; drag the plan or click a point."""
+    """What every price and number of draws promises; the plan is dragged, or a point clicked."""
 
     name = "plan"
-    title = "Guarantee by privacy cost"
-    label = "Guarantee against total privacy cost epsilon, one curve per number of draws"
+    title = "What every price promises"
+    label = "Curves of what is promised over the total price epsilon, one a number of draws"
     needs = ("plan", "data")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.view.observe(error_boundary(self.state, "Setting the plan", self._clicked), "clicked")
-        self.view.observe(error_boundary(self.state, "Setting the plan", self._dragged), "dragged")
+        self.view.observe(error_boundary(self.state, "Planning it", self._clicked), "clicked")
+        self.view.observe(error_boundary(self.state, "Planning it", self._dragged), "dragged")
 
     def _clicked(self, change: dict[str, Any]) -> None:
-        """Set privacy cost and draws to those of a point on a curve."""
+        """Set price and draws to those of a point of a curve."""
         point = change["new"]
         draws = self.view.figure.get("layout", {}).get("meta", {}).get("draws", [])
         curve, epsilon = point.get("trace", -1), point.get("x")
@@ -196,7 +198,7 @@ class PlanCard(FigureCard):
         self._plan(epsilon, draws[curve])
 
     def _dragged(self, change: dict[str, Any]) -> None:
-        """Set privacy cost and draws to where the plan was dragged: on a curve, or between two."""
+        """Set price and draws to where the plan was dragged: on a curve, or between two."""
         point, plan = change["new"], self.state.plan
         epsilon, promise = point.get("x"), point.get("y")
         if plan is None or not isinstance(epsilon, int | float):
@@ -228,11 +230,11 @@ class PlanCard(FigureCard):
 
 
 class BudgetCard(FigureCard):
-    """Privacy budget: spent, added by the planned draw, remaining."""
+    """What was spent, what the planned draw adds, what is left."""
 
     name = "budget"
-    title = "Privacy budget"
-    label = "Bar of the privacy budget: spent, planned and remaining"
+    title = "What it cost"
+    label = "Bar of the privacy budget: spent, planned and left"
     needs = ("plan", "account", "data", "phase")
 
     def recipe(self) -> Recipe:

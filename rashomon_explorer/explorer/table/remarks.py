@@ -1,4 +1,4 @@
-"""Warnings about a table before its first draw. Not private: read from the rows."""
+"""What to know of a table before its first draw; read from the rows, so the curator's."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,40 +21,37 @@ _MOST_CODES = 0.2  # of the rows: more different values than that name rows, and
 
 
 def remarks(table: TableEditor) -> list[str]:
-    """List probable errors in a schema, one sentence each."""
+    """Say what is probably wrong with a declaration, a sentence each."""
     return [told for remark in _REMARKS for told in remark(table)]
 
 
 def confirmations(schema: TableSchema) -> list[str]:
-    """Describe the values to confirm, and what depends on them."""
+    """Say what is to be confirmed, and what depends on it."""
     fitted = schema.unconfirmed
     others = [name for name in data_dependent(schema) if name not in fitted]
     told = []
     if fitted:
         told.append(
-            f"To be confirmed: {quoted(fitted)}. Until then there is no guarantee and no charge."
+            f"To be confirmed: {quoted(fitted)}. Nothing has a guarantee before, and nothing "
+            "is charged."
         )
     if others:
         told.append(
-            f"Data-dependent and not confirmed: {quoted(others)}. No model uses them. Until they "
-            f"are confirmed, they are excluded from bundles, groups of aggregates and the "
-            f"release view."
+            f"Read off the rows and not confirmed: {quoted(others)}. No model sees them; before "
+            "they are confirmed they stay out of a bundle, of the groups that can be bought and of "
+            "the release."
         )
     return told
 
 
 def _target(table: TableEditor) -> list[str]:
     if table.schema.target is None:
-        return ["No target column: give one column the role “target”."]
+        return ["No column is to be predicted yet: give one the role “target”."]
     return []
 
 
 def _features(table: TableEditor) -> list[str]:
-    return (
-        []
-        if table.schema.features
-        else ["No feature columns: give at least one column the role “feature”."]
-    )
+    return [] if table.schema.features else ["No column is a feature: models would see nothing."]
 
 
 def _named_like_the_target(table: TableEditor) -> list[str]:
@@ -93,7 +90,7 @@ def _too_good(table: TableEditor) -> list[str]:
     ]
     return [
         f"{name!r} alone predicts {target.name!r} almost without error: is it known before the "
-        f"outcome? If not, exclude it."
+        "outcome is? If not, leave it out."
         for name in found
     ]
 

@@ -1,4 +1,4 @@
-"""Decomposition of disagreement into model-set width and mechanism noise."""
+"""How much of what draws disagree about is the set's own, and how much the mechanism's."""
 
 from rashomon_explorer.measures.decomposition.decomposition import (
     decomposition_by_person,

@@ -1,4 +1,4 @@
-"""Multiplicity by group: whose predictions depend most on the choice of model."""
+"""Who bears the multiplicity: whose predictions hang most on the choice of model."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,7 +33,7 @@ def multiplicity_by_person_group(
     measures: Sequence[str] | None = None,
     baseline: ArrayLike | None = None,
 ) -> pd.DataFrame:
-    """Multiplicity of each group of people, and of all rows.
+    """Multiplicity of each group of people, beside everybody's.
 
     **Curator: computed from private rows, not private.**
 
@@ -76,8 +76,7 @@ def multiplicity_by_person_group(
     >>> from rashomon_explorer.sets import from_predictions
     >>> chances = [[0.9, 0.4, 0.6, 0.1], [0.8, 0.6, 0.7, 0.2], [0.9, 0.7, 0.8, 0.1]]
     >>> models = from_predictions(chances, [1, 0, 1, 0], psi=1.0)
-    >>> groups = ["a", "b", "a", "b"]
-    >>> table = multiplicity_by_person_group(models, None, groups, measures=["ambiguity"])
+    >>> table = who_bears(models, None, ["a", "b", "a", "b"], measures=["ambiguity"])
     >>> table["ambiguity_ratio"].to_dict()
     {'all rows': 1.0, 'a': 0.0, 'b': 2.0}
     """

@@ -1,4 +1,4 @@
-"""Importance of features over almost equally good models.
+"""What almost equally good models rely on.
 
 Whatever is evaluated on private rows is the curator's: computed from private rows, not private.
 """

@@ -1,4 +1,4 @@
-"""Exact Shapley values of linear models."""
+"""Shapley values of linear models, which need no sampling."""
 
 from dataclasses import dataclass
 from typing import Any

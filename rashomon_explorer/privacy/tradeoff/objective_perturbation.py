@@ -86,7 +86,7 @@ class GaussianObjectivePerturbation(TradeOff):
         return self.renyi(order)
 
     def repeated(self, draws: int) -> "GaussianObjectivePerturbation":
-        """Curve of a multiple of the minimisers, with everything composed with them."""
+        """So many times as many minimisers, with all that is beside them."""
         return replace(self, draws=draws * self.draws, mu=math.sqrt(draws) * self.mu)
 
     def compose_gaussian(self, mu: float) -> "GaussianObjectivePerturbation":

@@ -1,4 +1,4 @@
-"""Protocol of a convex set of models."""
+"""What a convex set of models must offer."""
 
 from typing import Protocol
 

@@ -12,7 +12,7 @@ from rashomon_explorer.sets.selection import frozen
 
 
 class Models(Protocol):
-    """Protocol of several models."""
+    """Models side by side."""
 
     @property
     def kind(self) -> str:
@@ -50,7 +50,7 @@ def check_scores(scores: FloatArray, what: str) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class FittedModels:
-    """Several fitted estimators."""
+    """Fitted estimators side by side."""
 
     kind: ClassVar[str] = "fitted models"
 
@@ -152,7 +152,7 @@ def _linear_part(model: Any) -> FloatArray | None:
 
 @dataclass(frozen=True, eq=False)
 class StoredPredictions:
-    """Stored predictions of models that are not available."""
+    """Predictions of models that are not here."""
 
     kind: ClassVar[str] = "stored predictions"
 

@@ -1,1 +1,1 @@
-"""Functions that create sets, one file for each source."""
+"""Where sets come from: a function and a file each."""

@@ -1,4 +1,4 @@
-"""Set of linear draws of a problem, from any sampler."""
+"""A set of linear draws of a problem, however they were drawn."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -121,7 +121,7 @@ def _names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
 
 
 def _plan_without_budget(problem: Problem, n_draws: int, psi: float) -> Plan:
-    """Plan that states that there is no budget and no guarantee."""
+    """Say in a plan that no budget was given and nothing is promised."""
     return Plan(
         n=problem.n,
         p=problem.p,

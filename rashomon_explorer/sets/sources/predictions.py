@@ -1,4 +1,4 @@
-"""Set from stored predictions, without the models."""
+"""A set of predictions alone: models that stay where they are."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
