@@ -173,7 +173,7 @@ class IgnoredColumn(Column):
 
     Examples
     --------
-    >>> Anything("customer number").role
+    >>> IgnoredColumn("customer number").role
     'ignore'
     """
 
