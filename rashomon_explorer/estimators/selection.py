@@ -158,7 +158,7 @@ _SMALLER = (16.0, 8.0, 4.0, 2.0, 1.0)
 
 
 @dataclass(frozen=True)
-class Candidate:
+class MechanismCandidate:
     """A sampler, and what its mechanism offers for a request."""
 
     sampler: str
@@ -231,33 +231,35 @@ def is_about_one(planned: Plan) -> bool:
     return planned.n_draws == 1 or planned.psi == 0
 
 
-def _taken(way: Candidate, ways: list[Candidate]) -> Plan:
+def _taken(way: MechanismCandidate, ways: list[MechanismCandidate]) -> Plan:
     offers = tuple(one.offer for one in ways)
     planned: Plan = replace(way.offer.plan, sampler=way.sampler, why=_why(way), options=offers)
     return planned
 
 
-def _way(sampler: str, asked: dict[str, Any]) -> Candidate:
+def _way(sampler: str, asked: dict[str, Any]) -> MechanismCandidate:
     """Complete the request for a sampler by the rule, and have its mechanism offer."""
     traits = SAMPLERS[sampler].traits
     mechanism = traits.mechanism
     probe = MECHANISMS[mechanism].offer(Request(**{**asked, **_open(asked, _ANY)}))
     if not probe.applies and not MECHANISMS[mechanism].instead:
-        return Candidate(sampler, probe, math.inf)
+        return MechanismCandidate(sampler, probe, math.inf)
     if not probe.applies:
         mechanism = MECHANISMS[mechanism].instead
     if traits.may_give_up:  # a ridge changes the set: it is for whoever asks for one
         asked = {**asked, **_open(asked, {"ridge": 0.0})}
     request = resolve_auto(mechanism, **asked) if AUTO in asked.values() else Request(**asked)
     offer = MECHANISMS[mechanism].offer(request)
-    return Candidate(sampler, offer, cost(mechanism, offer.plan))
+    return MechanismCandidate(sampler, offer, cost(mechanism, offer.plan))
 
 
 def _open(asked: dict[str, Any], taken: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in taken.items() if asked[name] == AUTO}
 
 
-def _in_smaller_balls(ways: list[Candidate], asked: dict[str, Any]) -> Iterator[Candidate]:
+def _in_smaller_balls(
+    ways: list[MechanismCandidate], asked: dict[str, Any]
+) -> Iterator[MechanismCandidate]:
     """Exact draws that are hopeless where the rule would have them, where more of them come."""
     if asked["radius"] == AUTO:
         found = (way for way in ways if way.may_give_up and way.offer.applies)
@@ -267,7 +269,7 @@ def _in_smaller_balls(ways: list[Candidate], asked: dict[str, Any]) -> Iterator[
                 yield _way(way.sampler, {**asked, "radius": radius})
 
 
-def _rank(way: Candidate) -> tuple[Any, ...]:
+def _rank(way: MechanismCandidate) -> tuple[Any, ...]:
     offer = way.offer
     if not offer.applies:
         return (4,)
@@ -286,7 +288,7 @@ def _two_digits(value: float) -> float:
     return float(f"{value:.2g}") if math.isfinite(value) else value
 
 
-def _why(way: Candidate) -> str:
+def _why(way: MechanismCandidate) -> str:
     offer = way.offer
     comes = "they are to be expected, though rows may be unusual"
     comes = comes if way.may_give_up else "it always answers"

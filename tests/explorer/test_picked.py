@@ -1,10 +1,13 @@
 """What a selection leaves of models and people, and what is proved of the set on screen."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from rashomon_explorer.explorer.answers import ExactAnswers
 from rashomon_explorer.explorer.model_inputs import group_columns, group_labels
+from rashomon_explorer.explorer.selection import large_coefficients
 from rashomon_explorer.measures import declared_problem, exact_coefficient_ranges
 
 
@@ -69,3 +72,12 @@ def test_where_nothing_is_proved_it_says_why(loans):
     loans.session.rows = rows
     loans.state.rashomon_set = None
     assert "linear models" in loans.exact.why_not
+
+
+def test_an_intercept_is_no_large_coefficient():
+    """Large: at least a tenth of the model's largest, two of three here, and none of a zero."""
+    coef = np.array([[1.0, 0.1, 0.09, 50.0], [0.0, 0.0, 0.0, 1.0]])
+    counted = large_coefficients(SimpleNamespace(coef=coef, outputs=1))
+    assert counted.tolist() == [2, 0]
+    two = large_coefficients(SimpleNamespace(coef=np.hstack([coef[:1], coef[:1]]), outputs=2))
+    assert two.tolist() == [4]

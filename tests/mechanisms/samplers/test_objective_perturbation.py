@@ -128,6 +128,14 @@ def test_in_a_ledger_it_costs_what_zcdp_of_its_price_does(ledger, n_draws):
         plan_tilted(**many, loss=SoftmaxLoss(3), gaussian=True, ledger=ledger)
 
 
+def test_no_order_above_that_of_the_whole_budget_is_taken() -> None:
+    own = (22.014, 0.536)
+    assert price_at_order(1.0, 1e-6, True) == pytest.approx(own, abs=1e-3)
+    assert price_at_order(1.0, 1e-6, 1e3) == price_at_order(1.0, 1e-6, True)
+    assert price_at_order(1.0, 1e-6, 8.0) == pytest.approx((8.0, 0.195), abs=1e-3)
+    assert price_at_order(1.0, 1e-6, "zcdp") is None and price_at_order(1.0, 0.0, True) is None
+
+
 def test_in_a_ledger_the_noise_follows_from_its_order():
     """The tilt, by hand: J + au²/2 + log g in what a fiftieth for the solver leaves."""
     order, price = price_at_order(1.0, 1e-6, 8.0)
