@@ -109,7 +109,7 @@ def _bought(
         "beta": round(planned.beta, 3),
         "promised": planned.excess_bound,
         "drawn": _mean(drawn),
-        "share": _mean(drawn) / blind,  # of a blind pick's excess that is left
+        "share": _mean(drawn) / blind,  # of a random choice's excess that is left
         "weak": planned.weakness != "",
     }
 

@@ -64,16 +64,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--any-host",
         action="store_true",
-        help="answer under every name, as behind a proxy; the token keeps others out",
+        help="allow any host name, as behind a proxy; the token still protects the page",
     )
-    parser.add_argument(
-        "--base-url", type=_folder, default="/", help="folder of the addresses behind a proxy"
-    )
+    parser.add_argument("--base-url", type=_folder, default="/", help="URL prefix behind a proxy")
     parser.add_argument(
         "--no-token",
         action="store_true",
-        help=f"let every program on this machine in; else a token is asked for, a new one or "
-        f"that of {TOKEN_VARIABLE}",
+        help=f"no authentication on this machine; else a token is needed, a new one or that of "
+        f"{TOKEN_VARIABLE}",
     )
     parser.add_argument(
         "--most-pages", type=_count, default=MOST_PAGES, help=f"open at once ({MOST_PAGES})"
@@ -81,28 +79,30 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--data", type=Path, help="Parquet file or folder to open, however large (docs/scale.md)"
     )
-    parser.add_argument("--target", help="its column to predict; by default the schema's")
-    parser.add_argument("--schema", type=Path, help="its declaration, TOML or JSON")
+    parser.add_argument("--target", help="target column; by default the schema's")
+    parser.add_argument("--schema", type=Path, help="schema file, TOML or JSON")
     parser.set_defaults(run=_start)
 
     commands = parser.add_subparsers(title="other commands", metavar="command")
     datasets = commands.add_parser("datasets", help="list the data sets that come with the package")
     datasets.set_defaults(run=_list_datasets)
-    ledger = commands.add_parser("ledger", help="make a privacy ledger or look into one")
+    ledger = commands.add_parser("ledger", help="create or inspect a privacy ledger")
     ledger_commands = ledger.add_subparsers(metavar="command", required=True)
-    create = ledger_commands.add_parser("create", help="make a new one; nothing is overwritten")
+    create = ledger_commands.add_parser("create", help="create a ledger; nothing is overwritten")
     create.add_argument("path", type=Path, help="the ledger's file")
-    create.add_argument("--epsilon", type=_epsilon, help="budget, for good; without it, none")
-    create.add_argument("--delta", type=_delta, help="the budget's δ, for good (default: 0)")
+    create.add_argument(
+        "--epsilon", type=_epsilon, help="privacy budget, permanent; none if omitted"
+    )
+    create.add_argument("--delta", type=_delta, help="δ of the budget, permanent (default: 0)")
     create.set_defaults(run=_create_ledger)
-    show = ledger_commands.add_parser("show", help="print what was budgeted and what was spent")
+    show = ledger_commands.add_parser("show", help="print the budget and what was spent")
     show.add_argument("path", type=Path, help="the ledger's file")
-    show.add_argument("--delta", type=_delta, help="δ at which to add up (default: the budget's)")
+    show.add_argument("--delta", type=_delta, help="δ of the total (default: the budget's)")
     show.set_defaults(run=_with_ledger, act=_show_ledger)
     export = ledger_commands.add_parser("export", help="print everything in it as JSON")
     export.add_argument("path", type=Path, help="the ledger's file")
     export.set_defaults(run=_with_ledger, act=_export_ledger)
-    doctor = commands.add_parser("doctor", help="say what a cluster's settings would break")
+    doctor = commands.add_parser("doctor", help="check the settings of a cluster")
     doctor.add_argument("--scheduler", help="address of a Dask scheduler, such as tls://host:8786")
     doctor.set_defaults(run=_examine)
     return parser
@@ -159,13 +159,13 @@ def _delta(text: str) -> float:
 def _start(options: argparse.Namespace) -> int:
     if options.port is not None and not _is_free(options.ip, options.port):
         return _complain(
-            f"port {options.port} is taken; give another one, or leave --port out for a free one"
+            f"port {options.port} is in use; choose another, or omit --port for a free one"
         )
     outside = options.any_host or not is_loopback(options.ip)
     if options.no_token and outside:
         return _complain(
-            "--no-token would show the rows to everybody who reaches this machine; it goes with "
-            f"--ip {LOOPBACK} and without --any-host"
+            f"--no-token would expose the rows on the network; use it with --ip {LOOPBACK} and "
+            "without --any-host"
         )
     try:
         _ask_for_table(options)
@@ -192,10 +192,12 @@ def _start(options: argparse.Namespace) -> int:
 
 
 def _ask_for_table(options: argparse.Namespace) -> None:
-    """Leave word for the page which table to open; looks at the files' footers alone."""
+    """Pass the table to the page by an environment variable; reads the files' footers only."""
     if options.data is None:
         if options.target or options.schema:
-            raise DataError("--target and --schema are of a table: say --data, its file or folder")
+            raise DataError(
+                "--target and --schema need a table: add --data with its file or folder"
+            )
         return
     from rashomon_explorer.data import TableSchema
     from rashomon_explorer.rows import row_blocks
@@ -204,7 +206,7 @@ def _ask_for_table(options: argparse.Namespace) -> None:
     declared = None if schema is None else TableSchema.of(schema).target
     target = options.target or (None if declared is None else declared.name)
     if target is None:
-        raise DataError("say which column is to be predicted: --target, or in the schema")
+        raise DataError("no target column: set --target, or the target in the schema")
     path = options.data.absolute()
     row_blocks(path, target=target)
     told = {"path": str(path), "target": target, "schema": schema and str(schema)}
@@ -235,7 +237,9 @@ def _examine(options: argparse.Namespace) -> int:
         found = cluster_findings(options.scheduler)
     except (ImportError, ClusterError) as error:
         return _complain(str(error))
-    print(*(f"- {said}" for said in found), *([] if found else ["nothing was found"]), sep="\n")
+    print(
+        *(f"- {said}" for said in found), *([] if found else ["no problems were found"]), sep="\n"
+    )
     return 1 if found else 0
 
 
@@ -280,7 +284,7 @@ def _ledger_lines(ledger: "Ledger", delta: float | None) -> Iterator[str]:
 
     budget, entries = ledger.budget, ledger.entries()
     if budget is None:
-        yield "budget  none: charges are recorded, none is refused"
+        yield "budget  none: charges are recorded, never refused"
     else:
         yield f"budget  ε = {rounded_up(budget[0])} at δ = {budget[1]:g}"
     yield f"spent   {_spent(ledger, delta)}"
@@ -303,7 +307,7 @@ def _spent(ledger: "Ledger", delta: float | None) -> str:
         delta = ledger.budget[1] if ledger.budget is not None else 0.0
     if math.isfinite(spent):
         return f"ε = {rounded_up(spent)} at δ = {delta:g}"
-    return f"no ε holds at δ = {delta:g}; add up at a larger δ with --delta 1e-6"
+    return f"no finite ε at δ = {delta:g}; use a larger δ, such as --delta 1e-6"
 
 
 def _counts(states: Iterable[str]) -> str:

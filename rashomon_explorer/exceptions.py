@@ -12,27 +12,27 @@ from typing import ClassVar
 
 
 class DataError(ValueError):
-    """The rows cannot be used as they are; the message names the column or line and the remedy."""
+    """The rows cannot be used; the message names the column or line and what to correct."""
 
 
 class RowsChangedError(DataError):
-    """Rows are no longer what they were when the work on them began."""
+    """The rows changed after the work on them began."""
 
 
 class RowsGoneError(RowsChangedError, FileNotFoundError):
-    """A file of the rows is not there any more, or cannot be read as it was."""
+    """A file of the rows was removed or is not readable any more."""
 
 
 class ClusterError(RuntimeError):
-    """Workers were lost with their work; the message says what became of it."""
+    """Workers were lost during the work; the message states the consequences."""
 
 
 class MemoryLimitError(MemoryError):
-    """Memory does not suffice for the work on rows; the message says how much would."""
+    """Not enough memory for the work on rows; the message states how much is needed."""
 
 
 class SamplerError(RuntimeError):
-    """A sampler cannot draw from this target; the message says which setting to change."""
+    """A sampler cannot draw from this target; the message names the setting to change."""
 
 
 class EnvelopeError(SamplerError):
@@ -40,15 +40,16 @@ class EnvelopeError(SamplerError):
 
 
 class FitError(SamplerError, ValueError):
-    """Work on private rows failed after its price was charged; the price stays spent."""
+    """Work on private rows failed after its privacy cost was charged; the cost stays spent."""
 
     MESSAGE: ClassVar[str] = (
-        "this failed after its price was charged, and the price stays spent. Why may depend on "
-        "private rows and is not said here; the message is the same for every cause: NaN or "
-        "infinity, text where a number belongs, a label that is not declared, rows from which "
-        "nothing exact can be drawn with these settings, a callback that failed, or a stop before "
-        "the first draw. The curator, and nobody else, may read the reason in error.detail, and "
-        "look through rows before a charge with an estimator's check_rows(X, y)"
+        "this failed after its privacy cost was charged, and the cost stays spent. The reason may "
+        "depend on private rows and is withheld here; the message is the same for every cause: "
+        "NaN or "
+        "infinity, text where a number belongs, an undeclared label, rows from which exact draws "
+        "are impossible with these settings, a failed callback, or a stop before "
+        "the first draw. Only the curator may read the reason in error.detail, and check rows "
+        "before a charge with an estimator's check_rows(X, y)"
     )
 
     def __init__(self, detail: str = "") -> None:
@@ -69,11 +70,11 @@ class BudgetExceededError(LedgerError):
 
 
 class CuratorOnlyError(AttributeError):
-    """A value computed from private rows was asked of an object meant for release."""
+    """A value computed from private rows was requested from an object meant for release."""
 
 
 class PrivacyLeakWarning(UserWarning):
-    """A bound was learnt from the rows, so that no privacy guarantee holds."""
+    """A bound was computed from the rows, so no privacy guarantee holds."""
 
 
 class SameTableWarning(UserWarning):
@@ -81,7 +82,7 @@ class SameTableWarning(UserWarning):
 
 
 class LedgerWarning(UserWarning):
-    """A ledger was given and does less than one may think; the message says what."""
+    """A ledger does less than one may expect; the message states what."""
 
 
 class RowsClippedWarning(UserWarning):
@@ -93,19 +94,19 @@ class UndeclaredValueWarning(UserWarning):
 
 
 class WeakGuaranteeWarning(UserWarning):
-    """The public numbers promise so little that the draws may be useless, whatever the rows."""
+    """The guarantee at these public numbers is so weak that draws may be useless for any rows."""
 
 
 class LargeDeltaWarning(WeakGuaranteeWarning):
-    """delta is 1/n or more: the guarantee would allow publishing somebody's record."""
+    """delta is 1/n or more: the guarantee would allow the publication of one person's record."""
 
 
 class HopelessDrawWarning(UserWarning):
-    """On simulated rows of this shape exact draws do not come: the price may buy nothing."""
+    """Exact draws fail on simulated rows of this shape: the privacy cost may be spent in vain."""
 
 
 class SlowDrawWarning(UserWarning):
-    """On simulated rows of this shape the draws took more than a minute; says how long."""
+    """Draws on simulated rows of this shape took more than a minute; the message says how long."""
 
 
 class RadiusBindsWarning(UserWarning):

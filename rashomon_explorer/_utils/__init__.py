@@ -1,1 +1,1 @@
-"""Helpers that no other room is for."""
+"""Helpers that belong to no other room."""

@@ -1,4 +1,4 @@
-"""Where a condition turns, by halving: what is returned is an end at which it was seen to hold."""
+"""Bisection for a condition; returns an end at which the condition was checked to hold."""
 
 from collections.abc import Callable
 

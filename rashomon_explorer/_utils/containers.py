@@ -1,4 +1,4 @@
-"""Tables and columns of any library: which can be read, by their type, and how."""
+"""Conversion of tables and columns of any library, by their type."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -39,7 +39,7 @@ _READABLE = "a NumPy array, a DataFrame of pandas or polars, an Arrow table or a
 
 
 def is_readable(data: Any) -> bool:
-    """Whether the type of a container says how its values are read; looks at no value."""
+    """Whether a container can be read, judged by its type; reads no value."""
     # By its type: to ask whatever was given for an attribute could be a look at its values.
     if isinstance(data, np.ma.MaskedArray):
         return False
@@ -117,7 +117,7 @@ def select_column(frame: Any, label: Any) -> Any:
 
 
 def as_pandas(data: Any) -> Any:
-    """Return a frame or column of another library as pandas', by its names; others as they are."""
+    """Convert a frame or column of another library to pandas; return other values unchanged."""
     if _is_of(data, {"narwhals": _NAMED["narwhals"]}):
         data = data.to_native()
     if _is_of(data, {"pyarrow": _FRAMES["pyarrow"]}):

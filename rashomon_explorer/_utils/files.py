@@ -1,4 +1,4 @@
-"""Files that are on the disk whole or not at all, for their owner's account alone."""
+"""Atomic writes of files that only their owner can read."""
 
 import errno
 import os

@@ -22,7 +22,7 @@ def rounded_down(value: float) -> str:
 
 
 def epsilon_text(epsilon: float) -> str:
-    """Write a privacy price for people: :func:`rounded_up`, and ∞ where nothing is promised."""
+    """Text of a privacy cost: :func:`rounded_up`, and ∞ without a guarantee."""
     return rounded_up(epsilon).replace("inf", "∞")
 
 
@@ -61,7 +61,7 @@ Fact = tuple[str, str]
 
 
 class ReprMixin:
-    """An object that tells its title and facts, and is shown by them."""
+    """Mixin that builds text and HTML reprs from a title and facts."""
 
     def _title(self) -> str:
         return type(self).__name__
@@ -84,7 +84,7 @@ def as_text(title: str, facts: Iterable[Fact]) -> str:
 
 
 def as_html(title: str, facts: Iterable[Fact]) -> str:
-    """Write the same as a table; whatever markup is in it stays text."""
+    """Return the same as an HTML table; all markup is escaped."""
     rows = "".join(
         f'<tr><th scope="row" style="text-align:left">{escape(name)}</th>'
         f'<td style="text-align:left">{escape(value)}</td></tr>'

@@ -16,7 +16,7 @@ class LazyRegistry(MutableMapping[str, T]):
         self._named_only = {name for name, one in entries.items() if isinstance(one, str)}
 
     def compared(self) -> dict[str, T]:
-        """Entries without those that were given as strings, which nobody takes unasked."""
+        """Entries other than those given as strings, which are used only on request."""
         return {name: self[name] for name in self if name not in self._named_only}
 
     def named_only(self) -> dict[str, T]:

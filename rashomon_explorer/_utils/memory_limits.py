@@ -1,4 +1,4 @@
-"""Limits of this process's memory, what it has taken of them, and what it need not take."""
+"""Memory limits of this process and its current use of them."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ _TOLD = Path("/proc/self/status")
 
 
 class MemoryLimit(NamedTuple):
-    """A limit of this process, and what it has taken of it."""
+    """A memory limit of this process, and its current use."""
 
     name: str
     most: int

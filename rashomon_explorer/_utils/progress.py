@@ -1,4 +1,4 @@
-"""A bar with a time estimate for what takes more than two seconds, where somebody can see it."""
+"""Progress bar with a time estimate for work of more than two seconds in interactive sessions."""
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -31,7 +31,7 @@ def progress(
 
 @contextmanager
 def tally(total: int, what: str, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
-    """Hand out what is told how many of ``total`` are done; a bar as of :func:`progress`."""
+    """Yield a callback for the number of ``total`` done, with a bar as in :func:`progress`."""
     if not shown or not _has_display():
         before = _ELSEWHERE.set(not shown or _ELSEWHERE.get())
         try:

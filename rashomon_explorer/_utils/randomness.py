@@ -1,4 +1,4 @@
-"""Where every generator of the package comes from: a stream cipher keyed by the system."""
+"""Random generators of the package: a stream cipher keyed by the system."""
 
 import os
 import secrets
@@ -74,7 +74,7 @@ def noise_assumptions() -> tuple[str, ...]:
 
 
 def is_seeded(rng: np.random.Generator) -> bool:
-    """Whether somebody may know how to make the same noise again."""
+    """Whether the noise may be reproducible by another person."""
     return not (isinstance(rng, FreshGenerator) and rng.is_own)
 
 

@@ -64,7 +64,7 @@ def has_parts(module: Any) -> bool:
 if TYPE_CHECKING or not has_parts(_callback):
 
     class CallbackContext:
-        """A task of a fit, which tells the estimator's callbacks of its begin and end."""
+        """A task of a fit that notifies the estimator's callbacks at its begin and end."""
 
         def __init__(
             self, callbacks: list[Any], task_name: str, max_subtasks: int | None, parent: Any = None

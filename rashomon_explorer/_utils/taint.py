@@ -19,7 +19,7 @@ ONE_BY_ONE = "each row was prepared by itself, from declared settings only"
 
 
 class LeakyArray(np.ndarray):
-    """An array that remembers why what is computed from it has no guarantee."""
+    """Array that carries the reason why results computed from it have no guarantee."""
 
     leak: str
 
@@ -37,7 +37,7 @@ class LeakyArray(np.ndarray):
         return _marked(result, self.leak)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the reason beside the numbers."""
+        """Pickle the reason with the numbers."""
         plain = super().__reduce__()
         return plain[0], plain[1], (plain[2], self.leak)
 
@@ -48,7 +48,7 @@ class LeakyArray(np.ndarray):
 
 
 def mark(data: Any, leak: str) -> Any:
-    """Write on an array or a pandas object that ``leak`` was learnt from rows."""
+    """Mark an array or a pandas object as data-dependent, with ``leak`` as the reason."""
     if not leak:
         return data
     if isinstance(data, np.ndarray):
@@ -60,7 +60,7 @@ def mark(data: Any, leak: str) -> Any:
 
 
 def leak_of(*data: Any) -> str:
-    """Read what was learnt without paying for it, as far as any of the data remembers."""
+    """Return the mark of data-dependent values without a charge, if any of the data carries one."""
     leaks = map(_written_on, data)
     return "; ".join(dict.fromkeys(leak for leak in leaks if isinstance(leak, str) and leak))
 
@@ -91,7 +91,7 @@ _SHARE = 0.9
 
 @dataclass(frozen=True)
 class _Trace:
-    """What is kept of a table: a digest of each column, and some of its values."""
+    """Trace of a table: a digest of each column, and some of its values."""
 
     leak: str
     columns: frozenset[bytes]
@@ -127,7 +127,7 @@ class _Column:
         self._different: dict[int, Bits] = {}
 
     def different(self, level: int) -> Bits:
-        """Different values among those that a table of this level keeps."""
+        """Different values among those sampled at this level."""
         if level not in self._different:
             self._different[level] = np.unique(_sampled_bits(self._some, level))
         return self._different[level]
@@ -138,7 +138,7 @@ _DECLARED: deque[_Trace] = deque(maxlen=_MOST_TABLES)
 
 
 def remember(data: Any, leak: str) -> None:
-    """Remember the numbers of a table that was made with what was learnt from rows."""
+    """Store a trace of a table that was made with data-dependent values."""
     if not leak and not _LEARNT:
         return
     table = _bits(data)
@@ -147,7 +147,7 @@ def remember(data: Any, leak: str) -> None:
 
 
 def recall(data: Any) -> str:
-    """Read what was learnt for a table that holds a remembered column, or rows of one."""
+    """Return the mark of a table that contains a stored column, or rows of one."""
     table = _bits(data) if _LEARNT else None
     if table is None:
         return ""
@@ -177,7 +177,7 @@ def _digest(column: Bits) -> bytes:
 
 
 def _sampled_bits(values: Bits, level: int) -> Bits:
-    """One in 2^level of the values, whichever table they are in."""
+    """One in 2^level of the values, by a rule that is the same for all tables."""
     mixed = (values * np.uint32(2654435761)) >> np.uint32(12)
     return values[(mixed & np.uint32(2**level - 1)) == 0]
 
@@ -198,7 +198,7 @@ class CarriesLeaks:
 
 
 def with_leak(made: Any, rows: Any, leak: str = "") -> Any:
-    """Mark what was made of rows with what the rows or their maker learnt, and remember it."""
+    """Mark a result with the marks of the rows and of the transformer, and store its trace."""
     known = (leak, leak_of(rows) or recall(rows))
     every = "; ".join(dict.fromkeys(filter(None, known)))
     made = mark(made, every)

@@ -1,4 +1,4 @@
-"""The cores that this process may use: how many, BLAS on one of them, and a pause for others."""
+"""Cores of this process: their number, BLAS on one thread, and yielding to other threads."""
 
 import threading
 import time

@@ -18,7 +18,7 @@ def is_finite(value: Real | float) -> bool:
 
 
 def quote_value(value: object) -> str:
-    """Quote a value that is refused, and not the hundreds of digits of one no double holds."""
+    """Quote a refused value; shorten whole numbers beyond the largest double."""
     if isinstance(value, int) and value.bit_length() > 1024:
         return "a whole number beyond the largest double"
     return repr(value)
@@ -92,7 +92,7 @@ def check_inner_share(**values: float) -> None:
 
 
 def check_strong_convexity(m: float, theorem: str) -> None:
-    """Refuse m = 0, for theorems that say nothing without strong convexity."""
+    """Refuse m = 0, for theorems that require strong convexity."""
     if not (_is_number(m) and is_finite(m) and m > 0):
         raise ValueError(
             f"{theorem} needs a strongly convex loss: m must be finite and > 0, "
@@ -121,13 +121,13 @@ def public_shape(data: Any, dimensions: int) -> tuple[int, ...] | None:
 
 
 def planned_shape(n_samples: Any, n_features: Any = None) -> tuple[Any, Any]:
-    """Shape that a plan is asked for, as numbers or as a table, of which no value is read."""
+    """Shape for a plan, from numbers or from a table whose values are not read."""
     if not hasattr(n_samples, "__len__") and not getattr(n_samples, "shape", ()):
         return n_samples, n_features
     if n_features is not None:
         raise TypeError(
-            "a plan reads no rows and no targets: give it numbers, plan(n_samples, n_features), or "
-            "one table whose shape counts, plan(X)"
+            "a plan reads no rows and no targets: give it numbers, plan(n_samples, n_features), "
+            "or one table, of which only the shape is read, plan(X)"
         )
     try:
         shape = public_shape(n_samples, 2)

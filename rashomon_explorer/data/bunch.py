@@ -1,4 +1,4 @@
-"""A data set: rows, target, schema and what is checked of them."""
+"""Data set of rows, target and schema, with the checks of them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,7 +57,7 @@ class Declaration:
 
     @classmethod
     def of_schema(cls, schema: TableSchema, task: str | None, positive: Any) -> "Declaration":
-        """Take what a schema says; raises a DataError if it says no target."""
+        """Return the declaration of a schema; raise a DataError if it has no target."""
         if schema.target is None:
             raise DataError("the schema has no target: give one of its columns that role")
         bounds, name = schema.target_bounds, schema.target.name
@@ -110,7 +110,7 @@ def check_declaration(declared: Declaration, columns: Sequence[str], n_rows: int
         )
     if not set(columns) - {declared.target, *declared.sensitive}:
         raise DataError(
-            f"no feature columns are left beside target {declared.target!r} and "
+            f"no feature columns are left apart from target {declared.target!r} and "
             f"sensitive {list(declared.sensitive)}: add a column to learn from"
         )
 
@@ -395,7 +395,7 @@ def _refuse_strictly(column: Column, cells: pd.Series, place: Place) -> None:
 
 
 def _sensitive(frame: pd.DataFrame, schema: TableSchema, place: Place) -> pd.DataFrame:
-    """Sensitive columns as they are; text where levels are declared."""
+    """Sensitive columns unchanged; as text where levels are declared."""
     columns: dict[str, pd.Series] = {}
     for column in schema.columns:
         if column.role != "sensitive":
@@ -418,7 +418,7 @@ def _describe(
         coded = ", ".join(f"{code} = {label}" for code, label in enumerate(classes))
         lines.append(f"Target {target!r}, coded {coded}.")
         if labels_unconfirmed(schema):
-            lines.append("Its labels were read off the rows; a ledger needs declared ones.")
+            lines.append("Its labels were inferred from the rows; a ledger needs declared ones.")
     else:
         lines.append(f"Target {target!r}, clipped to its declared bounds {target_bounds}.")
     lines.append(

@@ -225,7 +225,7 @@ def load_openml(entry: CatalogEntry) -> pd.DataFrame:
 
 
 def fetch_table(asked: str) -> tuple[str, pd.DataFrame]:
-    """Fetch a table of OpenML by its name or number; nothing of it is declared by that."""
+    """Fetch a table of OpenML by its name or number; this declares nothing about it."""
     asked = asked.strip()
     if not asked:
         raise DataError("name the table: credit-g, or its number on OpenML, 31")

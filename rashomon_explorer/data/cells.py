@@ -173,7 +173,7 @@ def _number(text: str) -> float:
 
 @dataclass(frozen=True)
 class Reading:
-    """One column's cells as its declaration understands them."""
+    """One column's cells, read by its declaration."""
 
     values: FloatArray
     missing: Mask
@@ -200,7 +200,7 @@ _FORMS = tuple(
 
 
 def looks_like_dates(cells: pd.Series) -> bool:
-    """Whether all that is there are days or months of one form, and more than two of them."""
+    """Whether all values are dates or months in one format, with more than two different ones."""
     if pd.api.types.is_datetime64_any_dtype(cells):
         return True
     if pd.api.types.is_numeric_dtype(cells):

@@ -29,7 +29,7 @@ def warn_if_clipped(share: float, what: str, remedy: str) -> None:
 
 
 def clip_rows(rows: FloatArray, row_norm: float) -> tuple[FloatArray, float]:
-    """Rows shortened to ``row_norm``, and the share that was longer (curator information)."""
+    """Rows clipped to ``row_norm``, and the share that exceeded it (curator information)."""
     clipped, by_more = rows, 0
     for start in range(0, len(rows), _BLOCK):  # whole tables would be copied several times
         block = rows[start : start + _BLOCK]
@@ -60,7 +60,7 @@ def _lengths(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 @dataclass(frozen=True, eq=False)
 class ColumnMap:
-    """x ↦ (x − centre)/spread, with rows shortened to ``row_norm`` before and after."""
+    """x ↦ (x − centre)/spread, with rows clipped to ``row_norm`` before and after."""
 
     centre: FloatArray
     spread: FloatArray

@@ -1,4 +1,4 @@
-"""What every kind of column has, and columns that are ignored."""
+"""Base class of column types, and ignored columns."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
@@ -23,7 +23,7 @@ NO_VALUE = "(missing)"
 
 @dataclass(frozen=True)
 class Column:
-    """What every kind of column declares; all of it is public."""
+    """Declaration that all column types share; all of it is public."""
 
     kind: ClassVar[str] = ""
 
@@ -61,7 +61,7 @@ class Column:
 
     @property
     def unconfirmed(self) -> tuple[str, ...]:
-        """What matters of what was learnt: nothing in a column that no fit looks at."""
+        """Unconfirmed data-dependent values; none for a column that no fit reads."""
         decided = "role" in self.learnt  # whether it is a feature at all
         return tuple(self.learnt) if decided or self.role in ("feature", "target") else ()
 
@@ -78,7 +78,7 @@ class Column:
 
     @property
     def encoded_names(self) -> tuple[str, ...]:
-        """Names of the columns that it becomes."""
+        """Names of the encoded columns."""
         marked = (f"{self.name}={NO_VALUE}",) if self.missing == "indicator" else ()
         return (self.name, *marked)
 
@@ -89,7 +89,7 @@ class Column:
 
     @property
     def refuses(self) -> bool:
-        """Whether a row's cell may raise an error, which tells something of the row."""
+        """Whether a row's cell may raise an error, which reveals something about the row."""
         return self.missing == "refuse"
 
     def read(self, cells: pd.Series) -> Reading:
@@ -121,7 +121,7 @@ class Column:
         return ""
 
     def to_dict(self) -> dict[str, Any]:
-        """All that differs from the defaults, and the kind, as plain values."""
+        """Kind and all settings that differ from the defaults, as plain values."""
         told: dict[str, Any] = {"kind": self.kind}
         shared = [field.name for field in fields(Column)]  # written last
         for field in sorted(fields(self), key=lambda one: one.name in shared):
@@ -151,7 +151,7 @@ class Column:
         except TypeError:
             needed = [field for field in known if field in cls.__match_args__ and field not in told]
             raise DataError(
-                f"column {name!r} of kind {cls.kind!r} must say its {quoted(needed)}"
+                f"column {name!r} of kind {cls.kind!r} must declare its {quoted(needed)}"
             ) from None
 
 
@@ -161,7 +161,7 @@ def _names_of(column: Column) -> list[str]:
 
 @dataclass(frozen=True)
 class IgnoredColumn(Column):
-    """Text or numbers of which nothing is declared, and so no feature.
+    """Column of text or numbers without a declaration, which cannot be a feature.
 
     Parameters
     ----------
@@ -185,6 +185,6 @@ class IgnoredColumn(Column):
     def _check(self) -> None:
         if self.role == "feature":
             raise DataError(
-                f"{self._called} is a feature of which nothing is declared: say what it holds, "
-                "such as Numeric(name, (low, high)) or Categorical(name, levels), or role='ignore'"
+                f"{self._called} is a feature without a declaration: declare what it holds, such "
+                f"as Numeric(name, (low, high)) or Categorical(name, levels), or role='ignore'"
             )

@@ -21,7 +21,7 @@ _MOST_SHOWN = 6
 
 @dataclass(frozen=True)
 class Levelled(Column):
-    """What the kinds with levels share: a value is compared with a level by its text."""
+    """Base class of columns with levels; a value is compared with a level as text."""
 
     unknown_rules: ClassVar[tuple[str, ...]] = ("zero", "refuse")
 
@@ -54,7 +54,7 @@ class Levelled(Column):
 
     @property
     def texts(self) -> list[str]:
-        """Levels as they are compared."""
+        """Levels as text, as used in comparisons."""
         return [cell_text(level) for level in self.levels]
 
     @property
@@ -167,7 +167,7 @@ _PARTS = 4  # the typical range is cut into so many, where no thresholds are dec
 
 @dataclass(frozen=True)
 class Numeric(Column):
-    """Numbers, clipped to public bounds and scaled by the range where most of them are.
+    """Numbers, clipped to public bounds and scaled by their typical range.
 
     A value x becomes √3·(x − middle)/half-width of the typical range: values that are spread
     evenly over that range have mean 0 and mean square 1.
@@ -245,7 +245,8 @@ class Numeric(Column):
         if outside:
             raise DataError(
                 f"thresholds of {self._called} must lie within its bounds ({low:g}, {high:g}), "
-                f"below the upper one, or every row answers alike: got {outside[0]:g}"
+                f"below the upper one, otherwise every row gives the same answer: got "
+                f"{outside[0]:g}"
             )
         object.__setattr__(self, "thresholds", tuple(sorted(map(float, given))))
 
@@ -272,7 +273,7 @@ class Numeric(Column):
 
     @property
     def encoded_bounds(self) -> tuple[Bounds, ...]:
-        """The bounds, and those of the column that marks missing values."""
+        """The bounds, and those of the missing-value indicator."""
         return (self.bounds, (0.0, 1.0))[: len(self.encoded_names)]
 
     @property
@@ -290,11 +291,11 @@ class Numeric(Column):
         return Reading(held, missing, ~missing & (held != numbers), undeclared)
 
     def in_units(self, reading: Reading) -> FloatArray:
-        """Numbers as they are, and a 1 where one is missing if that is marked."""
+        """Unscaled numbers, and a missing-value indicator if declared."""
         return self._with_mark(reading.values, reading)
 
     def in_unit_size(self, reading: Reading) -> FloatArray:
-        """Numbers by the typical range, and the same mark."""
+        """Numbers scaled by the typical range, and the same indicator."""
         low, high = self.usual
         middle, half = low / 2 + high / 2, high / 2 - low / 2
         return self._with_mark(math.sqrt(3) * ((reading.values - middle) / half), reading)
@@ -345,16 +346,16 @@ class Ordered(Levelled):
 
     @property
     def encoded_bounds(self) -> tuple[Bounds, ...]:
-        """Places from 0, and those of the column that marks missing values."""
+        """Indices from 0, and the bounds of the missing-value indicator."""
         return ((0.0, len(self.levels) - 1.0), (0.0, 1.0))[: len(self.encoded_names)]
 
     def in_units(self, reading: Reading) -> FloatArray:
-        """Places among the levels from 0, and a 1 where one is missing if that is marked."""
+        """Return the levels as indices from 0, and a missing-value indicator if declared."""
         middle = (len(self.levels) - 1) / 2
         return self._with_mark(np.where(np.isnan(reading.values), middle, reading.values), reading)
 
     def in_unit_size(self, reading: Reading) -> FloatArray:
-        """Scores, and the same mark."""
+        """Scores, and the same indicator."""
         last = len(self.levels) - 1
         scores = math.sqrt(3 * last / (last + 2)) * (2 * reading.values / last - 1)
         return self._with_mark(np.where(np.isnan(scores), 0.0, scores), reading)
@@ -403,11 +404,13 @@ KINDS: Mapping[str, type[Column]] = {
 
 
 def column_of(name: str, told: Any) -> Column:
-    """Make a column of what a file says about it."""
+    """Column from its settings in a file."""
     if not isinstance(told, Mapping):
         raise DataError(f"column {name!r} must be a table of settings, got {told!r}")
     if "kind" not in told:
-        raise DataError(f"column {name!r} must say its kind, one of {', '.join(map(repr, KINDS))}")
+        raise DataError(
+            f"column {name!r} must declare its kind, one of {', '.join(map(repr, KINDS))}"
+        )
     check_among(told["kind"], list(KINDS), f"kind of column {name!r}")
     settings = {field: value for field, value in told.items() if field != "kind"}
     return KINDS[told["kind"]].from_dict(name, settings)

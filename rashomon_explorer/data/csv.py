@@ -45,7 +45,7 @@ def separator_of(text: str) -> str:
 
 
 def _fit(widths: list[int]) -> tuple[int, int]:
-    """Lines that are as wide as the header, and how wide it is; nothing where it is one column."""
+    """Count the lines as wide as the header, and return its width; zeros for a single column."""
     if not widths or widths[0] < 2:
         return 0, 0
     return widths[1:].count(widths[0]), widths[0]
@@ -62,7 +62,7 @@ def _widths(start: str, separator: str) -> list[int]:
 
 
 def with_points(frame: pd.DataFrame, text_columns: Iterable[str]) -> tuple[pd.DataFrame, bool]:
-    """Write numbers with decimal commas as numbers; say whether there were any."""
+    """Convert numbers with decimal commas; return whether there were any."""
     kept, found = set(text_columns), {}
     for label, cells in frame.items():
         name = str(label)
@@ -242,7 +242,7 @@ def _read(source: Any) -> str | bytes:
         except UnicodeDecodeError as error:
             raise DataError(
                 f"the file was opened as text and is not {error.encoding}: open it in binary mode, "
-                "open(path, 'rb'), to be told the line"
+                "open(path, 'rb'), to get an error with its line"
             ) from error
         if isinstance(content, str | bytes):
             return content
@@ -453,16 +453,18 @@ def _declared(
 ) -> Declaration:
     if schema is None:
         if said["target"] is None:
-            raise DataError("name the column to predict, target=..., or give a schema that does")
+            raise DataError(
+                "name the column to predict, target=..., or give a schema with a target"
+            )
         return Declaration(**said, task=task, positive=positive)
     beside = [name for name, value in {**said, "learn_bounds": learn_bounds}.items() if value]
     if beside:
-        raise DataError(f"the schema says all of it: take {', '.join(beside)} out")
+        raise DataError(f"the schema declares these already: leave {', '.join(beside)} out")
     return Declaration.of_schema(TableSchema.of(schema), task, positive)
 
 
 def _of_levels(declared: Declaration) -> list[str]:
-    """Columns whose text is compared with levels, so that 01 must not become 1."""
+    """Columns whose text is compared with levels: 01 must not become 1."""
     if declared.given is None:
         labels = [] if declared.classes is None else [declared.target]
         return [*declared.categories, *labels]

@@ -37,7 +37,7 @@ _MOST_NAMED = 3
 
 
 def encoded_rows(schema: TableSchema, X: Any, row_norm: float = 1.0) -> FloatArray:
-    """Encode a table so that a typical row has about the norm asked for."""
+    """Encode a table so that a typical row has about the given norm."""
     return _in_size(readings_of(schema, X), row_norm)
 
 
@@ -67,8 +67,8 @@ def _read(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
         reading = column.read(cells(column, place))
         if column.refused(reading):
             raise DataError(
-                f"column {column.name!r} holds a value that its declaration refuses "
-                f"({_rules(column)}): correct it, or declare what is to become of it"
+                f"column {column.name!r} holds a value that its declaration does not allow "
+                f"({_rules(column)}): correct it, or declare how to handle it"
             )
         read.append((column, reading))
     return read
@@ -92,7 +92,7 @@ def warn_undeclared_cells(masks: Mapping[str, Mask]) -> None:
     if _share(masks) > WORTH_A_WORD:
         warnings.warn(
             "more than 1 % of the rows hold a value that the schema does not declare, or none "
-            f"where one is expected{_most_often(masks)}, and were read as its rules say. Declare "
+            f"where one is expected{_most_often(masks)}, and were handled by its rules. Declare "
             "the level, unknown='other', or missing='indicator' or 'fill'. (Curator: this was read "
             "from private rows.)",
             UndeclaredValueWarning,
@@ -257,7 +257,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         return np.asarray(self.schema_.encoded_names, dtype=object)
 
     def __sklearn_tags__(self) -> Tags:
-        """Missing values and, with a schema, text are welcome; nothing is learnt from rows."""
+        """Accept missing values and, with a schema, text; no fit is required."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = tags.input_tags.categorical = self.schema is not None
@@ -284,13 +284,14 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
 
 
 def warn_of_unconfirmed(schema: TableSchema) -> None:
-    """Warn that there is no guarantee behind a schema whose values nobody confirmed."""
+    """Warn that a schema with unconfirmed values has no privacy guarantee."""
     if schema.leak:
         waiting = ", ".join(f"{name} ({', '.join(of)})" for name, of in schema.unconfirmed.items())
         warnings.warn(
-            f"{schema.leak}: {waiting}. No privacy guarantee holds of what is fitted to these "
-            "rows. Check each against what is public, correct it with schema.declare(column, ...), "
-            "and then schema.confirm(column, ...); or take the line “learnt” out of its file",
+            f"{schema.leak}: {waiting}. No privacy guarantee holds for models fitted to these "
+            f"rows. Check each value against public knowledge, correct it with "
+            f"schema.declare(column, ...), and then call schema.confirm(column, ...); or remove "
+            f"the line “learnt” from its file",
             PrivacyLeakWarning,
             stacklevel=warn_stacklevel(),
         )
@@ -298,7 +299,7 @@ def warn_of_unconfirmed(schema: TableSchema) -> None:
 
 @dataclass(frozen=True)
 class UnitEncoder:
-    """Numbers as they are, levels as 0 and 1, places in an order from 0; row by row."""
+    """Encoder, row by row: unscaled numbers, levels as 0 and 1, ordered levels from 0."""
 
     schema: TableSchema
 

@@ -1,4 +1,4 @@
-"""A first schema, read off the rows, for a person to correct and confirm."""
+"""Propose a schema from the rows, which a person corrects and confirms."""
 
 import os
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ def propose_schema(
     categorical: Iterable[str] = (),
     path: str | os.PathLike[str] | None = None,
 ) -> TableSchema:
-    """Propose a schema from the rows; every value that was learnt is marked.
+    """Propose a schema from the rows; every data-dependent value is marked.
 
     It saves typing, and nothing else: numbers get their least and largest value as bounds and
     the middle nine tenths as typical range, text its levels. All of these are somebody's values, so
@@ -133,7 +133,7 @@ def _proposed(cells: pd.Series, name: str, role: str, coded: bool) -> Column:
 
 
 def _is_number(present: pd.Series, role: str) -> bool:
-    """Whether nearly all that is there are numbers, and more than two (of a target, many)."""
+    """Whether most values are numbers, with more than two (in a target, many) different ones."""
     if pd.api.types.is_bool_dtype(present) or not len(present):
         return False
     numbers, _ = read_numbers(present)
@@ -142,7 +142,7 @@ def _is_number(present: pd.Series, role: str) -> bool:
 
 
 def _names_rows(present: pd.Series) -> bool:
-    """Whether whole numbers count the rows: they say who somebody is, and nothing of him."""
+    """Whether whole numbers are row identifiers, which are no features."""
     numbers, _ = read_numbers(present)
     if len(numbers) < _FEWEST_ROWS or not np.isfinite(numbers).all():
         return False
@@ -173,7 +173,7 @@ def _typical(numbers: FloatArray, bounds: Bounds) -> Bounds | None:
 
 
 def _levels(values: pd.Series) -> list[Level]:
-    """Different values in order, as plain Python: 1.0 beside a missing value is 1."""
+    """Different values in order, as plain Python: 1.0 in a column with missing values is 1."""
     found: dict[str, Level] = {}
     values = values.drop_duplicates()
     for value, text in zip(values, as_text(values), strict=True):

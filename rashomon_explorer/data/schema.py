@@ -1,4 +1,4 @@
-"""A table's declaration: all that is public about its columns, in one object."""
+"""Public description of a table: its columns, their values and roles."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ LEARNT = "values of the schema were learnt from the rows and nobody confirmed th
 
 @dataclass(frozen=True, repr=False)
 class TableSchema(ReprMixin):
-    """What is public about a table: its columns, what they can hold, and what they are for.
+    """Public description of a table: its columns, their possible values and their roles.
 
     A fit behind a schema looks at no row to find out how many columns there are or how they are
     scaled, and that costs no privacy. What was learnt from the rows and not confirmed
@@ -100,7 +100,7 @@ class TableSchema(ReprMixin):
 
     @property
     def sensitive(self) -> tuple[str, ...]:
-        """Names of the columns kept to compare groups."""
+        """Names of the columns for the comparison of groups."""
         return tuple(column.name for column in self.columns if column.role == "sensitive")
 
     @property
@@ -131,7 +131,7 @@ class TableSchema(ReprMixin):
 
     @property
     def unconfirmed(self) -> dict[str, tuple[str, ...]]:
-        """What was learnt from the rows and matters to a fit, by column."""
+        """Unconfirmed values that were computed from the rows and affect a fit, by column."""
         return {column.name: column.unconfirmed for column in self.columns if column.unconfirmed}
 
     @property
@@ -141,11 +141,11 @@ class TableSchema(ReprMixin):
 
     @property
     def refusing(self) -> tuple[str, ...]:
-        """Columns whose cells may raise an error, which tells something of the rows."""
+        """Columns whose cells may raise an error, which reveals something about the rows."""
         return tuple(column.name for column in self.features if column.refuses)
 
     def confirm(self, *names: str, only: Iterable[str] | None = None) -> Self:
-        """Say that what was learnt of some columns is public knowledge, as you have checked.
+        """Confirm that the data-dependent values of some columns are public knowledge.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ class TableSchema(ReprMixin):
         return changed
 
     def declare(self, name: str, **values: Any) -> Self:
-        """Say more about a column; what you say needs no confirming.
+        """Declare settings of a column; declared settings need no confirmation.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class TableSchema(ReprMixin):
         return cls(tuple(column_of(name, about) for name, about in columns.items()))
 
     def to_toml(self) -> str:
-        """Write the schema as TOML; what was learnt is marked, for a person to take the mark off.
+        """Serialise the schema as TOML; unconfirmed values carry a mark that a person removes.
 
         Examples
         --------
@@ -342,12 +342,12 @@ _NAMED_ROLES = ("sensitive", "target")
 
 
 def data_dependent(schema: TableSchema) -> dict[str, tuple[str, ...]]:
-    """Values that were read off the rows and that nobody confirmed, by column, in every role."""
+    """Unconfirmed values that were computed from the rows, by column, in every role."""
     return {column.name: tuple(column.learnt) for column in schema.columns if column.learnt}
 
 
 def public_part(schema: TableSchema) -> TableSchema:
-    """Keep what may leave: of a column with a value read off the rows, its name and role alone."""
+    """Releasable part: of a column with a data-dependent value, its name and role only."""
     return TableSchema([_public_column(column) for column in schema.columns])
 
 
@@ -360,6 +360,6 @@ def _public_column(column: Column) -> Column:
 
 
 def labels_unconfirmed(schema: TableSchema | None) -> bool:
-    """Whether the target's labels were found in the rows and nobody confirmed them."""
+    """Whether the target's labels were inferred from the rows and are unconfirmed."""
     target = None if schema is None else schema.target
     return target is not None and "levels" in target.learnt

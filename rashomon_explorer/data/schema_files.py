@@ -121,7 +121,7 @@ def _number(text: str, what: str, line: int) -> float:
 
 
 def _several(text: str) -> list[Any]:
-    """Levels; whole numbers if all of them are, as they would be in the table."""
+    """Levels; as whole numbers if all of them are, as in the table."""
     parts = [part.strip() for part in text.split("|")]
     try:
         whole = [int(part) for part in parts]
@@ -131,7 +131,7 @@ def _several(text: str) -> list[Any]:
 
 
 def _numbers(text: str) -> list[Any]:
-    """Thresholds; what is no number is left for the column to refuse, which names itself."""
+    """Thresholds; a value that is not a number stays text, which the column refuses by name."""
     return [_one(part.strip()) for part in text.split("|")]
 
 

@@ -198,10 +198,10 @@ def warn_if_uncharged(guarantee: Guarantee, leak: str) -> None:
     """Tell who gave a ledger that nothing is charged, for nothing can be promised."""
     if guarantee.holds:
         return
-    remedy = "Declare the bounds instead" if leak else "Take another sampler, or no ledger"
+    remedy = "Declare the bounds instead" if leak else "Use another sampler, or no ledger"
     warnings.warn(
         f"{guarantee.theorem}: these draws have no privacy guarantee and cannot be released, so "
-        f"that the ledger is not charged. {remedy}",
+        f"the ledger is not charged. {remedy}",
         PrivacyLeakWarning if leak else LedgerWarning,
         stacklevel=warn_stacklevel(),
     )
@@ -210,9 +210,9 @@ def warn_if_uncharged(guarantee: Guarantee, leak: str) -> None:
 def warn_of_a_leak(leak: str) -> None:
     """Tell what the numbers themselves told, after the price was charged."""
     warnings.warn(
-        f"{leak}: the rows hold numbers that were made with it, which no container said and only a "
-        "look at them showed. These draws have no privacy guarantee and cannot be released; a "
-        "ledger that was given is charged already. Declare the bounds instead",
+        f"{leak}: the rows contain numbers computed with it; only reading the rows revealed this. "
+        f"These draws have no privacy guarantee and cannot be released; a given ledger is charged "
+        f"already. Declare the bounds instead",
         PrivacyLeakWarning,
         stacklevel=warn_stacklevel(),
     )
@@ -221,7 +221,7 @@ def warn_of_a_leak(leak: str) -> None:
 def warn_of_sphere(radius: float) -> None:
     """Warn the curator that the Rashomon set goes on beyond the ball of models."""
     warnings.warn(
-        f"{sphere_in_words(radius)}. (Curator: this was read from private rows.)",
+        f"{sphere_in_words(radius)}. (Curator only: this was read from private rows.)",
         RadiusBindsWarning,
         stacklevel=warn_stacklevel(),
     )
@@ -230,17 +230,17 @@ def warn_of_sphere(radius: float) -> None:
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 _WHY = (
-    "the price of a draw counts on every row having the weight 1/n, and one that weighs w times as "
-    "much moves the loss w times as far"
+    "the privacy cost of a draw assumes weight 1/n for every row, and a row with w times the "
+    "weight moves the loss w times as far"
 )
 
 REFUSED: Mapping[str, str] = {
     "sample_weight": f"sample_weight is not supported: {_WHY}, so that the largest weight would "
-    "multiply the price. Leave it out; groups can be compared with measures and weighted there",
-    "class_weight": f"class_weight is not supported: {_WHY}. Leave it out, and choose the "
-    "threshold on predict_proba instead, which needs no weights and costs nothing",
+    f"multiply the privacy cost. Omit it; measures compare groups and take weights",
+    "class_weight": f"class_weight is not supported: {_WHY}. Omit it, and choose a threshold on "
+    f"predict_proba instead: this needs no weights and has no privacy cost",
 }
-"""What is refused, and the words it is refused with."""
+"""Unsupported parameters and their error messages."""
 
 
 def reject_sample_weight(method: Method) -> Method:
@@ -262,7 +262,7 @@ _BAGGING = "sklearn.ensemble._bagging"
 def find_data_dependent_step(estimator: Any) -> str:
     """Read from the enclosing pipelines' settings what they learnt bounds with; reads no row."""
     earlier = (step for pipe in _enclosing(estimator) for _, step in pipe.steps[:-1])
-    return "bounds were learnt from the rows" if any(map(learns_bounds, earlier)) else ""
+    return "bounds were computed from the rows" if any(map(learns_bounds, earlier)) else ""
 
 
 def not_known_to_be_public(estimator: Any) -> list[str]:
@@ -347,7 +347,7 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
         if declared is not None:
             return len(declared.encoded_names)
         if n_features is None:
-            raise ValueError("n_features must be given where there is no schema")
+            raise ValueError("n_features is required without a schema")
         return n_features
 
     def _table(self, X: Any, y: Any, *, numeric: bool) -> LazyTable:

@@ -246,7 +246,7 @@ class SearchParameters(BaseEstimator, CheckRowsMixin):
         if self._declared is not None:
             return len(self._declared.encoded_names)
         if n_features is None:
-            raise ValueError("n_features must be given where there is no schema")
+            raise ValueError("n_features is required without a schema")
         return n_features
 
     def _planned(self, n_samples: int, n_features: int) -> TuningPlan | StationaryPlan:
@@ -275,7 +275,7 @@ class SearchParameters(BaseEstimator, CheckRowsMixin):
             raise ValueError(
                 "bounds of the penalties are missing: declare bounds=(low, high), as penalties of "
                 "the mean loss (scikit-learn's alpha is n times that). They are public and never "
-                "learnt from the rows, and the price rests on the lowest"
+                "computed from the rows; the privacy cost depends on the lowest"
             )
         bounds = np.asarray(self.bounds, dtype=float)
         if bounds.shape != (2,):
@@ -300,8 +300,8 @@ class SearchParameters(BaseEstimator, CheckRowsMixin):
 def _refits(search: Any) -> bool:
     if search.refit is None:
         raise AttributeError(
-            "refit=None chose penalties and fitted no model: a model of the rows has a price of "
-            'its own, refit="dp"'
+            "refit=None selects penalties and fits no model: a model has a privacy cost of its "
+            'own, use refit="dp"'
         )
     return True
 

@@ -11,10 +11,10 @@ from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.schema import labels_unconfirmed
 
 LABELS_ARE_PUBLIC = "the labels that occur in y are public"
-"""Assumption of every guarantee behind classes that were found in the rows."""
+"""Assumption of guarantees when the classes are read from the rows."""
 
 CLASSES_BEFORE_LABELS = (
-    "a ledger is charged before a label is read, so that the classes must be declared: "
+    "the ledger is charged before a label is read, so the classes must be declared: "
     "classes=[...] with every label that may occur, or a schema whose target has levels"
 )
 
@@ -81,7 +81,7 @@ def declared_classes(classes: ArrayLike) -> NDArray[Any]:
 
 
 CLASSES_OF_BLOCKS = (
-    "rows in blocks are not read to find the classes: declare them, classes=[...], or in a schema"
+    "chunked rows are not read to find the classes: declare them, classes=[...], or in a schema"
 )
 
 
@@ -91,8 +91,8 @@ def check_labels(y: NDArray[Any]) -> None:
         check_classification_targets(y)
     except TypeError as error:
         raise ValueError(
-            "y holds labels of several kinds, such as None beside text: leave such rows out, or "
-            "make all labels text"
+            "y holds labels of several types, such as None and text: drop such rows, or convert "
+            "all labels to text"
         ) from error
 
 

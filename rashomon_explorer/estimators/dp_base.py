@@ -130,9 +130,11 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
         if taken is not None and self.standardize == AUTO and not taken.worth_it:
             planned = plan_at(*whole)
         if planned.weakness and not weak_warnings_suppressed():
-            told = f"this plan promises little: {planned.weakness}. More rows, a larger ε or fewer"
             warnings.warn(
-                f"{told} columns help", WeakGuaranteeWarning, stacklevel=warn_stacklevel()
+                f"this plan has a weak guarantee: {planned.weakness}. More rows, a larger ε or "
+                "fewer columns help",
+                WeakGuaranteeWarning,
+                stacklevel=warn_stacklevel(),
             )
         warn_of_large_delta(self.delta, n_samples)
         return planned
@@ -259,7 +261,8 @@ def _check_sums_suffice(planned: ModelPlan) -> None:
         return
     others = [one.method for one in planned.options if one.applies and not one.picks_rows]
     raise TypeError(
-        f"method {planned.method!r} picks rows, and these come in blocks and are never held whole. "
-        f"Nothing was read or charged: name one that needs sums alone, {' or '.join(others)}, or "
-        "give a fixed random sample, X, y = rows.sample(5_000).to_memory(), and name it as one"
+        f"method {planned.method!r} samples rows, but these rows are chunked and never in memory "
+        f"at once. Nothing was read or charged: use a method that needs sums only, "
+        f"{' or '.join(others)}, or fit a fixed random sample, X, y = "
+        "rows.sample(5_000).to_memory(), and report it as one"
     )

@@ -26,14 +26,14 @@ from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.privacy.ledger.charge import PendingLedger
 
 ALWAYS_CAME = 16
-"""Parameters up to which exact draws have come on every table tried, real or simulated."""
+"""Number of parameters up to which exact draws succeeded on all tables tried."""
 
 _SMOOTH = ("logistic", "squared", "softmax")
-"""Losses of which that is true: draws of hinge and absolute losses may stay away at p = 3."""
+"""Losses for which that holds: draws with hinge and absolute loss may fail at p = 3."""
 
 
 _LONG = 60.0
-"""Seconds from which a fit says beforehand how long its draws may take."""
+"""Expected seconds from which a fit warns how long its draws may take."""
 
 
 def check_feasibility(planned: Plan, sampler: str, patience: int | str | None) -> None:
@@ -53,16 +53,16 @@ def check_feasibility(planned: Plan, sampler: str, patience: int | str | None) -
 
 
 def refuse_if_hopeless(planned: Plan, sampler: str, patience: int | str | None) -> None:
-    """Refuse, before a charge, draws that came on no kind of simulated rows of this shape."""
+    """Refuse, before a charge, draws that fail on every kind of simulated rows of this shape."""
     named = traits_of(sampler)
     if patience != AUTO or not named.may_give_up or not is_tried(planned):
         return
     if is_infeasible(planned):
         raise SamplerError(
-            f"{infeasibility_message(planned)} They came on no kind of rows that was tried, so "
-            'that nothing was charged. sampler="auto" takes a mechanism that answers; '
-            "patience=5_000_000, say, or None tries this one all the same, and its privacy cost "
-            "stays spent"
+            f"{infeasibility_message(planned)} They failed on every kind of simulated rows, so "
+            'nothing was charged. sampler="auto" selects a mechanism that is expected to succeed; '
+            "patience=5_000_000, say, or None tries this sampler nevertheless; its privacy cost "
+            "then stays spent"
         )
 
 

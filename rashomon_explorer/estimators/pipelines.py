@@ -31,7 +31,7 @@ _SOME = Request(1000, 2, 0.0, "logistic", radius=1.0, row_norm=1.0, ridge=0.0, *
 
 
 def privacy_leaks(estimator: Any, *, public: Sequence[type] = ()) -> list[str]:
-    """Name every step of a pipeline that is not known to leave the rows alone.
+    """Name every step of a pipeline that is not known to transform each row independently.
 
     The guarantee of a fit speaks of the rows that the estimator was given. What an earlier step
     learnt from all of them, such as the mean that a ``StandardScaler`` takes away, lets one
@@ -68,7 +68,7 @@ def privacy_leaks(estimator: Any, *, public: Sequence[type] = ()) -> list[str]:
     >>> privacy_leaks(make_pipeline(PublicBoundsScaler((0, 100)), RashomonClassifier()))
     []
     >>> privacy_leaks(make_pipeline(StandardScaler(), RashomonClassifier()))
-    ['standardscaler: StandardScaler is not known to leave the rows alone']
+    ['standardscaler: StandardScaler is not known to transform each row independently']
     """
     return list(_leaks(estimator, "", tuple(public)))
 
@@ -146,21 +146,21 @@ def _rules() -> dict[type, Rule]:
     from sklearn.kernel_approximation import RBFSampler
 
     return {
-        PublicBoundsScaler: _unless("bounds are learnt from the rows", _declared_bounds),
+        PublicBoundsScaler: _unless("bounds are computed from the rows", _declared_bounds),
         TableEncoder: _how_it_is_declared,
         preprocessing.Binarizer: _nothing,
         preprocessing.Normalizer: _nothing,
         preprocessing.PolynomialFeatures: _nothing,
         preprocessing.FunctionTransformer: _unless(
-            "its function sees all rows at once, and is not one of numpy's that go by elements",
+            "its function sees all rows at once, and is not an elementwise NumPy function",
             _elementwise,
         ),
         preprocessing.OneHotEncoder: _encodes("ignore"),
         preprocessing.OrdinalEncoder: _encodes("use_encoded_value"),
         impute.SimpleImputer: _unless(
-            "what it fills in, drops or indicates is learnt", _fills_in_a_constant
+            "what it fills in, drops or indicates is data-dependent", _fills_in_a_constant
         ),
-        RBFSampler: _unless("gamma='scale' is learnt", lambda step: step.gamma != "scale"),
+        RBFSampler: _unless("gamma='scale' is data-dependent", lambda step: step.gamma != "scale"),
     }
 
 
@@ -173,7 +173,7 @@ def _nothing(step: Any) -> str:
 
 
 def _unknown(step: Any) -> str:
-    return f"{type(step).__name__} is not known to leave the rows alone"
+    return f"{type(step).__name__} is not known to transform each row independently"
 
 
 def _declared_bounds(step: PublicBoundsScaler) -> bool:
@@ -190,9 +190,9 @@ def _how_it_is_declared(step: TableEncoder) -> str:
         return f"TableEncoder: {declared.leak}"
     if declared.refusing:
         return (
-            f"TableEncoder: what it refuses in {', '.join(map(repr, declared.refusing))} is told, "
-            "in an error that no ledger was charged for: give the schema to the estimator, or "
-            "declare what is to become of it"
+            f"TableEncoder: what it refuses in {', '.join(map(repr, declared.refusing))} is "
+            f"revealed by an error that no ledger is charged for: pass the schema to the "
+            f"estimator, or declare how to treat it"
         )
     return ""
 
@@ -224,12 +224,12 @@ def _encodes(unknown: str) -> Rule:
         name = type(step).__name__
         declared = not isinstance(step.categories, str)
         if not (declared and step.min_frequency is None and step.max_categories is None):
-            return f"{name}: categories are learnt"
+            return f"{name}: categories are data-dependent"
         if step.handle_unknown == unknown:
             return ""
         return (
-            f"{name}: a level that is not declared is told, in an error or a warning that no "
-            f"ledger was charged for: handle_unknown={unknown!r}"
+            f"{name}: an undeclared level is revealed by an error or a warning that no ledger is "
+            f"charged for: handle_unknown={unknown!r}"
         )
 
     return rule

@@ -95,10 +95,14 @@ class TrainValidationSplit:
 
 
 def warn_if_weak_search(planned: SearchPlan) -> None:
-    """Warn where even the candidate that promises most may be worth nothing."""
+    """Warn if even the best candidate has a weak guarantee."""
     if planned.weakness:
-        told = f"this plan promises little: of its candidates the best, {planned.best.in_words}: "
-        warnings.warn(told + planned.weakness, WeakGuaranteeWarning, stacklevel=warn_stacklevel())
+        warnings.warn(
+            "this plan has a weak guarantee, even for its best candidate, "
+            f"{planned.best.in_words}: {planned.weakness}",
+            WeakGuaranteeWarning,
+            stacklevel=warn_stacklevel(),
+        )
 
 
 def target_bounds_of(candidates: list[Any]) -> tuple[float, float]:

@@ -68,10 +68,10 @@ from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.sklearn_models import EncodedCoefficients
 
 USUAL_NORM = 1.0
-"""Bound of ‖x‖ unless another is declared."""
+"""Default bound on ‖x‖."""
 
 ENCODED_NORM = 2.0
-"""Norm of a typical row that a schema encodes: the constant, of length 1, then costs little."""
+"""Typical norm of a row that a schema encodes; the constant of length 1 then costs little."""
 
 _PLANNED_FOR = ("psi", "radius", "ridge", "n_draws")
 
@@ -352,7 +352,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
 
             draws = collect(sampler, target, planned.n_draws, rng, report)
         if reporter.reported == 0:
-            raise SamplerError("stopped before the first draw: there is no model to keep")
+            raise SamplerError("stopped before the first draw: there is no model to return")
         found = attributes(draws.first(reporter.reported))
         if found["rashomon_set_"].reaches_sphere:
             warn_of_sphere(radius_of(planned))

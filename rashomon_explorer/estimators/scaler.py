@@ -152,7 +152,7 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
         warn_if_clipped(
             float(outside.any(axis=1).mean()),
             f"rows hold a value outside its declared bounds{self._most_often(outside)}",
-            "If the bounds are not what can occur, declare wider ones.",
+            "If other values can occur, declare wider bounds.",
         )
         held = np.where(np.isfinite(rows), np.clip(unit, -1.0, 1.0), rows)
         return np.asarray(held / np.sqrt(rows.shape[1]))
@@ -191,10 +191,10 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
 
 
 _AT_THE_EDGE = 1 + 1e-12  # rounding puts a bound itself this far outside
-_REASON = "bounds were learnt from the rows"
+_REASON = "bounds were computed from the rows"
 _WARNING = (
-    "the bounds of the features are learnt from the rows, so that no privacy guarantee holds of "
-    "what is fitted to them; declare them from knowledge of the domain instead: "
+    "the bounds of the features are computed from the rows, so that no privacy guarantee holds "
+    "for models fitted to them; declare them from knowledge of the domain instead: "
     "PublicBoundsScaler(bounds={column: (low, high)})"
 )
 
@@ -231,7 +231,6 @@ def _check_ranges(ranges: FloatArray, names: NDArray[Any] | None, learnt: bool) 
         name = f"column {names[j]!r}" if names is not None else f"feature {j}"
         if learnt:
             raise ValueError(
-                f"{name} is constant, so that no bounds can be learnt: declare them, or leave it "
-                "out"
+                f"{name} is constant, so no bounds can be computed: declare them, or drop it"
             )
         raise ValueError(f"bounds of {name} must be finite with low < high, got {ranges[j]}")

@@ -41,7 +41,7 @@ from rashomon_explorer.privacy.conversions import zcdp_epsilon, zcdp_rho
 from rashomon_explorer.problem.losses import get_loss
 
 PAID_BY_THE_SEARCH = ("epsilon", "delta", "ledger", "random_state")
-"""Settings of a candidate that the search makes itself."""
+"""Settings that the search sets for every candidate."""
 
 KINDS = (BaseOneModel, BaseRashomon, RashomonTreeClassifier, DPBilevelSearch)
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
@@ -67,14 +67,14 @@ def candidates_of(estimator: BaseEstimator, settings: list[dict[str, Any]]) -> l
         base = given.pop("estimator", estimator)
         if not isinstance(base, KINDS):
             raise TypeError(
-                f"candidates must be private estimators of this package, got {base!r}: each is "
-                "priced by its own plan"
+                f"candidates must be private estimators of this package, got {base!r}: each has "
+                f"the privacy cost of its own plan"
             )
         if base.ledger is not None:
             raise ValueError("the search is charged, not a candidate: give it the ledger")
         one = clone(base).set_params(**given)
         if not hasattr(one, "predict"):
-            raise TypeError(f"{one!r} predicts nothing, and a score needs predictions")
+            raise TypeError(f"{one!r} has no predict method, which a score needs")
         made.append(one)
     if len({is_classifier(one) for one in made}) > 1:
         raise ValueError("candidates must be all classifiers or all regressors")
@@ -99,7 +99,7 @@ def at_price(
             made = Candidate(setting, plan, _stated(one, plan))
             if not made.guarantee.holds:
                 raise ValueError(
-                    f"{made.in_words} has no guarantee, and so no price that a search could pay: "
+                    f"{made.in_words} has no guarantee, so a search cannot account for it: "
                     f"{made.guarantee.theorem}"
                 )
             planned.append(made)
@@ -208,9 +208,9 @@ def planned_search(asked: SearchRequest, priced: Priced, way: str) -> SearchPlan
     if not plans:
         raise SamplerError("; ".join(refused))
     plans.sort(key=lambda one: one.promised)
-    why = "it was asked for"
+    why = "it was requested"
     if way == "auto":
-        why = f"the least that is promised of any way, {rounded_up(plans[0].promised)}"
+        why = f"the smallest bound of any selection mechanism, {rounded_up(plans[0].promised)}"
     return replace(plans[0], why=why, options=tuple(plans))
 
 
@@ -229,7 +229,9 @@ def _every(asked: SearchRequest, priced: Priced) -> SearchPlan:
             if not math.isfinite(paid):
                 break  # by a δ of their own, of which the sum is too large
             each = (each[0] * asked.epsilon / paid * _SAFE, each[1])
-    raise SamplerError("the candidates' prices do not add up to a guarantee at this δ")
+    raise SamplerError(
+        "the privacy costs of the candidates do not compose to a guarantee at this δ"
+    )
 
 
 def _first_prices(asked: SearchRequest) -> list[tuple[float, float]]:
@@ -256,7 +258,9 @@ def _runs(asked: SearchRequest, priced: Priced, way: str) -> SearchPlan:
     candidates = priced((own, 0.0))
     dear = [one for one in candidates if not one.guarantee.pure_epsilon <= own * (1 + 1e-9)]
     if dear:
-        raise SamplerError(f"{dear[0].in_words} has no pure price, which this way needs")
+        raise SamplerError(
+            f"{dear[0].in_words} is not pure DP, which this selection mechanism needs"
+        )
     stated = compose([one.guarantee for one in candidates])
     kept = runs.guarantee(max(own, *(one.guarantee.pure_epsilon for one in candidates)))
     whole = replace(

@@ -37,14 +37,14 @@ from rashomon_explorer.privacy import adaptive_epsilon
 from rashomon_explorer.problem.losses import get_loss
 
 GOALS = {"rows": "on the rows", "population": "on new rows"}
-"""On which rows a model is to be good, in words."""
+"""Rows on which the excess loss is bounded, in words."""
 
 _ALIKE = 1.1  # promises within a tenth of the least: bounds are many times what happens
 
 
 @lru_cache(maxsize=64, typed=True)
 def planned_model(*, method: str, goal: str, radius: float | str, **asked: Any) -> ModelPlan:
-    """Plan one model by a method, or by the one that promises most; reads no row."""
+    """Plan one model by a method, or by the one with the best bound; reads no row."""
     given = 1.0 if isinstance(radius, str) else float(radius)
     # A bound in single precision would make all that is computed with it as coarse.
     plain: dict[str, Any] = {
@@ -67,19 +67,19 @@ def _named(offer: ModelOffer, request: Request) -> tuple[ModelOffer, str]:
     if not offer.applies:
         raise SamplerError(
             f"method={method!r} does not apply: {offer.why}. Nothing was charged; "
-            'method="auto" takes one that does'
+            'method="auto" selects one that does'
         )
     if told := _stays_away(offer, request):
         raise SamplerError(
-            f"{told}, so that nothing was charged for method={method!r}; "
-            'method="auto" takes one that answers'
+            f"{told}, so nothing was charged for method={method!r}; "
+            'method="auto" selects one that is expected to succeed'
         )
-    return offer, "it was asked for"
+    return offer, "it was requested"
 
 
 def _stays_away(offer: ModelOffer, request: Request) -> str:
-    """Say that a model that was named stays away on every kind of simulated rows; empty if not."""
-    none = "exact draws came on no kind of simulated rows that was tried"
+    """Message if draws of a named method fail on all simulated rows; empty otherwise."""
+    none = "exact draws failed on all kinds of simulated rows that were tried"
     if offer.exact is not None:
         away = is_tried(offer.exact) and is_infeasible(offer.exact)
         return f"{tried_on_simulated_rows(offer.exact)} So {none}" if away else ""
@@ -99,23 +99,21 @@ def _best(request: Request, offers: list[ModelOffer], goal: str) -> tuple[ModelO
     if not good:
         _, hopes = _good([one.offer(request) for one in METHODS.values()], goal)
         told = "; ".join(f"{name}: {why}" for name, why in hopes.items())
-        raise SamplerError(
-            f"no method is to be expected to answer, so that nothing was charged. {told}"
-        )
+        raise SamplerError(f"no method is expected to succeed, so nothing was charged. {told}")
     order = list(METHODS)
     taken = min(good, key=lambda one: (one.may_give_up, order.index(one.method)))
     alike = "" if taken is good[0] else ", or within a tenth of it"
-    comes = "it always answers"
+    comes = "it never gives up"
     if taken.may_give_up:
-        comes = "it is to be expected, though rows may be unusual"
-    least = f"the least excess {GOALS[goal]} that any method promises{alike}"
+        comes = "it is expected to succeed, except on unusual rows"
+    least = f"the smallest excess bound {GOALS[goal]} of any method{alike}"
     if taken.looseness > 1:
         least = f"{least}, where its own bound counts for {1 / taken.looseness:.0%} of itself"
     return taken, f"{least}, {rounded_up(taken.promised(goal))}; {comes}"
 
 
 def _good(offers: list[ModelOffer], goal: str) -> tuple[list[ModelOffer], dict[str, str]]:
-    """Offers near the least that are to be expected, and of all others why not."""
+    """Offers near the best bound that are expected to succeed, and reasons against the others."""
     hopes: dict[str, str] = {one.method: one.why for one in offers if not one.applies}
     good: list[ModelOffer] = []
     for one in sorted(offers, key=lambda one: one.weighed(goal)):
@@ -128,7 +126,7 @@ def _good(offers: list[ModelOffer], goal: str) -> tuple[list[ModelOffer], dict[s
 
 
 def _hopeless(offer: ModelOffer) -> str:
-    """Why a model is not to be expected; empty where it is."""
+    """Reason why a method is expected to fail; empty if it is not."""
     if not offer.may_give_up:
         return ""
     if offer.exact is not None:
@@ -136,20 +134,20 @@ def _hopeless(offer: ModelOffer) -> str:
     planned: LocalisationPlan = offer.settings
     if planned.p <= ALWAYS_CAME and math.isfinite(planned.stages[0].distance):
         return ""
-    return "exact draws near a release are foretold of few parameters and small parts alone"
+    return "exact draws near a release are predicted only for few parameters and small balls"
 
 
 @lru_cache(maxsize=64, typed=True)
 def cached_plan(mechanism: str, **asked: Any) -> Plan:
-    """Make a mechanism's plan, or hand on the one that these numbers gave before; does not warn."""
-    with suppress_weak_warnings():  # of a plan made before nobody would hear: who asks for it warns
+    """Plan a mechanism, with a cache; does not warn."""
+    with suppress_weak_warnings():  # the caller warns, also if the plan is cached
         settled = resolve_auto(mechanism, **asked) if AUTO in asked.values() else Request(**asked)
         planned: Plan = MECHANISMS[mechanism].plan(settled)
     return planned
 
 
 _MANY = 0.5
-"""Guaranteed hit rate from which draws that are uniform on the set are worth more than more hits"""
+"""Guaranteed hit rate from which uniform draws on the set are preferred to a higher hit rate"""
 
 _LONGEST_COEFFICIENT = 32.0  # of draws without privacy, in units of rows scaled to row_norm
 
@@ -167,18 +165,18 @@ class MechanismCandidate:
 
     @property
     def may_give_up(self) -> bool:
-        """Whether its draws may not come, however long one waits."""
+        """Whether its draws may fail."""
         return SAMPLERS[self.sampler].traits.may_give_up
 
     @property
     def around_the_set(self) -> bool:
-        """Whether its draws lie around a model that is promised to be in the set, on average."""
+        """Whether its draws lie around a model whose mean excess is guaranteed to be within ψ."""
         centre = self.offer.plan.centre_excess
         return centre is not None and centre <= self.offer.plan.psi
 
     @property
     def hopeless(self) -> bool:
-        """Whether its draws are not to be expected, tried on simulated rows."""
+        """Whether its draws fail on simulated rows."""
         return self.may_give_up and is_hopeless(self.offer.plan)
 
     @property
@@ -189,8 +187,8 @@ class MechanismCandidate:
 
 @lru_cache(maxsize=64, typed=True)
 def select_mechanism(**asked: Any) -> Plan:
-    """Choose the way to draw from public numbers, and plan it; reads no row, charges nothing."""
-    with suppress_weak_warnings():  # whoever asks for a plan warns of it
+    """Select a mechanism from public numbers, and plan it; reads no row, charges nothing."""
+    with suppress_weak_warnings():  # the caller warns
         ways = [
             _way(name, asked) for name, kind in SAMPLERS.compared().items() if kind.traits.weighed
         ]
@@ -200,13 +198,13 @@ def select_mechanism(**asked: Any) -> Plan:
                 return _taken(way, ways)
         told = "; ".join(f"{way.sampler}: {way.why_not}" for way in ways)
     raise SamplerError(
-        f"no way to draw is to be expected to answer, so that nothing was charged. {told}. "
-        'To try one all the same, name it: sampler="exact", patience=5_000_000'
+        f"no mechanism is expected to succeed, so nothing was charged. {told}. "
+        'To try one nevertheless, name it: sampler="exact", patience=5_000_000'
     )
 
 
 def plan_named(sampler: str, **asked: Any) -> Plan:
-    """Plan a way that was named, in the largest ball of a few in which its draws are likely."""
+    """Plan a named sampler, in the largest of a few balls in which its draws are likely."""
     traits = SAMPLERS[sampler].traits
     asked = {**asked, **_open(asked, {"ridge": 0.0})}
     if traits.curator_only and traits.stays_inside:
@@ -219,8 +217,8 @@ def plan_named(sampler: str, **asked: Any) -> Plan:
         smaller = cached_plan(traits.mechanism, **{**asked, "radius": radius})
         if is_likely(smaller):
             why = (
-                f"in the rule's ball, of radius {planned.radius:.4g}, draws are not to be "
-                "expected: this is the largest of a few smaller ones in which they are"
+                f"in the default ball, of radius {planned.radius:.4g}, draws are expected to "
+                f"fail: this is the largest of a few smaller balls in which they are not"
             )
             return replace(smaller, sampler=sampler, why=why)
     return planned
@@ -238,7 +236,7 @@ def _taken(way: MechanismCandidate, ways: list[MechanismCandidate]) -> Plan:
 
 
 def _way(sampler: str, asked: dict[str, Any]) -> MechanismCandidate:
-    """Complete the request for a sampler by the rule, and have its mechanism offer."""
+    """Fill in the request of a sampler by the default rule, and return its candidate."""
     traits = SAMPLERS[sampler].traits
     mechanism = traits.mechanism
     probe = MECHANISMS[mechanism].offer(Request(**{**asked, **_open(asked, _ANY)}))
@@ -246,7 +244,7 @@ def _way(sampler: str, asked: dict[str, Any]) -> MechanismCandidate:
         return MechanismCandidate(sampler, probe, math.inf)
     if not probe.applies:
         mechanism = MECHANISMS[mechanism].instead
-    if traits.may_give_up:  # a ridge changes the set: it is for whoever asks for one
+    if traits.may_give_up:  # a ridge changes the set: only on request
         asked = {**asked, **_open(asked, {"ridge": 0.0})}
     request = resolve_auto(mechanism, **asked) if AUTO in asked.values() else Request(**asked)
     offer = MECHANISMS[mechanism].offer(request)
@@ -260,7 +258,7 @@ def _open(asked: dict[str, Any], taken: dict[str, Any]) -> dict[str, Any]:
 def _in_smaller_balls(
     ways: list[MechanismCandidate], asked: dict[str, Any]
 ) -> Iterator[MechanismCandidate]:
-    """Exact draws that are hopeless where the rule would have them, where more of them come."""
+    """Candidates of exact draws in smaller balls than the default, where they may succeed."""
     if asked["radius"] == AUTO:
         found = (way for way in ways if way.may_give_up and way.offer.applies)
         for way in islice(found, 1):
@@ -284,14 +282,14 @@ def _rank(way: MechanismCandidate) -> tuple[Any, ...]:
 
 
 def _two_digits(value: float) -> float:
-    """Two digits: nobody chooses by the third."""
+    """Round to two significant digits before ranking."""
     return float(f"{value:.2g}") if math.isfinite(value) else value
 
 
 def _why(way: MechanismCandidate) -> str:
     offer = way.offer
-    comes = "they are to be expected, though rows may be unusual"
-    comes = comes if way.may_give_up else "it always answers"
+    comes = "they are expected to succeed, except on unusual rows"
+    comes = comes if way.may_give_up else "it never gives up"
     if not is_about_one(offer.plan) and offer.hit_rate >= WEAK_HIT_RATE:
         around = offer.plan.centre_excess is not None
         crowded = "on a released ellipsoid" if around else "crowded near the best model"
@@ -301,16 +299,16 @@ def _why(way: MechanismCandidate) -> str:
     if not is_about_one(offer.plan) and way.around_the_set:
         near = rounded_up(offer.plan.centre_excess)
         return (
-            f"the draws lie around a model whose excess is promised to be at most {near}, within "
-            f"ψ; no share of hits is proved; {comes}"
+            f"the draws lie around a model whose excess is guaranteed to be at most {near}, "
+            f"within ψ; no hit rate is proved; {comes}"
         )
     if is_about_one(offer.plan):
-        return f"one model, the least loss is to be expected of this way; {comes}"
-    return f"no way can promise the set, and the least loss is to be expected of this one; {comes}"
+        return f"one model; this mechanism has the lowest expected loss; {comes}"
+    return f"no mechanism guarantees a hit rate; this one has the lowest expected loss; {comes}"
 
 
 PRIVATE = "private"
-"""Asks for private centres and spreads, whatever the rule says of them."""
+"""Requests private centres and spreads, also where the default omits them."""
 
 Planned = TypeVar("Planned", bound=Any)
 
@@ -321,7 +319,7 @@ _HALVINGS = 12
 def plan_with_private_scaling(
     paid: ColumnsPlan, make: Callable[[float, float], Planned]
 ) -> Planned:
-    """Plan draws for what centres and spreads leave of a budget."""
+    """Plan draws with the budget that private centres and spreads leave."""
     others = [replace(paid, halved=True), replace(paid, pure=True)] if paid.gaussian else []
     kinds = [paid, *(kind for kind in others if kind.pure or not paid.ledger)]
     for kind in kinds:
@@ -333,7 +331,10 @@ def plan_with_private_scaling(
         if _affordable(kind, make(least, kind.left_delta)):
             left = bisect(_affords(kind, make), least, kind.left, halvings=_HALVINGS)
             return _with(kind, make(left, kind.left_delta))
-    raise ValueError("no price of draws adds up with that of the columns: take standardize=None")
+    raise ValueError(
+        "no privacy cost of draws composes with that of the columns within the "
+        "budget: use standardize=None"
+    )
 
 
 def _affordable(paid: ColumnsPlan, planned: Any) -> bool:
@@ -349,7 +350,7 @@ def _affords(paid: ColumnsPlan, make: Callable[[float, float], Any]) -> Callable
 
 
 def _with(paid: ColumnsPlan, planned: Planned) -> Planned:
-    """Plan both; a plan of one model adds up by itself."""
+    """Plan both; a plan of one model composes its own guarantee."""
     both: Planned
     if not isinstance(planned, Plan):
         both = replace(planned, columns=paid)
@@ -363,7 +364,7 @@ def _with(paid: ColumnsPlan, planned: Planned) -> Planned:
 def wants_private_scaling(
     standardize: str | None, sampler: str, planned: Plan, whole: ColumnsPlan
 ) -> bool:
-    """Whether centres and spreads are to be paid for."""
+    """Whether private centres and spreads are part of the plan."""
     if standardize == AUTO:
         return sampler == AUTO and is_about_one(planned) and whole.worth_it
     return standardize == PRIVATE

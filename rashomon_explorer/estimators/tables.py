@@ -29,8 +29,8 @@ from rashomon_explorer.rows.source import named, read_mapped
 from rashomon_explorer.rows.steps import AsNumbers, Encoded
 
 _DECLARE = (
-    "Text and gaps are welcome once the columns are declared: propose_schema(table, target=...) "
-    "makes a declaration to correct, and schema=... takes it"
+    "Text and missing values need declared columns: propose_schema(table, target=...) "
+    "drafts a schema to correct; pass it as schema=..."
 )
 
 
@@ -45,10 +45,10 @@ class LazyTable:
     ) -> None:
         if is_in_blocks(X):
             raise TypeError(
-                f"{type(estimator).__name__} needs whole tables. Rows in blocks are taken by "
+                f"{type(estimator).__name__} needs whole tables. Chunked rows are supported by "
                 "RashomonClassifier, RashomonRegressor, RashomonTreeClassifier, DPClassifier and "
                 "DPRegressor; a fixed random sample is X, y = rows.sample(5_000).to_memory(); "
-                "describe it as a sample. Nothing was read or charged"
+                "report it as a sample. Nothing was read or charged"
             )
         check_readable("X", X)
         self.arrays = backend_for(X)
@@ -124,9 +124,7 @@ class LazyTable:
         except TypeError as error:  # numpy finds no common type, of dates and numbers for one
             if not isinstance(error, np.exceptions.DTypePromotionError):
                 raise
-            raise DataError(
-                f"X holds dates or other cells that are no numbers. {_DECLARE}"
-            ) from None
+            raise DataError(f"X holds dates or other non-numeric cells. {_DECLARE}") from None
         return checked
 
 
@@ -143,7 +141,7 @@ def _measured(name: str, data: Any, depth: int, charged: bool) -> tuple[Any, tup
     shape = shape_of(data, depth)
     if shape is None and charged:
         raise TypeError(
-            f"{name} has no shape, and a ledger must be charged before a value is read: give an "
+            f"{name} has no shape, but the ledger is charged before a value is read: pass an "
             f"array, a DataFrame or a list, got {type(data).__name__}"
         )
     if shape is None:
@@ -222,10 +220,10 @@ class DeclaredTable(LazyTable):
 
 _OF_A_FIT = 2**25  # bytes
 _UNCOUNTED = (
-    "the partitions of this Dask DataFrame have unknown lengths, and a ledger must be charged "
-    "before a partition is computed: give row_blocks(X, y, lengths=[...]) the rows of each "
+    "the partitions of this Dask DataFrame have unknown lengths, but the ledger is charged before "
+    "a partition is computed: pass row_blocks(X, y, lengths=[...]) the rows of each "
     "partition, or lengths=True to count them now, outside of any charge; or write the rows to "
-    "Parquet, whose footers say it. Nothing was read or charged"
+    "Parquet, whose footers contain the lengths. Nothing was read or charged"
 )
 
 
@@ -238,14 +236,14 @@ class BlockTable:
         self, blocks: ChunkedRows, schema: TableSchema | None, row_norm: float, *, charged: bool
     ) -> None:
         if not blocks.source.labelled:
-            raise TypeError("these rows have no targets to fit: give row_blocks y, or target=")
+            raise TypeError("these rows have no targets to fit: pass y or target= to row_blocks")
         if charged and not blocks.is_counted:
             raise DataError(_UNCOUNTED)
         text = getattr(blocks.source, "text_partitions", ())
         if schema is None and text and not blocks.steps:
             raise DataError(
-                f"{', '.join(text)} holds text, from the names of folders: declare it in a schema, "
-                "or leave it out with row_blocks(..., columns=[...])"
+                f"{', '.join(text)} holds text, from folder names: declare it in a schema, or "
+                f"exclude it with row_blocks(..., columns=[...])"
             )
         self._blocks, self.schema, self._row_norm = blocks, schema, row_norm
         n, self.n_columns = blocks.source.shape

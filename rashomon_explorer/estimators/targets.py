@@ -80,7 +80,7 @@ class ClassTargets(BasePrivateEstimator):
 
 
 UNSAID = (-1.0, 1.0)
-"""Bounds of targets where nobody declares any."""
+"""Default bounds of targets."""
 
 
 class BoundedTargets(BasePrivateEstimator):

@@ -143,7 +143,7 @@ class TreeParameters(FittedReprMixin, CheckRowsMixin):
         True
         """
         if self.schema is None and n_features is None:
-            raise ValueError("n_features must be given where there is no schema")
+            raise ValueError("n_features is required without a schema")
         if n_classes is None:
             known = self._known_classes()
             n_classes = 2 if known is None else len(known)

@@ -316,7 +316,7 @@ default=None
         draws = gibbs_draws(counted, planned, self._generator())
         reporter(draws)
         if reporter.reported == 0:
-            raise SamplerError("stopped before the first draw: there is no model to keep")
+            raise SamplerError("stopped before the first draw: there is no model to return")
         return attributes(draws.first(reporter.reported))
 
     def _labels(self, table: LazyTable | TreeBlocks) -> NDArray[Any]:

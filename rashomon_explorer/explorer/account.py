@@ -37,7 +37,7 @@ class Account:
 
     @property
     def guarantees(self) -> list[Guarantee]:
-        """What each charge that counts promised; voided ones do not."""
+        """Guarantees of all charges that are not voided."""
         return [entry.guarantee for entry in self.charges if entry.counts]
 
     @property
@@ -47,7 +47,7 @@ class Account:
 
     @property
     def left(self) -> float:
-        """What is left of the budget."""
+        """Remaining privacy budget."""
         return max(0.0, self.budget - self.spent)
 
     def after(self, guarantee: Guarantee) -> float:
@@ -55,12 +55,12 @@ class Account:
         return self.totals.plus(guarantee).epsilon(self.delta)
 
     def adds(self, guarantee: Guarantee) -> float:
-        """Return what charging `guarantee` adds to the total: its price, by the ledger's rule."""
+        """Increase of the ledger's total ε if `guarantee` is charged: its privacy cost."""
         after = self.after(guarantee)
         return max(0.0, after - self.spent) if math.isfinite(after) else math.inf
 
     def affordable(self, plan: Plan) -> float:
-        """Return the largest ε of as many draws that the budget still allows, 0 if of none."""
+        """Largest ε for this number of draws that the remaining budget allows; 0 if none."""
         priced: Callable[[float], Guarantee]
         columns = getattr(plan, "columns", None)  # beside which η is the price of a part
         if isinstance(
@@ -96,13 +96,13 @@ def to_charge(path: Path | None, budget: tuple[float, float]) -> str | PendingLe
 
 
 def read_account(path: Path, budget: tuple[float, float], *, known: bool = False) -> Account:
-    """Read a ledger, or say what it would be."""
+    """Read a ledger, or describe the one that the first draw creates."""
     if not path.exists():
         if known:
             raise LedgerError(
-                f"there is no ledger at {path} any more, and this table was charged to it. Put the "
-                "file back, from a copy or from where it was moved to: without it nobody knows "
-                "what was spent, so nothing more is drawn or paid for"
+                f"the ledger {path}, which this table was charged to, is missing. Restore the "
+                f"file from a copy or from where it was moved: without it the spent budget is "
+                f"unknown, so nothing more can be drawn or released"
             )
         return Account(path, False, *budget, totals=Totals(order=filter_order(*budget)))
     with Ledger.open(path) as ledger:
@@ -116,7 +116,7 @@ _LEAST = 1e-3  # an ε below which nothing is worth drawing
 
 @dataclass(frozen=True)
 class NextDraw:
-    """What the next draw costs and promises, as every part of the page says it."""
+    """Privacy cost and guarantee of the next draw, shared by all parts of the page."""
 
     plan: Plan
     account: Account
@@ -130,12 +130,12 @@ class NextDraw:
 
     @property
     def adds(self) -> float:
-        """What the draw adds to what is spent, by the ledger's rule: *the* price."""
+        """Increase of the ledger's total ε caused by this draw: its privacy cost."""
         return self.account.adds(self.plan.guarantee)
 
     @property
     def price(self) -> str:
-        """The price in words, rounded up."""
+        """The privacy cost as text, rounded up."""
         return text_price(self.adds)
 
     @property
@@ -145,25 +145,21 @@ class NextDraw:
 
     @property
     def remedy(self) -> str:
-        """What to set where the budget does not allow it."""
+        """Suggestion if the budget does not allow the draw."""
         left = what_is_left(self.account.left)
         most = self.account.affordable(self.plan)
-        told = f"This draw would add {self.price}, and ε = {left} is left."
+        told = f"This draw adds {self.price}, and ε = {left} remains."
         if most < _LEAST:
             return f"{told} The budget is spent."
         return f"{told} Set ε to {number(most, rounding='down')} or less, or draw fewer models."
 
     @property
     def alone(self) -> str:
-        """What as many draws cost by themselves, where that is another number; empty otherwise."""
+        """Privacy cost of the draws alone, if it differs; else empty."""
         apart = self.plan.guarantee.epsilon(self.plan.delta)
-        return (
-            ""
-            if text_price(apart) == self.price
-            else f"{text_price(apart)} if it were the only charge"
-        )
+        return "" if text_price(apart) == self.price else f"{text_price(apart)} as the only charge"
 
     @property
     def doubt(self) -> str:
-        """Why the draw may buy nothing, from public numbers; empty where it promises enough."""
+        """Why the guarantee is weak, from public numbers; empty if it is not."""
         return weak_guarantee_reason(self.plan)

@@ -44,8 +44,8 @@ from rashomon_explorer.trees import (
 )
 from rashomon_explorer.trees.private import leaves_of
 
-_NO_LINEAR = "Proved answers are known for linear models of a convex loss."
-_NO_TARGETS = "Proved answers need the rows and their targets."
+_NO_LINEAR = "Exact results need linear models with a convex loss."
+_NO_TARGETS = "Exact results need the rows and their targets."
 
 
 class _Screen(Protocol):
@@ -81,7 +81,7 @@ class ExactAnswers:
 
     @property
     def why_not(self) -> str:
-        """Why nothing is proved of what is on screen; empty where something is."""
+        """Why no exact results are available for the models on screen; empty if they are."""
         if self.state.outside is not None:
             return ""
         models = self.state.rashomon_set
@@ -118,7 +118,8 @@ class ExactAnswers:
             if models is not None and counted(models).is_empty:
                 if self.why_not or getattr(models, "n_classes", 2) > 2:
                     raise DataError(
-                        f"{empty_set_message(models)}, and nothing is proved of these models"
+                        f"{empty_set_message(models)}, and no exact results are available for "
+                        f"these models"
                     )
                 models = None  # what is proved needs no draw
             if models is None:
@@ -205,10 +206,10 @@ class ExactAnswers:
 _MOST_KEPT = 500_000
 _SAME = 1e-9
 _OTHER_CLASS = (
-    "This needs the trees that these were drawn from: set leaves, depth, price of a leaf and "
-    "thresholds as they were."
+    "This needs the tree class that these were drawn from: restore leaves, depth, leaf penalty "
+    "and thresholds."
 )
-_NO_TREES = "Choose <b>sparse trees</b> under Models: then all of them are counted."
+_NO_TREES = "Choose <b>sparse trees</b> under Models to count them all."
 _NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
 
 
@@ -228,7 +229,7 @@ class LabelCounts:
 
 
 class TreeAnswers:
-    """What is true of every tree that the sliders allow, drawn or not; found once and kept."""
+    """Exact results over all trees of the current class, cached."""
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
@@ -239,7 +240,7 @@ class TreeAnswers:
 
     @property
     def why_not(self) -> str:
-        """Why nothing is counted; empty where something is."""
+        """Why the trees are not counted; empty if they are."""
         if not of_trees(self.state):
             return _NO_TREES
         return _NO_TABLE if self.state.data is None else ""
@@ -251,7 +252,7 @@ class TreeAnswers:
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """What trees may ask, in words; public."""
+        """Names of the possible splits; public."""
         asked, schema = questions_of(self.state.data), self.state.data.schema
         return replace(asked, names=names_in_words(asked.names, schema)).in_words
 

@@ -1,4 +1,4 @@
-"""The settings that the page opens a data set with, from public numbers alone."""
+"""Default settings of a data set on the page, computed from public numbers only."""
 
 import sqlite3
 from collections.abc import Callable, Mapping
@@ -34,11 +34,11 @@ _MANY: Mapping[str, dict[str, Any]] = {
     "regression": {"radius": 2.0, "ridge": 0.0, "n_draws": 20, "sampler": AUTO},
 }
 BY_THE_RULE: Mapping[str, Any] = {"radius": AUTO, "ridge": AUTO, "n_draws": AUTO, "sampler": AUTO}
-"""All that the rule settles is left to it: as a rule one good model."""
+"""All automatic settings stay automatic; the default is usually one good model."""
 
 
 def default_settings(task: str, planned: Callable[[Mapping[str, Any]], Plan]) -> Mapping[str, Any]:
-    """Choose between twenty models and one: many, where a fifth of them is promised to hit."""
+    """Choose twenty draws if their guaranteed hit rate is at least a fifth, else one."""
     many = _MANY[task]
     try:
         promised = planned(many).hit_rate_bound
@@ -80,7 +80,7 @@ def note_table(ledger: Path, rows: Any) -> None:
         warn_unkept(ledger.parent, error)
 
 
-_NO_DATA = "there is no data set yet: choose one under Data"
+_NO_DATA = "no data set is selected: choose one under Data"
 _ESTIMATORS: dict[str, Any] = {
     "classification": RashomonClassifier,
     "regression": RashomonRegressor,
@@ -122,10 +122,10 @@ class DatasetController(ModelInputs):
 
     @batch_updates
     def choose(self, data: Bunch) -> None:
-        """Take a data set; draws of the one before leave the screen, its ledger stays."""
+        """Load a data set; the previous draws leave the screen, their ledger stays."""
         self._check_free()
         if data.task == "classification" and len(data.classes) < 2:
-            raise DataError(f"{data.name} has one class, expected at least two: nothing to tell")
+            raise DataError(f"{data.name} has one class, expected at least two")
         state = self.state
         encoder, rows = encoded(data)
         own = ledger_path(self.home, data.name)
@@ -159,7 +159,9 @@ class DatasetController(ModelInputs):
         )
         if state.unconfirmed:  # how many features there are may follow from the rows
             told = f"{data.name}: {plural(n, 'row')}. Encoded by its"
-        self.set_status(f"{told} schema; no draw has read it, and moving a slider costs nothing.")
+        self.set_status(
+            f"{told} schema. No draw has read it, and moving a slider costs no privacy."
+        )
         if in_blocks and not data.bounds_learnt:
             self._recognise(data, account.path)
 
@@ -194,7 +196,7 @@ class DatasetController(ModelInputs):
         self.set_status("No data yet.")
 
     def _open(self, *, anew: bool) -> None:
-        """Settle what nobody has touched since the page settled it for the data set before."""
+        """Reset the settings that the user has not changed to the defaults of the new data set."""
         state = self.state
         if of_trees(state):
             return
@@ -246,7 +248,7 @@ class DatasetController(ModelInputs):
 
     @batch_updates
     def replan(self) -> Plan | None:
-        """Compute what the settings buy; reads no row."""
+        """Plan the current settings; reads no row."""
         state = self.state
         if state.data is None:
             return None
@@ -315,7 +317,7 @@ class DatasetController(ModelInputs):
 
     def _check_free(self) -> None:
         if self.state.busy:
-            raise DataError("a draw is under way: wait for it or press Stop")
+            raise DataError("a draw is running: wait for it or press Stop")
 
     def _check_ready(self) -> None:
         self._check_free()

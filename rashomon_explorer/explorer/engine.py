@@ -94,7 +94,7 @@ class DrawJob:
     def _read(self, rows: Any, targets: Any) -> tuple[Any, Any]:
         """Count rows, and end a pass when asked to stop before there is a draw to keep."""
         if self.stopped and self.latest is None:
-            raise SamplerError("stopped before the first draw: there is no model to keep")
+            raise SamplerError("stopped before the first draw: there is no model to save")
         with self._counting:
             self.rows_read += len(rows)
         return rows, targets
@@ -141,13 +141,13 @@ class _Watcher:
         return self._asked_to_stop()
 
 
-_TRYING = "Trying the exact sampler on simulated rows of this shape. Nothing is charged yet…"
+_TRYING = "Testing the exact sampler on simulated rows of this shape. Nothing is charged yet…"
 _STOPPED = "Stopped before anything was charged."
-_ENDED = "The exact sampler was tried on simulated rows."
+_ENDED = "The exact sampler was tested on simulated rows."
 
 
 class FeasibilityCheck:
-    """Tries the exact sampler on simulated rows, and refuses once a plan that seems hopeless."""
+    """Tests the exact sampler on simulated rows; refuses a plan once if it is likely to fail."""
 
     def __init__(self, state: ExplorerState) -> None:
         self._state = state
@@ -209,7 +209,7 @@ class FeasibilityCheck:
         return True
 
     def refuse(self) -> None:
-        """Refuse once, before anything is charged, draws that are not to be expected."""
+        """Refuse once, before anything is charged, draws that are likely to fail."""
         plan = self._state.plan
         if plan is None or not self._is_to_be_tried(plan):
             return
@@ -217,13 +217,13 @@ class FeasibilityCheck:
         if told:
             self._refused.add(repr(plan))
             raise SamplerError(
-                f"{told} Nothing was charged. Press Draw again to try all the same: the price is "
-                "spent even if no draw comes."
+                f"{told} Nothing was charged. Press Draw again to try anyway: the privacy cost "
+                f"is spent even if sampling fails."
             )
 
 
 def _try(plan: Plan) -> None:
-    """Let the answer be known; an error comes again where it can be told, in `refuse`."""
+    """Finish the test; `refuse` raises its error again where it can be shown."""
     try:
         infeasibility_message(plan)
     except Exception:

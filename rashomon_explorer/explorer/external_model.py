@@ -31,7 +31,7 @@ def check_fitted_estimator(shown: Any) -> Ours:
 
 
 MOST_PEOPLE = 500
-"""Of so many people, the first of the table, it is asked whose label can flip."""
+"""Number of leading rows for which label flips are computed."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ class ExternalModel:
         return exact_coefficient_ranges(self.problem, psi)
 
     def flip_message(self, psi: float) -> str:
-        """Say how many people's label some model as good flips; empty for a regression."""
+        """Share of people with a conflicting prediction; empty for regression."""
         if not hasattr(self.model, "classes_"):
             return ""
         people = self.rows.head(MOST_PEOPLE)
         share = exact_ambiguity(self.problem, psi, people.to_numpy())
-        return f"{share.lower:.0%} of {len(people):,} people can be labelled otherwise"
+        return f"{share.lower:.0%} of {len(people):,} people have a conflicting prediction"

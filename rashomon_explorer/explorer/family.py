@@ -59,7 +59,7 @@ def questions_of(data: Bunch) -> ThresholdQuestions:
 
 
 def names_in_words(names: Iterable[str], schema: TableSchema) -> tuple[str, ...]:
-    """Call a column of no and yes by its yes: a tree that asks for it reads by itself."""
+    """Rename a yes/no column by its yes level, so that split names are readable."""
     yes_or_no = [one for one in schema.columns if isinstance(one, YesNo)]
     called = {one.name: f"{one.name}={one.levels[1]}" for one in yes_or_no}
     return tuple(called.get(name, name) for name in names)
@@ -86,7 +86,7 @@ def trees_in(models: Any) -> tuple[Node, ...] | None:
 
 
 def paid_delta(guarantee: Guarantee) -> float:
-    """δ at which a set was paid for, whatever its models."""
+    """δ of a set's guarantee, for any kind of models."""
     return guarantee.requested[1] if guarantee.requested else 0.0
 
 
@@ -127,7 +127,7 @@ def check_enumerable(state: ExplorerState) -> TreeClass:
 
 
 def class_in_words(state: ExplorerState) -> str:
-    """Say how many trees the settings allow, and whether they can be counted."""
+    """Describe the number of trees in the class, and whether they can be counted."""
     asked = plural(len(questions_of(state.data)), "question")
     try:
         trees = check_enumerable(state)

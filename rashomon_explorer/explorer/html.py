@@ -38,33 +38,31 @@ def _of_measures() -> dict[str, FigureDefinition]:
 
 DEFINITIONS: Mapping[str, FigureDefinition] = {
     **_of_measures(),
-    "draws": FigureDefinition(
-        "models that were drawn from the set and paid for", "θ_1, …, θ_k", f"{_SET}.n_draws"
-    ),
+    "draws": FigureDefinition("models drawn from the set", "θ_1, …, θ_k", f"{_SET}.n_draws"),
     "paid": FigureDefinition(
-        "what the draws cost by themselves: the most that they tell about any one record",
+        "privacy cost of the draws alone: a bound on what they reveal about any one record",
         TERMS["(ε, δ)-DP"],
         f"explorer.guarantee.epsilon({_SET}.plan.delta)",
     ),
     "price": FigureDefinition(
-        "what pressing the button adds to the ledger; later charges add less than the first, "
+        "what the action adds to the ledger's total; later charges add less than the first, "
         "because a ledger adds up squares",
         "total after − total before, rounded up",
         "explorer.ledger.epsilon_after(explorer.plan.guarantee) - explorer.ledger.spent()",
     ),
     "in total": FigureDefinition(
-        "what all charges so far tell about any one record at most, by the ledger's rule",
+        "total privacy cost of all charges so far, by the ledger's composition rule",
         "Σ ε_i, or else the ε at δ of Σ ρ_i",
         "explorer.ledger.spent()",
     ),
     "left": FigureDefinition(
-        "what of the budget was not spent",
+        "remaining privacy budget",
         "budget − total, rounded down",
         "explorer.ledger.remaining",
     ),
-    "guarantee": FigureDefinition("what is proved that the models tell about one record at most"),
+    "guarantee": FigureDefinition("proved bound on what the models reveal about one record"),
     "psi": FigureDefinition(
-        "how much worse than the best a model may be and still count as good",
+        "largest excess loss of a good model",
         TERMS["Rashomon set"],
         f"{_SET}.psi",
     ),
@@ -74,12 +72,13 @@ DEFINITIONS: Mapping[str, FigureDefinition] = {
         f"{_SET}.hit_rate",
     ),
     "guaranteed hit rate": FigureDefinition(
-        "share of draws within ψ that is promised before a row is read, whatever the rows say",
+        "lower bound on the probability that a draw lies within ψ; it holds for any rows and "
+        "reads none",
         "P(L(θ) ≤ min L + ψ) ≥ this",
         "explorer.plan.hit_rate_bound",
     ),
     "excess loss": FigureDefinition(
-        "how much worse than the best model one is",
+        "loss of a model above that of the best model",
         "e(θ) = L(θ) − min L, with the certified minimum",
         f"{_SET}.excess",
     ),
@@ -92,40 +91,40 @@ DEFINITIONS: Mapping[str, FigureDefinition] = {
         "largest excess loss of a draw", "max_i e(θ_i)", f"{_SET}.excess.max()"
     ),
     "rows shortened": FigureDefinition(
-        "share of rows longer than the declared norm, which were shortened to it",
+        "share of rows clipped because their norm exceeds the declared one",
         "#{i : ‖x_i‖ > row_norm}/n",
         f"{_SET}.clipped_share",
     ),
     "inverse temperature": FigureDefinition(
-        "how strongly low losses are preferred: what the price buys",
+        "how strongly low losses are preferred; grows with ε",
         TERMS["Draw"],
         "explorer.plan.beta",
     ),
     "expected excess loss": FigureDefinition(
-        "excess loss of a draw, on average over the noise, is at most this",
+        "upper bound on the expected excess loss of a draw",
         "E[L(θ)] − min L ≤ this",
         "explorer.plan.excess_bound",
     ),
     "what ε risks": FigureDefinition(
-        "how often somebody who knows every other record would find out that one person's is in "
-        "the table, if 5 % of those who are not may be taken for members; no attack does better",
+        "true-positive rate of the best membership attack at a false-positive rate of 5 %, by an "
+        "attacker who knows every other record",
         "1 − f(5 %), with the trade-off f of the draw's guarantee",
         "best_attack(explorer.plan.guarantee, 0.05)  # from rashomon_explorer.privacy",
     ),
     "trade-off": FigureDefinition(
-        "how well the best test can tell whether one record was in the table: of all who attack "
-        "with so many false alarms, no one misses less",
+        "least false-negative rate of any test for one record's membership, at each "
+        "false-positive rate",
         TERMS["Trade-off"],
         "explorer.guarantee.tradeoff(0.05)",
     ),
     "noise": FigureDefinition(
-        "standard deviation of the noise that is added to a number before it leaves",
+        "standard deviation of the noise added to a number before release",
         "σ = Δ₂/μ (Gaussian), √2·Δ₁/ε (Laplace)",
         "plan_release(models, n_rows, queries=[…], epsilon=…).table()",
     ),
     "share of the price": FigureDefinition(
-        "part of the whole price that one aggregate takes: ε of Laplace noise and μ² of Gaussian "
-        "noise add up"
+        "share of the privacy cost that one aggregate takes: ε of Laplace noise and μ² of "
+        "Gaussian noise add up"
     ),
     "importance": FigureDefinition(
         TERMS["Permutation importance"],
@@ -141,7 +140,8 @@ DEFINITIONS: Mapping[str, FigureDefinition] = {
         "what one unit of a scaled feature adds to the score", "θ_j", f"{_SET}.coef"
     ),
     "distribution": FigureDefinition(
-        "how many rows lie where within the declared bounds; values beyond them count at the end",
+        "number of rows in each bin within the declared bounds; values beyond them count in the "
+        "end bins",
         "#{i : x_ij in a bin}",
         "explorer.data.frame[column]",
     ),
@@ -158,6 +158,11 @@ _ALSO: Mapping[str, str] = {
     "left after this draw": "left",
     "ε in total": "in total",
     "ε added": "price",
+    "spent": "paid",
+    "privacy cost": "price",
+    "attack risk": "what ε risks",
+    "clipped rows": "rows shortened",
+    "remaining after this draw": "left",
     "price_share": "share of the price",
     "standard_error": "noise",
     "misses at least": "trade-off",
@@ -221,7 +226,7 @@ def table_html(frame: pd.DataFrame, caption: str) -> str:
 
 
 def term(word: str, *, focusable: bool = False) -> str:
-    """Return a word with its definition as a tooltip; one without a definition as it is."""
+    """Return a word, with its definition as a tooltip if there is one."""
     meant = defined(word)
     if meant is None:
         return escape(word)
@@ -265,18 +270,18 @@ class ProvenanceBadge:
 EXACT = ProvenanceBadge(
     "▬",
     "exact",
-    "Proved of every model within ψ, drawn or not: found by optimising over the whole set. "
-    "It reads private rows: for the curator.",
+    "Proved for every model within ψ, drawn or not, by optimisation over the whole set. Not "
+    "private: it reads private rows.",
 )
 SAMPLED = ProvenanceBadge(
     "∙∙∙",
     "sampled",
-    "Of the models that were drawn: the whole set reaches at least as far, and perhaps further.",
+    "Computed from the drawn models: the range over the whole set is at least as wide.",
 )
 PAID = ProvenanceBadge(
     "✓ε",
     "paid",
-    "Made of nothing but what was paid for: at its price it may be shown to others.",
+    "Computed from released results only: it may be shown to others.",
 )
 MARKS = (EXACT, SAMPLED, PAID)
 

@@ -42,14 +42,14 @@ Show = Callable[[Session], None]
 
 
 def coerce_input(shown: Any, data: Any = None) -> Show:
-    """Say how to bring something on screen; refuses, in words, what cannot be."""
+    """Return the input that the page shows; raise an error if it cannot be shown."""
     last = shown[-1] if isinstance(shown, Pipeline) else shown
     for kinds, show in _WAYS:
         if isinstance(last, kinds):
             return show(shown, data)
     if isinstance(last, ReleasedSet | ReleasedTrees):
         raise TypeError(
-            "Explorer shows what a curator may see, and this is a release: show it with "
+            "Explorer needs a set with its private numbers, got a release: use "
             "rashomon_explorer.plots or report.release_report"
         )
     more = ": give it in a list, with its rows" if isinstance(last, BaseEstimator) else ""

@@ -29,56 +29,58 @@ def refuse_past_budget(account: Account, plan: Plan) -> None:
     if account.affords(plan.guarantee):
         return
     raise BudgetExceededError(
-        f"The budget is {price(account.budget)} at δ = {number(account.delta)}. "
+        f"The privacy budget is {price(account.budget)} at δ = {number(account.delta)}. "
         f"{NextDraw(plan, account).remedy} Nothing was drawn and nothing was spent."
     )
 
 
 def progress(job: DrawJob, state: ExplorerState) -> str:
-    """Say how far a draw is."""
+    """Describe the progress of a draw."""
     asked = state.requested_draws
     if state.n_drawn:
         return f"Drawing: {state.n_drawn} of {plural(asked, 'model')}, {job.seconds:.0f} s."
     if job.looking:
         return (
-            f"Looking through all rows, {job.rows_read:,} so far: one that cannot be used is named "
-            "before anything is charged."
+            f"Checking all rows, {job.rows_read:,} so far. An invalid row is reported before "
+            f"anything is charged."
         )
     if job.rows_read:
         return (
-            f"Looking for the first of {plural(asked, 'model')}, {job.seconds:.0f} s: "
-            f"{job.rows_read:,} rows read, again in every pass."
+            f"Sampling the first of {plural(asked, 'model')}, {job.seconds:.0f} s: "
+            f"{job.rows_read:,} rows read; every pass reads them again."
         )
     return (
-        f"Looking for the first of {plural(asked, 'model')}, {job.seconds:.0f} s. "
-        "The sampler proposes and discards until a proposal is exact."
+        f"Sampling the first of {plural(asked, 'model')}, {job.seconds:.0f} s. The sampler "
+        f"rejects proposals until one is accepted."
     )
 
 
 def receipt(state: ExplorerState, got: int, asked: int) -> str:
-    """Say what a draw brought and cost."""
+    """Describe the result and privacy cost of a draw."""
     # The line also stands beside the release view: no hit rate and no run time, which the rows
     # decide.
     told = f"Drew {plural(got, 'model')}."
     if got < asked:
-        told = f"Stopped after {got} of {plural(asked, 'model')}; the whole price stays spent."
+        told = (
+            f"Stopped after {got} of {plural(asked, 'model')}; the whole privacy cost stays spent."
+        )
     if state.uncharged:
-        return f"{told} No guarantee, and no price: {state.uncharged}."
+        return f"{told} No guarantee and no privacy cost: {state.uncharged}."
     account = state.account
     left = what_is_left(account.left)
-    return f"{told} Spent so far: {price(account.spent)}, left: ε = {left}."
+    return f"{told} Spent so far: {price(account.spent)}, remaining: ε = {left}."
 
 
 def stale(state: ExplorerState) -> str:
-    """Say which settings moved since the draws on screen were made."""
+    """Describe which settings changed since the draws on screen."""
     drawn, now = state.drawn_settings, state.draw_settings()
     moved = _moved(state)
     if not moved:
         return ""
     before, after = (", ".join(_setting(name, values) for name in moved) for values in (drawn, now))
     return (
-        f"The figures still show the draws made with {before}. The sliders now say {after}: "
-        "plan and price follow them, the figures only after the next draw."
+        f"The figures show draws made with {before}. The sliders are at {after}: the plan "
+        f"follows them now, the figures after the next draw."
     )
 
 
@@ -108,31 +110,31 @@ _SYMBOLS = {
     "n_draws": "draws",
     "max_leaves": "leaves",
     "max_depth": "depth",
-    "leaf_penalty": "price of a leaf",
+    "leaf_penalty": "leaf penalty",
 }
 
 
 def same_rows(others: tuple[str, ...], ledger: str) -> str:
-    """Say that the rows of a table were charged to other ledgers than that of its name."""
+    """Warn that the rows of a table were charged to other ledgers too."""
     if not others:
         return ""
     told = f"The same rows were charged to {', '.join(others)} before. "
     if ledger in others:
-        told += "Its budget is used here too, whatever this copy is called. "
+        told += "This copy uses the same budget. "
     if set(others) - {ledger}:
         told += (
-            f"That is another budget than {ledger}: for the people in the table what all of them "
-            "spend adds up. Go on under the name that the table had there. "
+            f"That budget is separate from {ledger}, but for the people in the table the spent "
+            f"budgets add up. Use the name that the table had there. "
         )
-    return told + "(Curator: this was read from the rows.)"
+    return told + "(Not private: this was read from the rows.)"
 
 
 LOGGER = logging.getLogger("rashomon_explorer")
 LOGGER.addFilter(without_messages)
 LEDGER_READ = "Reading the ledger"
-PAID_READ = "Reading what was paid for"
-STILL_THERE = "Its files are left as they are, and read again when the set is opened next."
-ON_SCREEN_ONLY = "It was paid for and is on screen, nowhere else: save the bundle before you leave."
+PAID_READ = "Reading the released aggregates"
+STILL_THERE = "Its files are unchanged and are read again when the set is next opened."
+ON_SCREEN_ONLY = "It is on screen but not saved: save the bundle before you leave."
 _EXPLAINED = (CuratorOnlyError, DataError, LedgerError, SamplerError)
 _WITHOUT_ROWS = (CuratorOnlyError, FitError, LedgerError)
 _WITHHELD = "The reason may quote private rows: switch to Curator to read it."
@@ -197,7 +199,7 @@ def _public(error: BaseException) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Words of an exception; of one whose words are withheld, its reason, marked as private."""
+    """Message of an exception; if it is withheld, its reason, marked as not private."""
     if isinstance(error, FitError) and error.detail:
-        return f"{error.detail} (Curator: not private. The price stays spent.)"
+        return f"{error.detail} (Not private. The privacy cost stays spent.)"
     return str(error) or type(error).__name__

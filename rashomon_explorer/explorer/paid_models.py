@@ -1,4 +1,4 @@
-"""Models that are paid for: one model and penalties."""
+"""Private single models and privately tuned penalties."""
 
 import json
 from abc import ABC, abstractmethod
@@ -26,7 +26,7 @@ from rashomon_explorer.privacy import Guarantee
 
 
 class PaidResult(Protocol):
-    """What was made and paid for; all of it is public."""
+    """A private result; all of it is public."""
 
     def to_text(self) -> str:
         """Write it."""
@@ -40,7 +40,7 @@ T = TypeVar("T", bound=PaidResult)
 
 
 class PaidAction(ABC, Generic[T]):
-    """Sells one kind of private thing of the table on screen."""
+    """Plans, charges and saves one kind of private result."""
 
     kind: ClassVar[type[PaidResult]]
     trait: ClassVar[str]
@@ -71,24 +71,24 @@ class PaidAction(ABC, Generic[T]):
 
     @abstractmethod
     def _receipt(self, made: T) -> str:
-        """Say what was made, and for how much."""
+        """Describe the result and its privacy cost."""
 
     def order(self) -> Callable[[], T]:
         """Take an order; carrying it out charges the ledger and reads the rows, perhaps aside."""
         session, state = self.session, self.state
         if state.busy:
-            raise DataError("a draw is under way: wait for it or press Stop")
+            raise DataError("a draw is running: wait for it or press Stop")
         if state.unconfirmed:
-            raise LedgerError(f"nothing of this table may leave: {state.unconfirmed}")
+            raise LedgerError(f"nothing of this table can be released: {state.unconfirmed}")
         account, guarantee = session.refresh_account(), self._planned()
         if guarantee is None or account is None:
-            told = f"there is no plan of {self.called}: see what is said above the button"
+            told = f"there is no plan for {self.called}: see the message above the button"
             raise SamplerError(told)
         adds = account.adds(guarantee)
         if not account.affords(guarantee):
             raise BudgetExceededError(
-                f"{self.name} would add {price(adds)}, and ε = {what_is_left(account.left)} is "
-                f"left: set ε lower. Nothing was {self.done} and nothing was spent."
+                f"{self.name} adds {price(adds)}, and ε = {what_is_left(account.left)} remains: "
+                f"set ε lower. Nothing was {self.done} and nothing was spent."
             )
         ledger = session.ledger_to_charge()
         make = self._maker(ledger, adds)
@@ -112,11 +112,11 @@ class PaidAction(ABC, Generic[T]):
         unkept, self._unkept = self._unkept, None
         try:
             account = self.session.refresh_account()
-            left = "" if account is None else f" Left: ε = {what_is_left(account.left)}."
+            left = "" if account is None else f" Remaining: ε = {what_is_left(account.left)}."
             self.session.set_status(f"{self._receipt(made)}.{left}")
         finally:
             if unkept is not None:
-                report(self.state, f"Keeping {self.called}", unkept, ON_SCREEN_ONLY)
+                report(self.state, f"Saving {self.called}", unkept, ON_SCREEN_ONLY)
 
     def _last(self) -> None:
         """Show the last one that was paid for from this table."""
@@ -147,7 +147,7 @@ _ESTIMATORS: dict[str, Any] = {"classification": DPClassifier, "regression": DPR
 
 @dataclass(frozen=True)
 class PaidModel:
-    """A private model and what was promised of it; all of it is public."""
+    """A private model and its guarantee; all of it is public."""
 
     model: dict[str, Any]
     method: str
@@ -246,7 +246,7 @@ def _paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> Paid
         "intercepts": [_scored(np.atleast_1d(fitted.encoded_intercept_)).tolist()],
     }
     others = tuple(
-        (one.method, f"excess {at_most(one.promised(plan.goal))}" if one.applies else one.why)
+        (one.method, f"excess loss {at_most(one.promised(plan.goal))}" if one.applies else one.why)
         for one in plan.options
         if one.method != plan.method
     )
@@ -277,8 +277,8 @@ def _link(fitted: Any, outputs: int) -> str:
 
 
 _HELD = (
-    "Penalties are chosen on rows that are held, and these come in blocks: draw one from a sample "
-    "that you name as one, explorer.blocks.sample(50_000).to_memory(), with DPBilevelSearch."
+    "Private tuning needs rows in memory, got chunked rows: use DPBilevelSearch on a declared "
+    "sample, explorer.blocks.sample(50_000).to_memory()."
 )
 
 BOUNDS = {"0.1 to 10": (0.1, 10.0), "0.01 to 1": (0.01, 1.0), "0.001 to 10": (0.001, 10.0)}
@@ -356,7 +356,7 @@ class TuningController(PaidAction[Tuned]):
         )
 
     def replan(self) -> None:
-        """Plan what the price would buy; reads no row."""
+        """Plan the private search; reads no row."""
         self.state.tuning = self._offered()
 
     def _offered(self) -> TuningOffer:
@@ -368,7 +368,7 @@ class TuningController(PaidAction[Tuned]):
         if streamed_table(data) is not None:
             return TuningOffer(None, None, _HELD)
         if data.classes is not None and len(data.classes) > 2:
-            return TuningOffer(None, None, "Penalties are chosen for two classes or a number.")
+            return TuningOffer(None, None, "Private tuning needs a binary or numeric target.")
         try:
             with suppress_weak_warnings():
                 search = self.make_search(ledger=account.path)
@@ -405,9 +405,9 @@ class TuningController(PaidAction[Tuned]):
         return make
 
     def _receipt(self, made: Tuned) -> str:
-        return f"Drew {len(made.penalties)} of a penalty for {price(made.adds)}"
+        return f"Private draws of a penalty: {len(made.penalties)}, for {price(made.adds)}"
 
 
 def promised(plan: TuningPlan) -> str:
-    """Say what is promised of a draw's validation loss."""
+    """Describe the bound on a draw's validation loss."""
     return f"{at_most(plan.excess_bound)} above the least validation loss on average"

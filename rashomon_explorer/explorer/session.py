@@ -1,4 +1,4 @@
-"""What the buttons do: draw, stop, show. No widgets here."""
+"""Actions of the buttons: draw, stop, show. No widgets here."""
 
 import os
 from dataclasses import replace
@@ -54,7 +54,7 @@ def default_home() -> Path:
 
 
 class Session(SavedSets):
-    """One person's work: draws from the data set on screen, and sets that were made elsewhere."""
+    """One user's session: draws from the data set on screen, and imported sets."""
 
     def __init__(self, state: ExplorerState, home: Path) -> None:
         super().__init__(state, home)
@@ -63,7 +63,7 @@ class Session(SavedSets):
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """What the draws on screen reveal at most."""
+        """Guarantee of the draws on screen."""
         models = self.state.rashomon_set
         return None if models is None else models.guarantee
 
@@ -112,7 +112,7 @@ class Session(SavedSets):
 
     @batch_updates
     def show_set(self, models: Any, data: Bunch | None = None, *, rows: Any = None) -> None:
-        """Show a set that was made elsewhere, with rows as its models take them or without."""
+        """Show an imported set, with or without rows in the form its models take."""
         if data is None:
             self.forget()
             self.rows = rows
@@ -129,9 +129,7 @@ class Session(SavedSets):
             state.phase = "done"
             if data is None:
                 state.plan = planned
-        self.set_status(
-            f"Showing a set of {plural(models.n_draws, 'model')} that was made elsewhere."
-        )
+        self.set_status(f"Showing an imported set of {plural(models.n_draws, 'model')}.")
 
     @batch_updates
     def show_external(self, model: ExternalModel) -> None:
@@ -140,8 +138,8 @@ class Session(SavedSets):
         self.rows = model.rows
         self.state.outside = model
         self.set_status(
-            f"{type(model.model).__name__} on {plural(len(model.rows), 'row')}: exact ranges, for "
-            "the curator. Nothing is bought."
+            f"{type(model.model).__name__} on {plural(len(model.rows), 'row')}: exact ranges, "
+            f"not private. Nothing is charged."
         )
 
     def draw(self) -> DrawJob:
@@ -204,7 +202,7 @@ class Session(SavedSets):
         return self._foreteller.end()
 
     def _look_at_ledger(self) -> None:
-        """Refresh the account of a draw that goes on, or has ended, whatever the ledger says."""
+        """Update the account during or after a draw, even if the ledger cannot be read."""
         try:
             self.refresh_account()
         except Exception as error:
@@ -254,7 +252,7 @@ class Session(SavedSets):
         self._look_at_ledger()
         if job.stopped and isinstance(job.error, SamplerError):
             state.phase = "stopped"
-            charged = "the first model; the whole price stays spent"
+            charged = "the first model; the whole privacy cost stays spent"
             self.set_status(f"Stopped before {'anything was charged' if job.looking else charged}.")
             return
         if job.error is not None:
@@ -282,7 +280,7 @@ def _encoded(encoder: Any, data: Bunch) -> pd.DataFrame:
 
 
 def _validated_chunks(whole: StreamedTable, trees: bool, watch: Step) -> ChunkedRows:
-    """Look at every row before anything is charged: one that cannot be used is named."""
+    """Check every row before anything is charged; an invalid row raises an error that names it."""
     rows = whole.encoded(watch=watch)
     return whole.labelled if trees else rows
 

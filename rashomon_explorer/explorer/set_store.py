@@ -149,7 +149,7 @@ class StoredSet:
 
 
 class SetStore:
-    """The folder of one ledger's sets: what was paid for stays, whatever happens to the page."""
+    """Folder of one ledger's saved sets; they outlive the page."""
 
     def __init__(self, ledger: Path) -> None:
         self.folder = ledger.with_suffix(_SETS)
@@ -191,8 +191,8 @@ class SetStore:
             return load(self._models(number), CuratorSet)
         except FileNotFoundError as error:
             raise DataError(
-                f"draw {number} is not in {self.folder} any more: it was deleted, here or on "
-                "another page. What it cost stays spent"
+                f"draw {number} is missing from {self.folder}: it was deleted, here or on "
+                f"another page. Its privacy cost stays spent"
             ) from error
 
     def paid(self, number: int) -> Path:
@@ -313,7 +313,7 @@ class SavedSets(DatasetController):
 
     @batch_updates
     def open_saved(self, number: int) -> None:
-        """Show a set again that was paid for; nothing is charged, and no slider moves."""
+        """Show a saved set; nothing is charged, and no slider moves."""
         self._check_ready()
         state = self.state
         kept = next((one for one in state.kept if one.number == number), None)
@@ -330,8 +330,8 @@ class SavedSets(DatasetController):
         columns = tuple(map(str, rows.columns))
         if names[: len(columns)] != columns:
             raise DataError(
-                f"draw {number} was made of other columns than the table has now: load the table "
-                "as it was declared then"
+                f"draw {number} uses other columns than the current table: load the table with "
+                f"the schema of that draw"
             )
         self._drawn = self._constants_with(kept.settings, models) if linear else None
         self.rows, self.estimator, self._behind = rows, None, None
@@ -342,7 +342,7 @@ class SavedSets(DatasetController):
             state.drawn_settings = dict(kept.settings)
             state.in_view = number
             state.phase = "done"
-        self.set_status(f"{kept.label} is shown again; nothing was charged.")
+        self.set_status(f"Opened {kept.label}; nothing was charged.")
 
     def _constants_with(self, settings: dict[str, Any], models: RashomonSet) -> Constants | None:
         if not settings:  # its note is lost: what the plan says of itself is left
@@ -354,7 +354,7 @@ class SavedSets(DatasetController):
 
     @batch_updates
     def delete_saved(self, number: int) -> None:
-        """Take a set away for good; what it cost stays spent."""
+        """Delete a set permanently; its privacy cost stays spent."""
         if kept := self.set_store:
             kept.delete(number)
             left = tuple(one for one in self.state.kept if one.number != number)
@@ -362,7 +362,7 @@ class SavedSets(DatasetController):
             if self.state.in_view == number:
                 self._clear()
                 self.replan()
-            self.set_status(f"Draw {number} was deleted; what it cost stays spent.")
+            self.set_status(f"Draw {number} was deleted; its privacy cost stays spent.")
 
     def catch_up(self) -> None:
         """Offer what another page has drawn meanwhile, and show it where this one shows nothing."""
@@ -408,20 +408,20 @@ class SavedSets(DatasetController):
         return tuple(there[number] for number in sorted(there)), errors
 
     def _keep(self) -> None:
-        """Write what was paid for beside its ledger; the page goes on where it cannot."""
+        """Save a set beside its ledger; if that fails, report it and continue."""
         state = self.state
         if self.set_store is None or state.uncharged or not state.rashomon_set.guarantee.holds:
             return
         try:
             kept = self.set_store.keep(state.rashomon_set, state.drawn_settings)
         except Exception as error:  # whatever it is, the draws were paid for and stay
-            report(state, "Keeping the draws beside their ledger", error, ON_SCREEN_ONLY)
+            report(state, "Saving the draws", error, ON_SCREEN_ONLY)
             return
         try:
             if state.favourites != Favourites():  # given while the draws came
                 self.set_store.keep_favourites(kept.number, state.favourites)
         except OSError as error:
-            report(state, "Keeping stars and notes", error)
+            report(state, "Saving stars and notes", error)
         there, _ = self._listed((*state.kept, kept))
         with state.hold_trait_notifications():
             state.kept = there

@@ -17,7 +17,7 @@ from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, traits_of
 
 @dataclass(frozen=True)
 class Favourites:
-    """Which models somebody keeps in mind, and why."""
+    """Starred models and notes on models."""
 
     starred: tuple[int, ...] = ()
     notes: Mapping[int, str] = field(default_factory=dict)
@@ -47,8 +47,8 @@ class Favourites:
 
 
 NOT_IN_RELEASE = (
-    "what was read off the rows of this table is not confirmed, and so the release shows nothing "
-    "that follows from it: confirm it in the curator's view of Data"
+    "the schema has unconfirmed data-dependent values, so the release view hides all results "
+    "that depend on them: switch to Curator and confirm them under Data"
 )
 UNPAID = "Not part of a release: these models have no guarantee."
 
@@ -79,7 +79,7 @@ SETTINGS = (
     "leaf_penalty",
 )
 OPEN = ("radius", "ridge", "n_draws")
-"""Settings that may be left to the rule, which settles them from public numbers."""
+"""Settings that can be chosen automatically from public numbers."""
 
 
 def _or_auto(number: traitlets.TraitType[Any, Any]) -> traitlets.Union:
@@ -150,42 +150,42 @@ class ExplorerState(traitlets.HasTraits):
 
     @property
     def spent(self) -> bool:
-        """Whether the price of the draw under way is in the ledger already."""
+        """Whether the privacy cost of the running draw is already in the ledger."""
         return self.phase in SPENT
 
     @property
     def unconfirmed(self) -> str:
-        """Why no fit to the data set has a guarantee before somebody confirms its declaration."""
+        """Why a fit to the data set has no guarantee until its schema is confirmed."""
         if self.data is None:
             return ""
         if self.data.bounds_learnt:
-            return "bounds were learnt from the rows"
+            return "the bounds are data-dependent"
         schema = self.data.get("schema")
         if not labels_unconfirmed(schema):
             return ""
         return (
-            f"nobody has confirmed the labels of {schema.target.name!r}, which were read off the "
-            "rows (view Data, Confirm)"
+            f"the labels of {schema.target.name!r} are data-dependent and not confirmed (view "
+            f"Data, Confirm)"
         )
 
     @property
     def unconfirmed_reason(self) -> str:
-        """Why the release view shows nothing of the plan: it follows from unconfirmed values."""
+        """Why the release view hides the plan: it depends on unconfirmed values."""
         return NOT_IN_RELEASE if self.view == "release" and self.unconfirmed else ""
 
     @property
     def unpaid(self) -> bool:
-        """Whether the release looks at models without a guarantee, of which it shows nothing."""
+        """Whether the release view hides the models because they have no guarantee."""
         models = self.rashomon_set
         return self.view == "release" and models is not None and not models.guarantee.holds
 
     @property
     def uncharged(self) -> str:
-        """Why the next draw has no price and no guarantee; empty where it has both."""
+        """Why the next draw has no privacy cost and no guarantee; empty if it has both."""
         if self.unconfirmed:
             return self.unconfirmed
         if self.family == LINEAR and traits_of(self.sampler).curator_only:
-            return f"{self.sampler} reads the rows without noise: for the curator alone"
+            return f"{self.sampler} reads the rows without noise and is not private"
         return ""
 
     @property

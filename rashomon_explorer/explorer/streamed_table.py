@@ -83,8 +83,8 @@ def encoder_as_fitted(estimator: Any, data: Bunch) -> Any:
     """Return what encodes rows in blocks as a fitted estimator's models take them."""
     if isinstance(estimator, Pipeline):
         raise DataError(
-            "rows in blocks are shown with an estimator that takes them as they come: fit "
-            "RashomonClassifier(schema=...) to them, not a pipeline"
+            "chunked rows need an estimator that encodes them itself, got a pipeline: fit "
+            "RashomonClassifier(schema=...)"
         )
     if hasattr(estimator, "encoder_"):
         return estimator.encoder_
@@ -94,8 +94,8 @@ def encoder_as_fitted(estimator: Any, data: Bunch) -> Any:
     known = set(map(str, data.frame.columns))
     if lacking := [name for name in names if name not in known]:
         raise DataError(
-            f"the models take {quoted(lacking)}, and the rows have {quoted(known)}: give the rows "
-            "that the estimator was fitted to"
+            f"the models need columns {quoted(lacking)}, got rows with {quoted(known)}: pass the "
+            f"rows that the estimator was fitted to"
         )
     return AsTheyAre(tuple(names))
 
@@ -121,8 +121,8 @@ def refuse_other_columns(models: Any, rows: pd.DataFrame) -> None:
     if names is None or list(names[:-1]) == [str(name) for name in rows]:
         return
     raise DataError(
-        f"the set's models take {quoted(names[:-1])}, and the data set becomes {quoted(rows)}: "
-        "show the set with the rows as its models take them, data=(X, y)"
+        f"the set's models need {quoted(names[:-1])}, got a data set encoded as {quoted(rows)}: "
+        f"pass the encoded rows, data=(X, y)"
     )
 
 
@@ -205,7 +205,7 @@ def _quarters(edges: Sequence[float]) -> list[str]:
 
 
 PEOPLE = 5_000
-"""Rows that stand for single people, in tables that have more."""
+"""Size of the random sample of rows in larger tables."""
 
 IN_UNITS = "units"
 
@@ -215,7 +215,7 @@ _NORM = 1.0  # as the page encodes tables that are held
 
 @dataclass(frozen=True, eq=False)
 class SampledChunks:
-    """Rows in blocks as they came, and a fixed random sample of them, which is held."""
+    """Chunked raw rows, and a fixed random sample of them in memory."""
 
     rows: ChunkedRows
     target: str
@@ -226,12 +226,12 @@ class SampledChunks:
         source = rows.source
         if not source.labelled:
             raise TypeError(
-                "the page draws models that predict something, and these rows have no targets: "
-                "row_blocks(..., target=...)"
+                "Explorer needs rows with targets, got rows without: use row_blocks(..., "
+                "target=...)"
             )
         if rows.steps:
             raise TypeError(
-                "the page encodes rows by their declaration: give them as they came, "
+                "Explorer encodes rows by their schema, got transformed rows: pass the raw rows, "
                 "Explorer(row_blocks(...), schema=...), without through() or then()"
             )
         names = source.names or [f"x{j}" for j in range(source.shape[1])]
@@ -277,7 +277,7 @@ class StreamedTable:
 
     @property
     def words(self) -> str:
-        """Say which people figures of single people are of; empty where they are all there are."""
+        """Describe the sample of people in the figures; empty if all people are shown."""
         if self.n <= PEOPLE:
             return ""
         return f"a fixed random sample of {PEOPLE:,} of {self.n:,} people"
@@ -290,7 +290,7 @@ class StreamedTable:
     def encoded(
         self, encoder: Any = None, *, labels: bool = False, watch: Step | None = None
     ) -> ChunkedRows:
-        """Rows as models see them, as they were when they were looked at first."""
+        """Return encoded rows, checked against the checksums of the first pass."""
         table = self.came.rows.then(replace(self._coded, labels=labels))
         features = features_of(self.schema)
         names = features.encoded_names
@@ -330,7 +330,7 @@ class StreamedTable:
         return self._once(("groups", column, rule), find)
 
     def hashes(self) -> Hashes:
-        """Find what the rows are recognised by, eight bytes a row."""
+        """Checksum of every row, eight bytes each."""
         rows = self.encoded()
         return Hashes(rows.source.shape, each_row(rows, row_hashes))
 

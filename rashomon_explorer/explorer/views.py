@@ -33,11 +33,11 @@ class ViewPlan:
 
 
 VIEWS: tuple[ViewPlan, ...] = (
-    ViewPlan("data", "Data", "What is known of the table?", (("data panel", "columns"),)),
+    ViewPlan("data", "Data", "What is known about the table?", (("data panel", "columns"),)),
     ViewPlan(
         "plan",
         "Plan",
-        "What would a price buy?",
+        "What does a privacy budget guarantee?",
         (("plan",), ("plan panel",), ("promise",), ("budget panel",)),
     ),
     ViewPlan(
@@ -82,7 +82,7 @@ VIEWS: tuple[ViewPlan, ...] = (
     ViewPlan(
         "release",
         "Release & ledger",
-        "What may leave, and at what price?",
+        "Export and privacy cost",
         (
             ("basket panel",),
             ("take panel", "one model panel", "tuning panel"),

@@ -1,4 +1,4 @@
-"""Measures of a set of models: what is called most, from the rooms that list everything.
+"""Measures of a set of models: the most used functions; the subpackages have all.
 
 The rooms are ``multiplicity`` (every measure by name, and the registry ``MEASURES``),
 ``importance``, ``reliance``, ``ranges``, ``fairness`` and ``decomposition``; each lists its parts,

@@ -92,7 +92,7 @@ class ConfidenceSequence:
         return (self.high - self.low) / 2
 
     def update(self, terms: ArrayLike) -> None:
-        """See more terms, in the order in which they came; one at a time or many are the same.
+        """Add terms in their order; one at a time or several at once give the same result.
 
         Parameters
         ----------

@@ -42,7 +42,7 @@ class LinearTask:
         """Rows and targets as the models see them."""
         need_linear(models)
         if models.n_draws == 0:
-            raise ValueError("the set holds no models, so that there is nothing to measure")
+            raise ValueError("the set has no models, so there is nothing to measure")
         rows, targets = checked_rows(models, X, y)
         n_features = len(models.feature_names) - 1
         if rows.shape[1] != n_features:
@@ -67,7 +67,7 @@ def need_linear(models: object) -> None:
         raise TypeError(
             "this importance needs linear models, a RashomonSet or a ReleasedSet, or decision "
             f"trees, got {type(models).__name__}: for other models use switching_loss or "
-            "divided_loss with each one's predict function"
+            "divided_loss with the predict function of each model"
         )
 
 

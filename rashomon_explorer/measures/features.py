@@ -1,4 +1,4 @@
-"""Which features are asked about: one by one, or several as one group."""
+"""Selection of features: single ones, or several as one group."""
 
 from collections.abc import Mapping, Sequence
 from numbers import Integral
@@ -23,7 +23,7 @@ def feature_groups(
     names: Sequence[str],
     groups: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Columns]:
-    """Columns of each feature that is asked about, by its name.
+    """Columns of each selected feature, by its name.
 
     Columns that only make sense together, such as the indicators of one category, are one
     feature: switching them one by one would make rows that cannot exist.

@@ -29,7 +29,7 @@ _GANESH = "Ganesh, Thakurta and Upadhyay, COLT 2023, §1.2"
 _EVERY = [
     Definition(
         "ambiguity",
-        "share of rows that some model labels otherwise than the best one",
+        "share of rows that some model labels differently from the best model",
         "(1/n) #{i : ∃f, f(x_i) ≠ f₀(x_i)}",
         _MARX,
     ),
@@ -125,7 +125,7 @@ _EVERY = [
     ),
     Definition(
         "rashomon_capacity",
-        "bits that knowing the model tells about a prediction, mean over rows",
+        "information in bits of the choice of model about a prediction, mean over rows",
         "min_q max_f KL(f(x) ‖ q)",
         "Hsu and Calmon, NeurIPS 2022",
     ),
@@ -144,12 +144,13 @@ TERMS = {
         "Upadhyay 2023); β is the inverse temperature"
     ),
     "Sparse tree": (
-        "declared yes-or-no questions, none twice on a path, of few leaves; the two leaves of one "
-        "question say different things, every leaf may say anything, and no row need reach it"
+        "a tree of declared yes-or-no questions, none twice on a path, with few leaves; two "
+        "sibling leaves predict different labels, any leaf may predict any label, and no row need "
+        "reach it"
     ),
     "Draw of a tree": (
         "a tree with probability ∝ exp(−β·max{L, min L + s}) among all sparse trees, with L the "
-        "share of errors and a price a leaf, and s ≤ ψ the threshold of the law"
+        "share of errors and a penalty per leaf, and s ≤ ψ the threshold of the law"
     ),
     "(ε, δ)-DP": (
         "for data sets that differ in one record and every event E: "

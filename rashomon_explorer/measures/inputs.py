@@ -331,8 +331,8 @@ def group_codes(
         )
     if column.isna().any():
         raise ValueError(
-            f"groups holds no group for row {int(column.isna().to_numpy().argmax())}: give such "
-            "rows a group of their own, or leave them out"
+            f"groups has no group for row {int(column.isna().to_numpy().argmax())}: give such "
+            "rows a separate group, or omit them"
         )
     kinds = column.astype("category").cat
     return kinds.codes.to_numpy(), kinds.categories.tolist()

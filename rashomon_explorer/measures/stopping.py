@@ -1,4 +1,4 @@
-"""When to stop drawing."""
+"""Stopping rule for the number of draws."""
 
 import math
 from collections.abc import Callable
@@ -38,9 +38,9 @@ def chain_interval(
     length = len(terms) // columns
     if length < _FEWEST * (1 + (columns == 1)):
         raise ValueError(
-            f"{len(terms) * models_a_term} states of {n_chains} chains are too few to tell how "
-            f"they depend on each other: at least {_FEWEST} of each chain are needed; draw more, "
-            "or say n_chains= if there were fewer chains"
+            f"{len(terms) * models_a_term} states of {n_chains} chains are too few to estimate "
+            f"their dependence: at least {_FEWEST} of each chain are needed; draw more, "
+            "or pass n_chains= if there were fewer chains"
         )
     kept = terms[: length * columns]
     effective = effective_size(kept.reshape(length, columns).T)
@@ -73,7 +73,7 @@ class Enough:
         if self.effective is not None:
             interval += f" (asymptotic, for one look; effective size {self.effective:.0f})"
         if self.enough:
-            return f"{interval}: ±{self.half_width:g} after {self.stopped_at} draws, enough"
+            return f"{interval}: ±{self.half_width:g} after {self.stopped_at} draws: enough"
         return f"{interval} after {self.n_draws} draws: not yet ±{self.half_width:g}"
 
 
@@ -127,7 +127,7 @@ def enough_draws(
     --------
     >>> labels = np.random.default_rng(0).random((3000, 50)) < 0.05
     >>> print(enough_draws("disagreement", labels))
-    disagreement in [0.0910, 0.0985] at 95%: ±0.01 after 764 draws, enough
+    disagreement in [0.0910, 0.0985] at 95%: ±0.01 after 764 draws: enough
     """
     chains = _check(measure, half_width, sampler, n_chains)
     terms, bounds, models_a_term = _TERMS[measure](values, baseline)
@@ -171,8 +171,8 @@ def _check(measure: str, half_width: float, sampler: str, n_chains: int | None) 
     """Refuse what has no interval; return the number of chains, None for independent draws."""
     if measure in MEASURES and MEASURES[measure].sampled == LOWER_BOUND:
         raise ValueError(
-            f"the {measure} is an extreme over the set: draws bound it from below only, however "
-            "many; use exact ranges over the set for the other side"
+            f"the {measure} is an extreme over the set: draws bound it from below only; "
+            "use exact ranges over the set for the other side"
         )
     if measure not in _TERMS:
         raise ValueError(f"measure must be one of {sorted(_TERMS)}, got {measure!r}")
@@ -180,8 +180,8 @@ def _check(measure: str, half_width: float, sampler: str, n_chains: int | None) 
     if n_chains is None and not known.dependence_known:
         allowed = sorted(name for name, kind in SAMPLERS.items() if kind.traits.dependence_known)
         raise ValueError(
-            f"how draws of the sampler {sampler!r} depend on each other is not known: use one of "
-            f"{allowed}, or say n_chains= of states of chains"
+            f"the dependence between draws of the sampler {sampler!r} is unknown: use one of "
+            f"{allowed}, or pass n_chains= for states of chains"
         )
     check_positive(half_width=half_width)
     return (known.n_chains or None) if n_chains is None else n_chains

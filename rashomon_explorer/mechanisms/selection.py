@@ -99,7 +99,7 @@ class PermuteAndFlip:
         for place in rng.permutation(len(taken)):
             if rng.random() < taken[place]:
                 return int(place)
-        raise AssertionError("the best candidate is always taken when it comes")
+        raise AssertionError("the best candidate is always accepted")
 
     @property
     def guarantee(self) -> Guarantee:
@@ -139,7 +139,7 @@ class Exponential:
 PICKS: dict[str, type[PermuteAndFlip | Exponential]] = {
     kind.name: kind for kind in (PermuteAndFlip, Exponential)
 }
-"""Ways to pick, by name."""
+"""Selection mechanisms by name."""
 
 
 def regret(pick: Pick, k: int) -> float:
@@ -213,7 +213,7 @@ class Runs:
         return int(rng.logseries(1 - self.gamma))
 
     def guarantee(self, epsilon: float) -> Guarantee:
-        """Guarantee of what is kept, where a run with its score is ``epsilon``-DP."""
+        """Guarantee of the selected model if a run with its score is ``epsilon``-DP."""
         kept = pure(self.factor * epsilon)
         return Guarantee(
             "pure",
@@ -228,11 +228,11 @@ class Runs:
 
 
 WAYS = {
-    "every": "every candidate is fitted once, and one is picked by its score",
-    "geometric": "candidates are run at random, a geometric number of times; the best is kept",
-    "logarithmic": "candidates are run at random, a logarithmic number of times; the best is kept",
+    "every": "every candidate is fitted once, and one is selected by its score",
+    "geometric": "random candidates are run a geometric number of times; the best is selected",
+    "logarithmic": "random candidates are run a logarithmic number of times; the best is selected",
 }
-"""Ways to choose among candidates, in words."""
+"""Descriptions of the selection mechanisms."""
 
 _VACUOUS = 10.0  # a promise that is worse than this says nothing either
 
@@ -247,7 +247,7 @@ class Candidate:
 
     @property
     def excess(self) -> float:
-        """Bound of its expected excess loss, cut where it says nothing."""
+        """Bound on its expected excess loss, capped where the bound is vacuous."""
         return min(float(self.plan.excess_bound), _VACUOUS)
 
     @property
@@ -258,7 +258,7 @@ class Candidate:
 
 @dataclass(frozen=True, repr=False)
 class SearchPlan(ReprMixin):
-    """A private choice among several models, and what is promised of it."""
+    """A private selection among several models, and its guarantees."""
 
     way: str
     n_train: int
@@ -296,13 +296,13 @@ class SearchPlan(ReprMixin):
 
     @property
     def promised(self) -> float:
-        """By what ways are compared; see the notes."""
+        """Bound by which mechanisms are compared; see the notes."""
         worst = max(one.excess for one in self.candidates)
         return (1 - self.missed) * self.best.excess + self.missed * worst + self.score_regret
 
     @property
     def weakness(self) -> str:
-        """Why even the candidate that promises most may be worth nothing; empty where it is not."""
+        """Reason why even the best candidate has a weak guarantee; empty if it does not."""
         planned = self.best.plan
         known = getattr(planned, "weakness", None)
         return weak_guarantee_reason(planned) if known is None else str(known)
@@ -312,20 +312,20 @@ class SearchPlan(ReprMixin):
 
     def _facts(self) -> list[Fact]:
         facts = [
-            ("way", WAYS[self.way]),
+            ("mechanism", WAYS[self.way]),
             ("why", self.why),
-            ("price", price_of(self.epsilon, self.delta)),
+            ("privacy cost", price_of(self.epsilon, self.delta)),
             ("a fit", price_of(*self.each)),
             ("fits", f"{self.mean_fits:.3g}" + (" on average" if self.runs else "")),
-            ("sides", f"{self.n_train:,} rows are fitted, {self.n_val:,} score"),
+            ("split", f"{self.n_train:,} rows are fitted, {self.n_val:,} score"),
             ("score", f"≤ {rounded_up(self.score_regret)} above the best that was fitted"),
         ]
         if self.runs is not None:
             facts.append(("unseen", f"a candidate is never run in {hit_rate_text(self.missed)}"))
         facts += [(f"excess ≤ {rounded_up(one.excess)}", one.in_words) for one in self.candidates]
-        return facts + [("but", self.weakness)] * bool(self.weakness)
+        return facts + [("warning", self.weakness)] * bool(self.weakness)
 
 
 def most_noise(scale: float, mean_runs: float) -> float:
-    """Bound 2b(1 + log E K) of what Laplace noise of scale b does to the choice among K runs."""
+    """Bound 2b(1 + log E K) on the error of the best of K runs with Laplace noise of scale b."""
     return 2 * scale * (1 + math.log(mean_runs))

@@ -170,7 +170,7 @@ def rough_last_state_mu(
     check_nonnegative(jump=jump)
     check_count(n_steps=n_steps)
     if not expansion >= 1:
-        raise ValueError(f"expansion must be >= 1, got {expansion!r}: who contracts pays less")
+        raise ValueError(f"expansion must be >= 1, got {expansion!r}: a contraction costs less")
     best = math.sqrt(n_steps) * shift
     ahead = squares = 0.0
     grown = 1.0

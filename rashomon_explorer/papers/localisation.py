@@ -340,7 +340,9 @@ class Iterated:
             request, lambda one: plan_iterated(one.constants, one.domain, epsilon=one.epsilon)
         )
         if len(bought.stages) == 1:
-            return declined(self, "a second draw would be no better for its price: see gibbs")
+            return declined(
+                self, "a second draw does not improve the bound at its privacy cost: see gibbs"
+            )
         return offered_localised(self, request, ridge, bought)
 
     def draw(self, problem: Problem, offer: ModelOffer, rng: np.random.Generator) -> FloatArray:
@@ -367,7 +369,7 @@ class IteratedBatches:
         ridge, bought = best_ridged(request, made, every=3)
         assert bought is not None  # a positive ridge is always tried, and its promise finite
         if len(bought.stages) == 1:
-            return declined(self, "one draw on all rows promises no less: see gibbs")
+            return declined(self, "one draw on all rows has at least as good a bound: see gibbs")
         last = bought.sizes[-1]
         excess = bought.fitted + own_cost(request, ridge)
         return ModelOffer(
@@ -459,7 +461,7 @@ class IteratedMechanism(OneModelMechanism):
         """Decline also where one stage is best, which is a dearer "unthresholded"."""
         why = super().why_not(request)
         if not why and len(self.plan(request).stages) == 1:
-            return "a second draw would be no better for its price than one: see unthresholded"
+            return "a second draw does not improve the bound at its privacy cost: see unthresholded"
         return why
 
 

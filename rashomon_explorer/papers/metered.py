@@ -79,7 +79,7 @@ class MeteredLangevin:
     ) -> None:
         if sampler.shown != "last":
             raise ValueError(
-                'shown must be "last": a sampler with shown="path" pays for its trace already'
+                'shown must be "last": a sampler with shown="path" accounts for its trace already'
             )
         self._path = replace(sampler, shown="path")
         self._target = target
@@ -99,8 +99,8 @@ class MeteredLangevin:
         """Refuse a forked copy, whose noise is another: it would show a second draw unpaid."""
         if os.getpid() != self._holder:
             raise LedgerError(
-                "these chains belong to the process that charged the ledger for them: what a "
-                "forked copy shows would be a second draw for one charge. Make new ones there"
+                "these chains belong to the process that charged the ledger for them: output of a "
+                "forked copy would be a second draw for one charge. Make new chains there"
             )
 
     def _stated(self, guarantee: Guarantee) -> Guarantee:

@@ -1,4 +1,4 @@
-"""Notes, selections and samples of points that figures share; which models count."""
+"""Notes, selections and samples of points that figures share; and the models that they count."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from rashomon_explorer.sets import CuratorSet, RashomonSet, ReleasedSet, Release
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """The models of a set that lie in it, and what a figure says of them."""
+    """Models of a set within ψ, with the text that a figure shows about them."""
 
     models: Any
     places: NDArray[np.intp]
@@ -39,7 +39,7 @@ class Counted:
 
 
 def counted(models: Any) -> Counted:
-    """Keep the models inside ψ, with the words that say how many there were."""
+    """Keep the models inside ψ, with a text of their number."""
     drawn = isinstance(models, RashomonSet) and models.as_drawn
     noun, everything = ("draw", "all draws") if drawn else ("model", "all models shown")
     every = np.arange(models.n_draws)
@@ -60,31 +60,31 @@ def counted(models: Any) -> Counted:
 
 
 def need_inside(found: Counted, models: Any) -> Any:
-    """Return the models inside, or raise a ValueError that says what to do where there are none."""
+    """Return the models inside ψ; raise a ValueError with a suggestion if there are none."""
     if found.is_empty:
         raise ValueError(f"{empty_set_message(models)}: {_REMEDY}")
     return found.models
 
 
 def empty_set_figure(title: str, models: Any) -> go.Figure:
-    """Make the figure of a set without models inside: words, and no numbers."""
-    text = f"{empty_set_message(models)},<br>so that nothing here would be of the set.<br>{_TO_DO}"
+    """Make the figure of a set without models inside ψ: a message, and no numbers."""
+    text = f"{empty_set_message(models)},<br>so there is nothing to show.<br>{_TO_DO}"
     return curator_band(empty_figure(title, text), guaranteed=models.guarantee.holds)
 
 
 def of_all_draws(released: ReleasedSet) -> str:
-    """Say of a release that all draws count: which lie inside, only its curator knows."""
+    """Text for a release: all draws count, because only the curator knows which lie inside ψ."""
     if not released.as_drawn:
-        return f"of {plural(released.n_draws, 'chosen draw')}, inside the set or not"
+        return f"of {plural(released.n_draws, 'selected draw')}, inside ψ or not"
     if has_hit_rate(released.plan):
-        promised = f"promised hit rate {promised_hits(released.plan)}"
+        promised = f"guaranteed hit rate {promised_hits(released.plan)}"
     else:
         promised = guaranteed(released.plan)
     return f"of all {plural(released.n_draws, 'draw')} ({promised})"
 
 
 def empty_set_message(models: Any) -> str:
-    """Say that no model lies inside."""
+    """Message that no model lies inside ψ."""
     if not models.n_draws:
         return "The set holds no models"
     return f"{none_of(models.n_draws)} inside ψ = {number(models.psi)}"
@@ -101,7 +101,7 @@ _OF_TREES = "released trees to plot_trees, plot_rules or plot_tree_use"
 
 
 def need_curator(given: object, plot: str) -> RashomonSet:
-    """Return `given` if it is a curator's set, else raise a TypeError that names the remedy."""
+    """Return `given` if it is a curator's set, else raise a TypeError with a suggestion."""
     if isinstance(given, CuratorSet):
         return cast(RashomonSet, given)
     raise TypeError(
@@ -112,46 +112,46 @@ def need_curator(given: object, plot: str) -> RashomonSet:
 
 
 def need_release(given: object, plot: str) -> ReleasedSet:
-    """Return `given` if it is a `ReleasedSet`, else raise a TypeError that names the remedy."""
+    """Return `given` if it is a `ReleasedSet`, else raise a TypeError with a suggestion."""
     if isinstance(given, ReleasedSet):
         return given
     if isinstance(given, ReleasedTrees):
         raise TypeError(f"{plot} is of linear models: {_OF_TREES}")
     raise TypeError(
-        f"{plot} makes a figure that may leave the building and needs a ReleasedSet, got "
+        f"{plot} makes a figure for release and needs a ReleasedSet, got "
         f"{type(given).__name__}; call .release() on a RashomonSet first"
     )
 
 
 def need_as_drawn(given: object, plot: str) -> None:
-    """Raise a ValueError for models of which nothing was promised: chosen ones, and others'."""
+    """Raise a ValueError for models without a guarantee: selected draws and imported models."""
     if not isinstance(given, CuratorSet):
         return
     planned: Any = getattr(given, "plan", None)
     if isinstance(planned, TreePlan):
         need_exact_draws(planned, plot)
     if not isinstance(given, RashomonSet) or math.isnan(given.plan.beta):
-        raise ValueError(f"{plot} needs draws of an estimator: nothing was promised of these")
+        raise ValueError(f"{plot} needs draws of an estimator: these models have no guarantee")
     need_exact_draws(given.plan, plot)
     if not given.as_drawn:
         raise ValueError(
-            f"{plot} sets draws beside what was promised of all of them, and here some were "
-            f"chosen ({'; '.join(given.steps)}): pass the set as it was drawn"
+            f"{plot} compares draws with the guarantee for all draws, and some were selected "
+            f"({'; '.join(given.steps)}): pass the set as it was drawn"
         )
 
 
 def need_exact_draws(planned: Plan | TreePlan, plot: str) -> None:
-    """Raise a ValueError for a plan of other draws: no theorem of exact draws holds of them."""
+    """Raise a ValueError for a plan of inexact draws: theorems on exact draws do not apply."""
     if isinstance(planned, TreePlan):
         raise ValueError(
-            f"{plot} shows what is promised of linear draws: plot_prices(plan) and explain(plan) "
-            "say what is promised of trees"
+            f"{plot} shows guarantees of linear draws: plot_prices(plan) and explain(plan) "
+            "show guarantees of trees"
         )
     if not planned.of_exact_draws:
         raise ValueError(
-            f"{plot} shows what is promised of exact draws, and this plan is of "
-            f"{planned.sampler or 'others'}: explain(plan) says what is promised of them, and a "
-            "plan for sampler='exact' can be shown"
+            f"{plot} shows guarantees of exact draws, and this plan is for "
+            f"{planned.sampler or 'another sampler'}: explain(plan) states its guarantees; use a "
+            "plan for sampler='exact' here"
         )
 
 
@@ -165,7 +165,7 @@ def subsample_points(n_points: int) -> tuple[NDArray[np.intp], str]:
 
 
 def models_band(figure: go.Figure, models: Any) -> go.Figure:
-    """Mark a figure that was computed from private rows, and say if its draws may be useless."""
+    """Mark a figure that was computed from private rows; warn if its guarantee is weak."""
     guaranteed = models.guarantee.holds
     doubt = doubt_of(models) if guaranteed else ""
     if not doubt:
@@ -175,14 +175,14 @@ def models_band(figure: go.Figure, models: Any) -> go.Figure:
 
 
 def doubt_of(models: Any) -> str:
-    """Say in a few words what little is promised of draws; empty where it is enough."""
+    """Short warning about a weak guarantee; empty if the guarantee is not weak."""
     planned = models if isinstance(models, Plan | TreePlan) else getattr(models, "plan", None)
     chosen = planned is not models and not getattr(models, "as_drawn", True)
     if not isinstance(planned, Plan | TreePlan) or chosen or not weak_guarantee_reason(planned):
         return ""
     if has_hit_rate(planned):
-        return f"hit rate promised ≥ {hit_rate_text(planned.hit_rate_bound)}: perhaps no use"
-    return f"excess promised {at_most(planned.weighed_excess)}: perhaps no use"
+        return f"guaranteed hit rate ≥ {hit_rate_text(planned.hit_rate_bound)}: weak guarantee"
+    return f"guaranteed excess {at_most(planned.weighed_excess)}: weak guarantee"
 
 
 SEEN, FADED = 0.8, 0.16
@@ -190,18 +190,18 @@ _REST = "rgba(128,128,128,0.7)"
 
 
 def selection_mask(kept: np.ndarray, highlight: Sequence[int]) -> Mask:
-    """Mark the dots whose model was picked."""
+    """Mark the dots whose model was selected."""
     return np.isin(kept, np.asarray(highlight, dtype=int))
 
 
 def opacities(chosen: Mask) -> FloatArray:
-    """Opacity of every dot: all are seen while none is picked."""
+    """Opacity of every dot: all are opaque if none is selected."""
     seen = chosen | (not chosen.any())
     return np.where(seen, SEEN, FADED)
 
 
 def edges(chosen: Mask, picked: float, resting: float) -> dict[str, Any]:
-    """Edge of every dot: wide and purple where it is picked."""
+    """Edge of every dot: wide and purple if it is selected."""
     return {
         "color": chosen.astype(np.float32),
         "colorscale": [[0, _REST], [1, PURPLE]],
@@ -212,6 +212,6 @@ def edges(chosen: Mask, picked: float, resting: float) -> dict[str, Any]:
 
 
 def faded_words(chosen: Mask) -> str:
-    """Say how many dots are faded; empty while none is picked."""
+    """Return the number of faded dots as text; empty if none is selected."""
     picked = int(chosen.sum())
-    return f"{plural(picked, 'model')} picked, {len(chosen) - picked:,} faded" if picked else ""
+    return f"{plural(picked, 'model')} selected, {len(chosen) - picked:,} faded" if picked else ""

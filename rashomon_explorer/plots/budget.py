@@ -29,7 +29,7 @@ HEIGHT = 230
 
 
 def plot_budget(ledger: Ledger, planned: Plan | None = None) -> go.Figure:
-    """Plot the charges of a ledger against its budget, and what a plan would add.
+    """Plot the charges of a ledger against its budget, and the cost that a plan would add.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def plot_budget(ledger: Ledger, planned: Plan | None = None) -> go.Figure:
         One bar: a segment a charge, the planned one, and what is left.
     """
     if ledger.budget is None:
-        return empty_figure("What it cost", "This ledger has no budget.", height=HEIGHT)
+        return empty_figure("Privacy budget spent", "This ledger has no budget.", height=HEIGHT)
     budget, delta = ledger.budget
     entries = [entry for entry in ledger.entries() if entry.counts]
     return budget_bar(
@@ -68,14 +68,14 @@ def budget_bar(
     told: list[Divergence | None] | None = None,
     notes: list[str] | None = None,
 ) -> go.Figure:
-    """Plot guarantees against a budget, one after another as a ledger adds them up."""
+    """Plot the cumulative privacy cost of guarantees against a budget."""
     entered = told or [None] * len(charges)
     every = charges if planned is None else [*charges, planned]
     entered = entered if planned is None else [*entered, None]
     running = running_epsilon(every, delta, order=order, told=entered)
     totals, after = running[: len(charges) + 1], running[-1]
     spent = totals[-1]
-    figure = new_figure("What it cost", _spent_text(spent, after, budget), height=HEIGHT)
+    figure = new_figure("Privacy budget spent", _spent_text(spent, after, budget), height=HEIGHT)
     for k, (low, high) in enumerate(pairwise(totals)):
         note = notes[k] if notes else ""
         figure.add_bar(
@@ -149,7 +149,7 @@ def _finite(value: float) -> float:
 
 
 def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
-    """Plot the hit rate that a price guarantees, before any row is read.
+    """Plot the guaranteed hit rate by privacy cost, before any row is read.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
     need_exact_draws(planned, "plot_plan")
     prices, rates = price_curve(planned, n_points=n_points)
     figure = new_figure(
-        "Guaranteed hit rate against the price",
+        "Guaranteed hit rate by privacy cost",
         f"{at_least(planned.hit_rate_bound)} of the draws within ψ at "
         f"{price(planned.epsilon)}{_paid_by(planned)}",
         height=HEIGHT,
@@ -194,7 +194,7 @@ def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
     figure.update_layout(
         xaxis={
             "type": "log",
-            "title": "total price ε of all draws",
+            "title": "total privacy cost ε of all draws",
             "range": [-1.3, 2.05],
             "tickvals": [0.05, 0.1, 0.3, 1, 3, 10, 30, 100],
         },
@@ -211,21 +211,21 @@ def _option_text(epsilon: float, hit_rate: float) -> str:
 
 
 def _paid_by(planned: Plan) -> str:
-    """Say why a plan is not on the curve."""
+    """Text on the certificate of a plan that is not on the curve."""
     if planned.by_bounded_range:
         return ""
     return f", by the certificate “{planned.certificate}”; the curve is bounded range alone"
 
 
 def price_curve(planned: Plan, *, n_points: int = 40) -> tuple[FloatArray, FloatArray]:
-    """Compute total prices around a plan and the hit rates they guarantee."""
+    """Compute total privacy costs around a plan and the hit rates they guarantee."""
     etas = planned.eta * np.geomspace(0.01, 100.0, n_points)
     curve = np.array([planned.at(float(eta)) for eta in etas])
     return curve[:, 0], curve[:, 1]
 
 
 USUAL = 0.05
-"""False alarms at which an attack is told in words."""
+"""False alarm rate at which the best attack is described in words."""
 
 
 def tradeoff_table(guarantee: Guarantee) -> pd.DataFrame:
@@ -236,7 +236,7 @@ def tradeoff_table(guarantee: Guarantee) -> pd.DataFrame:
 
 
 def attack_in_words(guarantee: Guarantee, alarms: float = USUAL) -> str:
-    """Say what the best attacker achieves who may raise so many false alarms.
+    """Describe the best attack at a given false alarm rate in words.
 
     Parameters
     ----------
@@ -252,17 +252,17 @@ def attack_in_words(guarantee: Guarantee, alarms: float = USUAL) -> str:
     --------
     >>> from rashomon_explorer.privacy import pure
     >>> attack_in_words(pure(1.0))
-    'with 5% false alarms the best attacker finds at most 14% of those who are in the table'
+    'with 5% false alarms the best attacker finds at most 14% of the records that are in the table'
     """
     caught = best_attack(guarantee, alarms)
     return (
         f"with {percent(alarms)} false alarms the best attacker finds at most "
-        f"{percent(caught, 'up')} of those who are in the table"
+        f"{percent(caught, 'up')} of the records that are in the table"
     )
 
 
 def plot_tradeoff(guarantee: Guarantee | pd.DataFrame, of: str = "") -> go.Figure:
-    """Plot what a test for one record can do: misses against false alarms.
+    """Plot the misses of the best test for one record against its false alarms.
 
     Below the curve no test gets.
 
@@ -278,16 +278,16 @@ def plot_tradeoff(guarantee: Guarantee | pd.DataFrame, of: str = "") -> go.Figur
     plotly.graph_objects.Figure
         The proved curve, beside guessing.
     """
-    said = "no test between neighbouring data sets gets below the curve; the diagonal is guessing"
+    said = "no test between neighbouring data sets is below the curve; the diagonal is guessing"
     if isinstance(guarantee, Guarantee):
         said = f"{of}{': ' if of else ''}{attack_in_words(guarantee)}"
     table = tradeoff_table(guarantee) if isinstance(guarantee, Guarantee) else guarantee
-    figure = new_figure("What can be told about one record", said)
+    figure = new_figure("Attacks on one record: misses and false alarms", said)
     figure.add_scatter(
         x=[0, 1],
         y=[1, 0],
         mode="lines",
-        name="guessing: nothing told",
+        name="guessing: perfect privacy",
         line={"color": GREY, "dash": "dot", "width": 2},
         hoverinfo="skip",
     )

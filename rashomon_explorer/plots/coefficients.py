@@ -116,7 +116,7 @@ def plot_released_coefficients(
     *,
     highlight: Sequence[int] = (),
 ) -> go.Figure:
-    """Plot two coefficients of every released draw; nothing else was read from the rows.
+    """Plot two coefficients of every released draw, and nothing else from the rows.
 
     Parameters
     ----------
@@ -152,16 +152,16 @@ def plot_released_coefficients(
 
 
 def paid_band(figure: go.Figure, released: ReleasedSet) -> go.Figure:
-    """Mark a figure made of released draws only, with what they cost."""
+    """Mark a figure of released draws with their privacy cost."""
     delta = released.plan.delta
     paid = price(released.guarantee.epsilon(delta), delta)
     doubt = doubt_of(released)
-    told = f"released: paid with {paid}"
+    told = f"released at {paid}"
     return add_band(figure, "release", f"{told}<br>{doubt}" if doubt else told)
 
 
 def feature_index(names: Sequence[str], name: str) -> int:
-    """Find a feature, or say which ones there are."""
+    """Place of a feature by name; the error message lists the known features."""
     try:
         return list(names).index(name)
     except ValueError:
@@ -185,7 +185,7 @@ def _axes(models: RashomonSet | ReleasedSet, x: str | None, y: str | None) -> tu
 
 
 def _inside(models: RashomonSet) -> Mask:
-    """Mark the draws inside; others' models of unknown loss are all taken in."""
+    """Mark the draws inside ψ; imported models of unknown loss all count."""
     if models.n_draws and math.isnan(models.least):
         return np.ones(models.n_draws, dtype=bool)
     return np.asarray(models.losses <= models.least + models.psi)
@@ -273,7 +273,7 @@ def _dots(
     )
 
 
-_TITLE = "How far each coefficient can move"
+_TITLE = "Range of each coefficient"
 
 
 def plot_coefficient_spread(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Figure:
@@ -307,7 +307,7 @@ def plot_coefficient_spread(models: RashomonSet, *, highlight: Sequence[int] = (
 
 
 def plot_released_spread(released: ReleasedSet) -> go.Figure:
-    """Plot the range of every coefficient over released draws, inside the set or not.
+    """Plot the range of every coefficient over released draws, inside ψ or not.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ _GAP = 56  # pixels between two queries, for the axis
 
 
 def plot_released(released: ReleasedAggregates, *, confidence: float = 0.95) -> go.Figure:
-    """Plot released numbers with intervals that have the noise in them.
+    """Plot released numbers with intervals that include the noise.
 
     Parameters
     ----------
@@ -370,7 +370,7 @@ def plot_released(released: ReleasedAggregates, *, confidence: float = 0.95) -> 
     """
     if not isinstance(released, ReleasedAggregates):
         raise TypeError(
-            "plot_released makes a figure that may leave the building and needs a Released, got "
+            "plot_released makes a figure for release and needs released aggregates, got "
             f"{type(released).__name__}; make one with release.release(...)"
         )
     counts = [min(len(answer.statistics), MOST_NUMBERS) for answer in released.answers]
@@ -378,8 +378,8 @@ def plot_released(released: ReleasedAggregates, *, confidence: float = 0.95) -> 
     figure = new_figure(
         "Released aggregates",
         f"{percent(confidence, 'down')} intervals, noise included · "
-        f"{plural(released.n_rows, 'row')}, of all {plural(released.n_draws, 'draw')}, inside the "
-        "set or not",
+        f"{plural(released.n_rows, 'row')}, of all {plural(released.n_draws, 'draw')}, inside ψ or "
+        "not",
         height=inner + 136,
     )
     figure.set_subplots(rows=len(counts), cols=1, row_heights=counts, vertical_spacing=_GAP / inner)
@@ -389,11 +389,11 @@ def plot_released(released: ReleasedAggregates, *, confidence: float = 0.95) -> 
     doubt = "<br>draws may be far outside the set" if released.doubt else ""
     figure.update_layout(margin={"t": 115 if doubt else 100})  # the band has two lines, or three
     paid = released.price.replace(" at δ", "<br>at δ")  # figures may be narrow
-    return add_band(figure, "release", f"released: paid with {paid}{seed}{doubt}")
+    return add_band(figure, "release", f"released at {paid}{seed}{doubt}")
 
 
 def _interval(low: float, high: float) -> str:
-    """Round outwards, so that it holds what it is said to hold."""
+    """Interval as text, rounded outwards."""
     return f"({number(low, rounding='down')} to {number(high, rounding='up')})"
 
 

@@ -1,4 +1,4 @@
-"""How the values of one column lie within what is declared of it."""
+"""Distribution of one column over its declared bounds or levels."""
 
 from itertools import pairwise
 
@@ -28,7 +28,7 @@ def column_table(cells: pd.Series, column: Column) -> pd.DataFrame:
         frame.attrs["edges"] = edges
         return frame
     if not isinstance(column, Levelled):
-        raise TypeError(f"column {column.name!r} is declared as anything: there is nothing to bin")
+        raise TypeError(f"column {column.name!r} is declared as ignored: there is nothing to bin")
     text = as_text(cells)
     missing = is_missing(text)
     known = {level: int((text == level).sum()) for level in column.texts}
@@ -38,7 +38,7 @@ def column_table(cells: pd.Series, column: Column) -> pd.DataFrame:
 
 
 def plot_column(cells: pd.Series, column: Column) -> go.Figure:
-    """Plot how the values of a column lie within its declared bounds or levels.
+    """Plot the distribution of a column over its declared bounds or levels.
 
     Parameters
     ----------
@@ -51,9 +51,7 @@ def plot_column(cells: pd.Series, column: Column) -> go.Figure:
         Under the curator's band; what is beyond the bounds, or missing, is said in words.
     """
     table = column_table(cells, column)
-    figure = new_figure(
-        f"How {column.name} lies within what is declared", _column_note(cells, column)
-    )
+    figure = new_figure(f"Distribution of {column.name}", _column_note(cells, column))
     shown = table["rows"].head(_MOST_LEVELS)
     edges = table.attrs.get("edges")
     places = shown.index if edges is None else (edges[:-1] + edges[1:]) / 2

@@ -29,7 +29,7 @@ def plot_pair(
     X: ArrayLike | None = None,
     y: ArrayLike | None = None,
 ) -> go.Figure:
-    """Plot the coefficients of two models beside each other, those that part most above.
+    """Plot the coefficients of two models side by side, largest differences first.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def plot_pair(
     table = pair_table(models, first, second)
     shown = table.head(MOST_FEATURES)[::-1]
     cut = f"{MOST_FEATURES} of {len(table)} coefficients, " if len(table) > len(shown) else ""
-    told = f"{cut}those that part most above"
+    told = f"{cut}largest differences first"
     both = zip((first, second), thetas, strict=True)
     metrics = [_metrics(models, draw, theta, X, y) for draw, theta in both]
     known = [f"{name}: {said}" for name, said in zip(names, metrics, strict=True) if said]
@@ -118,7 +118,7 @@ def pair_table(
 def _check(models: Any, second: int | None, X: Any) -> None:
     if isinstance(models, ReleasedSet) and (second is None or X is not None):
         raise ValueError(
-            "a release holds neither the best model nor rows: give two of its draws, and no rows"
+            "a release has neither a best model nor rows: give two of its draws, and no rows"
         )
 
 
@@ -135,15 +135,15 @@ def _finding(
     models: Any, thetas: tuple[FloatArray, FloatArray], X: Any, table: pd.DataFrame
 ) -> str:
     if X is None:
-        return f"They part most in {short_name(str(table.index[0]))}"
+        return f"The largest difference is in {short_name(str(table.index[0]))}"
     one, other = models._scores(np.stack(thetas), X)
     if models.task == "regression":
-        return f"Their answers differ by {number(float(np.abs(one - other).mean()))} on average"
+        return f"Their predictions differ by {number(float(np.abs(one - other).mean()))} on average"
     differ = likeliest(np.stack([one, other]))
     count = int((differ[0] != differ[1]).sum())
     share = percent(count / max(1, differ.shape[1]))
     people = "1 person" if count == 1 else f"{count:,} people"
-    return f"They answer {share} of the people differently ({people})"
+    return f"Their labels differ for {share} of the people ({people})"
 
 
 def _metrics(models: Any, draw: int | None, theta: FloatArray, X: Any, y: Any) -> str:
@@ -171,7 +171,7 @@ def two_sets_table(
     """List mean and range of every coefficient over two sets, and how far the ranges overlap."""
     if first.parameter_names != second.parameter_names:
         raise ValueError(
-            "the two sets are of other columns: compare sets of one table, as it was declared once"
+            "the two sets have different columns: compare sets of one table with one schema"
         )
     index = pd.Index(first.parameter_names, name="coefficient")
     parts, ends = {}, []
@@ -216,7 +216,7 @@ def plot_two_sets(
         If the sets are of other columns.
     """
     if isinstance(first, ReleasedSet) != isinstance(second, ReleasedSet):
-        raise TypeError("compare two curator's sets or two releases: one band stands for both")
+        raise TypeError("compare two curator sets or two releases, not one of each")
     for models in (first, second):
         if isinstance(models, RashomonSet) and counted(models).is_empty:
             return empty_set_figure(_TITLE, models)

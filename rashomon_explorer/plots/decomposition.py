@@ -1,4 +1,4 @@
-"""How much of what draws disagree about is the set's own, and how much the mechanism's."""
+"""Decomposition of disagreement into model-set width and mechanism noise."""
 
 from html import escape
 
@@ -21,7 +21,7 @@ _NAMES = {"disagreement": "disagreement of two draws", "score_variance": "varian
 
 
 def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
-    """Plot the set's width and the mechanism's noise as one bar, for all rows and each group.
+    """Plot model-set width and mechanism noise as stacked bars, for all rows and each group.
 
     Parameters
     ----------
@@ -51,11 +51,13 @@ def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
     """
     if not isinstance(found, DisagreementDecomposition):
         raise TypeError(
-            "plot_decomposition needs what measures.disagreement_decomposition(models, X) returns, "
-            f"got {type(found).__name__}"
+            "plot_decomposition needs the result of measures.disagreement_decomposition(models, "
+            f"X), got {type(found).__name__}"
         )
     table, note = _rows(found)
-    figure = new_figure("Width or noise?", " · ".join(filter(None, [_note(found), note])))
+    figure = new_figure(
+        "Model-set width and mechanism noise", " · ".join(filter(None, [_note(found), note]))
+    )
     nothing, width = np.zeros(len(table)), table["width"].to_numpy()
     _bar(figure, table, "width", nothing, BLUE, "the set")
     _bar(figure, table, "noise", width, ORANGE, "the mechanism")
@@ -81,22 +83,22 @@ def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
 
 
 def decomposition_text(found: DisagreementDecomposition) -> str:
-    """Say in one sentence whose the disagreement is, or that so few draws do not tell."""
+    """State the decomposition in one sentence, or that there are too few draws for it."""
     share, measure = found.share_of_noise, _MEASURED[found.measure]
     if not np.isfinite(share.value):
         return f"All draws agree: there is no {measure} to split"
     if not share.high - share.low < 1:
         drawn = plural(found.n_draws, "draw")
-        return f"Whether the draws' {measure} is the set's own or noise, {drawn} do not tell"
+        return f"{drawn} do not show whether their {measure} is model-set width or noise"
     noise = min(max(share.value, 0.0), 1.0)
     return (
-        f"{percent(1 - noise)} of the draws' {measure} is the set's own, {percent(noise)} is "
-        "noise of the mechanism"
+        f"{percent(1 - noise)} of the draws' {measure} is model-set width, {percent(noise)} is "
+        "mechanism noise"
     )
 
 
 def plot_noise_against_price(table: pd.DataFrame) -> go.Figure:
-    """Plot what a larger budget would leave of the noise.
+    """Plot the mechanism noise that larger privacy budgets would leave.
 
     Parameters
     ----------
@@ -120,10 +122,10 @@ def plot_noise_against_price(table: pd.DataFrame) -> go.Figure:
         )
     shown = table[np.isfinite(table["epsilon"])].sort_values("epsilon")
     if shown.empty:
-        raise ValueError("table must hold at least one finite price")
+        raise ValueError("table must have at least one finite price")
     figure = new_figure(
-        "What a larger budget would leave of the noise",
-        f"told from the draws bought at {price(float(shown['epsilon'].iloc[0]))}",
+        "Mechanism noise at larger privacy budgets",
+        f"estimated from the draws at {price(float(shown['epsilon'].iloc[0]))}",
     )
     x, width = shown["epsilon"], shown["width"]
     edge = {"mode": "lines", "line": {"width": 0}, "showlegend": False, "hoverinfo": "skip"}
@@ -151,11 +153,11 @@ def plot_noise_against_price(table: pd.DataFrame) -> go.Figure:
         mode="lines",
         name="the set",
         line={"color": BLUE, "width": 2, "dash": "dash"},
-        hovertemplate="the set's own: %{y:.4g}<extra></extra>",
+        hovertemplate="model-set width: %{y:.4g}<extra></extra>",
     )
     figure.update_layout(
         xaxis={
-            "title": "total price ε of as many draws",
+            "title": "total privacy cost ε of the same number of draws",
             "type": "log",
             "tickmode": "array",
             "tickvals": x,

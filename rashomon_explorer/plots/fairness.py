@@ -1,4 +1,4 @@
-"""Fairness and who bears the multiplicity."""
+"""Fairness gaps, and multiplicity by group."""
 
 from collections.abc import Sequence
 from html import escape
@@ -325,7 +325,7 @@ def plot_burden(
     >>> groups = ["a", "b", "a", "b"]
     >>> table = multiplicity_by_person_group(models, None, groups, measures=["ambiguity"])
     >>> plot_burden(table).layout.title.text.split("<br>")[0]
-    'b bears most of it: ambiguity 50%, of all 25%'
+    'b has the largest value: ambiguity 50%, of all 25%'
     """
     known = [name for name in table if name != "rows" and not str(name).endswith("_ratio")]
     measure = str(known[0]) if measure is None else measure
@@ -367,7 +367,7 @@ _SHARES = ("ambiguity", "discrepancy", "obscurity", "disagreement")
 
 
 def _finding(table: pd.DataFrame, groups: pd.DataFrame, measure: str, share: bool) -> str:
-    """Name the group with the most, if it surely has more than the rest."""
+    """Name the group with the largest value, if it is significantly larger than overall."""
     words = measure.replace("_", " ")
     write = percent if share else number
     place = int(groups[measure].to_numpy().argmax())
@@ -375,8 +375,8 @@ def _finding(table: pd.DataFrame, groups: pd.DataFrame, measure: str, share: boo
     size, everyone = int(groups["rows"].to_numpy()[place]), _of_all(table, measure)
     told = f"{words} {write(most)}, of all {write(everyone)}"
     if share and size >= _FEW and wilson(most, size)[0] <= everyone:
-        return f"No group clearly bears more than all: {words} {write(everyone)}"
-    return f"{escape(str(first))} bears most of it: {told}"
+        return f"No group is clearly above the overall value: {words} {write(everyone)}"
+    return f"{escape(str(first))} has the largest value: {told}"
 
 
 def _of_all(table: pd.DataFrame, measure: str) -> float:
@@ -384,7 +384,7 @@ def _of_all(table: pd.DataFrame, measure: str) -> float:
 
 
 def wilson(share: float, count: int) -> tuple[float, float]:
-    """95 % interval of a share that was seen among so many (Wilson 1927)."""
+    """95 % interval of a sample share (Wilson 1927)."""
     if count < 1:
         return 0.0, 1.0
     square = _SURE**2 / count
@@ -411,7 +411,7 @@ def _burden_bars(
             x=exact.reindex(named).to_numpy(np.float32),
             width=0.62,
             marker={"color": SKY, "opacity": np.where(full, 1.0, 0.3)},
-            name="▬ exact, of the people asked",
+            name="▬ exact, for the selected people",
             hovertemplate="exact: %{x:.1%}<extra></extra>",
         )
     error = None

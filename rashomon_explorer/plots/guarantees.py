@@ -37,7 +37,7 @@ _MOST_STEPS = 2_000
 
 
 def plot_bounds(models: RashomonSet) -> go.Figure:
-    """Plot the share of the draws below every excess loss beside the share that is promised.
+    """Plot the measured and the guaranteed share of draws below every excess loss.
 
     The promise is that of a convex loss (`rashomon_explorer.mechanisms.bounds.convex_law`), known
     before any row was read: the curve of the draws may pass below it only by chance, within its 95
@@ -68,12 +68,12 @@ def plot_bounds(models: RashomonSet) -> go.Figure:
     excess = np.sort(np.maximum(models.excess, 0.0))
     end = _end(excess, models.plan, promise)
     found = _found(models, promise)
-    figure = new_figure("What was measured, beside what is promised", "<br>".join(found))
+    figure = new_figure("Measured and guaranteed excess loss", "<br>".join(found))
     figure.update_layout(margin={"t": figure.layout.margin.t + _LINE * (len(found) - 1)})
     _add_measured(figure, excess, end)
     _add_laws(figure, models.plan, promise, end)
     if len(excess):
-        psi = models.plan.psi  # of which it is promised, whatever the draws are held against now
+        psi = models.plan.psi  # the ψ of the guarantee; the set may use another threshold
         hits = models.share_within(psi)
         _add_marks(figure, "measured", hits, float(excess.mean()), psi)
     _finish(figure, models.plan, promise, end)
@@ -81,7 +81,7 @@ def plot_bounds(models: RashomonSet) -> go.Figure:
 
 
 def plot_promise(planned: Plan) -> go.Figure:
-    """Plot the share of draws that is promised below every excess loss; no row is read.
+    """Plot the guaranteed share of draws below every excess loss; no row is read.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def plot_promise(planned: Plan) -> go.Figure:
     promise = promised_law(planned)
     end = _end(np.zeros(0), planned, promise)
     figure = new_figure(
-        "What is promised of a draw",
+        "Guarantee for one draw",
         f"within ψ {at_least(_hits(planned, promise))} · mean excess {at_most(promise.mean)}",
     )
     _add_laws(figure, planned, promise, end)
@@ -113,17 +113,17 @@ def promised_law(planned: Plan) -> ExcessLaw:
 
 
 def _hits(planned: Plan, promise: ExcessLaw) -> float:
-    """Promised share of draws within the ψ of the set, which may not be the law's own."""
+    """Guaranteed share of draws within the ψ of the set, which can differ from that of the law."""
     return float(promise.cdf(planned.psi))
 
 
 def _add_laws(figure: go.Figure, planned: Plan, promise: ExcessLaw, end: float) -> None:
     places = np.linspace(0, end, _POINTS)
     usual = quadratic_law(p=planned.p, beta=promise.beta, psi=promise.psi)
-    _add_law(figure, places, promise, "promised, at least", GREEN, "solid")
+    _add_law(figure, places, promise, "guaranteed, at least", GREEN, "solid")
     _add_law(figure, places, usual, "a quadratic loss", GREY, "dot")
     figure.update_traces(
-        selector={"name": "promised, at least"},
+        selector={"name": "guaranteed, at least"},
         hovertext=[_point_text(*point) for point in zip(places, promise.cdf(places), strict=True)],
         hovertemplate="%{hovertext}<extra></extra>",
     )
@@ -131,7 +131,7 @@ def _add_laws(figure: go.Figure, planned: Plan, promise: ExcessLaw, end: float) 
 
 def _point_text(place: float, share: float) -> str:
     promised = number(100 * share, rounding="down")
-    return f"promised: at least {promised}% with excess loss {at_most(place)}"
+    return f"guaranteed: at least {promised}% with excess loss {at_most(place)}"
 
 
 def _finish(figure: go.Figure, planned: Plan, promise: ExcessLaw, end: float) -> None:
@@ -145,22 +145,22 @@ def _finish(figure: go.Figure, planned: Plan, promise: ExcessLaw, end: float) ->
 
 
 def _found(models: RashomonSet, promise: ExcessLaw) -> list[str]:
-    """Say what was found, in lines short enough for a card."""
+    """Text of the measured values, in short lines."""
     promised = at_least(_hits(models.plan, promise))
     if not models.n_draws:
-        return [f"no draws · promised {promised} in the set"]
+        return [f"no draws · guaranteed {promised} in the set"]
     words = [
-        f"in the set {percent(models.share_within(models.plan.psi))}, promised {promised}",
-        f"mean excess {number(float(models.excess.mean()))}, promised {at_most(promise.mean)}",
+        f"in the set {percent(models.share_within(models.plan.psi))}, guaranteed {promised}",
+        f"mean excess {number(float(models.excess.mean()))}, guaranteed {at_most(promise.mean)}",
     ]
     known = traits_of(models.sampler)
     if not known.planned_law:
-        words.append(known.unplanned or f"promised of exact draws, not of {models.sampler}")
+        words.append(known.unplanned or f"guaranteed for exact draws, not for {models.sampler}")
     return words
 
 
 def _end(excess: FloatArray, planned: Plan, promise: ExcessLaw) -> float:
-    # So far that the promise is nearly kept for all draws, but no farther than the eye needs.
+    # Far enough that the guaranteed share is almost 1, but no farther than readers need.
     reach = promise.psi + (promise.shape + 2 * math.sqrt(promise.shape)) / promise.beta
     far = max(float(excess.max(initial=0.0)), min(reach, 4 * promise.mean))
     return _HEADROOM * (far if planned.law_psi is None else max(far, planned.psi))
@@ -264,17 +264,17 @@ def _add_psi(figure: go.Figure, psi: float, end: float) -> None:
 
 
 GTU = "GTU: Ganesh, Thakurta and Upadhyay, COLT 2023"
-"""What the theorems' names are short for."""
+"""Source of the theorems' abbreviation."""
 
 _MISSING = float("nan")
 _NO_RIDGE = "needs ridge > 0"
-_PAPERS = ", the paper's"
+_PAPERS = ", by the paper"
 _BOUND = {"≥": at_least, "≤": at_most}
 
 
 @dataclass(frozen=True)
 class Promise:
-    """One bound, and what it bounds.
+    """One proved bound and the quantity that it bounds.
 
     Attributes
     ----------
@@ -305,12 +305,12 @@ class Promise:
 
     @property
     def of_a_paper(self) -> bool:
-        """Whether a stronger bound of the same stands beside it."""
+        """Whether the list has a stronger bound of the same quantity."""
         return self.name.endswith(_PAPERS)
 
     @property
     def promised(self) -> str:
-        """The bound in words, rounded to the side on which it is still true.
+        """The bound as text, rounded to the side on which it stays true.
 
         Examples
         --------
@@ -321,14 +321,14 @@ class Promise:
 
     @property
     def found(self) -> str:
-        """What was measured, in words; a dash if nothing was."""
+        """The measured value as text; a dash if there is none."""
         if math.isnan(self.measured):
             return "–"
         return percent(self.measured) if self.is_share else number(self.measured)
 
 
 def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> list[Promise]:
-    """List what is proved of exact draws, of a plan or beside the draws it brought.
+    """List the bounds proved for exact draws of a plan, with measured values of a set.
 
     Parameters
     ----------
@@ -351,9 +351,9 @@ def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> l
     >>> for promise in promises(clf.plan(50_000, 10), clf.constants(50_000, 10)):
     ...     print(promise.promised, promise.name)
     ≥ 88% Draws within ψ
-    ≥ 0% Draws within ψ, the paper's
+    ≥ 0% Draws within ψ, by the paper
     ≤ 0.0186 Mean excess loss
-    ≤ 0.0224 Mean excess loss, the paper's
+    ≤ 0.0224 Mean excess loss, by the paper
     ≤ 4.58 Change of a row's mean loss
     ≤ 4.61 Mean excess loss on new rows
     """
@@ -362,7 +362,7 @@ def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> l
     planned = given.plan if isinstance(given, RashomonSet) else given
     need_exact_draws(planned, "promises")
     p, beta, psi = planned.p, planned.beta, planned.drawn_psi
-    psi_of_set = planned.psi  # of which it is promised, whatever the draws are held against now
+    psi_of_set = planned.psi  # the ψ of the guarantee; the set may use another threshold
     crowded = "" if planned.law_psi is None else "of the law with the set's ψ, and not of that at 0"
     inside = models.share_within(psi_of_set) if models else _MISSING
     excess = float(models.excess.mean()) if models else _MISSING
@@ -376,7 +376,7 @@ def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> l
             is_share=True,
         ),
         Promise(
-            name="Draws within ψ, the paper's",
+            name="Draws within ψ, by the paper",
             theorem="GTU Theorem D.6",
             sense="≥",
             bound=_MISSING if crowded else hit_probability_from_excess(p=p, beta=beta, psi=psi),
@@ -392,7 +392,7 @@ def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> l
             measured=excess,
         ),
         Promise(
-            name="Mean excess loss, the paper's",
+            name="Mean excess loss, by the paper",
             theorem="p/β + ψ: GTU Theorem 2.4",
             sense="≤",
             bound=expected_excess(p=p, beta=beta, psi=psi),
@@ -403,7 +403,7 @@ def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> l
 
 
 def _on_new_rows(planned: Plan, known: Constants) -> list[Promise]:
-    """Stability and population risk, which are bounded under a ridge alone."""
+    """Bounds on stability and population risk, which need a ridge."""
     stable = Promise(
         name="Change of a row's mean loss",
         theorem="if one record is replaced: GTU Theorem 2.5",

@@ -1,4 +1,4 @@
-"""Importances of features: in one figure each, and side by side."""
+"""Importances of features: one figure for each measure, and pairwise figures."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -40,12 +40,12 @@ from rashomon_explorer.sets import RashomonSet
 MOST_IN_CLOUD = 4
 """Features that a cloud shows at most, the most widely spread first."""
 
-_CLOUD = "What the models rely on, feature against feature"
+_CLOUD = "Feature importances, pair by pair"
 _MOST_CURVES = len(CATEGORIES)
 _STEPS = 200
 _UNITS = {
     "reliance": "rise of the loss when a feature is switched between rows",
-    "conditional": "rise of the loss when what other features do not explain is switched",
+    "conditional": "rise of the loss when the part not explained by other features is switched",
     "permutation": "rise of the loss when a feature is shuffled",
     "shap": "mean size of SHAP values",
 }
@@ -60,7 +60,7 @@ def plot_importance_cloud(
     features: Features = None,
     highlight: Sequence[int] = (),
 ) -> go.Figure:
-    """Plot every pair of features' importances, one dot a draw (Dong and Rudin 2020).
+    """Plot the importances of every pair of features, one dot per draw (Dong and Rudin 2020).
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Fig
 
 
 def plot_class_reliance(table: pd.DataFrame, draws: pd.DataFrame | None = None) -> go.Figure:
-    """Plot how far reliance on each feature can go over the whole set, with draws inside.
+    """Plot the range of reliance on each feature over the whole set, with the draws inside ψ.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def plot_class_reliance(table: pd.DataFrame, draws: pd.DataFrame | None = None) 
     rows = np.arange(len(shown))
     note = "dots: draws, whose range is a lower bound" if draws is not None else ""
     figure = new_figure(
-        "How far good models can differ in what they rely on",
+        "Range of reliance over all good models",
         " · ".join(filter(None, [plural(len(table), "feature"), note])),
     )
     bars = [
@@ -254,7 +254,7 @@ def _matrix(
 def _draws(values: pd.DataFrame) -> go.Scatter:
     kept, _ = subsample_points(len(values))
     shown = values.iloc[kept].to_numpy(np.float32)
-    # A little apart, always the same: dots on one line would hide how many they are.
+    # A fixed vertical scatter: dots on one line would hide their number.
     apart = np.random.default_rng(0).uniform(-0.18, 0.18, shown.shape)
     return go.Scatter(
         x=shown.T.ravel(),
@@ -277,7 +277,7 @@ def _limits(name: str, row: pd.Series) -> str:
     return f"{text}<br>draws miss {100 * row['shortfall']:.0f} % of the attained width"
 
 
-_TITLE = "Importance of two features, one dot a model"
+_TITLE = "Importance of two features, one dot per model"
 _FADED = 0.25
 _TRADED, _TOGETHER = -0.5, 0.5
 
@@ -344,7 +344,7 @@ def plot_importance_pair(
 
 
 def widest(cloud: pd.DataFrame) -> list[str]:
-    """Columns of a cloud, those that vary most over the models first."""
+    """Columns of a cloud, ordered by their spread over the models."""
     width = (cloud.max() - cloud.min()).to_numpy()
     return [str(cloud.columns[place]) for place in np.argsort(-width, kind="stable")]
 
@@ -365,10 +365,10 @@ def _finding(pair: pd.DataFrame, first: str, second: str) -> str:
     if np.isnan(rank):
         return _TITLE
     if rank <= _TRADED:
-        return f"Models that lean less on {names[0]} lean more on {names[1]}"
+        return f"Models that rely less on {names[0]} rely more on {names[1]}"
     if rank >= _TOGETHER:
-        return f"Models that lean more on {names[0]} lean more on {names[1]} too"
-    return f"How much a model leans on {names[0]} says little about {names[1]}"
+        return f"Models that rely more on {names[0]} rely more on {names[1]} too"
+    return f"Reliance on {names[0]} says little about reliance on {names[1]}"
 
 
 def _dots(
@@ -415,7 +415,7 @@ def _top(models: Any) -> float:
 
 
 MOST_ROWS = 2_000
-"""Rows that permutation importance reads at most; the figure says how many it read."""
+"""Maximum number of rows for permutation importance; the figure states the number used."""
 
 _IMPORTANCES_TITLE = "How much the models rely on each feature"
 
@@ -442,7 +442,7 @@ def importances(
 
 
 def _with_best(models: Any) -> Any:
-    """Put the best model after the others."""
+    """Append the best model to the others."""
     if (trees := trees_of(models)) is not None:
         return replace(
             models,
@@ -458,7 +458,7 @@ def _with_best(models: Any) -> Any:
 
 
 def importance_ranges(values: pd.DataFrame) -> pd.DataFrame:
-    """Summarise what :func:`importances` measured, with the best model's in a column of its own."""
+    """Summarise the result of :func:`importances`, with the best model in a separate column."""
     every = values.to_numpy()
     table = importance_spread(every[:-1], list(values.columns))
     table["best"] = every[-1]
@@ -514,7 +514,7 @@ def plot_importance(
 def importance_figure(
     models: RashomonSet, found: tuple[pd.DataFrame, int], n_rows: int, highlight: Sequence[int]
 ) -> go.Figure:
-    """Draw what :func:`importances` found of the models inside, of whom there are some."""
+    """Plot the result of :func:`importances` for the models inside ψ, at least one."""
     kept, (values, n_read) = counted(models), found
     table = importance_ranges(values)
     read = f"{n_read:,} of {n_rows:,} rows read"
@@ -526,7 +526,7 @@ def importance_figure(
 
 
 def _importances_finding(values: pd.DataFrame) -> str:
-    """Say which feature comes first, and to how many of the models."""
+    """State the most important feature and the share of models that agree."""
     firsts = values.idxmax(axis=1).value_counts()
     name = short_name(str(firsts.index[0]))
     if len(firsts) == 1:

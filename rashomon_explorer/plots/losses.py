@@ -124,7 +124,10 @@ def _found(models: RashomonSet, *notes: str) -> str:
     drawn = isinstance(models, RashomonSet) and models.as_drawn
     held = ""
     if drawn and models.psi != models.plan.psi:
-        drawn, held = False, f"drawn for ψ = {number(models.plan.psi)}, held against another: free"
+        drawn, held = (
+            False,
+            f"drawn for ψ = {number(models.plan.psi)}; another threshold costs nothing",
+        )
     promised = guaranteed(models.plan) if drawn else ""
     return " · ".join(filter(None, [hits, promised, held, *notes]))
 

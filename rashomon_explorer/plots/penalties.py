@@ -1,4 +1,4 @@
-"""Which penalty: what was drawn privately, and for the curator the landscape it was drawn from."""
+"""Private penalty selection: the drawn penalties, and for the curator their validation losses."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ from rashomon_explorer.estimators.tuning_audit import TuningAudit
 from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.plots.theme import BLUE, GREEN, GREY, VERMILLION, add_band, new_figure
 
-_TITLE = "Which penalty"
+_TITLE = "Penalty selection"
 
 
 def tuning_in_words(found: TuningAudit) -> str:
-    """Say what ordinary tuning would have told, beside a private draw.
+    """Compare ordinary tuning with a private draw in words.
 
     Parameters
     ----------
@@ -28,10 +28,10 @@ def tuning_in_words(found: TuningAudit) -> str:
     odds = number(float(np.exp(found.odds)), rounding="up")
     allowed = number(float(np.exp(found.plan.eta)), rounding="up")
     return (
-        f"Ordinary tuning says which: {found.plain_moved} of {found.plain_of} validation rows, "
+        f"Ordinary tuning is not private: {found.plain_moved} of {found.plain_of} validation rows, "
         f"changed alone, move its choice, and {found.ridge_moved} of {found.ridge_of} that of "
         f"RidgeCV. Each would change the odds of a private draw at most {odds}-fold; "
-        f"{allowed}-fold is what is paid for."
+        f"{allowed}-fold is covered by the privacy cost."
     )
 
 
@@ -47,7 +47,7 @@ def penalties_table(found: TuningAudit) -> pd.DataFrame:
 
 
 def plot_penalties(found: TuningAudit, drawn: Sequence[float] = ()) -> go.Figure:
-    """Plot the validation loss over the penalties, the law of a private draw, and ordinary picks.
+    """Plot the validation loss over the penalties, the law of a private draw, and ordinary choices.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def plot_penalties(found: TuningAudit, drawn: Sequence[float] = ()) -> go.Figure
 def plot_drawn_penalties(
     drawn: Sequence[float], bounds: tuple[float, float], promised: str = ""
 ) -> go.Figure:
-    """Plot penalties that were paid for, and nothing else: the figure may leave the building.
+    """Plot private draws of the penalty, and nothing else: the figure can be released.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def plot_drawn_penalties(
         Under a green band, without any loss.
     """
     figure = new_figure(_TITLE, promised, height=300)
-    add_band(figure, "release", f"released: {plural(len(drawn), 'private draw')}, paid for")
+    add_band(figure, "release", f"released: {plural(len(drawn), 'private draw')}")
     _add_draws(figure, drawn, 0.0)
     figure.update_layout(
         xaxis={"type": "log", "title": "penalty λ of the mean loss",
@@ -125,7 +125,7 @@ def plot_drawn_penalties(
 
 
 def drawn_table(drawn: Sequence[float]) -> pd.DataFrame:
-    """How often each penalty was drawn: paid for."""
+    """Count how often each penalty was drawn; released."""
     places, counts = np.unique(np.round(drawn, 9), return_counts=True)
     shares = [percent(count / len(drawn)) for count in counts]
     index = pd.Index(places.round(6), name="penalty")
@@ -137,7 +137,7 @@ def _headline(found: TuningAudit) -> str:
     excess = float(found.law @ (found.losses - found.losses.min()))
     odds = number(float(np.exp(found.odds)), rounding="up")
     return (
-        f"A draw's loss is {number(excess, rounding='up')} above the least, a blind pick's "
+        f"A draw's loss is {number(excess, rounding='up')} above the least, a random choice's "
         f"{number(blind)}. Rows that alone move the plain choice: {found.plain_moved} of "
         f"{found.plain_of}; RidgeCV's: {found.ridge_moved} of {found.ridge_of}; a draw's odds: "
         f"{odds}-fold at most"
@@ -146,7 +146,7 @@ def _headline(found: TuningAudit) -> str:
 
 def _add_draws(figure: go.Figure, drawn: Sequence[float], height: float) -> None:
     figure.add_scatter(
-        x=list(drawn), y=[height] * len(drawn), mode="markers", name="drawn, paid for",
+        x=list(drawn), y=[height] * len(drawn), mode="markers", name="private draws",
         showlegend=False,
         marker={"color": BLUE, "size": 13, "symbol": "diamond"},
         hovertemplate="drawn: %{x:.3g}<extra></extra>",

@@ -1,4 +1,4 @@
-"""Disagreement and people."""
+"""Disagreement of models on single people."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -32,7 +32,7 @@ _FEWEST_ROWS = 2_000
 
 @dataclass(frozen=True)
 class Multiplicity:
-    """What the models of a set disagree about on some rows."""
+    """Disagreement of the models of a set on some rows."""
 
     n_models: int
     n_rows: int
@@ -54,7 +54,7 @@ class Multiplicity:
 
 
 def multiplicity(models: RashomonSet, X: ArrayLike) -> Multiplicity:
-    """Measure what the models of a set disagree about on some rows.
+    """Measure the disagreement of the models of a set on some rows.
 
     Models outside the set do not count: what they say is the mechanism's and not the set's. Where
     losses are not known, all models do.
@@ -103,7 +103,7 @@ def multiplicity(models: RashomonSet, X: ArrayLike) -> Multiplicity:
 
 
 def _shares(labels: NDArray[np.int_] | None, chosen: NDArray[np.int_]) -> dict[str, Any]:
-    """Rows on which labels differ from the best model's; a regression has none."""
+    """Shares of labels that differ from the best model's; a regression has none."""
     nan = float("nan")
     if labels is None:
         nobody = np.zeros(0, dtype=bool)
@@ -137,7 +137,7 @@ def members(found: Multiplicity, groups: ArrayLike | None) -> list[tuple[str, Ma
 
 
 def _names(labels: list[Any]) -> list[str]:
-    """Write labels so that no two are alike: 1 and "1" are two groups."""
+    """Write labels as distinct texts: 1 and "1" are two groups."""
     plain = ["no value" if pd.isna(label) else str(label) for label in labels]
     return [
         name if plain.count(name) == 1 else repr(label)
@@ -146,7 +146,7 @@ def _names(labels: list[Any]) -> list[str]:
 
 
 MOST_GROUPS = 8
-"""More groups than this are left to the table, the largest first; the figure says so."""
+"""Maximum number of groups in the figure, the largest first; the table has all."""
 
 _TITLE = "Who is affected"
 _BINS = 120
@@ -175,7 +175,7 @@ def plot_people(
     *,
     group_name: str = "group",
 ) -> go.Figure:
-    """Plot how far apart the models' predictions of each person are.
+    """Plot the range of the models' predictions for each person.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ _KINDS = (
     ("a draw flips the label", BLUE, "circle"),
     ("some model flips it, no draw does", ORANGE, "diamond"),
     ("no good model flips it", GREY, "circle-open"),
-    ("not told", GREY, "x-thin-open"),
+    ("unknown", GREY, "x-thin-open"),
 )
 
 
@@ -42,7 +42,7 @@ def plot_people_ranges(
     guaranteed: bool = True,
     note: str = "",
 ) -> go.Figure:
-    """Plot the range of each person's answers, one dot and one line a person.
+    """Plot the range of predictions for each person, one dot and one line per person.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def plot_people_ranges(
     'Some draw flips the label of 50%'
     """
     if "best" not in table or table.empty:
-        raise ValueError("table must be one of measures.ranges.people_ranges, of somebody")
+        raise ValueError("table must be a non-empty result of measures.ranges.people_ranges")
     what = answer or "answer"
     figure = new_figure(_finding(table), " · ".join(filter(None, [f"{len(table):,} people", note])))
     best = table["best"].to_numpy(float)
@@ -98,7 +98,7 @@ def plot_people_ranges(
 
 
 def flip_kinds(table: pd.DataFrame) -> pd.Series:
-    """Say of each person how the label can flip, in the words of the legend."""
+    """Classify for each person how the label can flip, in the words of the legend."""
     drawn = table.get("drawn_flips", pd.Series(0.0, table.index)) > 0
     told = table.get("flips")
     if told is None:
@@ -175,7 +175,7 @@ def _hover_text(person: object, row: pd.Series, what: str) -> str:
         if low in row:
             parts.append(f"{name}: {number(float(row[low]))} to {number(float(row[high]))}")
     if "drawn_flips" in row:
-        parts.append(f"{percent(float(row['drawn_flips']))} of draws say otherwise")
+        parts.append(f"{percent(float(row['drawn_flips']))} of draws flip the label")
     return "<br>".join(parts)
 
 
@@ -193,7 +193,7 @@ def plot_person(
     answer: str = "",
     highlight: Sequence[int] = (),
 ) -> go.Figure:
-    """Plot every good model's answer to one person, and the features that make them differ.
+    """Plot the prediction of every good model for one person, and what makes them differ.
 
     Parameters
     ----------
@@ -279,12 +279,12 @@ def contributions(models: Any, X: Any, person: int) -> pd.DataFrame:
 def _vote(models: Any, scores: FloatArray, best: FloatArray) -> str:
     if models.task != "classification":
         ends = scores.min(), scores.max()
-        return f"good models answer {number(float(ends[0]))} to {number(float(ends[1]))}"
+        return f"good models predict {number(float(ends[0]))} to {number(float(ends[1]))}"
     both = np.concatenate([scores, best[None]])[:, 0]
     labels = both.argmax(axis=-1) if both.ndim == 2 else both > 0.5
     agree = float((labels[:-1] == labels[-1]).mean())
     if agree == 1:
-        return "every draw says what the best model says"
+        return "every draw agrees with the best model"
     return f"{percent(1 - agree)} of the draws contradict the best model"
 
 
@@ -292,7 +292,7 @@ def _decision(models: Any, scores: FloatArray) -> str:
     if models.task != "classification" or len(scores) < 2:
         return ""
     place = int(decide_or_abstain(scores)[0])
-    return "abstain: the spread reaches the decision" if place < 0 else "decide: the lead is clear"
+    return "abstain: the spread reaches the threshold" if place < 0 else "decide: the lead is clear"
 
 
 def _flips(flip: tuple[float, float] | None, models: Any) -> str:

@@ -1,4 +1,4 @@
-"""What is promised against its price, a curve for each number of draws; no row is read."""
+"""Guarantee by privacy cost, one curve for each number of draws; no row is read."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,13 +26,13 @@ from rashomon_explorer.plots.theme import BLUE, CATEGORIES, new_figure
 DRAWS = (1, 5, 20, 100)
 LEAST_PRICE, MOST_PRICE = 0.05, 100.0
 _ETAS = tuple(np.geomspace(1e-3, MOST_PRICE, 41).tolist())  # bounded ranges of a draw
-_PLANNED = 9  # prices that are planned one by one, where no closed form is known
+_PLANNED = 9  # costs that are planned one by one, without a closed form
 _TREES_PLANNED = 25
 _DASHES = ("solid", "dash", "dashdot", "dot", "longdash")
 
 
 def promise_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
-    """Price and promise of a plan with other prices and other numbers of draws."""
+    """Privacy cost and guarantee for other costs and other numbers of draws."""
     counts = sorted({*draws, planned.n_draws})
     if isinstance(planned, TreePlan):
         return pd.concat([_of_trees(planned, count) for count in counts], ignore_index=True)
@@ -41,7 +41,7 @@ def promise_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd
 
 
 def promise_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> float:
-    """Promise of a plan with another price and another number of draws, as its curves have it."""
+    """Guarantee at another privacy cost and number of draws, consistent with the curves."""
     if isinstance(planned, TreePlan):
         found = at_another_price(planned, epsilon, n_draws)
         return np.nan if found is None else _promise(found)
@@ -54,7 +54,7 @@ def promise_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> float:
 
 
 def draws_at(planned: Plan | TreePlan, epsilon: float, promise: float) -> int:
-    """How many draws may share a price and still be promised so much: the third axis."""
+    """Largest number of draws with a given guarantee at a given privacy cost."""
     least, most = DRAWS[0], DRAWS[-1]
     worth = 1.0 if has_hit_rate(planned) else -1.0
 
@@ -72,7 +72,7 @@ def draws_at(planned: Plan | TreePlan, epsilon: float, promise: float) -> int:
 def plot_prices(
     planned: Plan | TreePlan, draws: Sequence[int] = DRAWS, *, clicked: bool = True
 ) -> go.Figure:
-    """Plot promises against prices, a curve for each number of draws.
+    """Plot guarantees by privacy cost, one curve for each number of draws.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def plot_prices(
         )
         last = place == len(counts) - 1
         if alike and last:
-            _label(figure, curve, f"{counts[0]} to {plural(count, 'draw')} alike", last=True)
+            _label(figure, curve, f"same for {counts[0]} to {plural(count, 'draw')}", last=True)
         elif not alike:
             _label(figure, curve, plural(count, "draw") if last else str(count), last=last)
     figure.add_scatter(
@@ -124,7 +124,7 @@ def plot_prices(
     figure.update_layout(
         xaxis={
             "type": "log",
-            "title": "total price ε of all draws",
+            "title": "total privacy cost ε of all draws",
             "range": [np.log10(LEAST_PRICE), np.log10(MOST_PRICE)],
             "tickvals": [0.1, 0.3, 1, 3, 10, 30, 100],
         },
@@ -136,24 +136,24 @@ def plot_prices(
 
 
 def _handle(planned: Plan | TreePlan, counts: list[int]) -> dict[str, Any]:
-    """Say which point is dragged, along which of the curves it lies, and what they are called."""
+    """Describe the draggable point, its curve, and the labels of the curves."""
     return {
         "trace": len(counts),
         "own": counts.index(planned.n_draws),
         "curves": counts,
-        "label": "The plan: drag it to another price and number of draws",
+        "label": "The plan: drag it to another privacy cost and number of draws",
         "words": _finding(planned),
     }
 
 
 def _alike(curves: list[pd.DataFrame]) -> bool:
-    """Whether any number of draws is promised the same, so that names would hide each other."""
+    """Whether the guarantee is the same for any number of draws, so that labels would overlap."""
     first, *others = (curve["promise"].to_numpy() for curve in curves)
     return all(one.shape == first.shape and np.allclose(one, first, rtol=1e-3) for one in others)
 
 
 def _label(figure: go.Figure, curve: pd.DataFrame, words: str, *, last: bool) -> None:
-    """Write beside the middle of a curve of how many draws it is; a legend would take its room."""
+    """Label a curve with its number of draws; a legend would need more room."""
     if curve.empty:
         return
     ends = curve["promise"].min(), curve["promise"].max()
@@ -176,14 +176,14 @@ def _of_a_law(planned: Plan) -> bool:
 
 
 def _closed(planned: Plan, count: int) -> pd.DataFrame:
-    """Prices of a law in closed form, by bounded range."""
+    """Privacy costs of a law in closed form, by bounded range."""
     prices = np.array([_total(eta, count, planned.ledger, planned.delta) for eta in _ETAS])
     kept = (prices >= LEAST_PRICE) & (prices <= MOST_PRICE)
     rates = [planned.promised_at(eta) for eta in np.asarray(_ETAS)[kept]]
     return _frame(count, prices[kept], rates)
 
 
-@lru_cache(maxsize=2048)  # the same whatever the rows, so that a slider that moves waits for none
+@lru_cache(maxsize=2048)  # independent of the rows; cached for sliders
 def _total(eta: float, count: int, ledger: bool, delta: float) -> float:
     return priced(eta, count, ledger=ledger).epsilon(delta)
 
@@ -202,7 +202,7 @@ def _one_by_one(planned: Plan, count: int) -> pd.DataFrame:
 
 
 def _at_prices(planned: Plan, prices: Sequence[float], count: int) -> list[float]:
-    """Plan again for each price; nothing where the way of drawing is not the planner's."""
+    """Plan again for each privacy cost; empty for mechanisms that the planner does not know."""
     law = PublicLaw.of(planned)
     way = traits_of(planned.sampler).mechanism if planned.sampler else ""
     if law is None or way not in MECHANISMS:
@@ -212,7 +212,7 @@ def _at_prices(planned: Plan, prices: Sequence[float], count: int) -> list[float
     return _promises(way, one, tuple(prices))
 
 
-@lru_cache(maxsize=256)  # the same whichever of these prices is the plan's own
+@lru_cache(maxsize=256)  # independent of the plan's own cost
 def _promises(way: str, one: Request, prices: tuple[float, ...]) -> list[float]:
     with suppress_weak_warnings():
         return [_promise(MECHANISMS[way].plan(replace(one, epsilon=cost))) for cost in prices]
@@ -232,19 +232,19 @@ def _worded(planned: Plan | TreePlan, promise: float) -> str:
 
 
 def _finding(planned: Plan | TreePlan) -> str:
-    bought = f"{price(planned.epsilon)} buys {plural(planned.n_draws, 'draw')}"
+    bought = f"{price(planned.epsilon)} for {plural(planned.n_draws, 'draw')}"
     if has_hit_rate(planned):
         return f"{bought}, each within ψ with {_worded(planned, planned.hit_rate_bound)}"
-    return f"{bought}, of excess loss {_worded(planned, planned.weighed_excess)} on average"
+    return f"{bought}, excess loss {_worded(planned, planned.weighed_excess)} on average"
 
 
 def _note(planned: Plan | TreePlan, clicked: bool) -> str:
-    dragged = "drag the dot to plan another price or number of draws · " if clicked else ""
+    dragged = "drag the dot to plan another privacy cost or number of draws · " if clicked else ""
     told = f"{dragged}no row is read"
     if isinstance(planned, TreePlan):
         return told
     if planned.of_exact_draws and not planned.by_bounded_range:
-        told += f" · paid by “{planned.certificate}”, the curves by bounded range alone"
+        told += f" · composed by “{planned.certificate}”, the curves by bounded range alone"
     return told
 
 
@@ -256,5 +256,10 @@ def _row_text(planned: Plan | TreePlan, row: Any) -> str:
 
 def _axis(planned: Plan | TreePlan) -> dict[str, object]:
     if has_hit_rate(planned):
-        return {"range": [0, 1.04], "tickformat": ".0%", "title": "promised within ψ", "nticks": 5}
+        return {
+            "range": [0, 1.04],
+            "tickformat": ".0%",
+            "title": "guaranteed within ψ",
+            "nticks": 5,
+        }
     return {"type": "log", "title": "excess loss at most", "nticks": 5}

@@ -1,4 +1,4 @@
-"""What models answer on average as one feature moves: a band over the models."""
+"""Partial dependence of the models on one feature: a band over the models."""
 
 from collections.abc import Callable, Sequence
 from html import escape
@@ -16,12 +16,12 @@ from rashomon_explorer.plots.annotations import counted, empty_set_figure, model
 from rashomon_explorer.plots.text import percent, short_name, short_names
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, new_figure
 
-_TITLE = "The models' average answer as one feature moves"
+_TITLE = "Partial dependence of the models"
 _MOST_LINES = 25
 Places = NDArray[np.float32]
 
 MOST_ROWS = 500
-"""Rows that are set to each value at most."""
+"""Maximum number of rows that are set to each value."""
 
 
 def plot_profile(
@@ -80,7 +80,7 @@ def profiles(
     n_points: int = 20,
     max_rows: int = MOST_ROWS,
 ) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-    """Find every model's curve, their band, and say how many rows were read."""
+    """Compute every model's curve, their band, and a text of the number of rows read."""
     rows, read = _read(X, max_rows)
     curves = partial_dependence(inside, rows, feature, transform=transform, n_points=n_points)
     return curves, band_of(curves, inside, rows, feature, transform=transform), read
@@ -93,7 +93,7 @@ def profile_figure(
     answer: str,
     highlight: Sequence[int],
 ) -> go.Figure:
-    """Draw what :func:`profiles` found of the models inside, of whom there are some."""
+    """Plot the result of :func:`profiles` for the models inside ψ, at least one."""
     kept, (curves, band, read) = counted(models), found
     grid = list(curves.columns)
     numbers = all(isinstance(value, int | float) for value in grid)
@@ -112,7 +112,7 @@ def profile_figure(
 
 
 def _read(X: Any, max_rows: int) -> tuple[Any, str]:
-    """Keep some rows, always the same ones, and say how many."""
+    """Select a fixed subset of rows, with a text of their number."""
     if len(X) <= max_rows:
         return X, f"mean over {len(X):,} rows"
     places = np.sort(np.random.default_rng(0).choice(len(X), max_rows, replace=False))
@@ -124,14 +124,14 @@ def _answer(models: Any, answer: str) -> str:
     if models.task != "classification":
         return f"mean prediction of {escape(answer)}" if answer else "mean prediction"
     if answer:
-        return f"mean chance of {escape(answer)}"
+        return f"mean probability of {escape(answer)}"
     names = getattr(models, "class_names", ()) or ()
     label = escape(str(names[-1])) if names else "the last class"
     return f"mean probability of {label}"
 
 
 def _finding(curves: pd.DataFrame, name: str, numbers: bool) -> str:
-    """Say which way the models go, and how many go the other way."""
+    """State the direction of the curves, and the share of models that disagree."""
     values = curves.to_numpy()
     if values.shape[1] < 2:
         return f"{name} has one value only"
@@ -140,11 +140,11 @@ def _finding(curves: pd.DataFrame, name: str, numbers: bool) -> str:
         first = tops.mode().iloc[0]
         share = float((tops == first).mean())
         who = "every model" if share == 1 else f"{percent(share)} of the models"
-        return f"{name}: {short_name(str(first))} is answered highest by {who}"
+        return f"{name}: {short_name(str(first))} is highest for {who}"
     rises = float((values[:, -1] > values[:, 0]).mean())
     if rises in (0.0, 1.0):
-        return f"Every model's answer {'rises' if rises else 'falls'} with {name}"
-    return f"The models disagree about {name}: with {percent(rises)} of them the answer rises"
+        return f"Every model's prediction {'rises' if rises else 'falls'} with {name}"
+    return f"The models disagree about {name}: the prediction of {percent(rises)} of them rises"
 
 
 def _band(figure: go.Figure, band: pd.DataFrame, places: Places, span: str) -> None:

@@ -64,7 +64,7 @@ def plot_exact_ranges(exact: pd.DataFrame, *, note: str = "") -> go.Figure:
         for name, row in shown.iterrows()
     ]
     bars = [
-        ("low_outer", "high_outer", SKY, 0.34, "proved not to go beyond"),
+        ("low_outer", "high_outer", SKY, 0.34, "proved outer bound"),
         ("low", "high", BLUE, 0.22, "reached by a model of the set"),
     ]
     nested_bars(figure, shown, bars, hover)
@@ -148,7 +148,7 @@ def plot_ranges(
     width = (table["exact_high"] - table["exact_low"]).to_numpy()
     order = np.argsort(-width, kind="stable")[:MOST_FEATURES][::-1]
     shown, kept = table.iloc[order], exact.iloc[order]
-    figure = new_figure("Exact range, and how much of it the draws reach", _note(table, inside))
+    figure = new_figure("Exact ranges and ranges over draws", _note(table, inside))
     _bars(figure, shown)
     chosen = selection_mask(np.flatnonzero(inside), highlight)
     _dots(figure, drawn[inside][:, order], faded=bool(chosen.any()))
@@ -181,7 +181,7 @@ def _bars(figure: go.Figure, shown: pd.DataFrame) -> None:
 
 
 def _add_selected(figure: go.Figure, values: FloatArray) -> None:
-    """Draw the picked models on top, ringed as in every figure."""
+    """Draw the selected models on top, ringed as in every figure."""
     if not len(values):
         return
     figure.add_scatter(
@@ -196,8 +196,8 @@ def _add_selected(figure: go.Figure, values: FloatArray) -> None:
 
 def _dots(figure: go.Figure, values: FloatArray, *, faded: bool) -> None:
     most = max(1, _MOST_DOTS // values.shape[1])
-    # The extremes are always among the dots, behind the others, which are evenly spaced draws: with
-    # every draw more the same ones as before and the next, until there are too many.
+    # The dots are the extremes and evenly spaced draws. A further draw adds one dot and moves
+    # none, until there are too many.
     step = 1
     while len(values) > step * most:
         step *= 2

@@ -1,4 +1,4 @@
-"""Rules of many trees as one trie, drawn as a sunburst: what TimberTrek shows."""
+"""Rules of many trees as one trie, drawn as a sunburst (as in TimberTrek)."""
 
 import math
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ Path = tuple[str, ...]
 
 @dataclass
 class _Place:
-    """One place of the trie: the trees whose rules lead through it, and those that end there."""
+    """Node of the trie: the trees whose rules pass through it, and those whose rules end there."""
 
     through: set[int] = field(default_factory=set)
     ending: set[int] = field(default_factory=set)
 
 
 def rules_table(models: PredictorSet | ReleasedTrees, search: str = "") -> pd.DataFrame:
-    """List the questions that trees ask one after the other, and how many trees do.
+    """List the sequences of questions in the trees, and the number of trees with each.
 
     As in TimberTrek a rule is the questions from the root to a leaf, whatever the answers.
 
@@ -157,7 +157,7 @@ def _holds(path: Path, search: str) -> bool:
 def _is_highlighted(
     path: Path, place: _Place, trie: dict[Path, _Place], search: str, highlight: set[int]
 ) -> bool:
-    """Whether a place leads through what is searched for, or to it, in a picked tree."""
+    """Whether a node lies on a path to the search term in a selected tree."""
     if highlight and not place.through & highlight:
         return False
     if _holds(path, search):

@@ -41,7 +41,7 @@ def rounded_bounds(frame: pd.DataFrame) -> pd.DataFrame:
         if name == frame.index.name:
             shown.index = pd.Index(frame.index.map(_ROUNDED[side]), name=name)
         else:
-            # By place: the labels of the index may be other numbers by now.
+            # By position: the labels of the index may differ by now.
             shown[name] = frame[name].map(_ROUNDED[side]).to_numpy()
     return shown
 
@@ -88,7 +88,7 @@ def importance_table(
 def people_table(
     models: RashomonSet, X: ArrayLike, groups: ArrayLike | None = None
 ) -> pd.DataFrame:
-    """List, group by group, how wide people's ranges of predictions are."""
+    """List the width of people's prediction ranges by group."""
     found = multiplicity(models, X)
     split = members(found, groups)
     rows = [_of_group(found, chosen) for _, chosen in split]
@@ -108,7 +108,7 @@ def _of_group(found: Multiplicity, chosen: Mask) -> dict[str, float]:
 
 
 def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
-    """List excess losses and the share of draws that is promised to have at most each."""
+    """List excess losses and the guaranteed share of draws with at most each."""
     need_as_drawn(given, "excess_table")
     models = given if isinstance(given, RashomonSet) and given.n_draws else None
     planned = given.plan if isinstance(given, RashomonSet) else given
@@ -123,7 +123,7 @@ def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
 
 
 def plan_table(planned: Plan) -> pd.DataFrame:
-    """List prices and the hit rates they guarantee."""
+    """List privacy costs and the hit rates they guarantee."""
     prices, rates = price_curve(planned, n_points=13)
     index = pd.Index(prices, name="ε")
     frame = pd.DataFrame({"guaranteed hit rate": rates}, index=index)
@@ -132,7 +132,7 @@ def plan_table(planned: Plan) -> pd.DataFrame:
 
 
 def prices_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
-    """List what every price promises for each number of draws."""
+    """List the guarantee for every privacy cost and number of draws."""
     table = promise_curves(planned, draws).sort_values(["n_draws", "epsilon"])
     hits = has_hit_rate(planned)
     name = "guaranteed hit rate" if hits else "excess loss at most"
@@ -143,7 +143,7 @@ def prices_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.D
 
 
 def options_table(planned: Plan) -> pd.DataFrame:
-    """List every way to spend a plan's budget, the best first; no row where that is not known."""
+    """List the candidate mechanisms for a plan's budget, the best first; empty if unknown."""
     rows = [
         {
             "way": offer.name.replace("_", " ") + ", this plan" * (offer.plan == planned),
@@ -164,9 +164,9 @@ _WAYS = ["way", "a draw is", "within ψ", "those within", "price", "why, or why 
 def _promised(offer: Offer) -> str:
     if not offer.applies:
         return "not here"
-    # In doubles a rate may reach 1, which no law here does.
+    # A rate may round to 1 in doubles; no law here reaches it.
     told = at_least(min(offer.hit_rate, math.nextafter(1.0, 0.0)))
-    return "none promised" if told == at_least(0.0) else told
+    return "no guarantee" if told == at_least(0.0) else told
 
 
 def charges_table(

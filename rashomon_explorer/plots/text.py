@@ -17,7 +17,7 @@ _ROUNDINGS = {"nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING, "down": ROUND_FLO
 def percent(share: float, rounding: Rounding = "nearest") -> str:
     """Write a share as a percentage that never rounds a miss up to certainty."""
     if not -1e6 < share < 1e6:
-        return "not known"
+        return "unknown"
     if rounding == "down" and share >= 0:
         return hit_rate_text(share)
     exact = 100 * as_written(share)
@@ -32,7 +32,7 @@ def percent(share: float, rounding: Rounding = "nearest") -> str:
 def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str:
     """Write a number with a few significant digits and no needless exponent."""
     if value != value or value in (float("inf"), float("-inf")):
-        return {"inf": "∞", "-inf": "−∞"}.get(str(value), "not known")
+        return {"inf": "∞", "-inf": "−∞"}.get(str(value), "unknown")
     exact = Decimal(float(value)) if rounding == "nearest" else as_written(value)
     rounded = float(Context(prec=digits, rounding=_ROUNDINGS[rounding]).plus(exact))
     if rounded and not 1e-3 <= abs(rounded) < 1e6:
@@ -43,13 +43,13 @@ def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str
 
 
 def promised_hits(planned: PlanGuarantee) -> str:
-    """Write the hit rate that a plan promises; ``"none"`` where a centre's is not proved."""
+    """Write the hit rate that a plan guarantees; ``"none"`` if none is proved."""
     unproved = planned.centre_excess is not None and not planned.hit_rate_bound
     return "none" if unproved else at_least(planned.hit_rate_bound)
 
 
 def guaranteed(planned: PlanGuarantee) -> str:
-    """Write what is guaranteed of draws: a hit rate, or an excess where no hit rate is."""
+    """Write the guarantee for draws: a hit rate, or an excess if there is no hit rate."""
     if has_hit_rate(planned):
         return f"guaranteed {promised_hits(planned)}"
     excess = getattr(planned, "weighed_excess", planned.excess_bound)
@@ -58,38 +58,38 @@ def guaranteed(planned: PlanGuarantee) -> str:
 
 
 def at_least(bound: float, *, share: bool = True) -> str:
-    """Write a lower bound, rounded down: what is printed is never more than what is promised."""
+    """Write a lower bound, rounded down, so that the printed bound holds."""
     return f"≥ {percent(bound, 'down') if share else number(bound, rounding='down')}"
 
 
 def at_most(bound: float, *, share: bool = False) -> str:
-    """Write an upper bound, rounded up: what is printed is never less than what is promised."""
+    """Write an upper bound, rounded up, so that the printed bound holds."""
     return f"≤ {percent(bound, 'up') if share else number(bound, rounding='up')}"
 
 
 def price(epsilon: float, delta: float | None = None) -> str:
-    """Write a privacy price, rounded up: no one pays more than is printed."""
+    """Write a privacy cost, rounded up, so that the printed cost is an upper bound."""
     at = "" if delta is None else f" at δ = {number(delta, rounding='up')}"
     return f"ε = {epsilon_text(epsilon)}{at}"
 
 
 def none_of(n_draws: int) -> str:
-    """Begin a sentence about draws of which none is somewhere."""
+    """First words of a sentence that no draw lies in a region."""
     return "The one draw does not lie" if n_draws == 1 else f"None of {n_draws:,} draws lies"
 
 
 def what_is_left(epsilon: float) -> str:
-    """Write what is left of a budget, rounded down, never below nothing."""
+    """Write the remaining budget, rounded down, never below 0."""
     return left_text(epsilon)
 
 
 def short_name(name: str) -> str:
-    """Cut a long column name and keep markup in it from working."""
+    """Shorten a long column name and escape its markup."""
     return escape(_ended(name, _LONGEST_NAME), quote=False)
 
 
 def short_names(names: Iterable[object], longest: int = _LONGEST_NAME) -> list[str]:
-    """Cut long names so that names that differ still differ."""
+    """Shorten long names so that distinct names stay distinct."""
     whole = [str(name) for name in names]
     ended = [_ended(name, longest) for name in whole]
     halved = [_halved(name, longest) for name in whole]
@@ -105,7 +105,7 @@ def short_names(names: Iterable[object], longest: int = _LONGEST_NAME) -> list[s
 
 
 def _is_one(cut: str, names: list[str], cuts: list[str]) -> bool:
-    """Whether equal names alone are cut to this."""
+    """Whether only equal names are shortened to this text."""
     return len({name for name, other in zip(names, cuts, strict=True) if other == cut}) == 1
 
 

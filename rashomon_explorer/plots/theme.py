@@ -1,4 +1,4 @@
-"""The one look of every figure: colours, page templates, bands that say who may see a figure."""
+"""Common style of all figures: colours, page templates, and privacy bands."""
 
 import re
 from functools import cache
@@ -23,7 +23,7 @@ LOSS_SCALE = "Cividis"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 _PHONE = 40
-"""Letters of a figure's own words that fit beside each other on a phone."""
+"""Letters of a figure's title that fit into one line on a phone."""
 
 View = Literal["curator", "release", "none"]
 
@@ -90,7 +90,7 @@ def templates() -> dict[str, Any]:
 
 
 def new_figure(title: str, subtitle: str = "", *, height: int = 360) -> go.Figure:
-    """Return an empty figure in the house's look."""
+    """Return an empty figure in the common style."""
     figure = go.Figure(
         layout={
             "title": {"text": _headline(title, subtitle)},
@@ -105,8 +105,8 @@ def new_figure(title: str, subtitle: str = "", *, height: int = 360) -> go.Figur
 
 
 def _dress(layout: go.Layout, template: go.layout.Template) -> None:
-    # As Plotly wears its own default: what was checked when it was made is not checked again for
-    # every figure, which took two thirds of the figure's making.
+    # Set as Plotly sets its own default template, without validation: validating it again for
+    # every figure took two thirds of the time.
     layout._validate = False
     try:
         layout.template = template
@@ -115,12 +115,12 @@ def _dress(layout: go.Layout, template: go.layout.Template) -> None:
 
 
 def _headline(title: str, subtitle: str) -> str:
-    # Plotly's own subtitle stands a whole line too low and takes no part in the margin.
+    # Plotly's own subtitle is a line too low and is ignored by the margin.
     return f'{title}<br><span style="font-size:11.5px">{subtitle}</span>' if subtitle else title
 
 
 def add_band(figure: go.Figure, view: View, text: str) -> go.Figure:
-    """Put the band on a figure that says who may see it."""
+    """Add the band that states who may see a figure."""
     fill, edge = _BANDS[view]
     figure.update_layout(meta={"view": view})
     figure.add_shape(
@@ -149,7 +149,7 @@ def curator_band(figure: go.Figure, *, guaranteed: bool = True) -> go.Figure:
 
 
 def empty_figure(title: str, text: str, *, height: int = 360) -> go.Figure:
-    """Return a figure without data whose text says what to do."""
+    """Return a figure without data whose text states the next step."""
     figure = new_figure(title, "\u00a0", height=height)  # keeps the title's place
     figure.update_layout(xaxis={"visible": False}, yaxis={"visible": False}, dragmode=False)
     figure.add_annotation(
@@ -167,7 +167,7 @@ def empty_figure(title: str, text: str, *, height: int = 360) -> go.Figure:
 
 
 def _wrapped(line: str) -> str:
-    """Break a line that is wider than a phone, into as few lines, of about one width."""
+    """Break a line that is wider than a phone into the fewest lines of about equal width."""
     fewest = len(_broken(line, _PHONE))
     widths = range(-(-_visible_length(line) // fewest), _PHONE + 1)
     evenly = (_broken(line, width) for width in widths)
@@ -187,5 +187,5 @@ def _broken(line: str, width: int) -> list[str]:
 
 
 def _visible_length(words: str) -> int:
-    """Letters that are seen; marks such as ``<b>`` are not."""
+    """Count the visible letters, without marks such as ``<b>``."""
     return len(re.sub(r"<[^>]*>", "", words))

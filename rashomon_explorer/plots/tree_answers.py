@@ -26,7 +26,7 @@ _MOST = 18
 
 
 def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
-    """Plot how many trees lie within every ψ, by leaves.
+    """Plot the number of trees within every ψ, by leaves.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
     total = int(sizes[psi].sum())
     figure = new_figure(
         f"{total:,} trees are within ψ = {number(psi)} of the best",
-        "all of them counted, drawn or not; by leaves",
+        "enumerated, not sampled; by leaves",
     )
     for place, (leaves, row) in enumerate(sizes.iterrows()):
         shown = np.array([float(count) if count else np.nan for count in row])
@@ -73,7 +73,7 @@ def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
 
 
 def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) -> go.Figure:
-    """Plot how many people have another label in some tree within every ψ.
+    """Plot the share of people with a conflicting prediction within every ψ.
 
     Parameters
     ----------
@@ -92,14 +92,15 @@ def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) 
     Examples
     --------
     >>> plot_tree_flips(pd.Series([0.01, 0.3]), 0.1, (0,)).layout.title.text.split("<br>")[0]
-    '50% of people get another label from some tree within ψ = 0.1'
+    '50% of people get a conflicting prediction from some tree within ψ = 0.1'
     """
     values = np.sort(flips.to_numpy(dtype=float))
     steps = np.unique(values[np.isfinite(values)])
     shares = np.searchsorted(values, steps, side="right") / len(values)
     share = float((values <= psi).mean())
     figure = new_figure(
-        f"{percent(share)} of people get another label from some tree within ψ = {number(psi)}",
+        f"{percent(share)} of people get a conflicting prediction from some tree within ψ = "
+        f"{number(psi)}",
         f"exact, over all trees; {len(values):,} people",
     )
     figure.add_scatter(
@@ -130,7 +131,7 @@ def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) 
 
 
 def plot_tree_questions(table: pd.DataFrame, psi: float) -> go.Figure:
-    """Plot what it costs at least to ask each question, and not to ask it.
+    """Plot the least excess loss of trees with and without each question.
 
     Parameters
     ----------
@@ -189,7 +190,7 @@ def plot_tree_parity(
     drawn: pd.DataFrame | None = None,
     highlight: Sequence[int] = (),
 ) -> go.Figure:
-    """Plot the least gap between groups that trees of every loss reach.
+    """Plot the least gap between groups by loss of the trees.
 
     Parameters
     ----------
@@ -227,7 +228,7 @@ def plot_tree_parity(
         x=front["gap"].to_numpy(),
         y=front["beyond"].to_numpy(),
         mode="lines+markers",
-        # From each tree on a smaller gap needs the loss of the next one.
+        # A step function: a gap below that of a tree needs the loss of the next tree.
         line={"shape": "vh", "color": BLUE},
         marker={"size": 7},
         name="least loss" if exact else "least loss of the draws",
@@ -291,7 +292,7 @@ _SURE = 0.9995
 
 
 def tree_promise_table(planned: TreePlan) -> pd.DataFrame:
-    """List the share of draws that is promised within every ψ."""
+    """List the guaranteed share of draws within every ψ."""
     end = max(2 * planned.psi, planned.law_psi, 1e-4)
     while planned.hit_rate(end) < _SURE and end < 1:
         end *= 1.5
@@ -303,7 +304,7 @@ def tree_promise_table(planned: TreePlan) -> pd.DataFrame:
 
 
 def plot_tree_promise(planned: TreePlan) -> go.Figure:
-    """Plot the share of drawn trees that is promised within every ψ of the best.
+    """Plot the guaranteed share of drawn trees within every ψ.
 
     Parameters
     ----------
@@ -327,7 +328,7 @@ def plot_tree_promise(planned: TreePlan) -> go.Figure:
     finding = f"A drawn tree lies within ψ = {number(planned.psi)} with probability "
     finding += promised_hits(planned)
     if not has_hit_rate(planned):
-        finding = f"Within ψ = {number(planned.psi)} nothing can be promised of a drawn tree"
+        finding = f"No hit rate is guaranteed for a drawn tree within ψ = {number(planned.psi)}"
     figure = new_figure(
         finding,
         f"of e^{planned.log_size:.1f} trees · mean excess {at_most(planned.excess_bound)} · "
@@ -337,7 +338,7 @@ def plot_tree_promise(planned: TreePlan) -> go.Figure:
         x=psis,
         y=shares,
         mode="lines",
-        name="promised, at least",
+        name="guaranteed, at least",
         line={"color": GREEN},
         hovertemplate="within ψ = %{x:.4g}: at least %{y:.1%}<extra></extra>",
     )

@@ -31,7 +31,7 @@ def plot_trees(
     *,
     columns: int | None = None,
 ) -> go.Figure:
-    """Plot some trees of a set beside each other; yes leads to the left, no to the right.
+    """Plot some trees of a set side by side; yes leads to the left, no to the right.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def plot_trees(
 
 
 def need_trees(models: object) -> DecisionTrees:
-    """Trees of a set that holds some."""
+    """Return the trees of a set; raise a ValueError if there are none."""
     held = getattr(models, "models", None)
     if not isinstance(held, DecisionTrees):
         raise TypeError(f"a set of decision trees is needed, got {type(models).__name__}")
@@ -101,7 +101,7 @@ def need_trees(models: object) -> DecisionTrees:
 
 
 def short_question(words: str, most: int) -> str:
-    """Shorten a question to a number of letters at its column's name; its comparison stays."""
+    """Shorten a question to a number of letters: the column name is cut, the comparison stays."""
     if len(words) <= most:
         return words
     column, relation, reference = words.rpartition(" ")[0].rpartition(" ")
@@ -110,14 +110,14 @@ def short_question(words: str, most: int) -> str:
 
 
 def trees_band(figure: go.Figure, models: PredictorSet | ReleasedTrees) -> go.Figure:
-    """Mark a figure of trees: the curator's, or with the price that was paid."""
+    """Mark a figure of trees as not private, or with the privacy cost of its release."""
     if not isinstance(models, ReleasedTrees):
         return models_band(figure, models)
     delta = models.guarantee.requested[1] if models.guarantee.requested else 1e-6
     paid = price(models.guarantee.epsilon(delta), delta)
     seed = " · known seed: not private" if models.guarantee.reproducible else ""
     doubt = doubt_of(models)
-    told = f"released: paid for, {paid}{seed}"
+    told = f"released at {paid}{seed}"
     return add_band(figure, "release", f"{told}<br>{doubt}" if doubt else told)
 
 
@@ -244,7 +244,7 @@ _CONFIDENCE = 0.95
 
 
 def tree_use_table(models: PredictorSet | ReleasedTrees) -> pd.DataFrame:
-    """List how many trees ask each question, and how many ask it first."""
+    """List the number of trees that ask each question, and that ask it first."""
     trees = need_trees(models)
     asked: dict[str, set[int]] = {}
     first: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Privacy as numbers: guarantees, their sums, ledgers, audits; rows only to know a table again."""
+"""Privacy guarantees, composition, ledgers and audits; rows are read only to recognise a table."""
 
 from rashomon_explorer.exceptions import (
     BudgetExceededError,

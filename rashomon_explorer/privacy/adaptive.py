@@ -1,4 +1,4 @@
-"""What may be claimed of charges that were each chosen after seeing the earlier results."""
+"""Guarantees for charges that are each chosen after seeing the earlier results."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -72,6 +72,6 @@ def running_epsilon(
 
 
 def ledger_order(charges: Sequence[Guarantee]) -> float | None:
-    """Order at which charges may be added up: that of what was asked for with the first."""
+    """Rényi order at which charges are added up: that of the request of the first charge."""
     asked = charges[0].requested if charges else None
     return None if asked is None else filter_order(*asked)

@@ -1,4 +1,4 @@
-"""What a guarantee leaves to the best attacker, in the words of a test."""
+"""Bound on the power of the best membership attack under a guarantee."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ _GRID = np.linspace(0.0, 25.0, 251)
 
 
 def best_attack(guarantee: "Guarantee", false_alarms: float) -> float:
-    """Largest share of members that any attacker finds who accepts so many false alarms.
+    """Largest share of members that any attacker detects at a given false positive rate.
 
     The attacker knows all records but one, the mechanism and what it released, and tests whether
     the last one is a given person's or a given other's. At type I error α no test has a power

@@ -185,7 +185,7 @@ _ORDERS = 1 + np.geomspace(1e-2, 1e4, 200)
 
 
 class DoesNotApply(Exception):
-    """A sum that says nothing of these parts, and why."""
+    """A composition theorem that does not apply to these parts, and the reason."""
 
 
 @dataclass(frozen=True)
@@ -302,7 +302,7 @@ def _range(part: Guarantee) -> tuple[float, int] | None:
 
 
 def _ranges(parts: list[Guarantee]) -> tuple[float, int]:
-    """Largest η, which every smaller one is too, and number of all draws."""
+    """Largest η, which bounds every smaller one too, and the number of all draws."""
     known = [_range(part) for part in parts]
     ranges = [found for found in known if found is not None]
     if not ranges or len(ranges) < len(known):
@@ -328,7 +328,7 @@ def _tradeoff(part: Guarantee) -> TradeOff:
         return BoundedRange(part.pure_epsilon)
     if math.isfinite(part.pure_epsilon):
         return Approximate(part.pure_epsilon)
-    raise DoesNotApply(f"no trade-off function is known of {part.theorem}")
+    raise DoesNotApply(f"no trade-off function is known for {part.theorem}")
 
 
 def _counted(parts: list[Guarantee]) -> dict[Guarantee, int]:
@@ -340,7 +340,7 @@ def _counted(parts: list[Guarantee]) -> dict[Guarantee, int]:
 
 @dataclass(frozen=True)
 class Sum:
-    """What one way to add up says of some guarantees."""
+    """Result of one composition method for some guarantees."""
 
     method: str
     epsilon: float
@@ -419,7 +419,7 @@ def _select_methods(methods: Iterable[str] | None) -> list[CompositionMethod]:
     names = list(known) if methods is None else list(methods)
     unknown = [name for name in names if name not in known]
     if unknown or not names:
-        raise ValueError(f"methods must be some of {list(known)}, got {names!r}")
+        raise ValueError(f"methods must be a subset of {list(known)}, got {names!r}")
     return [known[name] for name in names]
 
 
@@ -435,12 +435,12 @@ def _sum(
     except DoesNotApply as refused:
         return Sum(method.name, math.inf, False, str(refused))
     if not math.isfinite(epsilon):
-        return Sum(method.name, math.inf, False, f"it says nothing at δ = {delta:g}")
+        return Sum(method.name, math.inf, False, f"it gives no bound at δ = {delta:g}")
     return Sum(method.name, epsilon, True)
 
 
 def compose(parts: Iterable[Guarantee]) -> Guarantee:
-    """Guarantee of several mechanisms on the same rows, with prices fixed beforehand.
+    """Guarantee of several mechanisms on the same rows, with privacy costs fixed in advance.
 
     A mechanism may depend on what the earlier ones returned, its price may not: for prices that
     depend on results, as in a ledger, see :func:`adaptive_epsilon`. ε of pure DP, ρ of zCDP, μ² of
@@ -503,7 +503,7 @@ def _composed_curve(parts: list[Guarantee]) -> TradeOff | None:
 
 
 def _curve(part: Guarantee) -> TradeOff | None:
-    """Curve of one part as it is composed: only a tilt's counts without a finite μ."""
+    """Curve of one part; None without a finite μ, except for objective perturbation."""
     if isinstance(part.curve, GaussianObjectivePerturbation):
         return part.curve
     if not math.isfinite(part.mu):

@@ -1,4 +1,4 @@
-"""Rényi divergences that a guarantee proves, as they are summed at one order."""
+"""Rényi divergences that a guarantee proves, for sums at one order."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from rashomon_explorer.privacy.tradeoff.curves import TradeOff
 
 
 class Proved(Protocol):
-    """What of a guarantee bounds divergences."""
+    """The fields of a guarantee that bound divergences."""
 
     @property
     def notion(self) -> str:

@@ -25,7 +25,7 @@ _ROUNDING = 1e-9  # of what a sum of a million terms may be wrong by, and more
 
 @dataclass(frozen=True, eq=False)
 class ExactAudit:
-    """Two laws on the same cells, and everything that follows for telling them apart."""
+    """Two distributions on the same cells, and how well any test distinguishes them."""
 
     log_first: FloatArray
     log_second: FloatArray
@@ -164,7 +164,8 @@ def discrete(log_first: ArrayLike, log_second: ArrayLike) -> ExactAudit:
     laws = [np.ravel(np.asarray(each, dtype=float)) for each in (log_first, log_second)]
     if laws[0].shape != laws[1].shape:
         raise ValueError(
-            f"both laws must live on the same points, got {laws[0].shape} and {laws[1].shape}"
+            f"both distributions must be given on the same points, got {laws[0].shape} and "
+            f"{laws[1].shape}"
         )
     one, other = (_normalised(law, np.zeros(1))[0] for law in laws)
     return ExactAudit(one, other)
@@ -229,7 +230,9 @@ def _normalised(log_density: FloatArray, weights: FloatArray) -> tuple[FloatArra
     law = log_density + weights
     total = float(logsumexp(law))
     if not math.isfinite(total):
-        raise ValueError("a law must have weight somewhere: is the box around its support?")
+        raise ValueError(
+            "a distribution must have positive mass: check that the box covers its support"
+        )
     return law - total, total
 
 
@@ -239,7 +242,7 @@ Law = TypeVar("Law")
 
 @dataclass(frozen=True)
 class Worst(Generic[Record]):
-    """Two neighbours that no other searched pair is worse than, and their audit."""
+    """The worst pair of neighbours of a search, and its audit."""
 
     first: tuple[Record, ...]
     second: tuple[Record, ...]

@@ -46,7 +46,7 @@ class TradeOffText(Protocol):
 
 
 class Numbers(Protocol):
-    """What of a guarantee is said."""
+    """The fields of a guarantee that its text shows."""
 
     @property
     def pure_epsilon(self) -> float:
@@ -78,7 +78,7 @@ class Numbers(Protocol):
 
     @property
     def requested(self) -> tuple[float, float] | None:
-        """The (ε, δ) that was asked for."""
+        """The requested (ε, δ)."""
 
     def epsilon(self, delta: float) -> float:
         """Least proved ε at a δ."""
@@ -93,7 +93,7 @@ def numbers_of(guarantee: Numbers) -> str:
 
 
 def requested_text(guarantee: Numbers) -> str:
-    """Say what was asked for, if anything was and no less holds; empty otherwise."""
+    """Text of the request if there was one and it holds; empty otherwise."""
     if guarantee.requested is None:
         return ""
     epsilon, delta = guarantee.requested
@@ -140,7 +140,7 @@ _SEEDED = "drawn with a known seed: reproducible, not private"
 
 @dataclass(frozen=True, repr=False)
 class Guarantee(ReprMixin):
-    """What one mechanism, or several composed, reveal about one record.
+    """Bounds on what one mechanism, or several composed, reveal about one record.
 
     Several notions may hold at once; ``epsilon`` and ``delta`` use the best. Adjacency is
     replace-one: n, p, the bounds and every setting are public.

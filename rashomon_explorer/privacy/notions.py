@@ -94,7 +94,7 @@ def approximate(epsilon: float, delta: float) -> Guarantee:
 
 
 def no_guarantee(reason: str) -> Guarantee:
-    """Nothing is promised, and why."""
+    """No privacy guarantee, and the reason."""
     return Guarantee("none", reason, assumptions=())
 
 

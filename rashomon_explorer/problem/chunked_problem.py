@@ -1,4 +1,4 @@
-"""A convex problem on rows that come in blocks: the same sums, and nothing held."""
+"""Convex problem on chunked rows, which are never in memory together."""
 
 import math
 from dataclasses import dataclass
@@ -44,12 +44,12 @@ class BlockProblem(Problem):
 
     @property
     def rows(self) -> NoReturn:
-        """Nothing: rows in blocks are never held whole."""
+        """Raise an error: chunked rows are never in memory together."""
         raise TypeError(_NOT_WHOLE)
 
     @property
     def targets(self) -> NoReturn:
-        """Nothing: targets in blocks are never held whole."""
+        """Raise an error: chunked targets are never in memory together."""
         raise TypeError(_NOT_WHOLE)
 
     def batches(self, n_batches: int, rng: np.random.Generator) -> NoReturn:
@@ -68,8 +68,8 @@ class BlockProblem(Problem):
 
 
 _NOT_WHOLE = (
-    "these rows come in blocks and are never held whole: what picks rows, such as batches, needs "
-    "an array"
+    "these rows are chunked and never in memory together: a selection of rows, such as a batch, "
+    "needs an array"
 )
 
 

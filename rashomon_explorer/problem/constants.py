@@ -29,7 +29,7 @@ class Constants:
 
     @property
     def gap_tolerance(self) -> float:
-        """Duality gap that the minimum must reach; public, because every draw pays for it."""
+        """Duality gap that the minimum must reach; public: it enters the cost of every draw."""
         smooth = math.isfinite(self.M)
         return self.osc * (_GAP_PER_OSCILLATION if smooth else _GAP_PER_OSCILLATION_WITH_KINKS)
 

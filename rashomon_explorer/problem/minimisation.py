@@ -27,7 +27,7 @@ ROUNDING = 8 * float(np.finfo(float).eps)
 
 @dataclass(frozen=True, repr=False)
 class Minimum(ReprMixin):
-    """Best model, with a proof of how good it is.  Curator: computed from private rows."""
+    """Best model with a certified duality gap. Curator: computed from private rows."""
 
     theta: FloatArray
     value: float
@@ -46,7 +46,7 @@ class Minimum(ReprMixin):
     def _facts(self) -> list[Fact]:
         where = "on the domain's edge, which binds" if self.on_boundary else "not held back"
         return [
-            ("loss", f"{self.value:.6g}, at most {self.gap:.2g} above the least"),
+            ("loss", f"{self.value:.6g}, at most {self.gap:.2g} above the minimum"),
             ("length", f"{float(np.linalg.norm(self.theta)):.4g}, {where}"),
         ]
 

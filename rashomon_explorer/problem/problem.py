@@ -34,7 +34,7 @@ _BLOCK = 1024
 
 
 def numbers(name: str, values: ArrayLike) -> FloatArray:
-    """Return the values as float64, or say that they are no numbers."""
+    """Return the values as float64; raise an error if they are not numbers."""
     try:
         given = np.asarray(values)
         if given.dtype.kind in "cmM":  # complex numbers and dates would lose their meaning
@@ -47,7 +47,7 @@ def numbers(name: str, values: ArrayLike) -> FloatArray:
 
 
 def check_rows(features: FloatArray, targets: FloatArray) -> None:
-    """Refuse tables of other shapes than (n, d) and (n,), and what is not finite."""
+    """Check that the shapes are (n, d) and (n,) and that all values are finite."""
     if features.ndim != 2 or 0 in features.shape:
         raise DataError(f"X must be a table with rows and columns, got shape {features.shape}")
     if targets.shape != (len(features),):
@@ -92,7 +92,7 @@ def warn_if_targets_clipped(loss: Loss, share: float) -> None:
 def clip_features(
     features: FloatArray, row_norm: float, intercept: bool, scale: ColumnMap | None
 ) -> tuple[FloatArray, float]:
-    """Rows as the loss sees them, and the share that was longer before any map."""
+    """Clipped rows as the loss reads them, and the share that exceeded the bound before any map."""
     if not intercept and scale is None:
         return clip_rows(features, row_norm)
     n, d = features.shape
@@ -122,14 +122,14 @@ class ClippedRows:
 
     @classmethod
     def of(cls, rows: FloatArray, targets: FloatArray, loss: Loss, *, owned: bool) -> "ClippedRows":
-        """Fold labels into rows that are nobody else's, for a loss that asks for no more."""
+        """Fold labels into rows that are not shared, for a loss that needs only the product."""
         fold = owned and of_margins(loss)
         if fold:
             rows *= -targets[:, None]
         return cls(rows, targets, fold)
 
     def some(self, which: Some) -> "ClippedRows":
-        """Return some of the rows by themselves, held alike."""
+        """Return a subset of the rows, in the same form."""
         return replace(self, held=self.held[which], targets=self.targets[which])
 
     def rows(self, some: Some = ALL) -> FloatArray:
@@ -187,7 +187,7 @@ class Problem(ReprMixin):
         intercept: bool,
         domain: Domain | None,
     ) -> None:
-        """Keep what is declared, and the constants that follow for so many rows and columns."""
+        """Store the declarations and the constants for this number of rows and columns."""
         if not isinstance(intercept, bool | np.bool_):
             raise ValueError(f"intercept must be True or False, got {intercept!r}")
         if domain is not None and not hasattr(domain, "project"):
@@ -305,7 +305,7 @@ class Problem(ReprMixin):
 
     @cached_property
     def on_device(self) -> MinimisedObjective:
-        """Objective for models of the domain that stand where ``arrays`` says."""
+        """Objective for models of the domain on the device of ``arrays``."""
         found = self._objective.loss.within(self.domain.reach(self.row_bound))
         return MinimisedObjective(found, self.ridge)
 
@@ -327,7 +327,7 @@ class Problem(ReprMixin):
         return f"Problem: {self.n:,} rows, p = {self.p}, {self.loss.name} loss"
 
     def _facts(self) -> list[Fact]:
-        """Of public constants alone: the rows are not asked."""
+        """Facts from public constants only; no row is read."""
         return [
             ("domain", str(self.domain)),
             ("rows", f"‖x‖ ≤ {self.row_norm:g}{' and a constant 1' * self.intercept}"),

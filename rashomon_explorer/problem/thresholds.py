@@ -95,7 +95,7 @@ class NoThreshold:
     name: str = "hard"
 
     def energy(self, beyond: FloatArray) -> FloatArray:
-        """Return max(v, 0), which is v but for the numerical minimum's error."""
+        """Return max(v, 0), which equals v up to the error of the numerical minimum."""
         return np.maximum(beyond, 0.0)
 
     def slope(self, beyond: FloatArray) -> FloatArray:

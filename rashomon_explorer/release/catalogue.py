@@ -11,8 +11,8 @@ from rashomon_explorer.release.reliance import Reliance
 
 REFUSED: dict[str, tuple[str, str]] = {
     "hit_rate": (
-        "one record can turn whether a draw's excess is at most psi, so that the share can jump by "
-        "1 however many rows there are",
+        "one record can change whether a draw's excess is at most psi: the share can jump by "
+        "1 for any number of rows",
         "SoftHits(width=..., radius=...), two soft shares with the hit rate between them, or "
         "Excess(radius=...)",
     ),
@@ -30,7 +30,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "viable_prediction_range": (
         "it is one interval for each person, and depends on that person's record alone",
-        "'range_width', its mean over rows; or compute it on public or synthetic rows, for nothing",
+        "'range_width', its mean over rows; or compute it on public or synthetic rows, at no cost",
     ),
     "row_disagreement": (
         "it is one number for each person, and depends on that person's record alone",
@@ -41,11 +41,11 @@ REFUSED: dict[str, tuple[str, str]] = {
         "'abstention', the share of rows to abstain from",
     ),
     "cohen_kappa": (
-        "its denominator can be 0, next to which one record moves it without bound",
+        "its denominator can be 0, near which one record changes it without bound",
         "'disagreement' and 'discrepancies'",
     ),
     "pattern_count": (
-        "one record can tell many draws apart that no other tells apart: the count can double",
+        "one record can be the only one that distinguishes many draws: the count can double",
         "'disagreement'",
     ),
     "pattern_diversity": (
@@ -53,11 +53,11 @@ REFUSED: dict[str, tuple[str, str]] = {
         "'disagreement'",
     ),
     "pattern_ratio": (
-        "one record can tell many draws apart that no other tells apart: the count can double",
+        "one record can be the only one that distinguishes many draws: the count can double",
         "'disagreement'",
     ),
     "reliance_ratio": (
-        "its denominator is a loss that can be 0, next to which one record moves it without bound",
+        "its denominator is a loss that can be 0, near which one record changes it without bound",
         "'reliance', the difference e_switch − e_orig",
     ),
     "largest_selection_gap": (
@@ -77,10 +77,10 @@ REFUSED: dict[str, tuple[str, str]] = {
 
 
 def refuse(name: str) -> None:
-    """Refuse a query of that name, if it is one that has no useful bound."""
+    """Raise an error if the named query has no useful sensitivity bound."""
     if name in REFUSED:
         why, instead = REFUSED[name]
-        raise ValueError(f"{name} is not released: {why}. Ask for {instead}")
+        raise ValueError(f"{name} is not released: {why}. Use {instead}")
 
 
 _NEED_TOLERANCE = {"delta_ambiguity", "delta_discrepancy", "delta_obscurity"}
@@ -146,6 +146,6 @@ def get_queries(queries: Sequence[str | Query]) -> tuple[Query, ...]:
     if not found or twice:
         raise ValueError(
             f"queries must name each query once, got {f'{twice} twice' if twice else 'none'}: "
-            "ask again in another release, which is charged again"
+            "repeat a query in another release, which is charged again"
         )
     return found

@@ -1,4 +1,4 @@
-"""Groups, as queries: how large they are, and how their rates differ between them."""
+"""Groups, as queries: their sizes, and the gaps between their rates."""
 
 import math
 from collections.abc import Iterator
@@ -80,7 +80,7 @@ class BaseRates(Query):
 
 @dataclass(frozen=True)
 class GroupGaps(Query):
-    """Rates by group, of unknown size, and the gap between the largest and the least.
+    """Rates by group of unknown size, and the gap between the largest and the least.
 
     A row of group g adds (w, v − ½) at g's places and nothing elsewhere: 1 to the size, in units
     of 1/w, and its k values v in [0, 1] less ½ to the sums. Values that are centred are at most

@@ -226,13 +226,13 @@ def _differences(public: PublicShape) -> FloatArray:
 
 @dataclass(frozen=True)
 class ClippedShare(Query):
-    """Share of rows that are shortened to the row norm; one record moves it by 1/n, attained."""
+    """Share of clipped rows; one record changes it by 1/n, which is attained."""
 
     name: str = "clipped_share"
-    definition: str = "share of rows longer than the row norm, which are shortened to it"
+    definition: str = "share of rows longer than the row norm, which are clipped to it"
 
     def check(self, public: PublicShape) -> None:
-        """Refuse models that shorten no rows."""
+        """Refuse models that clip no rows."""
         super().check(public)
         check_linear(self, public)
 
@@ -272,7 +272,7 @@ class ExcessQuery(Query):
         check_linear(self, public)
         if public.linear.plan.loss not in _LOSSES:
             raise ValueError(
-                f"{self.name} knows the losses {_LOSSES}, and the draws are for "
+                f"{self.name} supports the losses {_LOSSES}, and the draws use "
                 f"{public.linear.plan.loss!r}: release 'loss_differences' instead"
             )
 
@@ -434,7 +434,7 @@ class SoftHits(ExcessQuery):
     ) -> tuple[Statistic, ...]:
         """Two shares, the hit rate between them."""
         hides = noise.quantile(0.95) >= 1
-        hidden = ", but the noise hides it: take a larger width or pay more" if hides else ""
+        hidden = ", but the noise hides it: use a larger width or a larger budget" if hides else ""
         found: list[Statistic] = []
         for place, (which, bound) in enumerate((("inner", "at least"), ("outer", "at most"))):
             note = f"the exact hit rate is {bound} this" + hidden

@@ -1,4 +1,4 @@
-"""How differently the draws answer, as queries: means over rows, and extremes of such means."""
+"""Multiplicity of the draws, as queries: means over rows, and extremes of such means."""
 
 import math
 from collections.abc import Callable
@@ -78,7 +78,7 @@ class MultiplicityQuery(Query):
         if MEASURES[self.measure].of != "scores":
             check_task(self, public, "classification")
         if self.measure == "rashomon_capacity" and public.models.link == "sign":
-            raise ValueError("rashomon_capacity needs probabilities: a sign link knows labels only")
+            raise ValueError("rashomon_capacity needs probabilities: a sign link has labels only")
         has_baseline = "baseline" in self._options
         check_draws(self, public, 1 if isinstance(self.baseline, tuple) and has_baseline else 2)
         if isinstance(self.baseline, tuple):
@@ -156,7 +156,7 @@ class Discrepancies(Query):
 
 @dataclass(frozen=True)
 class Releasable:
-    """Range of a measure's terms, known from public numbers, and what it says in words."""
+    """Range of a measure's terms, from public numbers, and its definition in words."""
 
     range: Range
     words: str

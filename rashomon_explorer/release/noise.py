@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from rashomon_explorer._utils.arrays import FloatArray
 
 _GRID_PER_SCALE = 1024
-_HAIR = 1 + 1e-9  # sensitivities are computed in doubles: their rounding is paid for
+_HAIR = 1 + 1e-9  # sensitivities are computed in doubles: the factor covers their rounding
 
 
 class Noise(Protocol):
@@ -36,7 +36,7 @@ class Noise(Protocol):
         ...
 
     def quantile(self, confidence: float) -> float:
-        """Bound that the size of one value keeps with this probability."""
+        """Bound on the absolute value of one coordinate with this probability."""
         ...
 
 
@@ -89,7 +89,7 @@ class LaplaceNoise:
 
 
 def noise_scale(sensitivity: float, price: float) -> float:
-    """Scale Δ/price, a hair larger than the doubles say."""
+    """Scale Δ/price, slightly enlarged for rounding errors."""
     return sensitivity / price * _HAIR
 
 

@@ -1,4 +1,4 @@
-"""Plan of a release: from a budget, or wanted standard errors, to the noise of each query."""
+"""Plan of a release: the noise of each query, from a budget or target standard errors."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _LAPLACE = "Laplace mechanism (Proposition 1 of Dwork, McSherry, Nissim and Smit
 
 @dataclass(frozen=True)
 class Budget:
-    """What all queries of a release may cost together; one of four ways to say it.
+    """Privacy budget of all queries of a release, in one of four notions.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Budget:
             check_epsilon(self.epsilon)
         check_delta(self.delta)
         if self.delta and self.epsilon is None:
-            raise ValueError("delta belongs to epsilon: leave it out with rho, mu or errors")
+            raise ValueError("delta belongs to epsilon: omit it with rho, mu or standard_error")
 
     @property
     def is_pure(self) -> bool:
@@ -96,7 +96,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Priced:
-    """Noise and share of the price of one query."""
+    """Noise of one query, and its share of the privacy cost."""
 
     noise: Noise
     share: float  # of the whole price, in the notion that adds up: ε of pure DP, μ² of Gaussian DP
@@ -110,10 +110,10 @@ def price(
     *,
     ledger: bool = True,
 ) -> tuple[tuple[Priced, ...], Guarantee]:
-    """Noise of each query, and what all of them guarantee together."""
+    """Noise of each query, and the joint guarantee of all of them."""
     if budget.standard_error is not None:
         if weights is not None:
-            raise ValueError("weights share a budget out: leave them out with standard_error")
+            raise ValueError("weights divide a budget: omit them with standard_error")
         errors = _by_name("standard_error", queries, budget.standard_error)
         mus = [sens.l2 / error for sens, error in zip(sensitivities, errors, strict=True)]
         total = math.hypot(*mus)
@@ -183,9 +183,9 @@ def sensitivities_of(queries: Sequence[Query], public: PublicShape) -> tuple[Sen
     for query, sensitivity in zip(queries, found, strict=True):
         if 0 < sensitivity.l2 < least:
             raise ValueError(
-                f"{query.name} moves by {sensitivity.l2:.2g} at most when a record is replaced, "
-                f"less than {least:.2g}, near which rounding moves it too: the draws almost "
-                "coincide on rows of this norm, so leave the query out"
+                f"{query.name} changes by at most {sensitivity.l2:.2g} when a record is replaced, "
+                f"less than {least:.2g}, which is close to rounding errors: the draws almost "
+                "coincide on rows of this norm, so omit the query"
             )
     return found
 
@@ -198,7 +198,7 @@ def _largest_term(public: PublicShape) -> float:
 
 @dataclass(frozen=True)
 class ReleasePlan:
-    """Noise and price of a release that has not taken place."""
+    """Noise and privacy cost of a planned release."""
 
     queries: tuple[Query, ...]
     sensitivities: tuple[Sensitivity, ...]
@@ -206,7 +206,7 @@ class ReleasePlan:
     guarantee: Guarantee
 
     def table(self) -> "pd.DataFrame":
-        """Return sensitivity, standard deviation of the noise and share of the price, by query."""
+        """Tabulate sensitivity, standard deviation of the noise and share of the cost by query."""
         import pandas as pd
 
         rows = {
@@ -236,7 +236,7 @@ def plan_release(
     categories: Sequence[Any] = (),
     ledger: bool = True,
 ) -> ReleasePlan:
-    """Price a release, or find its accuracy, from public numbers alone; it costs nothing.
+    """Plan a release: its privacy cost and accuracy from public numbers, at no cost.
 
     Parameters
     ----------

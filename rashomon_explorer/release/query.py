@@ -1,4 +1,4 @@
-"""Queries and the table that they are asked of."""
+"""Queries, and the rows and public numbers that they read."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ Paid = ReleasedSet | ReleasedTrees
 
 @dataclass(frozen=True, eq=False)
 class PublicShape:
-    """All that sensitivities may depend on."""
+    """Public numbers: all that sensitivities may depend on."""
 
-    models: Paid  # draws that are paid for, hence public
+    models: Paid  # private draws, hence public
     n_rows: int  # number of private rows; public under replace-one adjacency
     # has_targets, has_groups: whether targets and groups are given
     has_targets: bool = False
     has_groups: bool = False
-    categories: tuple[Any, ...] = ()  # groups that are told apart, declared and not learnt
+    categories: tuple[Any, ...] = ()  # declared groups, independent of the rows
 
     @property
     def n_draws(self) -> int:
@@ -41,7 +41,7 @@ class PublicShape:
     def linear(self) -> ReleasedSet:
         """The draws, where they have coefficients."""
         if isinstance(self.models, ReleasedTrees):
-            raise ValueError("trees have no coefficients: leave out queries that are about them")
+            raise ValueError("trees have no coefficients: omit queries about coefficients")
         return self.models
 
     @property
@@ -91,7 +91,7 @@ class Rows:
     def read(
         cls, public: PublicShape, X: ArrayLike, y: ArrayLike | None, groups: ArrayLike | None
     ) -> "Rows":
-        """Read the rows, one by one bounded as the models' are."""
+        """Read the rows, and bound each one as the models do."""
         rows = np.asarray(X, dtype=float)
         if not np.isfinite(rows).all():
             raise ValueError("X holds NaN or infinity: remove or impute such rows first")
@@ -105,7 +105,7 @@ class Rows:
 
     @classmethod
     def nobodys(cls, public: PublicShape) -> "Rows":
-        """As many rows of zeros, of one class and no group, made of public numbers alone."""
+        """Make the same number of rows of zeros, of one class and no group."""
         models, n = public.models, public.n_rows
         regression = models.task == "regression"
         target = public.linear.target_bounds[0] if regression else [*models.classes, 0][0]
@@ -157,7 +157,7 @@ class Rows:
 
 
 def one_model(models: ReleasedSet, coef: tuple[float, ...]) -> ReleasedSet:
-    """Set of one public model in the place of the draws."""
+    """Set of one public model, used as the draws."""
     if len(coef) != models.coef.shape[1]:
         raise ValueError(
             f"baseline must be the place of a draw or {models.coef.shape[1]} coefficients, the "
@@ -204,27 +204,27 @@ class Sensitivity:
 
 
 class Query(ABC):
-    """A question about private rows, with a proof in its docstring of what one record moves."""
+    """Query on private rows; its docstring proves the sensitivity."""
 
     needs: ClassVar[tuple[str, ...]] = ()
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """Name by which its price, weight and definition are found."""
+        """Name of the query in plans, weights and tables."""
 
     @property
     @abstractmethod
     def definition(self) -> str:
-        """What is measured, for those who read the release."""
+        """Definition of the statistic, for readers of the release."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What has to hold beside the price, because the code cannot see it."""
+        """Assumptions of the guarantee that the code cannot check."""
         return ()
 
     def check(self, public: PublicShape) -> None:
-        """Refuse, before rows are read, what cannot be asked of these models.
+        """Raise an error, before rows are read, if the query does not apply to the models.
 
         Raises
         ------
@@ -257,7 +257,7 @@ def overall(values: FloatArray, over: Over) -> FloatArray:
 
 
 def overall_widths(widths: FloatArray, over: Over) -> FloatArray:
-    """Bound what one record moves of :func:`overall` by what it moves of each draw's value."""
+    """Bound the sensitivity of :func:`overall` by the sensitivities of each draw's value."""
     if over == "each":
         return widths
     return np.asarray(widths.mean(axis=0) if over == "mean" else widths.max(axis=0))
@@ -285,7 +285,7 @@ def check_task(query: Query, public: PublicShape, task: str) -> None:
 def check_linear(query: Query, public: PublicShape) -> None:
     """Refuse models without coefficients, such as trees."""
     if isinstance(public.models, ReleasedTrees):
-        raise ValueError(f"{query.name} needs linear models, got trees: leave it out")
+        raise ValueError(f"{query.name} needs linear models, got trees: omit it")
 
 
 def check_draws(query: Query, public: PublicShape, fewest: int) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one query released."""
+    """Released values of one query."""
 
     query: str
     definition: str
@@ -31,7 +31,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class ReleasedAggregates:
-    """Aggregates of private rows with noise, and what they cost.  Everything here is public.
+    """Aggregates of private rows with noise, and their privacy cost.  Everything here is public.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class ReleasedAggregates:
 
     @property
     def price(self) -> str:
-        """What was paid, in words; rounded up."""
+        """Privacy cost as text, rounded up."""
         epsilon = self.guarantee.epsilon(self.delta)
         if math.isinf(epsilon):
             return numbers_of(self.guarantee)
@@ -146,12 +146,12 @@ class ReleasedAggregates:
         for statistic in self:
             low, high = statistic.interval()
             lines.append(
-                f"{statistic.name:<{width}}  {statistic.estimate:.4g}  "
+                f"{statistic.name:<{width}}  {statistic.estimate:.4g} "
                 f"[{rounded_down(low)}, {rounded_up(high)}]"
                 + (f"  ({statistic.note})" if statistic.note else "")
             )
-        lines.append("95 % intervals of the values for these rows; the noise is in them")
-        lines += [f"of the draws: {self.doubt}"] * bool(self.doubt)
+        lines.append("95 % intervals of the values for these rows, including the noise")
+        lines += [f"the draws: {self.doubt}"] * bool(self.doubt)
         lines.append(str(self.guarantee))
         return "\n".join(lines)
 
@@ -193,7 +193,7 @@ _KIND, _NUMBER, _GUARANTEE = "kind", "number", "guarantee"
 
 
 def released_values(released: ReleasedAggregates) -> dict[str, Any]:
-    """Plain values of released aggregates, for a file; nothing in them is unpaid."""
+    """Plain values of released aggregates, for a file; all of them are covered by the guarantee."""
     plain: dict[str, Any] = _files_plain(released)
     return plain
 
@@ -203,9 +203,9 @@ def released_of(values: dict[str, Any]) -> ReleasedAggregates:
     try:
         found = _restored(values)
     except (KeyError, TypeError, ValueError) as error:
-        raise DataError("these are no released aggregates") from error
+        raise DataError("these are not released aggregates") from error
     if not isinstance(found, ReleasedAggregates):
-        raise DataError("these are no released aggregates")
+        raise DataError("these are not released aggregates")
     return found
 
 

@@ -1,4 +1,4 @@
-"""How much the draws rely on each feature, as a query over all pairs of rows."""
+"""Model reliance of the draws on each feature, as a query over all pairs of rows."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -77,7 +77,7 @@ class Reliance(Query):
             raise ValueError(f"{self.name} needs at least two rows, got {public.n_rows}")
         if public.models.link == "softmax" and public.n_rows**2 * public.n_draws > MOST_PAIRS:
             raise ValueError(
-                f"{self.name} of softmax models goes through all pairs of rows, too many for "
+                f"{self.name} of softmax models needs all pairs of rows, too many for "
                 f"{public.n_rows} rows and {public.n_draws} draws: release fewer draws"
             )
 

@@ -1,4 +1,4 @@
-"""Reserve, start, compute, add noise, commit: aggregates of private rows made public."""
+"""Release of aggregates: reserve and start a charge, compute, add noise, commit."""
 
 import math
 import warnings
@@ -58,7 +58,7 @@ def release(
     secure: bool = False,
     note: str = "",
 ) -> ReleasedAggregates:
-    """Make aggregates of private rows public, with noise, charged to a ledger.
+    """Release aggregates of private rows with noise, charged to a ledger.
 
     The draws are public once they are paid for, so that every aggregate is a function of the
     rows with known models in it, and one record of n moves it by O(1/n) (each query's docstring
@@ -185,7 +185,7 @@ class _Run:
     secure: bool
 
     def answers(self, rows: Rows, rng: np.random.Generator) -> tuple[Answer, ...]:
-        """Compute every query, and let go of nothing that has no noise in it."""
+        """Compute every query; return noisy values only."""
         with warnings.catch_warnings():
             # Whether a computation warns depends on the rows.
             warnings.simplefilter("ignore")
@@ -225,7 +225,7 @@ class _Run:
 
 
 def _exact(query: Query, rows: Rows) -> FloatArray:
-    """Exact vector; of rows that nobody has where no record moves it, for then it gets no noise."""
+    """Exact vector; of rows of zeros if its sensitivity is 0, because then it gets no noise."""
     unmoved = query.sensitivity(rows.public).l1 == 0
     return query.compute(Rows.nobodys(rows.public) if unmoved else rows)
 
@@ -239,7 +239,7 @@ def _public(
     *,
     charged: bool,
 ) -> PublicShape:
-    """Everything that may be known before the charge has started: shapes, and no value."""
+    """Public numbers that may be used before the charge starts: shapes, and no value."""
     released = _paid(models)
     _refuse_leaky(leak_of(X, y, groups))
     declared = tuple(categories)
@@ -255,7 +255,7 @@ def _public(
     if (groups is None) == bool(declared) or len(set(declared)) < len(declared):
         raise ValueError(
             "groups and categories go together: declare every group once, categories=('a', 'b'); "
-            "which groups occur is not read off the rows"
+            "the groups are not inferred from the rows"
         )
     return replace(public, n_rows=shape[0])
 
@@ -266,7 +266,7 @@ def _refuse_leaky(leak: str) -> None:
 
 
 def _plan_of(models: Paid) -> Plan | None:
-    """Plan of linear draws that are as they were drawn; a choice of them has another law."""
+    """Plan of linear draws without selection; selected draws have another law."""
     return models.plan if isinstance(models, ReleasedSet) and models.as_drawn else None
 
 
@@ -276,13 +276,13 @@ def _paid(models: object) -> Paid:
             models = getattr(models, "release", lambda: models)()
     if not isinstance(models, Paid):
         raise TypeError(
-            "release needs private draws, a ReleasedSet, ReleasedTrees or their curator's set, got "
-            f"{type(models).__name__}: others show the rows themselves"
+            "release needs private draws, a ReleasedSet, ReleasedTrees or their curator's set, "
+            f"got {type(models).__name__}: other models depend on the rows without privacy"
         )
     if not models.guarantee.holds:
         raise CuratorOnlyError(f"these draws cannot be released: {models.guarantee}")
     if not models.n_draws:
-        raise ValueError("the set holds no models, so that there is nothing to measure")
+        raise ValueError("the set has no models, so there is nothing to measure")
     return models
 
 
@@ -319,7 +319,7 @@ def _reserve(ledger: Ledger | None, guarantee: Guarantee, run: _Run, note: str) 
 
 
 def _reporting_delta(budget: Budget, ledger: Ledger | None) -> float:
-    """δ at which the price is said: the budget's own, or a usual one for Gaussian noise."""
+    """δ at which ε is reported: that of the budget, or a default for Gaussian noise."""
     if budget.is_pure or budget.delta:
         return budget.delta
     known = None if ledger is None else ledger.budget

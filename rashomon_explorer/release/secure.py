@@ -24,7 +24,7 @@ from rashomon_explorer.release.query import Sensitivity
 GAUSSIAN = "discrete Gaussian noise (Canonne, Kamath and Steinke 2020, Theorem 4)"
 LAPLACE = "discrete Laplace noise (Ghosh, Roughgarden and Sundararajan 2012)"
 ROUNDED_BEFORE = "the values under it are computed in double precision"
-"""What exact noise does not mend, for assumptions."""
+"""Assumption that exact noise does not remove."""
 
 _FINER = 2.0**-20  # of the sensitivity: what rounding to the default grid may add to it
 _FINEST = -1000  # exponent of a grid: doubles end at 2^-1074
@@ -42,7 +42,7 @@ class SecureNoise(ABC):
     grid: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse numbers for which nothing is proved."""
+        """Raise an error for numbers without a proof."""
         check_count(size=self.size)
         check_positive(sensitivity=self.sensitivity)
         check_positive(scale=self.scale)
@@ -216,7 +216,7 @@ def _opendp(name: str) -> Any:
 
 @contextmanager
 def _contributed() -> Iterator[None]:
-    """Consent to OpenDP's ``contrib`` part, which its noise is in, for here and not for others."""
+    """Enable OpenDP's ``contrib`` feature, which its noise needs, in this context only."""
     mod = _opendp("mod")
     with _LOCK:
         before = "contrib" in mod.GLOBAL_FEATURES
@@ -234,22 +234,22 @@ _EXACT = f"noise is exact on a public grid (OpenDP); {ROUNDED_BEFORE}"
 
 
 def check_secure(budget: Budget, random_state: int | None) -> None:
-    """Refuse, before rows are read, what exact noise does not have, and a missing OpenDP."""
+    """Refuse settings that exact noise does not support, and a missing OpenDP."""
     if random_state is not None:
         raise ValueError(
             f"secure=True has no seed, got random_state={random_state!r}: noise that can be "
-            "repeated can be taken off again; leave one of the two out"
+            "repeated can be removed; omit one of the two"
         )
     if budget.mu is not None:
         raise ValueError(
-            f"secure=True has no price in Gaussian DP, got mu={budget.mu!r}: the discrete "
+            f"secure=True has no guarantee in Gaussian DP, got mu={budget.mu!r}: the discrete "
             f"Gaussian law only has zCDP; give rho={budget.mu**2 / 2:g}"
         )
     _ = SecureLaplace(size=1, sensitivity=1.0, scale=1.0).measured
 
 
 def secure_guarantee(guarantee: Guarantee) -> Guarantee:
-    """Return what exact noise promises: zCDP where it was Gaussian DP, or pure DP."""
+    """Guarantee of exact noise: zCDP instead of Gaussian DP, or pure DP."""
     normal = not np.isfinite(guarantee.pure_epsilon)
     return replace(
         zcdp(rho=guarantee.rho) if normal else guarantee,
@@ -259,7 +259,7 @@ def secure_guarantee(guarantee: Guarantee) -> Guarantee:
 
 
 def exact_noise(size: int, sensitivity: Sensitivity, noise: Noise) -> SecureNoise:
-    """Exact noise at no higher price than ``noise``."""
+    """Exact noise at no higher privacy cost than ``noise``."""
     exact, norm = _EXACTLY[type(noise)]
     return exact(size, getattr(sensitivity, norm) * _HAIR, noise.scale)
 

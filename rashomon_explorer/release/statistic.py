@@ -13,7 +13,7 @@ from rashomon_explorer.release.noise import LaplaceNoise, Noise
 
 Interval = tuple[float, float]
 
-_USUAL = 0.95  # the confidence at which a group's size must be told from 0
+_USUAL = 0.95  # confidence at which a group's size must differ from 0
 
 
 class Statistic(Protocol):
@@ -158,8 +158,8 @@ class RateStatistic:
         if self.known:
             return ""
         return (
-            f"the noise (± {self.size_noise.quantile(_USUAL):.3g} rows) hides how large the group "
-            "is: pay more, release fewer draws, or merge groups"
+            f"the noise (± {self.size_noise.quantile(_USUAL):.3g} rows) hides the size of the "
+            "group: use a larger budget, release fewer draws, or merge groups"
         )
 
     def interval(self, confidence: float = _USUAL) -> Interval:
@@ -171,7 +171,7 @@ class RateStatistic:
         check_inner_share(confidence=confidence)
         laplace = isinstance(self.excess_noise, LaplaceNoise)
         low, high = (self._box if laplace else self._fieller)(confidence)
-        # A set beyond 0 or 1 is moved along with the estimate as well, lest it shrink to a point.
+        # A set beyond 0 or 1 is shifted with the estimate, or it would shrink to a point.
         moved = self.estimate - (0.5 + self.excess / self.size) if self.known else 0.0
         ends = 0.5 + low + min(moved, 0.0), 0.5 + high + max(moved, 0.0)
         return _clipped(ends, 0.0, 1.0)

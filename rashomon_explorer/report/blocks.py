@@ -74,7 +74,7 @@ def _environment() -> Environment:
     return Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
-        undefined=StrictUndefined,  # a name that was mistyped is an error and no gap
+        undefined=StrictUndefined,  # a mistyped name is an error, not a gap
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -82,7 +82,7 @@ def _environment() -> Environment:
 
 
 MOST_ROWS = 40
-"""Longer tables are cut, and say so: a report is read, not computed with."""
+"""Maximum number of rows; longer tables are cut, with a note in the caption."""
 
 
 class Sheet(Protocol):

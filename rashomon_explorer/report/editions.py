@@ -1,4 +1,4 @@
-"""The whole file: head, table of contents, sections, what was left out, and why."""
+"""The report file: head, table of contents, sections, omitted sections and reasons."""
 
 import base64
 import hashlib
@@ -32,13 +32,13 @@ from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet, Relea
 
 BADGES = {
     "curator": "Curator: computed from private rows, not private",
-    "release": "Released: paid for",
-    "public": "Public: no row was read for it",
-    "internal": "Internal: settings, prices and names; not for release",
+    "release": "Released: differentially private",
+    "public": "Public: computed without private rows",
+    "internal": "Internal: settings, privacy costs and names; not for release",
 }
 BANNERS = {
     "curator": f"{BADGES['curator']}. Not for release.",
-    "release": "Release: paid draws, paid aggregates and public settings, and nothing else",
+    "release": "Release: private draws, released aggregates and public settings only",
 }
 _CURATOR_VIEWS = ("curator", "none")
 
@@ -80,13 +80,13 @@ class Page:
         return inside
 
     def _check(self, section: Section, block: Block) -> None:
-        """Keep a curator's figure out of a release, and an unmarked one out of a curator's."""
+        """Refuse curator figures in a release, and unmarked figures in a curator's report."""
         view = getattr(block, "view", None) if isinstance(block, Plot) else None
         private = view in _CURATOR_VIEWS or section.view in ("curator", "internal")
         if self.edition == "release" and private:
-            raise AssertionError(f"{section.key} shows the curator's view in a release")
+            raise AssertionError(f"{section.key} shows a curator figure in a release")
         if section.view == "curator" and view not in (None, *_CURATOR_VIEWS):
-            raise AssertionError(f"a figure of {section.key} carries no curator's band")
+            raise AssertionError(f"a figure of {section.key} has no curator band")
 
     def _document(
         self, made: Sequence[tuple[Section, list[Markup]]], left_out: dict[str, str]
@@ -107,7 +107,7 @@ class Page:
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """Nothing from anywhere, and no script but those of this file, by their hashes."""
+    """Content security policy: no external source, and only the file's scripts, by hash."""
     hashes = [hashlib.sha256(script.encode()).digest() for script in scripts]
     allowed = " ".join(f"'sha256-{base64.b64encode(one).decode()}'" for one in hashes) or "'none'"
     return (
@@ -122,12 +122,14 @@ def _shipped(name: str) -> str:
 
 
 def refuse_existing(path: str | PathLike[str], overwrite: bool) -> Path:
-    """Return where to write, before hours are spent on what would not be written."""
+    """Check the path before the computation starts, and return it."""
     target = Path(path)
     if target.exists() and not overwrite:
-        raise FileExistsError(f"{target} is there already: choose another name or overwrite=True")
+        raise FileExistsError(
+            f"{target} already exists: choose another name or pass overwrite=True"
+        )
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"{target.parent} is no folder: make it first")
+        raise FileNotFoundError(f"{target.parent} is not a folder: create it first")
     return target
 
 
@@ -146,7 +148,7 @@ def report(
     *rows: Any,
     **options: Any,
 ) -> Path:
-    """Write the edition that suits the models: a curator's, or a release's.
+    """Write the report that fits the models: for the curator, or for release.
 
     Parameters
     ----------
@@ -200,7 +202,7 @@ def curator_report(
     interactive: bool = True,
     overwrite: bool = False,
 ) -> Path:
-    """Write everything that is known of a set into one HTML file.
+    """Write all figures and measures of a set into one HTML file for the curator.
 
     **Curator: computed from private rows, not private.** The file says so on every page, section
     and figure, and its owner alone can read it. It needs no network and refuses any; each figure
@@ -290,7 +292,7 @@ def release_report(
     interactive: bool = True,
     overwrite: bool = False,
 ) -> Path:
-    """Write what may leave the building into one HTML file.
+    """Write a release into one HTML file.
 
     *Why nothing else can be in it.* The file is a function of this function's arguments: the
     released draws with their guarantee and public plan, aggregates that carry a guarantee of their
@@ -339,7 +341,7 @@ def release_report(
     >>> models = RashomonClassifier(**asked).fit(X, y).rashomon_set_
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = release_report(models.release(), folder + "/card.html", interactive=False)
-    ...     "no row was read" in path.read_text(encoding="utf-8").lower()
+    ...     "computed without private rows" in path.read_text(encoding="utf-8")
     True
     """
     place = refuse_existing(path, overwrite)

@@ -1,4 +1,4 @@
-"""What is reported of each kind of set."""
+"""Report contents for each kind of set."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -35,13 +35,13 @@ Rows = list[tuple[str, str, str]]
 
 
 class ModelKind(Protocol):
-    """A kind of models, told from public numbers alone."""
+    """Kind of models; what the report shows of it."""
 
     terms: ClassVar[tuple[str, ...]]
-    """Terms of the glossary that a release needs."""
+    """Glossary terms that a release needs."""
 
     caveats: ClassVar[Mapping[str, str]]
-    """What a reader may get wrong of such models; of common ones by the same name instead."""
+    """Caveats of such models; they replace the common caveats of the same name."""
 
     no_certificates: ClassVar[str]
     """Why there is no list of theorems on such draws; empty where there is one."""
@@ -50,7 +50,7 @@ class ModelKind(Protocol):
     """Why there is no list of other mechanisms; empty where there is one."""
 
     arithmetic: ClassVar[str]
-    """What the guarantee says of rounding."""
+    """Note on rounding in the guarantee."""
 
     def holds(self, models: Any) -> bool:
         """Whether a set, the curator's or a release, is of this kind."""
@@ -61,7 +61,7 @@ class ModelKind(Protocol):
         ...
 
     def rows(self, given: Curator) -> Rows:
-        """List what the curator knows of the rows that were drawn from."""
+        """List facts about the rows of the fit, for the curator."""
         ...
 
     def reference(self, given: Curator) -> Any:
@@ -73,11 +73,11 @@ class ModelKind(Protocol):
         ...
 
     def mechanism(self, models: Any) -> Rows:
-        """How the draws were made, and what one costs."""
+        """Mechanism of the draws, and the cost of one draw."""
         ...
 
     def promises(self, given: PublicMaterial, models: Any) -> list[Block]:
-        """List what theorems promise of the draws."""
+        """List the proved guarantees of the draws."""
         ...
 
     def estimator(self, given: PublicMaterial, models: Any, sampler: str) -> list[str]:
@@ -116,8 +116,8 @@ class Linear:
     no_certificates: ClassVar[str] = ""
     no_other_ways: ClassVar[str] = ""
     arithmetic: ClassVar[str] = (
-        "Proved for real numbers. Draws are rounded to a public grid; what floating point and "
-        "clocks leave unprotected is in docs/floating-point.md."
+        "Proved for real numbers. Draws are rounded to a public grid; docs/floating-point.md "
+        "lists what floating point and timing leave unprotected."
     )
 
     def holds(self, models: Any) -> bool:
@@ -125,36 +125,36 @@ class Linear:
         return isinstance(models, RashomonSet | ReleasedSet)
 
     def columns(self, given: Release) -> list[Block]:
-        """Rows, features with their bounds, and how rows were shortened."""
+        """Rows, features with their bounds, and the norm that rows are clipped to."""
         models: Any = given.models
         names = models.feature_names[:-1]
-        shortened = "declared, never learnt from rows"
+        shortened = "declared, independent of the rows"
         facts = [
             ("Rows", f"{models.plan.n:,}", "public: neighbouring data sets have as many"),
             ("Features", f"{len(names):,}", "and an intercept"),
-            ("Rows are shortened to norm", number(models.row_norm), shortened),
+            ("Rows are clipped to norm", number(models.row_norm), shortened),
         ]
         if models.task == "classification":
             facts.append(("Classes", ", ".join(models.class_names), "public"))
         else:
             low, high = models.target_bounds
-            held = f"{number(low)} and {number(high)}"
-            facts.append(("Targets are held between", held, "declared"))
+            held = f"{number(low)} to {number(high)}"
+            facts.append(("Targets are clipped to", held, "declared"))
         table = Table(declared(names, given.bounds), "Features and their declared bounds")
         return [Facts(facts), table]
 
     def rows(self, given: Curator) -> Rows:
-        """Rows of the plan, and how many were shortened."""
+        """Rows of the plan, and the share of clipped rows."""
         models: Any = given.models
-        drawn = "those that were drawn from; public"
+        drawn = "used for the draws; public"
         norm = f"to the declared norm {number(models.row_norm)}"
         return [
             ("Rows of the plan", f"{models.plan.n:,}", drawn),
-            ("Rows shortened", percent(models.clipped_share), norm),
+            ("Clipped rows", percent(models.clipped_share), norm),
         ]
 
     def reference(self, given: Curator) -> Any:
-        """None: the draws inside tell the set's width, or nothing does."""
+        """None: only the draws inside ψ can estimate the model-set width."""
         return None
 
     def settings(self, given: PublicMaterial, models: Any) -> Rows:
@@ -162,8 +162,8 @@ class Linear:
         planned = models.plan
         facts: Rows = [
             ("Loss", planned.loss, f"{planned.p} parameters, {planned.n:,} rows"),
-            ("Threshold ψ asked for", number(planned.psi), "public"),
-            ("Rows are shortened to norm", number(models.row_norm), "declared"),
+            ("Threshold ψ", number(planned.psi), "public"),
+            ("Rows are clipped to norm", number(models.row_norm), "declared"),
         ]
         if np.isfinite(planned.beta):
             facts.insert(2, ("Inverse temperature β", number(planned.beta, 4), "public"))
@@ -177,21 +177,21 @@ class Linear:
         return []
 
     def promises(self, given: PublicMaterial, models: Any) -> list[Block]:
-        """List what is proved of exact draws, and the hit rate against the price."""
+        """List bounds for exact draws, and the hit rate by privacy cost."""
         planned = models.plan
         if not planned.of_exact_draws:
             return []
         rows = promises(planned, given.constants)
         frame = pd.DataFrame(
             {"promised": [_bound(row) for row in rows], "theorem": [row.theorem for row in rows]},
-            index=pd.Index([row.name for row in rows], name="of exact draws"),
+            index=pd.Index([row.name for row in rows], name="bound for exact draws"),
         )
         return [
-            Table(frame, "Promises, known before a row is read", f"{GTU}."),
+            Table(frame, "Guarantees, known before a row is read", f"{GTU}."),
             Plot(
                 plot_plan(planned),
-                "Guaranteed hit rate over the price ε of as many draws, with the plan marked.",
-                Table(plan_table(planned), "Price and guaranteed hit rate"),
+                "Guaranteed hit rate by total privacy cost ε, with the plan marked.",
+                Table(plan_table(planned), "Privacy cost and guaranteed hit rate"),
             ),
         ]
 
@@ -199,10 +199,10 @@ class Linear:
         """Write the estimator with its settings, where one made the draws."""
         planned = models.plan
         if math.isnan(planned.beta):
-            return ["# these models were made elsewhere: rashomon_set.from_… says how they came in"]
+            return ["# these models were imported: see rashomon_set.from_…"]
         name = _ESTIMATORS.get((planned.loss.split("(")[0], models.task))
         if name is None:
-            return [f"# draws by hand: rashomon_set.from_draws, loss {planned.loss!r}"]
+            return [f"# draws without an estimator: rashomon_set.from_draws, loss {planned.loss!r}"]
         settings: dict[str, Any] = {
             "psi": planned.psi,
             "epsilon": planned.epsilon,
@@ -254,7 +254,7 @@ class Others:
     arithmetic: ClassVar[str] = "Proved for real numbers."
 
     def holds(self, models: Any) -> bool:
-        """All that no kind before it holds."""
+        """Any models that no earlier kind accepts."""
         return True
 
     def columns(self, given: Release) -> list[Block]:
@@ -266,11 +266,11 @@ class Others:
         return []
 
     def reference(self, given: Curator) -> Any:
-        """None: the draws inside tell the set's width, or nothing does."""
+        """None: only the draws inside ψ can estimate the model-set width."""
         return None
 
     def settings(self, given: PublicMaterial, models: Any) -> Rows:
-        """Nothing: whoever made them knows."""
+        """Nothing: the settings are unknown."""
         return []
 
     def mechanism(self, models: Any) -> Rows:
@@ -283,14 +283,14 @@ class Others:
 
     def estimator(self, given: PublicMaterial, models: Any, sampler: str) -> list[str]:
         """Say where to look."""
-        return ["# these models were made elsewhere: rashomon_set.from_… says how they came in"]
+        return ["# these models were imported: see rashomon_set.from_…"]
 
 
 _MOST_MEMORY = 2**29  # bytes that counting them may take for a report
 _SAME = 1e-9
 _LONG = 10**15
-_COUNTED = "draws of the exponential mechanism over all trees of the class, which are counted"
-_ELSEWHERE = "# these trees were made elsewhere: rashomon_set.from_… says how they came in"
+_COUNTED = "draws of the exponential mechanism over all trees of the class (enumerated implicitly)"
+_ELSEWHERE = "# these trees were imported: see rashomon_set.from_…"
 
 
 class Trees:
@@ -306,29 +306,29 @@ class Trees:
     )
     caveats: ClassVar[Mapping[str, str]] = {
         "Within one class of models": (
-            "The set is that of the declared questions, of so many leaves and so deep, and of this "
-            "loss. Other thresholds or more leaves have other sets, and the best tree here may be "
-            "far from the best there is."
+            "The set depends on the declared questions, the limits on leaves and depth, and the "
+            "loss. With other thresholds or more leaves the set differs, and the best tree here "
+            "may be far from the best tree of a larger class."
         ),
-        "Where a tree's lines are drawn": (
-            "Thresholds were declared before the rows were read. That a tree asks whether age is "
-            "above 30 does not say that anything happens at 30."
+        "Thresholds are declared": (
+            "Thresholds were declared before the rows were read. A tree that asks whether age is "
+            "above 30 is no evidence of a change at 30."
         ),
-        "No row need reach a leaf": (
-            "A leaf of a drawn tree may say something of which the data holds no row: such trees "
-            "belong to the class, or the class would tell of the rows."
+        "Leaves without rows": (
+            "No row of the data need reach a leaf of a drawn tree. Such trees belong to the "
+            "class; otherwise the class would depend on the rows."
         ),
     }
     no_certificates: ClassVar[str] = (
-        "draws of trees have one certificate, the bounded range of a draw, and the guarantee above "
-        "is what follows from it"
+        "draws of trees have one certificate, the bounded range of a draw; the guarantee above "
+        "follows from it"
     )
     no_other_ways: ClassVar[str] = (
-        "trees are counted and drawn exactly: there is no other way to weigh it against"
+        "trees are enumerated and drawn exactly: there is no alternative mechanism"
     )
     arithmetic: ClassVar[str] = (
-        "Weights of trees are whole numbers, and what rounding to them may tell is in the price. "
-        "What clocks leave unprotected is in docs/floating-point.md."
+        "Weights of trees are integers, and the privacy cost includes their rounding. "
+        "docs/floating-point.md lists what timing leaves unprotected."
     )
 
     def holds(self, models: Any) -> bool:
@@ -342,7 +342,7 @@ class Trees:
         if planned is not None:
             same = "public: neighbouring data sets have as many"
             facts.append(("Rows", f"{planned.n:,}", same))
-            asked = "declared before a row was read, never learnt from rows"
+            asked = "declared before a row is read, independent of the rows"
             facts.append(("Yes-or-no questions", f"{len(planned.questions):,}", asked))
         facts.append(("Classes", ", ".join(models.class_names), "public"))
         return [Facts(facts), *_declared_columns(models, planned, given)]
@@ -352,10 +352,10 @@ class Trees:
         planned = _plan(given.models)
         if planned is None:
             return []
-        return [("Rows of the plan", f"{planned.n:,}", "those that were drawn from; public")]
+        return [("Rows of the plan", f"{planned.n:,}", "used for the draws; public")]
 
     def reference(self, given: Curator) -> Any:
-        """All trees of the class, counted; None where that takes much, or rows are others."""
+        """All trees of the class, enumerated; None if too many or if the rows differ."""
         models: Any = given.models
         planned = _plan(models)
         if planned is None or given.X is None or given.y is None:
@@ -372,18 +372,26 @@ class Trees:
         if planned is None:
             return []
         leaf = f" + {number(planned.leaf_penalty)} a leaf" if planned.leaf_penalty else ""
-        errors = "cost of errors, in that of the dearest on every row" if planned.costs else ""
+        errors = (
+            "cost of errors, relative to the most expensive error on every row"
+            if planned.costs
+            else ""
+        )
         facts: Rows = [
             ("Trees that could be drawn", _size(planned), _class(planned)),
             ("Loss", f"{errors or 'share of errors'}{leaf}", f"{planned.n:,} rows"),
         ]
         if planned.costs:
             costs = "; ".join(", ".join(map(str, row)) for row in planned.costs)
-            facts.append(("Costs of errors", costs, "a row's label by what is said of it; public"))
+            facts.append(("Costs of errors", costs, "true label by predicted label; public"))
         return [
             *facts,
-            ("Threshold ψ asked for", number(planned.psi), "public"),
-            ("Threshold of the law s", number(planned.law_psi), "public; trees below it are alike"),
+            ("Threshold ψ", number(planned.psi), "public"),
+            (
+                "Threshold of the law s",
+                number(planned.law_psi),
+                "public; trees below it are equally likely",
+            ),
             ("Inverse temperature β", number(planned.beta, 4), "public"),
         ]
 
@@ -395,23 +403,23 @@ class Trees:
         moves = f"one record moves the loss of every tree by 1/{planned.n:,} at most: 2β/n"
         draws = plural(planned.n_draws, "independent draw")
         return [
-            ("Mechanism", _COUNTED, "weights are rounded, and the rounding is in the price"),
+            ("Mechanism", _COUNTED, "weights are rounded; the privacy cost includes the rounding"),
             ("One draw", f"bounded range η = {rounded_up(planned.eta)}", moves),
             ("All draws", f"{draws}, composed", models.guarantee.theorem),
             ("Adjacency", "one record is replaced", "the number of rows is public"),
         ]
 
     def promises(self, given: PublicMaterial, models: Any) -> list[Block]:
-        """List what the number of trees promises, and the promise against the price."""
+        """List guarantees from the number of trees, and the guarantee by privacy cost."""
         planned = _plan(models)
         if planned is None:
             return []
         return [
-            Table(_promised(planned), "Promises, known before a row is read", _PROOFS),
+            Table(_promised(planned), "Guarantees, known before a row is read", _PROOFS),
             Plot(
                 plot_prices(planned, (), clicked=False),
-                "What is promised of a draw over the price ε of as many draws.",
-                Table(prices_table(planned, ()), "Price and promise"),
+                "Guarantee for one draw by the privacy cost ε of the same number of draws.",
+                Table(prices_table(planned, ()), "Privacy cost and guarantee"),
             ),
         ]
 
@@ -450,7 +458,7 @@ def _plan(models: Any) -> TreePlan | None:
 
 
 def _counted(models: Any, planned: TreePlan, given: Curator) -> CountedTrees | None:
-    """Count all trees of the plan's class; None where that takes much, or rows are others."""
+    """Enumerate all trees of the plan's class; None if too large or if the rows differ."""
     if not planned.questions or not _are_these(models, planned, given):
         return None
     if planned_class(planned).memory(planned.n) > _MOST_MEMORY:
@@ -459,7 +467,7 @@ def _counted(models: Any, planned: TreePlan, given: Curator) -> CountedTrees | N
 
 
 def _are_these(models: Any, planned: TreePlan, given: Curator) -> bool:
-    """Whether the draws have on the rows of the report the losses that they were drawn by."""
+    """Whether the draws' losses on the rows of the report equal those of the fit."""
     if len(given.X) != planned.n:
         return False
     codes = class_codes(np.asarray(given.y), models.classes, "y")
@@ -482,8 +490,8 @@ def _declared_columns(models: Any, planned: TreePlan | None, given: PublicMateri
     frame = declared(names, given.bounds)
     if planned is not None and planned.questions:
         cuts = _cuts(planned)
-        frame.insert(0, "what may be asked", [_in_words(cuts.get(name)) for name in names])
-    return [Table(frame, "Columns and what trees may ask of them")] if len(names) else []
+        frame.insert(0, "possible questions", [_in_words(cuts.get(name)) for name in names])
+    return [Table(frame, "Columns and possible questions of trees")] if len(names) else []
 
 
 def _in_words(cuts: list[float | None] | None) -> str:
@@ -496,7 +504,7 @@ def _thresholds(planned: TreePlan, models: Any) -> list[str]:
     """Thresholds as the estimator takes them; a schema's skip columns that no list can."""
     cuts = _cuts(planned)
     if not cuts or set(cuts) < set(models.models.feature_names):
-        return ["    # and schema=, the declaration of the table, which the questions follow from"]
+        return ["    # and schema=, which declares the questions"]
     told = {name: cut for name, cut in cuts.items() if cut != [None]}
     return [f"    thresholds={told!r},"] if told else []
 
@@ -517,25 +525,25 @@ def _promised(planned: TreePlan) -> pd.DataFrame:
     rows = {
         "excess loss on average": (
             f"≤ {rounded_up(planned.excess_bound)}",
-            "s + log T/β, and what lies beyond the cap",
+            "s + log T/β, plus the part beyond the cap",
         ),
-        "ε of one draw by itself": (
+        "ε of one draw alone": (
             f"≤ {rounded_up(planned.eta)}",
-            "2β/n, and what rounding may tell",
+            "2β/n, plus rounding",
         ),
     }
     if has_hit_rate(planned):
         hits = f"≥ {hit_rate_text(planned.hit_rate_bound).replace('%', ' %')}"
         rows = {"within ψ": (hits, "1/(1 + (T − 1)·e^(−β(ψ − s)))"), **rows}
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=["promised", "by"])
-    return frame.rename_axis("of a draw")
+    return frame.rename_axis("bound for one draw")
 
 
 _PROOFS = "T is the number of trees of the class, s the threshold of the law: docs/theory.md §14."
 
 
 KINDS: tuple[ModelKind, ...] = (Linear(), Trees(), Others())
-"""The first that holds a set is its kind."""
+"""The first kind that accepts a set is its kind."""
 
 
 def kind_of(models: Any) -> ModelKind:

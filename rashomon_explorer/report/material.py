@@ -1,4 +1,4 @@
-"""What the two editions of a report are made of: two types, so that neither takes the other's."""
+"""Input of the two editions of a report: two types, so that neither accepts the other's data."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet, Relea
 from rashomon_explorer.sets.models.fitted import StoredPredictions
 
 PEOPLE = 5_000
-"""Rows in blocks of which single people are shown, picked by their places alone."""
+"""Number of people shown from chunked rows, sampled by position only."""
 
 Bounds = Mapping[str, tuple[float, float]]
 AnySet = RashomonSet | PredictorSet
@@ -58,14 +58,14 @@ class Curator(PublicMaterial):
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, held or in blocks; None where there are none."""
+        """Number of rows, in memory or chunked; None without rows."""
         if isinstance(self.X, ChunkedRows):
             return self.X.n
         return len(self.X) if self.X is not None else None
 
     @cached_property
     def people(self) -> "Curator":
-        """The same of rows that are held: these, or a fixed random sample of rows in blocks."""
+        """The same material with rows in memory, of chunked rows a fixed random sample."""
         if not isinstance(self.X, ChunkedRows):
             return self
         some = self.X.sample(PEOPLE)
@@ -77,31 +77,33 @@ class Curator(PublicMaterial):
 
     @property
     def whose(self) -> str:
-        """Say of whom sections on single people are; empty where they are of all rows."""
+        """Note on the sample of people in a section; empty if all rows are used."""
         if not isinstance(self.X, ChunkedRows) or self.X.n <= PEOPLE:
             return ""
         return (
-            f"The rows come in blocks: this section is of a fixed random sample of {PEOPLE:,} of "
+            f"The rows are chunked: this section shows a fixed random sample of {PEOPLE:,} of "
             f"{self.X.n:,} people."
         )
 
     @property
     def readable(self) -> bool:
-        """Whether the models' predictions can be asked for: of rows, or those they hold."""
+        """Whether predictions are available, from rows or stored."""
         held = self.models.models if isinstance(self.models, PredictorSet) else None
         return self.X is not None or isinstance(held, StoredPredictions)
 
     def rows(self, start: int, stop: int) -> Any:
-        """Take some of the rows, whatever holds them; None where predictions are stored."""
+        """Return some of the rows, in memory or chunked; None for stored predictions."""
         if self.X is None:
             return None
-        if isinstance(self.X, ChunkedRows):  # of the first block: whoever wants more has `people`
+        if isinstance(
+            self.X, ChunkedRows
+        ):  # rows of the first chunk; for a sample of all rows use `people`
             return next(self.X.blocks(0, 1))[0][start:stop]
         return self.X.iloc[start:stop] if hasattr(self.X, "iloc") else self.X[start:stop]
 
     @cached_property
     def members(self) -> AnySet:
-        """The models within ψ, where losses tell which they are; otherwise all."""
+        """The models within ψ if losses are known; otherwise all."""
         if not self.models.n_draws or not np.isfinite(self.models.least):
             return self.models
         return self.models if self.models.hit_rate == 1 else self.models.inside()
@@ -109,7 +111,7 @@ class Curator(PublicMaterial):
 
 @dataclass(frozen=True, kw_only=True)
 class Release(PublicMaterial):
-    """Material of the release: draws that were paid for, and aggregates that were."""
+    """Material of a release: private draws and released aggregates."""
 
     models: Paid
     aggregates: tuple[ReleasedAggregates, ...] = ()
@@ -123,10 +125,10 @@ def curator_material(
     problem: Problem | None,
     **public: Any,
 ) -> Curator:
-    """Check what a curator handed in, before anything is computed."""
+    """Check the arguments of a curator's report before anything is computed."""
     if not isinstance(models, AnySet):
         raise TypeError(
-            f"the curator's edition needs a RashomonSet or a PredictorSet, got "
+            f"the curator's report needs a RashomonSet or a PredictorSet, got "
             f"{type(models).__name__}; a ReleasedSet or ReleasedTrees goes to release_report"
         )
     if is_in_blocks(X):
@@ -146,7 +148,7 @@ def curator_material(
 def release_material(
     models: Paid, aggregates: Sequence[ReleasedAggregates], **public: Any
 ) -> Release:
-    """Check that everything handed in was paid for."""
+    """Check that draws and aggregates are private releases."""
     if type(models) not in (ReleasedSet, ReleasedTrees):
         raise TypeError(
             f"a release needs a ReleasedSet or ReleasedTrees, got {type(models).__name__}: call "
@@ -155,7 +157,7 @@ def release_material(
     for place, value in enumerate(aggregates):
         if type(value) is not ReleasedAggregates:
             raise TypeError(
-                f"aggregates[{place}] must be what release.release returns, got "
+                f"aggregates[{place}] must be a result of release.release, got "
                 f"{type(value).__name__}"
             )
         if not value.guarantee.holds:
@@ -163,7 +165,7 @@ def release_material(
     material = Release(models=models, aggregates=tuple(aggregates), **_tidy(public))
     if material.constants is not None:
         if not isinstance(models, ReleasedSet):
-            raise ValueError("constants and domain are of linear models: leave them out for trees")
+            raise ValueError("constants and domain apply to linear models: omit them for trees")
         _check_constants(material.constants, models.plan)
     return material
 
@@ -189,7 +191,7 @@ def _check_lengths(
     given = {"X": rows, "y": None if y is None else len(y), "groups": _count(groups)}
     lengths = {name: count for name, count in given.items() if count is not None}
     if len(set(lengths.values())) > 1:
-        raise ValueError(f"X, y and groups must have as many rows as each other, got {lengths}")
+        raise ValueError(f"X, y and groups must have the same number of rows, got {lengths}")
     if y is not None and y.ndim != 1:
         raise ValueError(f"y must have shape (n_rows,), got {y.shape}")
 
@@ -203,8 +205,8 @@ def _check_constants(constants: Constants, planned: Plan) -> None:
     wanted = planned.n, planned.p, planned.oscillation
     if not np.allclose(given, wanted, rtol=1e-9, atol=0):
         raise ValueError(
-            f"constants must be those of the draws, n, p and oscillation {wanted}, got {given}: "
-            "take them from the estimator that was fitted, constants(n_samples, n_features)"
+            f"constants must match the draws: expected n, p and oscillation {wanted}, got "
+            f"{given}; use constants(n_samples, n_features) of the fitted estimator"
         )
 
 
@@ -216,10 +218,10 @@ def _check_problem(models: AnySet, problem: Problem) -> None:
         )
     least = getattr(models, "minimum", None)
     if least is None:
-        raise ValueError("problem is for draws of an estimator, and these models are others'")
+        raise ValueError("problem requires draws of an estimator, and these models were imported")
     away = abs(problem.minimum.value - least.value)
     if away > problem.minimum.gap + least.gap + 1e-12:
         raise ValueError(
-            f"the problem's least loss is {away:.3g} away from that of the draws: make it with "
-            "declared_problem(estimator, X, y) from the rows that were fitted"
+            f"the problem's least loss differs from that of the draws by {away:.3g}: use "
+            "declared_problem(estimator, X, y) with the rows of the fit"
         )

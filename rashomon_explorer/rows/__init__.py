@@ -1,4 +1,4 @@
-"""Rows in blocks: tables that are never held whole, and sums with the same digits everywhere."""
+"""Chunked rows: tables that are never in memory whole, and sums with reproducible digits."""
 
 from rashomon_explorer.rows.chunked import ChunkedRows, Step
 from rashomon_explorer.rows.coercion import row_blocks

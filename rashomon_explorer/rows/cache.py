@@ -1,4 +1,4 @@
-"""Blocks that are ready are kept in memory as far as there is room: they need not be made again."""
+"""Cache of prepared chunks, as far as memory allows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ KEPT_BYTES = 2**29
 
 @dataclass(frozen=True, eq=False)
 class CachedRows:
-    """The blocks of a table, the first ones from memory and the others made as before."""
+    """Chunks of a table: the first from memory, the others recomputed."""
 
     table: ChunkedRows
     first: list[tuple[FloatArray, FloatArray]]
@@ -51,7 +51,7 @@ class CachedRows:
             yield from self.table.blocks(first + len(held), last)
 
     def give_way(self) -> None:
-        """Keep no block any more."""
+        """Drop all cached chunks."""
         self.first.clear()
 
     def place(self, row: int) -> str:
@@ -64,7 +64,7 @@ class CachedRows:
 
 
 def cache_chunks(table: ChunkedRows, most: float | None = None) -> ChunkedRows:
-    """Return the same table, with as many of its first blocks in memory as ``most`` bytes hold."""
+    """Return the same table with as many of its first chunks in memory as fit in ``most`` bytes."""
     if not isinstance(table.workers, Threads):
         return table
     first: list[tuple[FloatArray, FloatArray]] = []

@@ -1,4 +1,4 @@
-"""Rows in blocks of one size, and sums over them that are the same wherever they are made."""
+"""Chunks of rows of one size, and sums over them that do not depend on where they are computed."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -43,7 +43,7 @@ Reduction = Callable[[FloatArray, FloatArray], Any]
 
 @dataclass(frozen=True)
 class ChunkedRows:
-    """Rows and targets that are read block by block and never held whole.
+    """Rows and targets that are read in chunks and never in memory together.
 
     Blocks have a fixed size and order, and are added up along a fixed binary tree, each on one
     thread: a sum has the same digits from an array, a folder of files or a cluster, with one
@@ -90,12 +90,12 @@ class ChunkedRows:
 
     @property
     def n_blocks(self) -> int:
-        """Number of blocks."""
+        """Number of chunks."""
         return -(-self.n // self.rows)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a guarantee assumes of the source and of the way to the workers."""
+        """Assumptions of a guarantee about the source and the connection to the workers."""
         steady = (
             "the rows were the same in every pass, as far as a checksum of each block tells"
             if self.source.reread
@@ -180,7 +180,7 @@ class ChunkedRows:
         return replace(self, source=RowSubset.of(self.source, most, seed), seen=None)
 
     def to_memory(self) -> Piece:
-        """Rows and targets as they are in the source, held whole: for tables that fit.
+        """Rows and targets of the source in memory, for tables that fit.
 
         Returns
         -------
@@ -192,7 +192,7 @@ class ChunkedRows:
         return named(rows, self.source.names), targets
 
     def __array__(self, *given: Any, **options: Any) -> NoReturn:
-        """Refuse to be held, where an array is asked for.
+        """Refuse the conversion to an array.
 
         Raises
         ------
@@ -207,7 +207,7 @@ class ChunkedRows:
     def blocks(
         self, first: int = 0, last: int | None = None
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Rows (m, d) and targets (m,) of each block, in order, read here.
+        """Rows (m, d) and targets (m,) of each chunk, in order, read in this process.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class ChunkedRows:
             yield block[1:]
 
     def reduce(self, function: Reduction, merge: Merge = added) -> Any:
-        """Find what all blocks come to, joined along a tree that their number alone decides.
+        """Reduce all chunks along a tree that depends on their number only.
 
         Parameters
         ----------
@@ -264,7 +264,7 @@ class ChunkedRows:
         return self._in_words(lambda: self._reduced(Threads(1), function, merge))
 
     def with_checksums(self) -> "ChunkedRows":
-        """Return the same table, with what its blocks are now; reads every row once."""
+        """Return the same table with checksums of its chunks; reads every row once."""
         return replace(self, seen=ChunkChecksums(self.reduce(look, merge=_joined)))
 
     def check_room(self, columns: int | None = None, more: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""One door to rows in blocks, whatever they are in."""
+"""Conversion of arrays, files and Dask collections to chunked rows."""
 
 import os
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ def row_blocks(
     executor: Any = None,
     lengths: Sequence[int] | bool | None = None,
 ) -> ChunkedRows:
-    """Rows that an estimator fits block by block, without holding them.
+    """Chunked rows for an estimator, which reads them without loading the whole table.
 
     Parameters
     ----------
@@ -79,11 +79,11 @@ def row_blocks(
     given = (y is not None) + (target is not None)
     if labelled and given != 1:
         raise TypeError(
-            "targets must be given once: as y, or by the name of their column, target=. Rows "
-            "without any are row_blocks(X, labelled=False)"
+            "give targets once: as y, or by the name of their column, target=. For rows without "
+            "targets use row_blocks(X, labelled=False)"
         )
     if not labelled and given:
-        raise TypeError("labelled=False is for rows without targets, and some were given")
+        raise TypeError("labelled=False is for rows without targets, but targets were given")
     if lengths is not None and not is_dask(X):
         raise TypeError(f"lengths are those of a Dask collection's partitions, got {type(X)}")
     source = _source(X, y, target, columns, lengths)
@@ -99,7 +99,9 @@ def _source(
 ) -> RowSource:
     if isinstance(X, str | os.PathLike):
         if y is not None:
-            raise TypeError("a Parquet file holds its targets: say target= their column")
+            raise TypeError(
+                "a Parquet file contains its targets: pass the name of their column as target="
+            )
         return ParquetRows.of(Path(X), target, columns)
     if isinstance(X, list | tuple) and X and isinstance(X[0], str | os.PathLike):
         raise TypeError("X is a list of paths: give one Parquet file, or the folder that has them")
@@ -137,19 +139,19 @@ def _flat(y: Any) -> Any:
 
 
 def is_in_blocks(X: Any) -> bool:
-    """Whether rows come in blocks: as such, or as a Dask collection."""
+    """Whether rows are chunked rows or a Dask collection."""
     return isinstance(X, ChunkedRows) or is_dask(X)
 
 
 def as_blocks(X: Any) -> ChunkedRows:
-    """Rows in blocks as they are; a Dask collection as rows without targets."""
+    """Chunked rows unchanged; a Dask collection as chunked rows without targets."""
     return X if isinstance(X, ChunkedRows) else row_blocks(X, labelled=False)
 
 
 def blocks_with(X: Any, y: Any) -> ChunkedRows:
-    """Rows in blocks with their own targets, or a Dask collection with another's."""
+    """Chunked rows with their own targets, or a Dask collection with those of another."""
     if not isinstance(X, ChunkedRows):
         return row_blocks(X, y)
     if y is not None:
-        raise TypeError("rows in blocks have their targets with them: leave y out")
+        raise TypeError("chunked rows contain their targets: leave y out")
     return X

@@ -1,4 +1,4 @@
-"""One column of a table in blocks, held by itself: a group, or the targets."""
+"""One column of a chunked table in memory: a group or the targets."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def column_of(table: ChunkedRows, name: str) -> "pd.Series":
-    """Read one column of a table, by its name; a byte or a few a row are held."""
+    """Read one column of a table by its name; it takes a few bytes a row of memory."""
     import pandas as pd
     from pandas.api.types import union_categoricals
 
@@ -25,7 +25,7 @@ def column_of(table: ChunkedRows, name: str) -> "pd.Series":
 
 
 def targets_of(table: ChunkedRows) -> NDArray[Any]:
-    """Read the targets (n,) of a table as they are in its source."""
+    """Read the targets (n,) of a table from its source."""
     if not table.source.labelled:
         raise TypeError("these rows have no targets: give y, or row_blocks(..., target=...)")
     parts = replace(table, steps=(as_it_is,), seen=None).reduce(_targets, merge=_joined)

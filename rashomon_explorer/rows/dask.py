@@ -104,7 +104,7 @@ def _parts_of_dask() -> tuple[type, type, tuple[type, ...]] | None:
 
 @dataclass(frozen=True, eq=False)
 class DaskRows:
-    """Partitions of a Dask collection, each computed anew where it is needed."""
+    """Partitions of a Dask collection, each computed where it is needed."""
 
     X: Any
     y: Any
@@ -314,24 +314,24 @@ def cluster_findings(scheduler: str | None = None) -> list[str]:
 def _of_settings(setting: Any) -> Iterator[str]:
     if not setting("distributed.comm.require-encryption"):
         yield (
-            "rows may travel in the clear: set distributed.comm.require-encryption to true, with "
+            "rows may be sent unencrypted: set distributed.comm.require-encryption to true, with "
             "certificates under distributed.comm.tls"
         )
     if setting("distributed.worker.memory.spill") is not False:
         yield (
-            "workers spill rows to disk as they are when memory is short: set "
+            "workers spill rows to disk unencrypted when memory is short: set "
             "distributed.worker.memory.spill to false, or give them an encrypted folder "
             "(temporary-directory)"
         )
 
 
 def _of_cluster(workers: dict[str, dict[str, Any]], scheduler: str) -> Iterator[str]:
-    """Compare what each worker told, by address, with this process."""
+    """Compare the environments of the workers, by address, with that of this process."""
     if not workers:
         yield f"the cluster at {scheduler} has no worker: sums would wait for one"
     here = {"here": _worker_environment(), **workers}
     if not scheduler.startswith(("tls://", "wss://", "inproc://")):
-        yield f"{scheduler} is not encrypted: rows and sums can be read on the way, use tls://"
+        yield f"{scheduler} is not encrypted: rows and sums can be read in transit, use tls://"
     for name, remedy in (
         ("package", "install the same version everywhere"),
         ("numpy", "install the same version everywhere, or sums differ in their last digits"),
@@ -355,7 +355,7 @@ def _of_cluster(workers: dict[str, dict[str, Any]], scheduler: str) -> Iterator[
 
 
 def _worker_environment(dask_worker: Any = None) -> dict[str, Any]:
-    """Tell of this process what decides digits, and of a worker's disk; nothing of a row."""
+    """Report what determines the digits of sums here, and free disk space; no row is read."""
     from importlib.metadata import version
 
     import numpy as np

@@ -1,4 +1,4 @@
-"""The room that work on blocks needs within a process's limits, and what is said where it lacks."""
+"""Memory that work on chunks needs within a process's limits, and errors if it is not available."""
 
 import sys
 from functools import cache
@@ -15,7 +15,7 @@ _COPIES = 8  # of a block: as it was read, encoded, clipped, folded, and a loss'
 
 
 def block_needs(rows: int, columns: int) -> int:
-    """Bytes that one thread needs to work on a block, about."""
+    """Approximate bytes that one thread needs for the work on a chunk."""
     return _COPIES * 8 * rows * columns
 
 
@@ -58,8 +58,8 @@ def ran_out(needs: int, what: str) -> MemoryLimitError:
     limits = memory_limits()
     if not limits:
         return MemoryLimitError(
-            f"memory ran out: {what} takes {_mebibytes(needs)} or more, which this machine did not "
-            "have left: end other programs, or take less columns"
+            f"memory ran out: {what} takes {_mebibytes(needs)} or more, which this machine did "
+            f"not have free: end other programs, or use fewer columns"
         )
     least = min(limits, key=lambda limit: limit.left)
     return MemoryLimitError(_limit_message(least, needs, what))

@@ -1,4 +1,4 @@
-"""The Parquet files of a folder, and the columns that ``key=value`` folder names give."""
+"""Parquet files of a folder, with partition columns from ``key=value`` folder names."""
 
 import os
 import re
@@ -50,7 +50,7 @@ class ParquetFolder:
         if not files:
             skipped = f" ({len(found)} begin with _ or . and are skipped)" if found else ""
             raise DataError(
-                f"{path} is no Parquet file and no folder of files named *.parquet{skipped}"
+                f"{path} is neither a Parquet file nor a folder of files named *.parquet{skipped}"
             )
         named = [_named_values(file.relative_to(path).parent, file) for file in files]
         keys = tuple(named[0])
@@ -201,7 +201,7 @@ class ParquetRows:
                     return
 
     def _batches(self, path: str, groups: Iterator[RowGroup]) -> Iterator[Any]:
-        """Read row groups; a file that is not what its footer said is said to have changed."""
+        """Read row groups; raise an error if a file changed after its footer was read."""
         try:
             # Opened once for all of them: a footer is as long as its file has row groups.
             with _open_file(path) as file:
@@ -220,8 +220,8 @@ class ParquetRows:
             if isinstance(error, RowsChangedError):
                 raise
             raise RowsGoneError(
-                f"{path} could be read when the folder was opened, and cannot any more "
-                f"({error}): put it back as it was, or open the folder anew"
+                f"{path} was readable when the folder was opened and is not any more ({error}): "
+                f"restore it, or open the folder again"
             ) from error
 
     def _with_partitions(self, batch: Any, group: RowGroup) -> Any:
@@ -287,7 +287,7 @@ def _check_unchanged(footer: Any, group: RowGroup) -> None:
     if rows != group.rows:
         raise RowsChangedError(
             f"{group.path} had {group.rows:,} rows in row group {group.number} when the folder was "
-            f"opened, and has {rows:,}: open it anew, and let nobody write there"
+            f"opened, and has {rows:,}: open it again, and prevent writes to it"
         )
 
 

@@ -20,7 +20,7 @@ Node = tuple[int, Any]
 
 
 class Tree:
-    """A binary tree over consecutive parts, of which only unfinished branches are held."""
+    """Binary tree over consecutive parts; only unfinished branches are in memory."""
 
     def __init__(self, merge: Merge) -> None:
         self._merge = merge
@@ -38,7 +38,7 @@ class Tree:
         return list(self._nodes)
 
     def total(self) -> Any:
-        """Join what is left, from the right: what all parts come to."""
+        """Join the remaining branches from the right; returns the result for all parts."""
         if not self._nodes:
             raise ValueError("there is nothing to add up: no part was given")
         *earlier, (_, total) = self._nodes
@@ -62,7 +62,7 @@ def added(one: tuple[FloatArray, ...], other: tuple[FloatArray, ...]) -> tuple[F
 
 
 class Digest(NamedTuple):
-    """What a block is recognised by."""
+    """Checksum of one chunk."""
 
     quick: int
     strong: bytes
@@ -70,25 +70,25 @@ class Digest(NamedTuple):
 
 @dataclass(frozen=True)
 class ChunkChecksums:
-    """Digests of all blocks, in their order.  Curator: they are computed from private rows."""
+    """Digests of all chunks, in order. Curator: they are computed from private rows."""
 
     digests: tuple[Digest, ...]
 
     @property
     def version(self) -> bytes:
-        """32 bytes by which the rows, as the sums see them, are told from others."""
+        """Digest of 32 bytes that identifies the rows as the sums read them."""
         whole = hashlib.sha256()
         for digest in self.digests:
             whole.update(digest.strong)
         return whole.digest()
 
     def agrees(self, index: int, rows: FloatArray, targets: FloatArray) -> bool:
-        """Whether a block is what it was, but for one change in 2³²."""
+        """Whether a chunk is unchanged; one change in 2³² is missed."""
         return self.digests[index].quick == _quick(rows, targets)
 
 
 def look(rows: FloatArray, targets: FloatArray) -> tuple[Digest]:
-    """Digest of a block's rows and targets, bit by bit."""
+    """Digest of a chunk's rows and targets, bit by bit."""
     strong = hashlib.sha256(rows.data)
     strong.update(targets.data)
     return (Digest(_quick(rows, targets), strong.digest()),)
@@ -104,7 +104,7 @@ Step = Callable[[Any, Any], Piece]
 
 @dataclass(frozen=True)
 class How:
-    """All that a worker needs beside the source."""
+    """All that a worker needs in addition to the source."""
 
     steps: tuple[Step, ...]
     rows: int
@@ -113,7 +113,7 @@ class How:
 
 
 def branch_sum(source: RowSource, what: Any, span: Span) -> list[Node]:
-    """Add up consecutive blocks: a pure function of rows, what to do, and which."""
+    """Reduce consecutive chunks: a pure function of the rows, the reduction and the range."""
     how, function, merge = what
     tree = Tree(merge)
     with one_blas_thread():
@@ -126,7 +126,7 @@ def branch_sum(source: RowSource, what: Any, span: Span) -> list[Node]:
 def blocks_of(
     source: RowSource, how: How, span: Span
 ) -> Iterator[tuple[int, FloatArray, FloatArray]]:
-    """Read blocks in order: number, rows and targets."""
+    """Read chunks in order: number, rows and targets."""
     low, high = span[0] * how.rows, min(span[1] * how.rows, how.n)
     cut = _cut(source.pieces(low, high), how.rows)
     for index, (rows, targets) in enumerate(cut, start=span[0]):
@@ -138,15 +138,15 @@ def blocks_of(
             raise DataError(f"{source.place(bad)}: {error}") from error
         if how.seen is not None and not how.seen.agrees(index, *made):
             raise RowsChangedError(
-                f"rows {first} to {first + len(made[0]) - 1}, from {source.place(first)} on, are "
-                "not what they were when this fit looked at them first: let nobody write there "
-                "while it runs, or work on a copy"
+                f"rows {first} to {first + len(made[0]) - 1}, from {source.place(first)} on, have "
+                f"changed since this fit first read them: prevent writes to them while it runs, "
+                f"or work on a copy"
             )
         yield index, *made
 
 
 def _cut(pieces: Iterator[Piece], size: int) -> Iterator[Piece]:
-    """Pieces cut and joined to blocks of one size; the last may be smaller."""
+    """Split and join pieces to chunks of one size; the last may be smaller."""
     waiting: list[Piece] = []
     count = 0
     for X, y in pieces:

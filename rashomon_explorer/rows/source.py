@@ -30,7 +30,7 @@ def mapping_of(values: Any) -> Any:
 
 
 def read_mapped(values: Any) -> Any:
-    """Return a mapped array as one in memory, read from its file; other data as they are."""
+    """Read a memory-mapped array into memory; return other data unchanged."""
     if mapping_of(values) is None:
         return values
     return MappedRows(values).part(0, len(values))
@@ -59,7 +59,7 @@ class MappedRows:
         return self._read(part)
 
     def _read(self, part: NDArray[Any]) -> NDArray[Any]:
-        """Values that a view of the mapping shows, whatever its strides; no page is touched."""
+        """Values of a view of the mapping, for any strides; no page is touched."""
         start, stop = _extent(part)
         if part.ndim and stop - start > max(_WASTE * part.nbytes, _AT_ONCE):
             axis = int(np.argmax(np.abs(part.strides)))
@@ -84,8 +84,7 @@ class MappedRows:
     def _gone(self) -> RowsGoneError:
         return RowsGoneError(
             f"{self._mapped.filename or 'the mapped file'} is shorter than when it was mapped, or "
-            "cannot be read any more: put it back as it was, map it anew, and let nobody write "
-            "there"
+            f"is not readable any more: restore it, map it again, and prevent writes to it"
         )
 
 
@@ -138,7 +137,7 @@ _MAPPED_ROWS = 2**14  # of a mapped file that are read at a time: a block
 
 
 class RowSource(Protocol):
-    """Rows and targets that can be read again and again, in consecutive pieces."""
+    """Rows and targets that can be read repeatedly, in consecutive pieces."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -152,7 +151,7 @@ class RowSource(Protocol):
 
     @property
     def reread(self) -> bool:
-        """Whether somebody else may change what is read while a fit is under way."""
+        """Whether another process may change the data during a fit."""
         ...
 
     @property
@@ -161,7 +160,7 @@ class RowSource(Protocol):
         ...
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """Rows low to high, in order, in pieces of whatever size is cheap to read."""
+        """Rows low to high, in order, in pieces of any size that is cheap to read."""
         ...
 
     def place(self, row: int) -> str:
@@ -175,7 +174,7 @@ class RowSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ArrayRows:
-    """Rows of an array in memory or in a file that is mapped, or of a frame, read by its names."""
+    """Rows of an array in memory, of a memory-mapped file, or of a DataFrame."""
 
     X: Any
     y: Any = None

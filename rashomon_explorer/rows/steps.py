@@ -1,4 +1,4 @@
-"""What is done to a block's rows before they are added up, each row by itself."""
+"""Row-wise transformation steps that are applied to a chunk before a reduction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from rashomon_explorer.rows.source import named, numbers
 
 @dataclass(frozen=True)
 class AsNumbers:
-    """Rows as float64 of their own; NaN, infinity and text are refused."""
+    """A copy of the rows as float64; NaN, infinity and text are refused."""
 
     def __call__(self, rows: Any, targets: Any) -> tuple[FloatArray, Any]:
         """Rows (m, d) of numbers, and the targets as they are."""
@@ -71,7 +71,7 @@ class Mapped:
 
 @dataclass(frozen=True)
 class ClipStep:
-    """Rows shortened to a norm, with a constant 1 as their last entry if asked for."""
+    """Rows clipped to a norm bound, optionally with a constant 1 as their last entry."""
 
     row_norm: float
     intercept: bool
@@ -89,7 +89,7 @@ class ClipStep:
 
 @dataclass(frozen=True)
 class Longer:
-    """Counts rows longer than a norm: a reduction, for the one word about clipped rows."""
+    """Reduction that counts rows longer than a norm, for the warning about clipped rows."""
 
     row_norm: float
 

@@ -10,7 +10,7 @@ from rashomon_explorer.rows.source import Piece, RowSource, check_column, named
 
 @dataclass(frozen=True, eq=False)
 class TransformedRows:
-    """A source of rows that are made anew in every pass."""
+    """Source whose rows are transformed in every pass."""
 
     table: ChunkedRows
     titles: tuple[str, ...]
@@ -60,7 +60,7 @@ class TransformedRows:
 
 @dataclass(frozen=True)
 class NamedColumns:
-    """A source of DataFrames, of one whose pieces are arrays."""
+    """Source of DataFrames, from a source of arrays."""
 
     source: RowSource
     titles: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""How long a cluster's workers have got nowhere."""
+"""Threads, executors and clusters that run the work on chunks."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ _UNPROVEN_SECONDS = 100.0  # for workers that came and have never finished a tas
 
 
 class ClusterWatch:
-    """Time since a cluster got on with its work, over as many tries as that takes."""
+    """Time since the last progress of a cluster, over all tries."""
 
     def __init__(self, patience: float, *, proven: bool) -> None:
         self._patience, self._proven = patience, proven
@@ -61,21 +61,21 @@ _TRIES = 10
 _REST_SECONDS = 0.05  # before the second try, and twice as long before others, to 1.6
 _PATIENCE_SECONDS = 180.0  # for one worker to be there, or there again
 _LOOK_SECONDS = 5.0  # between looks whether there is one
-_NOBODY = "the cluster has no worker, and none came: start one"
+_NOBODY = "the cluster has no worker, and none joined: start one"
 _PAUSED = (
     "all workers of the cluster are paused, as they are when their memory is short and no more can "
     "be spilled to their disks: give them more of either, or rows in Parquet files, which they "
-    "read block by block"
+    "read in chunks"
 )
 _RESTARTED = (
-    "the workers of the cluster ended or started again before they finished a part of the work, as "
-    "where imports and a few blocks need more memory than they may take: raise their memory_limit"
+    "the workers of the cluster stopped or restarted before they finished a task, for example "
+    "because imports and a few chunks need more memory than they may use: raise their memory_limit"
 )
-_NOTHING_THERE = "no noise was made there, and nothing was charged by them"
+_NOTHING_THERE = "no noise was drawn there, and nothing was charged by them"
 
 
 class Workers(Protocol):
-    """Whoever runs tasks, as often as it takes."""
+    """Protocol of workers that run tasks, with retries."""
 
     @property
     def count(self) -> int:
@@ -84,7 +84,7 @@ class Workers(Protocol):
 
     @property
     def assumed(self) -> str:
-        """What a guarantee assumes of the way to them; empty for threads of this process."""
+        """Assumptions about the connection to the workers; empty for threads of this process."""
         ...
 
     def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
@@ -170,7 +170,7 @@ class OnDask:
 
     @property
     def count(self) -> int:
-        """Threads of all workers, 1 where nobody can say."""
+        """Threads of all workers, 1 if unknown."""
         if not self._running:
             return 1
         return max(1, sum(self.client.nthreads().values()))
@@ -219,7 +219,7 @@ class OnDask:
         return (
             f"the connection to the Dask scheduler at {self._address} was lost: the scheduler "
             f"ended or cannot be reached, or the client was closed ({type(error).__name__}: "
-            f"{error}). Start it again, and a new client; {_NOTHING_THERE}"
+            f"{error}). Restart it, and create a new client; {_NOTHING_THERE}"
         )
 
     @property
@@ -247,7 +247,7 @@ class OnDask:
         return self._sent[1]
 
     def _scattered(self, source: RowSource, watch: ClusterWatch) -> Any:
-        """Rows on one worker; a scheduler that loses it meanwhile says so in whatever error."""
+        """Send the rows to one worker; a scheduler that loses it may raise any error."""
         try:
             return self._awaited(self.client.scatter(source, hash=False, asynchronous=True), watch)
         except (TypeError, PickleError, ClusterError):  # these rows cannot be sent, to whomever
@@ -256,7 +256,7 @@ class OnDask:
             raise ConnectionError(f"{type(error).__name__}: {error}") from error
 
     def _awaited(self, asked: Any, watch: ClusterWatch, futures: Sequence[Any] = ()) -> Any:
-        """Wait as long as somebody gets on with it: Dask waits for ever."""
+        """Wait while the cluster makes progress; Dask itself would wait for ever."""
         pending = asyncio.run_coroutine_threadsafe(asked, self.client.loop.asyncio_loop)
         try:
             while not wait([pending], timeout=min(_LOOK_SECONDS, _PATIENCE_SECONDS)).done:
@@ -318,6 +318,6 @@ def _gone() -> tuple[type[BaseException], ...]:
 def _lost(error: BaseException, times: int = 1) -> str:
     often = f" {times} times over" if times > 1 else ""
     return (
-        f"workers were lost with the work on the rows{often} ({type(error).__name__}: {error}); "
+        f"workers were lost during the work on the rows{often} ({type(error).__name__}: {error}); "
         f"{_NOTHING_THERE}"
     )

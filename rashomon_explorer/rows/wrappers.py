@@ -13,7 +13,7 @@ from rashomon_explorer.rows.source import Piece, RowSource
 
 @dataclass(frozen=True, eq=False)
 class SourceWrapper:
-    """All of a source but its rows, which :meth:`pieces` of what derives from this must give."""
+    """Base class that delegates to a source; subclasses implement :meth:`pieces`."""
 
     source: RowSource
 
@@ -29,7 +29,7 @@ class SourceWrapper:
 
     @property
     def reread(self) -> bool:
-        """Whether somebody else may change what is read."""
+        """Whether another process may change the data."""
         return self.source.reread
 
     @property
@@ -48,13 +48,13 @@ class SourceWrapper:
 
 @dataclass(frozen=True, eq=False)
 class WithColumns(SourceWrapper):
-    """A source whose targets are other columns, which are held: a few bytes a row."""
+    """Source whose targets are replaced by columns in memory, a few bytes a row."""
 
     columns: NDArray[Any]
 
     @classmethod
     def of(cls, source: RowSource, columns: Mapping[str, ArrayLike]) -> "WithColumns":
-        """Put columns beside a source."""
+        """Combine a source with columns."""
         n, arrays = source.shape[0], {name: np.asarray(given) for name, given in columns.items()}
         for name, array in arrays.items():
             if not array.ndim or len(array) != n:
@@ -87,7 +87,7 @@ class RowSubset(SourceWrapper):
 
     @classmethod
     def of(cls, source: RowSource, most: int, seed: int) -> "RowSubset":
-        """Pick so many places without replacement, all if there are fewer."""
+        """Sample this many places without replacement, all if there are fewer."""
         n = source.shape[0]
         picks = np.random.default_rng(seed)  # which rows are shown; no noise
         return cls(source, np.sort(picks.choice(n, size=min(most, n), replace=False)))

@@ -56,7 +56,7 @@ class TokenMask(logging.Filter):
 
 
 def mask_tokens(token: str) -> None:
-    """Keep tokens out of everything that the server logs."""
+    """Mask tokens in all server logs."""
     mask = TokenMask(token)
     for name in LOGGERS:
         logging.getLogger(name).addFilter(mask)
@@ -116,7 +116,7 @@ class Dashboard(Voila):
         self._serving = serving
 
     def init_settings(self) -> dict[str, Any]:
-        """Say under which names it answers, and how often."""
+        """Set the allowed host names and the limit on open pages."""
         self.tornado_settings.update(
             allow_remote_access=self._serving.any_host, most_pages=self._serving.most_pages
         )
@@ -192,7 +192,7 @@ def serve(serving: Serving) -> None:
 
 
 def _surroundings(scratch: str) -> dict[str, str]:
-    """Keep Jupyter and IPython out of the user's home: what is set up there is for other work."""
+    """Keep Jupyter and IPython from reading the user's own configuration."""
     return {
         "JUPYTER_PATH": str(asset_path("apps/jupyter")),
         "JUPYTER_DATA_DIR": scratch,

@@ -1,4 +1,4 @@
-"""The programs behind pages: which belong to one, and when one without visitor is ended."""
+"""Kernels of pages: which are in use, and when an unused one is ended."""
 
 from asyncio import Task, current_task, sleep
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ _MOMENT = 0.02  # seconds
 
 
 class PatientKernels(AsyncMappingKernelManager):
-    """Ends programs that have been idle for long, counted from when they were given to a page."""
+    """Ends idle kernels; idle time counts from the assignment to a page."""
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
@@ -27,17 +27,17 @@ class PatientKernels(AsyncMappingKernelManager):
         return kernel_id
 
     def pages(self, waiting: list[Task[Any]]) -> list[str]:
-        """Name the programs that were given to a page: not those of the tasks that wait for one."""
+        """Ids of kernels assigned to a page, without those waiting for one."""
         kept = {name: by() for name, by in self._started_by.items() if by is not None}
         return [name for name in self.list_kernel_ids() if kept.get(name) not in waiting]
 
     async def begun(self, waiting: list[Task[Any]]) -> None:
-        """Wait until the first program that is kept ready has begun, or could not."""
+        """Wait until the first spare kernel has started or failed."""
         while waiting and not self._started_by and not any(task.done() for task in waiting):
             await sleep(_MOMENT)
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
-        """End it if it is idle; what is asked about for the first time starts to be idle now."""
+        """End the kernel if it is idle; idle time starts at the first query."""
         if kernel_id not in self._asked_about:
             self._asked_about.intersection_update(self.list_kernel_ids())
             self._asked_about.add(kernel_id)

@@ -1,4 +1,4 @@
-"""How the dashboard is served: where it listens, who may see it, how many pages at once."""
+"""Server settings: address, authentication, and limit on open pages."""
 
 import os
 import secrets
@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 TOKEN_VARIABLE = "RASHOMON_EXPLORER_TOKEN"
-"""Environment variable with a token to be asked for, instead of a new random one."""
+"""Environment variable with a fixed token instead of a new random one."""
 
 DEFAULT_PORT = 8866
 LOOPBACK = "127.0.0.1"

@@ -1,4 +1,4 @@
-"""Who comes to the dashboard: whoever brings the token, and as many as there is room for."""
+"""Authentication by token, and a limit on the number of open pages."""
 
 from asyncio import Task
 from html import escape
@@ -23,32 +23,31 @@ input, button {{ font: inherit; padding: .3rem .6rem; }}</style></head>
 """
 
 _FULL = (
-    "<p>This dashboard keeps at most {most} open at once, each with a program of its own. Close "
-    "one that is not needed; its place is free two minutes later, and what was paid for in it is "
-    "kept. Whoever started the dashboard can allow more with <code>--most-pages</code>.</p>"
+    "<p>This dashboard keeps at most {most} pages open, each with its own kernel. Close a page "
+    "that is not needed: its place is free after two minutes, and its drawn sets stay saved. The "
+    "person who started the dashboard can allow more with <code>--most-pages</code>.</p>"
 )
 
 _ASK = (
-    "<p>Its address has a token, without which nobody sees the rows. Open the address as it was "
-    "printed where the dashboard was started, or write the token here.</p>{problem}"
+    "<p>The dashboard needs a token. Open the address printed at its start, or enter the token "
+    "here.</p>{problem}"
     '<form method="post" action="{action}"><label>Token <input type="password" name="password" '
     'autocomplete="off" autofocus></label> <button>Open</button></form>'
 )
 
 _ELSEWHERE = (
-    "<p>Nothing is shown under this name. Open the address as it was printed where the dashboard "
-    "was started; whoever started it can let it answer under other names with "
-    "<code>--any-host</code>.</p>"
+    "<p>This host name is not allowed. Open the address printed at the start of the dashboard, "
+    "or restart it with <code>--any-host</code> to allow other names.</p>"
 )
-_REFUSED = "<p>{reason}. Open the address as it was printed where the dashboard was started.</p>"
+_REFUSED = "<p>{reason}. Open the address printed at the start of the dashboard.</p>"
 
-_LEFT = "<p>This browser has forgotten the token: the page asks for it again.</p>"
+_LEFT = "<p>You are logged out. The page needs the token again.</p>"
 
-_WRONG = '<p role="alert">That is not its token.</p>'
+_WRONG = '<p role="alert">Wrong token.</p>'
 
 
 class InWords(JupyterHandler):
-    """Refuses in words: the templates of Jupyter's own pages of errors are not served here."""
+    """Writes plain error pages: Jupyter's error templates are not served here."""
 
     def write_error(self, status_code: int, **_: Any) -> None:
         """Say what was refused, and what to do."""
@@ -66,7 +65,7 @@ def in_words(handler: type[RequestHandler]) -> type[RequestHandler]:
 
 
 class AskForToken(InWords, LoginFormHandler):
-    """What a visitor without the token sees."""
+    """Login page for visitors without the token."""
 
     def _render(self, message: dict[str, str] | None = None) -> None:
         following = self.get_argument("next", default=self.base_url)
@@ -76,7 +75,7 @@ class AskForToken(InWords, LoginFormHandler):
 
 
 class Leave(InWords):
-    """Forgets a visitor, who needs the token again."""
+    """Logout: deletes the cookie, so the token is needed again."""
 
     @allow_unauthenticated
     def get(self) -> None:
@@ -86,7 +85,7 @@ class Leave(InWords):
 
 
 class Visitors(PasswordIdentityProvider):
-    """Knows who brings the token."""
+    """Authenticates visitors by the token."""
 
     def __init__(self, **traits: Any) -> None:
         traits["cookie_name"] = f"rashomon-explorer-{token_hex(8)}"
@@ -104,7 +103,7 @@ class LimitedPages(TornadoVoilaHandler):
     """The page, while there is room for one more."""
 
     async def get(self, path: str | None = None) -> None:
-        """Send the page, or say in words that too many are open."""
+        """Send the page, or an error page if too many are open."""
         if self.current_user is not None and "token" in self.request.query_arguments:
             # A cookie remembers the visitor; what stays in an address is copied, printed and
             # photographed, and is told to the program behind the page.

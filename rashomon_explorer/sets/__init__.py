@@ -1,4 +1,4 @@
-"""Sets of models: the curator's view, and the view that may leave the building."""
+"""Sets of models: the curator's sets and released sets."""
 
 from rashomon_explorer.sets.block import ModelBlock
 from rashomon_explorer.sets.curator import CuratorSet

@@ -1,4 +1,4 @@
-"""Which columns are one feature: the indicators of one category belong together."""
+"""Blocks of linear models, and groups of columns that form one feature."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -70,7 +70,7 @@ def checked_groups(
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ModelBlock(ScoresRows, Selection):
-    """Linear models side by side, and what they predict.
+    """Several linear models and their predictions.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ class ModelBlock(ScoresRows, Selection):
         return self.outputs + 1 if self.task == "classification" else 0
 
     def _facts(self) -> list[Fact]:
-        """With what the plan promises of draws none of which were chosen out."""
+        """Facts for the repr, with the plan's guarantee if no draw was filtered out."""
         planned = self.plan
         promised = self.as_drawn and self.guarantee.holds and has_hit_rate(planned)
         hits = f"≥ {hit_rate_text(planned.hit_rate_bound)} promised"

@@ -1,4 +1,4 @@
-"""What a curator knows of any set of models: losses, and what follows from them."""
+"""Base class of curator sets: losses of the models and quantities computed from them."""
 
 import math
 from os import PathLike
@@ -15,7 +15,7 @@ from rashomon_explorer.sets.selection import Selection, places_of_mask
 
 
 class CuratorSet(Selection):
-    """Models with their losses, from whatever source.  Curator: computed from private rows.
+    """Models with their losses, from any source. Curator: computed from private rows.
 
     The common type of :class:`RashomonSet` (linear draws, which have coefficients, a plan and
     perhaps a guarantee) and :class:`PredictorSet` (anybody's models, which have none of these, and
@@ -58,7 +58,7 @@ class CuratorSet(Selection):
         return float(np.mean(self._hits(psi))) if self.n_draws else float("nan")
 
     def rethreshold(self, psi: float) -> Self:
-        """Hold the same models against another ψ: none leaves, and which lie inside is told anew.
+        """Return the same models at another ψ; none is removed, membership is computed again.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Whether chains that are not released have mixed: ArviZ's numbers.  Curator only.
+"""Convergence diagnostics of chains that are not released, by ArviZ. Curator only.
 
 Diagnostics of unreleased chains are computed from private rows and no guarantee covers them: they
 are not private, and choosing a step size or a number of steps by them is not covered either.

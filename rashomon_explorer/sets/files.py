@@ -1,4 +1,4 @@
-"""Sets as files."""
+"""Save and load sets of models."""
 
 import json
 import math
@@ -84,7 +84,7 @@ def _plain_values(plan: Plan | TreePlan, without: str = "") -> Values:
 
 
 def ellipsoid_parts(region: CutEllipsoid | None) -> tuple[Arrays, Values]:
-    """Arrays and values of an ellipsoid that was released beside the draws; none without one."""
+    """Arrays and values of an ellipsoid released with the draws; empty without one."""
     if region is None:
         return {}, {}
     arrays = {f"ellipsoid_{name}": getattr(region, name) for name in _ELLIPSOID}
@@ -114,7 +114,7 @@ def scale_of(arrays: Arrays, row_norm: float) -> ColumnMap | None:
 
 
 def number(value: float) -> float | str:
-    """Write a float, by its name where JSON has none: infinities and NaN."""
+    """JSON value of a float; infinities and NaN by name."""
     return float(value) if math.isfinite(value) else str(float(value))
 
 
@@ -145,7 +145,7 @@ _UNREADABLE = (ValueError, OSError, EOFError, MemoryError, RuntimeError, zipfile
 
 
 class Parts(Protocol):
-    """What can be taken apart into arrays and JSON values, and put together again."""
+    """Protocol of an object that is serialised as arrays and JSON values."""
 
     def to_parts(self) -> tuple[Arrays, Values]:
         """Arrays and values for a file."""
@@ -168,7 +168,7 @@ _KINDS: dict[str, Kind] = {}  # filled by the types of sets themselves, which st
 
 
 def written_as(name: str, *, reader: str, public: bool = False) -> Callable[[Class], Class]:
-    """Enter a type of set under the name that its files say."""
+    """Register a type of set under the name in its files."""
 
     def enter(kind: Class) -> Class:
         _KINDS[name] = Kind(kind, public, reader)

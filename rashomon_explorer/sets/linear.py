@@ -47,7 +47,7 @@ CURATOR_ONLY = frozenset(
 @written_as("release", reader="ReleasedSet.load", public=True)
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReleasedSet(ModelBlock):
-    """What may leave the building: paid draws, their guarantee, and public settings."""
+    """Released set: charged draws, their guarantee, and public settings."""
 
     _curated: ClassVar[bool] = False
 
@@ -78,7 +78,7 @@ _CERTIFIED = ("value", "gap", "multiplier", "slack")
 @written_as("linear draws", reader="RashomonSet.load")
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RashomonSet(ModelBlock, CuratorSet):
-    """Draws with what their curator knows of them.  Curator: computed from private rows.
+    """Draws with losses and other private values. Curator: computed from private rows.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class RashomonSet(ModelBlock, CuratorSet):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Whether the ball holds the best model back, and what to try.  Read from private rows.
+        """Whether the radius binds at the best model, and what to try. Read from private rows.
 
         Examples
         --------
@@ -160,8 +160,8 @@ class RashomonSet(ModelBlock, CuratorSet):
             return ()
         return (
             f"the radius binds: the best model lies on the sphere ‖θ‖ = {radius:g}, and better "
-            f"ones may lie beyond; try radius={2 * radius:g}, at which the same price buys at "
-            "most half of β: plan it first",
+            f"ones may lie beyond; try radius={2 * radius:g}, at which the same privacy cost "
+            f"gives at most half of β: plan it first",
         )
 
     def best_scores(self, X: ArrayLike) -> FloatArray:
@@ -253,7 +253,7 @@ class RashomonSet(ModelBlock, CuratorSet):
         )
 
     def to_parts(self) -> tuple[Arrays, Values]:
-        """Everything that a release holds, and what the curator knows."""
+        """Everything in a release, and the data-dependent values of the curator."""
         arrays, values = super().to_parts()
         certified = {name: number(getattr(self.minimum, name)) for name in _CERTIFIED}
         arrays = {**arrays, "losses": self.losses, "best": self.best}
@@ -294,8 +294,9 @@ class RashomonSet(ModelBlock, CuratorSet):
 
 
 def sphere_in_words(radius: float) -> str:
-    """Say what it means that a Rashomon set reaches the sphere of its ball, and what to do."""
+    """Warning text for a Rashomon set that reaches the sphere of its ball."""
     return (
         f"the Rashomon set reaches the sphere ‖θ‖ = {radius:.4g}: models beyond it are as good and "
-        "are left out. A larger radius= takes more of them, a ridge= > 0 bounds the set by itself"
+        "are left out. A larger radius= includes more of them; a ridge= > 0 bounds the set by "
+        "itself"
     )

@@ -101,8 +101,8 @@ def fields_of(arrays: Arrays, values: Values) -> dict[str, Any]:
 def _stored(part: Any) -> tuple[Arrays, Values]:
     if part.kind not in STORABLE:
         raise TypeError(
-            f"{part.kind} could be written by pickle alone, which runs code when it is read: keep "
-            "what they predict with stored(X).save(path), or save each model with skops or ONNX"
+            f"{part.kind} can be saved by pickle only, which runs code when it is loaded: save "
+            f"their predictions with stored(X).save(path), or save each model with skops or ONNX"
         )
     arrays, values = part.to_parts()
     return arrays, values

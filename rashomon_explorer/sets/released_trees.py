@@ -111,7 +111,7 @@ def _last_column(tree: Node) -> int:
 @written_as("released trees", reader="ReleasedTrees.load", public=True)
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReleasedTrees(WrittenTrees, Selection):
-    """What may leave the building: paid trees, their guarantee, and public settings.
+    """Released set: charged trees, their guarantee, and public settings.
 
     Made by :meth:`PredictorSet.release`.
 
@@ -165,14 +165,16 @@ class ReleasedTrees(WrittenTrees, Selection):
         if name in CURATOR_ONLY:
             raise CuratorOnlyError(f"{name} is computed from private rows: not in a release")
         if name == "plan":  # reached when the property of this name refuses
-            raise AttributeError("plan: the file is of a version that kept none beside trees")
+            raise AttributeError(
+                "plan: the file was written by a version that stored no plan with trees"
+            )
         if name in LINEAR_ONLY:
             raise AttributeError(f"{name}: {LINEAR_ONLY[name]}, and this release holds trees")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def plan(self) -> TreePlan:
-        """What was known before a row was read: class, questions, price and promises."""
+        """Plan made before a row was read: tree class, questions, privacy cost and guarantees."""
         if self.planned is None:
             raise AttributeError("plan")
         return self.planned
@@ -241,7 +243,7 @@ class ReleasedTrees(WrittenTrees, Selection):
         return self.models.rows(rows)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class that most of the trees say of each row of a raw table; of several the first.
+        """Majority vote of the trees for each row of a raw table; the first class on a tie.
 
         Parameters
         ----------

@@ -102,8 +102,8 @@ def _remedy(schema: "TableSchema | None") -> str:
     if schema is not None:
         return "predict(X) takes the raw table, and encode(X) makes the rows that scores takes"
     return (
-        "this set carries no schema, so that it takes rows encoded as its models were fitted to "
-        "them, and no raw table. Fit with schema=... to release models with their encoder"
+        "this set has no schema, so it takes rows encoded as in the fit, not a raw table. Fit "
+        "with schema=... to release models with their encoder"
     )
 
 
@@ -114,7 +114,7 @@ def linear_scores(
     outputs: int = 1,
     scale: ColumnMap | None = None,
 ) -> FloatArray:
-    """θ·(x, 1) of models (k, outputs·(n_features + 1)) for rows shortened to ``row_norm``.
+    """θ·(x, 1) of models (k, outputs·(n_features + 1)) for rows clipped to ``row_norm``.
 
     With a ``scale``, for what it makes of the rows. Returns shape (k, n_rows, outputs).
 
@@ -141,7 +141,7 @@ def linear_scores(
 
 
 def model_rows(rows: FloatArray, row_norm: float, scale: ColumnMap | None) -> FloatArray:
-    """Rows (n_rows, n_features) as models look at them: shortened, and mapped where they are."""
+    """Rows (n_rows, n_features) as the models read them: clipped, and mapped if declared."""
     return clip_rows(rows, row_norm)[0] if scale is None else scale.rows(rows)
 
 
@@ -202,7 +202,7 @@ class ScoresRows:
     def predict(self, X: Any) -> NDArray[Any]:
         """Prediction of the mean over the models for each row of a raw table."""
         if not len(self.coef):
-            raise ValueError("the set holds no models, so that there is no mean to predict by")
+            raise ValueError("the set holds no models, so there is no mean prediction")
         mean = self._scores(self.coef, self.encode(X)).mean(axis=0)
         if self.task != "classification":
             return np.asarray(mean)
@@ -213,7 +213,7 @@ class ScoresRows:
         return self._margins(self.coef, X)
 
     def rows(self, X: ArrayLike) -> FloatArray:
-        """Rows as the models look at them: shortened, and mapped where the columns were."""
+        """Rows as the models read them: clipped, and mapped if the columns were."""
         return model_rows(self._encoded_rows(X), self.row_norm, self.scale)
 
     def scores(self, X: ArrayLike) -> FloatArray:

@@ -77,7 +77,7 @@ def frozen(values: ArrayLike) -> FloatArray:
 
 
 def places_of_mask(mask: ArrayLike, count: int) -> Places:
-    """Places of the models that a mask keeps."""
+    """Return the indices of the models that a mask selects."""
     kept = np.asarray(mask)
     if kept.dtype != bool or kept.shape != (count,):
         raise ValueError(
@@ -97,7 +97,7 @@ def places_of_key(key: object, count: int) -> Places:
     if given.size == 0:
         return np.zeros(0, dtype=np.intp)
     if given.dtype.kind not in "iu" or given.ndim > 1:
-        raise TypeError(f"models are chosen by place, slice, places or a mask, got {key!r}")
+        raise TypeError(f"select models by an index, a slice, indices or a mask, got {key!r}")
     places = np.atleast_1d(given).astype(np.intp)
     if not ((places >= -count) & (places < count)).all():
         raise IndexError(f"places must be below the {count} models of the set, got {key!r}")
@@ -105,14 +105,14 @@ def places_of_key(key: object, count: int) -> Places:
 
 
 def how_many(n: int, count: int) -> int:
-    """Return ``n`` if so many of ``count`` models can be had."""
+    """Check that 1 ≤ n ≤ count; return ``n``."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= count:
         raise ValueError(f"n must be a whole number from 1 to the {count} models, got {n!r}")
     return int(n)
 
 
 class Selection(Saved, ReprMixin):
-    """What every set can do with its models.  Nothing is changed: each method returns a new set."""
+    """Selection methods of all sets; each returns a new set."""
 
     steps: tuple[str, ...]
     guarantee: Guarantee
@@ -133,21 +133,21 @@ class Selection(Saved, ReprMixin):
 
     @property
     def as_drawn(self) -> bool:
-        """Whether no models were chosen out: only then do a plan's promises hold for the set."""
+        """Whether no models were filtered out; a plan's guarantees hold only for such a set."""
         return not self.steps
 
     def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
         """Size of every model, by which the simplest is chosen."""
         raise TypeError(
-            f"{type(self).__name__} does not know how simple its models are: coefficients or "
-            "decision trees are needed"
+            f"{type(self).__name__} cannot rank its models by simplicity: coefficients or "
+            f"decision trees are needed"
         )
 
     def _title(self) -> str:
         return f"{type(self).__name__}: {self.n_draws:,} models, ψ = {self.psi:g}"
 
     def _facts(self) -> list[Fact]:
-        """Say what may be said of any set, instead of its arrays."""
+        """Facts for the repr of any set, in place of its arrays."""
         price = requested_text(self.guarantee) or numbers_of(self.guarantee)
         facts = [("price", price if self.guarantee.holds else "no guarantee")]
         return facts + [("chosen", step) for step in self.steps]
@@ -165,7 +165,7 @@ class Selection(Saved, ReprMixin):
     def filter(
         self, rule: ArrayLike | Callable[[Any], ArrayLike], *, reads_rows: bool | None = None
     ) -> Self:
-        """Keep the models that a mask or a rule says."""
+        """Select the models that a mask or a rule keeps."""
         seen = self._public_view() if reads_rows is False else self
         mask = rule(seen) if callable(rule) else rule
         places = places_of_mask(mask, self.n_draws)
@@ -228,8 +228,8 @@ class Selection(Saved, ReprMixin):
         private = self._curated if reads_rows is None else reads_rows
         if private and not self._curated:
             raise CuratorOnlyError(
-                "a release that is chosen by private rows is not private: choose from the "
-                "curator's set, which then says that it has no guarantee"
+                "a release selected by private rows is not private: select from the curator's "
+                "set, which then states that it has no guarantee"
             )
         step = f"{rule}, {len(places)} of {self.n_draws}"
         return self._taken(places, step, _after(self.guarantee, rule, private))
@@ -262,8 +262,8 @@ LINEAR_ONLY = {
     "feature_names": "only a linear set has named features",
     "link": "only a linear set has a link",
     "margins": "only a linear set has linear scores",
-    "row_norm": "only a linear set shortens rows",
-    "clipped_share": "only a linear set shortens rows",
+    "row_norm": "only a linear set clips rows",
+    "clipped_share": "only a linear set clips rows",
     "acceptance": "only models that were drawn here were accepted or not",
     "to_arviz": "only models that were drawn here come from chains",
 }

@@ -23,7 +23,7 @@ class EncodedCoefficients:
 
     @property
     def _scores_rows_unchanged(self) -> bool:
-        """Whether predictions are made of rows exactly as they are given."""
+        """Whether rows are scored exactly as given, without encoding or clipping."""
         return False
 
     @property
@@ -41,13 +41,13 @@ class EncodedCoefficients:
             return value
         raise AttributeError(
             f"{type(self).__name__} has no {name}: it encodes or clips a row before it scores it, "
-            f"so that no {name} gives its decision function. encoded_{name} is of the rows as they "
-            "are encoded and clipped; explain predict_proba, decision_function or predict instead"
+            f"so that no {name} gives its decision function. encoded_{name} refers to encoded and "
+            f"clipped rows; explain predict_proba, decision_function or predict instead"
         )
 
 
 class LinearDraws(Protocol):
-    """What is asked of a block of linear models, one of which is wanted."""
+    """Attributes of a block of linear models that one of its models needs."""
 
     @property
     def coef(self) -> FloatArray:
@@ -63,7 +63,7 @@ class LinearDraws(Protocol):
 
     @property
     def row_norm(self) -> float:
-        """Norm to which rows are shortened."""
+        """Norm to which rows are clipped."""
 
     @property
     def scale(self) -> ColumnMap | None:
@@ -91,7 +91,7 @@ class LinearDraws(Protocol):
 
 
 class ShortensRows(EncodedCoefficients):
-    """A linear model that shortens rows to ``row_norm_`` before it scores them."""
+    """Linear model that clips rows to ``row_norm_`` before it scores them."""
 
     row_norm_: float
     scale_: ColumnMap | None
@@ -136,7 +136,7 @@ class DrawnLogisticRegression(ShortensRowsClassifier, LogisticRegression):
 
 
 class DrawnLinearSVC(ShortensRowsClassifier, LinearSVC):
-    """A drawn model that knows labels and no probabilities."""
+    """A drawn model that predicts labels without probabilities."""
 
 
 class DrawnRidge(ShortensRows, Ridge):

@@ -1,4 +1,4 @@
-"""Sparse decision trees: the whole Rashomon set counted, ranged and drawn from exactly."""
+"""Sparse decision trees: exact counts, ranges and draws over the whole Rashomon set."""
 
 from rashomon_explorer.trees.answers import (
     best_avoiding,

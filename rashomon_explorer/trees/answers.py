@@ -169,7 +169,7 @@ reference=1.0)
         using.best_errors < NEVER, losses_by_leaves(counted, using.best_errors), np.inf
     )
     if not np.isfinite(losses).any():
-        raise DataError(f"no tree of the class asks for column {feature}: allow more leaves")
+        raise DataError(f"no tree of the class tests column {feature}: allow more leaves")
     return using.tree(1 + int(np.argmin(losses)))
 
 
@@ -178,7 +178,7 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True)
 class _Room:
-    """What the rest of a tree costs around each set, and errors in units of rows."""
+    """Cost of the rest of a tree around each set of rows, and errors in units of rows."""
 
     base: float
     given: list[NDArray[np.float64]]
@@ -241,9 +241,11 @@ def _spread(losses: FloatArray, sets: list[int], size: int, found: FloatArray) -
 
 
 def need_all(counted: CountedTrees) -> None:
-    """Refuse a class whose leaves say what most of their rows do."""
+    """Refuse a class whose leaves predict the majority label of their rows."""
     if counted.convention != "all":
-        raise DataError("leaves by majority do not say every label: count with convention='all'")
+        raise DataError(
+            "leaves with majority labels do not predict every label: count with convention='all'"
+        )
 
 
 def losses_by_leaves(counted: CountedTrees, whole: NDArray[np.int64]) -> FloatArray:
@@ -366,7 +368,8 @@ def _places(counted: CountedTrees, X: ArrayLike) -> NDArray[np.int64]:
     found = [known.get(row.tobytes(), -1) for row in answers]
     if -1 in found:
         raise DataError(
-            f"row {found.index(-1)} of X answers as no row of the counted table does: shares are "
-            "counted for the table's own rows; of others, draw: counted.draw(2000, psi).labels(X)"
+            f"row {found.index(-1)} of X has answers that no row of the counted table has: shares "
+            f"are counted for the table's own rows; for others, draw trees: counted.draw(2000, "
+            f"psi).labels(X)"
         )
     return np.array(found, dtype=np.int64)

@@ -37,8 +37,8 @@ def labels_of(y: ArrayLike, n: int) -> NDArray[Any]:
     if labels.dtype.kind == "f" and (labels != np.rint(labels)).any():
         row = int((labels != np.rint(labels)).argmax())
         raise DataError(
-            f"y holds {labels[row].item()!r} in row {row}, and trees say labels: cut the numbers "
-            "into classes first"
+            f"y holds {labels[row].item()!r} in row {row}, and trees predict labels: bin the "
+            f"numbers into classes first"
         )
     kinds = {type(one) for one in labels.tolist()}
     if len({float if kind in (bool, int) else kind for kind in kinds}) > 1:
@@ -52,13 +52,13 @@ def numbers_of(rows: NDArray[Any]) -> FloatArray:
         numbers = rows.astype(float)
     except (TypeError, ValueError) as error:
         raise DataError(
-            f"X holds what is no number ({error}): declare the columns, schema=..., which "
-            "propose_schema(table) drafts"
+            f"X holds a value that is not a number ({error}): declare the columns with "
+            f"schema=..., which propose_schema(table) drafts"
         ) from None
     if not np.isfinite(numbers).all():
         raise DataError(
             "X holds NaN or infinity: impute such rows, or declare the columns, schema=..., which "
-            "says what a gap means"
+            "declares what a missing value means"
         )
     return numbers
 
@@ -77,7 +77,7 @@ CONVENTIONS = ("all", "treefarms")
 
 
 class CountedTrees(TreeTally, ReprMixin):
-    """All sparse trees on a table, by how good they are.  Curator: computed from private rows.
+    """All sparse trees on a table, counted by loss. Curator: computed from private rows.
 
     Trees are counted and not listed: for every set of rows that a path of questions leads to, and
     every number of leaves, how many subtrees err so many times. Counts are exact as long as the
@@ -272,7 +272,7 @@ class CountedTrees(TreeTally, ReprMixin):
         *,
         independent: bool = False,
     ) -> PredictorSet:
-        """Gather trees of the class beside the best one.
+        """Set of the given trees of the class, with the best tree as reference.
 
         Parameters
         ----------
@@ -309,7 +309,7 @@ class CountedTrees(TreeTally, ReprMixin):
         )
 
     def _asking(self, trees: Sequence[Node]) -> DecisionTrees:
-        """Trees as they ask the table that the features are questions about."""
+        """Trees in terms of the columns of the table instead of the yes-or-no features."""
         if self.questions is None:
             return DecisionTrees(tuple(trees), len(self.classes), self.feature_names)
         asked = tuple(map(self.questions.about_columns, trees))

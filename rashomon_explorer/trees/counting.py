@@ -24,7 +24,7 @@ _LONG = 400  # terms from which a product by itself is faster
 
 @dataclass(frozen=True, eq=False)
 class FlatHistograms:
-    """Numbers of subtrees with so many leaves, by set and errors; none for the place −1."""
+    """Numbers of subtrees with a given number of leaves, by set and errors; 0 at index −1."""
 
     low: IntArray  # (N + 1,): least errors
     size: IntArray  # (N + 1,): numbers kept, 0 where there is no histogram

@@ -1,4 +1,4 @@
-"""Least errors of subtrees by what else they do: a weight of the rows that they give one label."""
+"""Pareto fronts of subtrees: least errors for each weight of the rows with one label."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,11 @@ _AT_ONCE = 2_000_000
 
 
 class TooManyError(Exception):
-    """There are more weights than may be kept."""
+    """There are more weights than the limit."""
 
 
 class Fronts:
-    """Fronts below every set that a tree within ψ can reach, made where they are asked for."""
+    """Fronts below every set that a tree within ψ can reach, computed on demand."""
 
     def __init__(
         self,

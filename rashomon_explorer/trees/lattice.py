@@ -1,4 +1,4 @@
-"""Subsets of rows that questions lead to, and their least loss."""
+"""Subsets of rows after each number of questions, and their least loss."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

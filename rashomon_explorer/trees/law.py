@@ -72,7 +72,7 @@ _LAW_WORD = 2**63 - 1
 
 @dataclass(frozen=True)
 class CappedEnergy:
-    """β·max{L − L* − ψ, 0}, and no more than ``cap``; L the share of errors and a price a leaf."""
+    """min(β·max{L − L* − ψ, 0}, ``cap``), where L is the share of errors plus the leaf penalty."""
 
     n: int
     beta: float
@@ -102,7 +102,7 @@ class CappedEnergy:
 
 
 def losses_of(n: int, leaf_penalty: float, leaves: int | IntArray, errors: IntArray) -> FloatArray:
-    """Loss of trees: the share of errors, and a price a leaf."""
+    """Loss of trees: the share of errors, and a penalty for each leaf."""
     return np.asarray(errors / n + leaf_penalty * leaves)
 
 
@@ -117,7 +117,7 @@ def limits(n: int, leaf_penalty: float, most_leaves: int, most: float) -> IntArr
 
 
 class CellLaw:
-    """A law over cells of trees with as many leaves and errors, drawn from without rounding."""
+    """Distribution over cells (leaves, errors) of trees; draws have no rounding error."""
 
     def __init__(self, cells: list[tuple[int, int, int, int]], floor: int, size: int) -> None:
         self._cells: list[tuple[int, int] | None] = [(cell[0], cell[1]) for cell in cells]

@@ -108,7 +108,7 @@ def best_with_parity(
 
 
 def group_rates(counted: CountedTrees, groups: ArrayLike, label: int, most: int) -> "Rates":
-    """Check what is asked of all trees, and count rows by group."""
+    """Check the arguments of a query over all trees, and count rows by group."""
     need_all(counted)
     check_count(most=most)
     if not 0 <= label < len(counted.classes):

@@ -1,4 +1,4 @@
-"""Private draws of trees: exact draws of the thresholded Gibbs law that a plan bought."""
+"""Private draws of trees: exact draws from the thresholded Gibbs distribution of a plan."""
 
 from dataclasses import dataclass
 
@@ -27,7 +27,9 @@ class DrawnTrees:
 def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generator) -> DrawnTrees:
     """Draw as many trees as were planned from exp(−β·max{L, L* + s}), capped."""
     if counted.convention != "all":
-        raise ValueError("draws are private from a class that reads no row: convention='all'")
+        raise ValueError(
+            "draws are private only from a class that depends on no row: use convention='all'"
+        )
     energy = CappedEnergy.of(
         counted.trees,
         counted.unit,

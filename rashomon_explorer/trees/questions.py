@@ -21,7 +21,7 @@ from rashomon_explorer.trees.rows import MergedRows, merged, yes_or_no
 
 @dataclass(frozen=True)
 class ThresholdQuestions:
-    """Which column each question is about, and the number that it is compared with."""
+    """Column and threshold of each question."""
 
     asked: tuple[tuple[int, float | None], ...]
     names: tuple[str, ...]
@@ -31,7 +31,7 @@ class ThresholdQuestions:
 
     @property
     def declared(self) -> tuple[tuple[str, float | None], ...]:
-        """Column and threshold of each, as a plan keeps them."""
+        """Column and threshold of each question, as a plan stores them."""
         return tuple((self.names[column], threshold) for column, threshold in self.asked)
 
     @property
@@ -72,8 +72,8 @@ def _check_plain(table: FloatArray, columns: list[int], names: tuple[str, ...]) 
     except DataError:
         strange = [c for c in columns if not np.isin(table[:, c], (0, 1)).all()]
         raise DataError(
-            f"column {names[strange[0]]!r} holds other values than 0 and 1: declare what to ask of "
-            f"its numbers, thresholds={{{names[strange[0]]!r}: [...]}}, or a schema"
+            f"column {names[strange[0]]!r} holds other values than 0 and 1: declare thresholds "
+            f"for its numbers, thresholds={{{names[strange[0]]!r}: [...]}}, or a schema"
         ) from None
 
 
@@ -91,12 +91,12 @@ def of_array(names: Sequence[str], thresholds: Any) -> ThresholdQuestions:
 def of_schema(schema: TableSchema, thresholds: Any) -> ThresholdQuestions:
     """Questions about a declared table, in the columns' own units."""
     if thresholds is not None and not isinstance(thresholds, Mapping):
-        raise DataError("with a schema thresholds must map columns of numbers to theirs")
+        raise DataError("with a schema, thresholds must map numeric columns to their thresholds")
     given = {str(key): checked(values) for key, values in (thresholds or {}).items()}
     numbers = [column.name for column in schema.features if isinstance(column, Numeric)]
     strange = [key for key in given if key not in numbers]
     if strange:
-        raise DataError(f"thresholds name {strange[0]!r}, which is no column of numbers: {numbers}")
+        raise DataError(f"thresholds name {strange[0]!r}, which is not a numeric column: {numbers}")
     asked: list[tuple[int, float | None]] = []
     first = 0
     for column in schema.features:

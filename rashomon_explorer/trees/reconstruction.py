@@ -1,4 +1,4 @@
-"""All trees of the class that drawn ones are of, on any rows.  Curator: computed from them."""
+"""All trees of the class of drawn trees, counted on any rows. Curator: computed from the rows."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ def counted_like(models: Any, X: ArrayLike, y: ArrayLike) -> CountedTrees:
     planned = models.planned
     if planned is None or not planned.questions:
         raise DataError(
-            "nothing says what may be asked: trees that RashomonTreeClassifier drew have a plan "
-            "that does; count others with CountedTrees"
+            "these trees have no plan that lists their possible questions: trees drawn by "
+            "RashomonTreeClassifier have one; count others with CountedTrees"
         )
     names = models.models.feature_names
     asked = tuple((names.index(name), threshold) for name, threshold in planned.questions)

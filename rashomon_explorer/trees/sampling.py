@@ -1,4 +1,4 @@
-"""Draws of trees by walking back."""
+"""Uniform draws of trees by backtracking through the counts."""
 
 import bisect
 from itertools import accumulate

@@ -153,7 +153,7 @@ class TreeClass(ReprMixin):
         terms = (self.n_features + 1) * self.max_leaves * (n + 2) * self.n_labels
         one = terms * 2.0**-52
         if one > 0.01:
-            raise DataError("so many rows and features that counts cannot be certified: take fewer")
+            raise DataError("too many rows and features for certified counts: use fewer")
         return 4.1 * (self.max_leaves - 1) * one
 
     def memory(self, n: int) -> int:
@@ -223,7 +223,7 @@ class TreeClass(ReprMixin):
         raise DataError(
             f"counting trees of at most {self.max_leaves} leaves on {self.n_features} features and "
             f"{n:,} rows may take {_gib(needed)}, and {_gib(room)} are {told}: {fits}, take fewer "
-            "features, or let CountedTrees take more (most_memory=, bytes)"
+            "features, or allow CountedTrees more memory (most_memory=, bytes)"
         )
 
     def largest(self, n: int, most: int = DEFAULT_MEMORY) -> "TreeClass":
@@ -294,16 +294,17 @@ def cost_matrix(given: Costs | None, classes: Sequence[Any]) -> IntArray | None:
     many = len(classes)
     if table.shape != (many, many):
         raise DataError(
-            f"costs must be {many} rows of {many} numbers, the row's label by what is said, in "
+            f"costs must be {many} rows of {many} numbers, the row's label by the predicted one, "
+            f"in "
             f"the order {[*classes]}, or a mapping from labels; got shape {table.shape}"
         )
     for cost in table.ravel().tolist():
         _check(cost, least=0)
     matrix = table.astype(np.int64)
     if np.diag(matrix).any():
-        raise DataError("costs must be 0 on the diagonal: what is right costs nothing")
+        raise DataError("costs must be 0 on the diagonal: a correct prediction costs nothing")
     if not matrix.any():
-        raise DataError("costs are 0 everywhere: then every tree is as good")
+        raise DataError("costs are 0 everywhere: then all trees are equally good")
     return np.asarray(matrix)
 
 

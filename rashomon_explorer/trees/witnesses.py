@@ -1,4 +1,4 @@
-"""The best tree of those that predict or use something."""
+"""Best trees among those that predict a given label or use a given feature."""
 
 from dataclasses import replace
 from itertools import count

@@ -257,7 +257,7 @@ def test_single_precision_of_the_host_is_refused_there() -> None:
     with array_backend("array_api_strict"):
         target = _target("smooth")
     sampler = LangevinSampler(1e-3, n_steps=3, precision="single")
-    with pytest.raises(ValueError, match="not priced for a device"):
+    with pytest.raises(ValueError, match="not accounted for with a device"):
         sampler.certificate(target)
 
 

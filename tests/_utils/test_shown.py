@@ -71,7 +71,7 @@ def test_every_object_is_short_and_aligned(tmp_path):
 def test_a_plan_says_hit_rate_and_price():
     said = repr(plan(50_000, 11, 0.02, **ROWS))
     assert "≥ 96% within ψ = 0.02" in said and "ε = 4 at δ = 1e-6" in said
-    assert "promised" in repr(plan(500, 11, 0.02, **ROWS)).split("but")[1]
+    assert "guaranteed" in repr(plan(500, 11, 0.02, **ROWS)).split("warning")[1]
 
 
 def test_what_was_asked_for_comes_first_and_the_pure_price_second():

@@ -32,7 +32,7 @@ def draw_inside(page: Page, data: str) -> None:
     # Settings at which about half of the draws of so few rows are in the set.
     page.type_number("Threshold ψ", "0.1")
     page.type_number("Budget ε", "100")
-    page.type_number("Privacy price", "50")
+    page.type_number("Privacy cost", "50")
     page.draw()
     page.drawn()
     page.wait(lambda: page.traces("people"), "the figures")

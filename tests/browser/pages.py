@@ -222,7 +222,7 @@ class Page:
         box = self.shown(".rx-dictionary textarea")[0]
         box.send_keys(Keys.CONTROL, "a")
         box.send_keys(dictionary, Keys.TAB)
-        self.button("Take it over").click()
+        self.button("Apply dictionary").click()
         self.button("Confirm all").click()
         self.wait(
             lambda: "To be confirmed" not in self.text(".rx-schema:has(.rx-form)"),

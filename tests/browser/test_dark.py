@@ -84,16 +84,16 @@ def test_stop_keeps_what_was_drawn_and_what_was_spent(
     page.wait(lambda: "noise: 400 rows" in page.status, "the file")
     # 30 columns of noise on a wide ball: the exact sampler finds nothing, which is foretold once.
     page.open("Model")
-    page.choose("Way to draw", "exact: uniform")
+    page.choose("Mechanism", "exact: uniform")
     page.button("More settings").click()
     page.type_number("Threshold ψ", "0.02")
     page.type_number("Radius", "32")
     page.type_number("Budget ε", "100")
-    page.type_number("Privacy price", "49")  # twice that is left: Draw can be pressed again
+    page.type_number("Privacy cost", "49")  # twice that is left: Draw can be pressed again
     page.type_number("Draws", "1")
     page.browser.execute_script(_STOPS_THE_TRIAL)
     page.draw()
-    told = "did not come"  # where the trial was over before Stop reached it
+    told = "exact draws failed"  # where the trial was over before Stop reached it
     over = "the end of the waiting, or of the trial"
     page.wait(lambda: page.status.startswith("Stopped before") or told in page.alert, over)
     if told not in page.alert:
@@ -102,7 +102,7 @@ def test_stop_keeps_what_was_drawn_and_what_was_spent(
     page.wait(lambda: page.button("Draw ").is_enabled(), "the button")
     assert not (dashboard.home / "noise.ledger").exists()
     page.draw()
-    page.wait(lambda: page.status.startswith(("Drawing:", "Looking")), "the sampler at work")
+    page.wait(lambda: page.status.startswith(("Drawing:", "Sampling")), "the sampler at work")
     page.wait(lambda: not page.button("Draw ").is_enabled(), "the button to rest")
     page.wait(lambda: page.shown("progress"), "the progress")
     page.button("Stop").click()
@@ -127,7 +127,7 @@ def test_a_page_says_that_its_program_is_silent(page: Page, dashboard: Any) -> N
     page.browser.execute_script(_HURRIED)
     kernel = page.kernel(dashboard)
     kernel.send_signal(signal.SIGSTOP)
-    page.wait(lambda: "does not answer" in page.text(".rx-kernel-lost"), "words about it")
+    page.wait(lambda: "does not respond" in page.text(".rx-kernel-lost"), "words about it")
     kernel.send_signal(signal.SIGCONT)
     page.wait(lambda: page.text(".rx-kernel-lost") == "", "the words to go")
     kernel.kill()

@@ -127,7 +127,7 @@ def test_addresses_faster_than_views_end_at_the_last(visit: Visit) -> None:
 def test_keys_faster_than_plans_end_at_the_last(visit: Visit) -> None:
     page = visit.page
     page.go("plan")
-    slider = page.slider("Privacy price")
+    slider = page.slider("Privacy cost")
     before = page.text(".rx-lead dd")
     page.press(slider, Keys.ARROW_RIGHT, 8)
     page.press(slider, Keys.ARROW_LEFT, 8)
@@ -165,7 +165,7 @@ def test_a_draw_and_a_drag_at_once(visit: Visit) -> None:
         "new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))"
     )
     visit.settles(charges=1)
-    page.type_number("Privacy price", "4")
+    page.type_number("Privacy cost", "4")
 
 
 def test_stop_pressed_with_draw_leaves_a_page_that_draws(visit: Visit) -> None:
@@ -201,9 +201,9 @@ def test_yes_to_paying_and_to_drawing_at_once(visit: Visit) -> None:
     page.run(f"{tick}.click()")
     page.wait(lambda: "ε" in page.button("Pay").text, "a price")
     page.button("Pay").click()
-    page.button("Yes, spend")
-    visit.at_once("Yes, spend", "Draw ")
-    page.wait(lambda: page.status.startswith(("Drew", "Bought")), "one of them")
+    page.button("Spend ε")
+    visit.at_once("Spend ε", "Draw ")
+    page.wait(lambda: page.status.startswith(("Drew", "Released")), "one of them")
     page.wait(lambda: not page.shown(".rx-progress progress"), "the draw to end")
     visit.settles(charges=len(visit.entries()) - visit.charges)
     assert visit.charges >= 1

@@ -67,7 +67,7 @@ def test_picking_data_plans_without_spending(page: Page, dashboard: Any) -> None
 
 
 def test_plan_moves_with_the_keyboard(page: Page) -> None:
-    slider = page.slider("Privacy price")
+    slider = page.slider("Privacy cost")
     before = page.text(".rx-lead dd")
     page.press(slider, Keys.ARROW_RIGHT, 4)
     page.wait(lambda: page.text(".rx-lead dd") != before, "the plan to follow")
@@ -100,7 +100,7 @@ def test_the_plan_is_dragged_and_settings_and_promise_follow(page: Page) -> None
     page.wait(lambda: _draws(page) < draws, "the curve above")
     _agrees(page)
     _centred(page)
-    page.type_number("Privacy price", "4")
+    page.type_number("Privacy cost", "4")
     page.type_number("Draws", "20")
     page.wait(lambda: page.text(".rx-lead dd") == before, "the plan to come back")
 
@@ -111,7 +111,7 @@ def _planned(page: Page) -> str:
 
 
 def _price(page: Page) -> str:
-    told = page.slider("Privacy price").get_attribute("aria-valuetext") or ""
+    told = page.slider("Privacy cost").get_attribute("aria-valuetext") or ""
     return told.removesuffix(" in total")
 
 
@@ -124,7 +124,7 @@ def _agrees(page: Page) -> None:
     """Wait until sliders and figure speak of the same plan."""
 
     def same() -> bool:
-        bought = f"ε = {_price(page)} buys {_draws(page)} draw"
+        bought = f"ε = {_price(page)} for {_draws(page)} draw"
         return _planned(page).startswith(bought)
 
     page.wait(same, "sliders and figure to agree")
@@ -207,7 +207,7 @@ def _rev(page: Page, figure: str) -> int:
 
 def test_release_view_shows_only_what_was_paid(page: Page) -> None:
     page.button("Release").click()
-    page.wait(lambda: "released: paid with ε = 4" in page.words("coefficients"), "a green band")
+    page.wait(lambda: "released at ε = 4" in page.words("coefficients"), "a green band")
     assert "best model" not in page.traces("coefficients")
     page.wait(lambda: "reads private rows" in page.words("losses"), "no losses")
     page.wait(lambda: "reads private rows" in page.words("people"), "no people")
@@ -248,15 +248,15 @@ def test_every_figure_has_its_table_and_its_python(page: Page) -> None:
 def test_over_the_budget_is_refused_in_words_and_spends_nothing(page: Page, dashboard: Any) -> None:
     ledger = Ledger.open(dashboard.home / "lending.ledger")
     spent, kept = ledger.spent(), page.traces("losses")
-    page.type_number("Privacy price", "50")
+    page.type_number("Privacy cost", "50")
     page.wait(lambda: "Over the budget" in page.text(".rx-plan"), "the plan to warn")
     prices = "[...document.querySelectorAll('.rx-price')].map((n) => n.textContent).join()"
     page.wait(lambda: "Set ε to" in page.run(prices), "what to set instead")
-    assert f"ε = {what_is_left(ledger.remaining)} is left" in page.run(prices)
+    assert f"ε = {what_is_left(ledger.remaining)} remains" in page.run(prices)
     assert not page.button("Draw ").is_enabled()
     assert ledger.spent() == spent
     assert page.traces("losses") == kept
-    page.type_number("Privacy price", "4")
+    page.type_number("Privacy cost", "4")
     page.wait(lambda: "Over the budget" not in page.text(".rx-plan"), "the warning to go")
 
 
@@ -270,4 +270,4 @@ def test_clicking_a_draw_compares_it_with_the_best(page: Page) -> None:
     assert "best (curator)" in page.text(".rx-selection table")
     assert page.text(".rx-chip-words") == "1 of 35 models"
     page.button("clear").click()
-    page.wait(lambda: "Nothing is picked" in page.text(".rx-selection"), "the selection to go")
+    page.wait(lambda: "No models are selected" in page.text(".rx-selection"), "the selection to go")

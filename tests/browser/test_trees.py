@@ -75,8 +75,8 @@ def test_trees_leave_for_what_the_button_says(page: Page) -> None:
     )
     price = pay.text.removeprefix("Pay ")
     pay.click()
-    page.button("Yes, spend").click()
-    page.wait(lambda: page.status.startswith("Bought"), "the purchase")
+    page.button("Spend ε").click()
+    page.wait(lambda: page.status.startswith("Released"), "the purchase")
     assert price in page.text(".rx-receipt") and page.alert == ""
     assert page.button("Save the bundle").is_enabled()
     assert page.browser.console_errors() == []

@@ -52,7 +52,7 @@ def test_a_fitting_declaration_passes():
         ),
         ({"target_bounds": (1, 1)}, "target_bounds must have low < high, got (1, 1)"),
         ({"n_rows": 1}, "the table has 1 row, but at least 2 are needed"),
-        ({"sensitive": ["age", "income", "sex"]}, "no feature columns are left beside target"),
+        ({"sensitive": ["age", "income", "sex"]}, "no feature columns are left apart from target"),
     ],
 )
 def test_a_declaration_that_does_not_fit_is_refused_by_name(declared, message):

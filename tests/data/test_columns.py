@@ -121,7 +121,7 @@ def test_a_word_for_missing_can_be_a_level():
         (lambda: Ordered("k", ["a", "b"], unknown="other"), "must be one of 'zero', 'refuse'"),
         (
             lambda: IgnoredColumn("id", role="feature"),
-            "column 'id' is a feature of which nothing is",
+            "column 'id' is a feature without a declaration",
         ),
     ],
 )

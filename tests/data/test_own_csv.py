@@ -221,7 +221,10 @@ def test_labels_that_nobody_declared_carry_a_mark(positive):
         warnings.simplefilter("error", PrivacyLeakWarning)
         data = load(positive=positive)
     assert data.schema["repaid"].learnt == ("levels",) and not data.bounds_learnt
-    assert "read off the rows" in data.DESCR and "read off" not in load(classes=["no", "yes"]).DESCR
+    assert (
+        "inferred from the rows" in data.DESCR
+        and "inferred" not in load(classes=["no", "yes"]).DESCR
+    )
     again = load_csv(ROWS, schema=TableSchema.from_toml(data.schema.to_toml()))
     assert again.schema["repaid"].learnt == ("levels",)
 
@@ -243,5 +246,5 @@ def test_classes_that_do_not_fit_are_refused(changes, message):
 
 
 def test_classes_beside_a_schema_are_refused():
-    with pytest.raises(DataError, match="take classes out"):
+    with pytest.raises(DataError, match="leave classes out"):
         load_csv(ROWS, schema=load().schema, classes=["no", "yes"])

@@ -99,9 +99,9 @@ def test_it_is_read_from_files_by_their_ending(tmp_path):
         ("a.json", "[]", 'must have a table "columns"'),
         ("a.toml", "x = 1\n[columns.a]\nkind = 'anything'", 'a schema has "columns" alone'),
         ("a.toml", "[columns]\na = 1", "column 'a' must be a table of settings, got 1"),
-        ("a.toml", "[columns.a]", "column 'a' must say its kind, one of 'numeric'"),
+        ("a.toml", "[columns.a]", "column 'a' must declare its kind, one of 'numeric'"),
         ("a.toml", "[columns.a]\nkind = 'numerc'", "(did you mean 'numeric'?)"),
-        ("a.toml", "[columns.a]\nkind = 'numeric'", "of kind 'numeric' must say its 'bounds'"),
+        ("a.toml", "[columns.a]\nkind = 'numeric'", "of kind 'numeric' must declare its 'bounds'"),
         (
             "a.toml",
             "[columns.a]\nkind = 'numeric'\nbound = [0, 1]",
@@ -115,7 +115,7 @@ def test_it_is_read_from_files_by_their_ending(tmp_path):
         ("a.csv", "name,kind\na,anything\na,anything\n", "line 3 of the data dictionary names 'a'"),
         ("a.csv", "name,kind\n,anything\n", "line 2 of the data dictionary names no column"),
         ("a.csv", "name,kind,low,high\na,numeric,1,x\n", "says 'x' for high, expected a number"),
-        ("a.csv", "name,kind\na,\n", "column 'a' must say its kind"),
+        ("a.csv", "name,kind\na,\n", "column 'a' must declare its kind"),
     ],
 )
 def test_a_file_that_cannot_be_used_says_why(tmp_path, name, content, message):
@@ -190,7 +190,7 @@ def test_another_kind_takes_what_fits_it():
     assert changed["status"] == Categorical("status", [1, 2, 3, 4], **kept)
     with pytest.raises(DataError, match="kind of column 'status' must be one of"):
         schema.declare("status", kind="number")
-    with pytest.raises(DataError, match="must say its 'levels'"):
+    with pytest.raises(DataError, match="must declare its 'levels'"):
         schema.declare("status", kind="categorical")
 
 

@@ -41,7 +41,7 @@ def test_they_travel_with_the_declaration(write):
         (["thirty"], "finite numbers"),
         ([True], "finite"),
         (30.0, "must be a list"),
-        ([120], "every row answers alike: got 120"),
+        ([120], "every row gives the same answer: got 120"),
         ([-1], r"within its bounds \(0, 120\)"),
     ],
 )

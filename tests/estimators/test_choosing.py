@@ -194,7 +194,7 @@ def test_one_model_is_never_asked_of_a_way_that_may_refuse(n: int, p: int, class
         budget = {"epsilon": epsilon, "delta": 0.0, "n_draws": 1}
         bought = select_mechanism(n=n, p=p * (classes - 1), **asked, **budget)
         assert bought.sampler == "objective_perturbation"
-        assert bought.why.endswith("it always answers")
+        assert bought.why.endswith("it never gives up")
         assert bought.guarantee.epsilon(0.0) <= epsilon
 
 

@@ -19,7 +19,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.taint import ONE_BY_ONE, recall, remember
 from rashomon_explorer.exceptions import PrivacyLeakWarning
 
-LEARNT = "bounds were learnt from the rows"
+LEARNT = "bounds were computed from the rows"
 pytestmark = pytest.mark.filterwarnings(
     "ignore::rashomon_explorer.exceptions.PrivacyLeakWarning",
     "ignore::rashomon_explorer.exceptions.RowsClippedWarning",
@@ -177,7 +177,7 @@ def test_every_guarantee_assumes_that_rows_were_prepared_one_by_one() -> None:
     pipe = make_pipeline(StandardScaler(), PublicBoundsScaler(), model()).fit(X, Y)
     stated = next(line for line in pipe[-1].guarantee_.assumptions if ONE_BY_ONE in line)
     assert stated.endswith(
-        "also by standardscaler: StandardScaler is not known to leave the rows alone"
+        "also by standardscaler: StandardScaler is not known to transform each row independently"
     )
     pipe = make_pipeline(PublicBoundsScaler(), model()).fit(X, Y)
     assert ONE_BY_ONE in pipe[-1].guarantee_.assumptions

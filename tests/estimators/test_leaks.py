@@ -42,7 +42,7 @@ from rashomon_explorer._utils.taint import leak_of, mark
 from rashomon_explorer.exceptions import CuratorOnlyError, LedgerWarning, PrivacyLeakWarning
 from rashomon_explorer.problem.problem import Problem
 
-LEARNT = "bounds were learnt from the rows"
+LEARNT = "bounds were computed from the rows"
 learns = pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.PrivacyLeakWarning")
 
 
@@ -77,7 +77,7 @@ def test_one_record_moves_all_others_when_bounds_are_learnt() -> None:
 
 def test_learning_warns_and_the_scaler_says_it(X: FloatArray) -> None:
     scaler = PublicBoundsScaler("learn")
-    with pytest.warns(PrivacyLeakWarning, match="learnt from the rows, so that no privacy"):
+    with pytest.warns(PrivacyLeakWarning, match="computed from the rows, so that no privacy"):
         scaler.fit(X)
     assert scaler.learnt_bounds_ and not scaler.guarantee_.holds
     assert str(scaler.guarantee_) == f"no guarantee: {LEARNT}"
@@ -165,7 +165,7 @@ def test_a_search_and_its_best_have_none_either(X: FloatArray, labels: FloatArra
     assert not search.best_estimator_[-1].guarantee_.holds
     assert privacy_leaks(search) == [
         "GridSearchCV: settings are chosen by scores on the rows",
-        "estimator.scale: PublicBoundsScaler: bounds are learnt from the rows",
+        "estimator.scale: PublicBoundsScaler: bounds are computed from the rows",
     ]
 
 
@@ -227,7 +227,7 @@ def test_a_frame_that_can_carry_no_mark_is_refused(X: FloatArray) -> None:
             return Plain()
 
     assert isinstance(Odd((-1, 1)).fit(X).transform(X), Plain)
-    with pytest.raises(TypeError, match=r"Plain cannot carry the mark that bounds were learnt"):
+    with pytest.raises(TypeError, match=r"Plain cannot carry the mark that bounds were computed"):
         Odd("learn").fit(X).transform(X)
 
 
@@ -323,7 +323,10 @@ LEAKY = [
     (PublicBoundsScaler("learn"), "PublicBoundsScaler: PublicBoundsScaler: bounds are learnt"),
     (FunctionTransformer(lambda X: X / X.max()), "sees all rows at once"),
     (FunctionTransformer(np.matmul), "sees all rows at once"),
-    (ColumnTransformer([("c", OneHotEncoder(), [0])]), "c: OneHotEncoder: categories are learnt"),
+    (
+        ColumnTransformer([("c", OneHotEncoder(), [0])]),
+        "c: OneHotEncoder: categories are data-dependent",
+    ),
     (OneHotEncoder(categories=[["a"]], min_frequency=3), "categories are learnt"),
     (OneHotEncoder(categories=[["a"]]), "a level that is not declared is told"),
     (OneHotEncoder(categories=[["a"]], handle_unknown="warn"), "handle_unknown='ignore'"),

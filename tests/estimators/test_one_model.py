@@ -117,7 +117,7 @@ def test_auto_takes_the_least_promise_and_says_why(X, labels):
     applying = [one for one in planned.options if one.applies]
     assert planned.excess_bound <= 1.1 * min(one.excess for one in applying)
     assert "the least excess on the rows that any method promises" in planned.why
-    assert planned.why.endswith("it always answers") == (not planned.offer.may_give_up)
+    assert planned.why.endswith("it never gives up") == (not planned.offer.may_give_up)
     new = classifier(goal="population").plan(5_000, 3)
     assert new.offer.unseen <= 1.1 * min(one.unseen for one in applying)
     assert "on new rows" in new.why
@@ -179,7 +179,7 @@ def test_a_pickle_holds_nothing_of_the_rows_but_the_model(X, labels):
 def test_a_weak_promise_warns_and_weights_are_refused(X, labels):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(WeakGuaranteeWarning, match="promises little"):
+        with pytest.raises(WeakGuaranteeWarning, match="weak guarantee"):
             classifier(epsilon=0.01).plan(50, 3)
     with pytest.raises(TypeError, match="sample_weight is not supported"):
         classifier().fit(X, labels, sample_weight=np.ones(120))

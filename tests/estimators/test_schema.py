@@ -105,7 +105,7 @@ def test_a_plan_needs_no_number_of_columns() -> None:
     assert fitted.plan_ == model().plan(400) == model().plan(*FRAME.shape)
     assert fitted.plan_.p == len(SCHEMA.encoded_names) + 1
     assert model().constants(400).L == model().constants(400, 99).L
-    with pytest.raises(ValueError, match="n_features must be given where there is no schema"):
+    with pytest.raises(ValueError, match="n_features is required without a schema"):
         RashomonRegressor().plan(400)
     three = TableSchema([*FEATURES, Categorical("y", ["a", "b", "c"], role="target")])
     assert model(schema=three).plan(400).p == 2 * (len(three.encoded_names) + 1)
@@ -189,7 +189,7 @@ def test_what_is_refused_by_declaration_is_refused_after_the_charge(tmp_path: Pa
     assert "declared classes ['no', 'yes']" in caught.value.detail
     assert [entry.state for entry in ledger.entries()] == ["started"] * 2
     (leak,) = privacy_leaks(make_pipeline(TableEncoder(strict), RashomonClassifier()))
-    assert "what it refuses in 'home' is told" in leak
+    assert "what it refuses in 'home' is revealed" in leak
     assert privacy_leaks(model(schema=strict)) == []
 
 

@@ -185,7 +185,7 @@ class TestFit:
     def test_a_leak_is_named(self):
         pipe = make_pipeline(StandardScaler(), RashomonTreeClassifier(thresholds=0.0))
         assert privacy_leaks(pipe) == [
-            "standardscaler: StandardScaler is not known to leave the rows alone"
+            "standardscaler: StandardScaler is not known to transform each row independently"
         ]
         assert privacy_leaks(make_pipeline(Binarizer(), RashomonTreeClassifier())) == []
 

@@ -51,5 +51,5 @@ def test_a_plan_made_before_warns_again_at_every_door() -> None:
     with suppress_weak_warnings():
         planned = weak.plan(200, 8)
     for _ in range(2):
-        with pytest.warns(WeakGuaranteeWarning, match="this plan promises little"):
+        with pytest.warns(WeakGuaranteeWarning, match="this plan has a weak guarantee"):
             assert weak.plan(200, 8) is planned

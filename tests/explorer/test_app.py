@@ -61,7 +61,7 @@ def test_every_number_of_the_panels_is_a_line_of_python(drawn):
     # One price: what the draw adds to the ledger. What it would cost alone is named as such.
     adds = plan[4]
     assert adds < plan[1] and f"{price(adds)}</dd>" in shown
-    assert f"{price(plan[1])} if it were the only charge" in shown
+    assert f"{price(plan[1])} as the only charge" in shown
     assert number(plan[2]) in shown
     assert at_most(plan[3]) in shown
     assert what_is_left(8.0 - drawn.ledger.spent() - adds) in shown

@@ -99,7 +99,7 @@ def test_what_rows_cause_is_one_error_and_stays_spent(page):
     panel.pay.click()
     panel.yes.click()
     page.session.rows = rows
-    assert "The price stays spent." in page.state.alert.reason
+    assert "The privacy cost stays spent." in page.state.alert.reason
     entries = page.ledger.entries()
     assert len(entries) == charges + 1 and entries[-1].state == "started"
     assert len(page.state.paid) == 1 and not panel.table.disabled
@@ -110,7 +110,9 @@ def test_chosen_models_leave_only_with_a_statement(page):
     panel = page.basket_panel
     page.state.selection = (1, 3)
     panel.which.value = "selected"
-    assert "chosen by private figures may not leave" in panel.words.value and panel.pay.disabled
+    assert (
+        "selected by private figures cannot be released" in panel.words.value and panel.pay.disabled
+    )
     with pytest.raises(CuratorOnlyError):
         page.take_panel.bundle.fetch()
     panel.stated.value = True
@@ -202,7 +204,7 @@ def test_what_cannot_be_kept_is_shown_reported_and_written_later(page, cancer, m
         bought = page.state.paid[-1]
         alert = page.state.alert
         assert "No space left" in alert.reason and "save the bundle" in alert.kept
-        assert "Bought 1 number" in page.state.message
+        assert "Released 1 number" in page.state.message
         assert len(page.ledger.entries()) == charges + 1 == bought.released.charge
         page.state.rashomon_set = page.state.rashomon_set.rethreshold(0.3)
         assert page.state.paid == (*before, bought)  # still full: it stays on screen

@@ -33,7 +33,7 @@ def test_without_data_there_is_nothing_to_promise(explorer):
 
 
 def test_before_a_draw_the_promises_follow_the_sliders(chosen):
-    assert _traces(chosen) == {"promised, at least", "a quadratic loss", "promised"}
+    assert _traces(chosen) == {"guaranteed, at least", "a quadratic loss", "promised"}
     assert "needs ridge > 0" in _words(chosen)
     assert "measured" not in _words(chosen)
     chosen.state.ridge = 0.1
@@ -54,7 +54,7 @@ def test_after_a_draw_each_promise_stands_beside_what_was_measured(chosen):
     models = chosen.rashomon_set
     assert {"draws", "measured", "chance, 95 %"} < _traces(chosen)
     words = _words(chosen)
-    assert "curator: not private" in words
+    assert "not private" in words
     for promise in promises(models, chosen.constants):
         assert f"{promise.theorem} {promise.promised} {promise.found}" in re.sub(r"\s+", " ", words)
     assert words.count(percent(models.hit_rate)) >= 2
@@ -73,7 +73,7 @@ def test_a_slider_moved_after_the_draw_changes_nothing_promised_of_it(chosen):
 def test_the_release_shows_the_promise_alone(chosen):
     chosen.draw()
     chosen.state.view = "release"
-    assert _traces(chosen) == {"promised, at least", "a quadratic loss", "promised"}
+    assert _traces(chosen) == {"guaranteed, at least", "a quadratic loss", "promised"}
     words = _words(chosen)
     assert "measured" not in words
     assert "private" not in words
@@ -85,5 +85,5 @@ def test_draws_of_a_chain_are_not_given_the_promise(cancer, tmp_path):
     rows = cancer.X.to_numpy()[:, :2] / 1e3
     fitted = RashomonClassifier(sampler="hit_and_run", n_draws=3, random_state=0)
     explorer = Explorer(fitted.fit(rows, cancer.y), home=tmp_path)
-    assert "draws of hit_and_run, of which nothing is promised" in _words(explorer)
+    assert "draws of hit_and_run, which has no guarantee" in _words(explorer)
     assert explorer.constants.p == 3

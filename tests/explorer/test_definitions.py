@@ -35,7 +35,7 @@ def test_headings_of_tables_carry_definitions():
     import pandas as pd
 
     told = table_html(pd.DataFrame({"excess": [0.1], "<b>": [1]}), "Losses")
-    assert '<abbr class="rx-term" title="how much worse' in told and "<b>" not in told
+    assert '<abbr class="rx-term" title="loss of a model above' in told and "<b>" not in told
 
 
 def test_a_file_is_made_when_it_is_asked_for(monkeypatch):

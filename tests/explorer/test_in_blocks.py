@@ -112,7 +112,7 @@ def test_the_curators_report_is_of_all_rows(page: Any) -> None:
     made = page.take_panel._curator_report()()
     text = made.content.decode() if hasattr(made, "content") else str(vars(made))
     assert "3,000" in text and "Groups by region" in text
-    assert "this section is of a fixed random sample" not in text  # of 3,000 all are people
+    assert "this section shows a fixed random sample" not in text  # of 3,000 all are people
 
 
 @pytest.mark.parametrize("name", ["gaps", "burden", "decomposition", "ranges", "importance"])

@@ -84,12 +84,12 @@ def test_who_changes_or_takes_away_files_is_told(tmp_path: Path) -> None:
     in_files(folder, other)
     card = explorer.cards["frontier"]
     card.redraw()
-    assert "are not what they were" in str(card.view.figure).replace("<br>", " ")
+    assert "have changed since" in str(card.view.figure).replace("<br>", " ")
     with pytest.raises(RowsChangedError, match=r"part-1\.parquet"):
         list(explorer.blocks.blocks())
     in_files(folder, table())
     (folder / "part-2.parquet").unlink()
-    with pytest.raises(RowsChangedError, match=r"part-2\.parquet could be read .* put it back"):
+    with pytest.raises(RowsChangedError, match=r"part-2\.parquet was readable .* restore it"):
         list(explorer.blocks.blocks())
     in_files(folder, table().iloc[: N - 100])
     with pytest.raises(RowsChangedError, match=r"had 100 rows in row group 3 .* and has 0"):
@@ -98,7 +98,7 @@ def test_who_changes_or_takes_away_files_is_told(tmp_path: Path) -> None:
 
 def test_without_a_declaration_one_is_proposed_and_nothing_is_charged(tmp_path: Path) -> None:
     explorer = Explorer(blocked(in_files(tmp_path / "loans", table())), home=tmp_path)
-    assert explorer.data.bounds_learnt and "learnt" in explorer.state.uncharged
+    assert explorer.data.bounds_learnt and "data-dependent" in explorer.state.uncharged
     panel = explorer.data_panel.schema
     panel._confirm()
     panel.load()
@@ -191,7 +191,7 @@ def test_one_model_is_made_of_all_rows(tmp_path: Path) -> None:
 
 
 def test_what_needs_rows_that_are_held_says_what_to_do(page: Any) -> None:
-    with pytest.raises(DataError, match=r"come in blocks.*save the bundle, or buy aggregates"):
+    with pytest.raises(DataError, match=r"chunked rows.*save the bundle .*or release aggregates"):
         page.shop.basket(("ambiguity",), epsilon=0.5)
     sample = page.blocks.sample(100).to_memory()
     asked: dict[str, Any] = {"queries": ["ambiguity"], "epsilon": 1.0, "ledger": None}
@@ -200,9 +200,9 @@ def test_what_needs_rows_that_are_held_says_what_to_do(page: Any) -> None:
     assert "DPBilevelSearch" in page.state.tuning.why_not
     with pytest.raises(TypeError, match="is said of rows in blocks"):
         Explorer(data=page.data, schema=SCHEMA)
-    with pytest.raises(TypeError, match="have no targets"):
+    with pytest.raises(TypeError, match="got rows without"):
         Explorer(row_blocks(np.eye(3), labelled=False))
-    with pytest.raises(TypeError, match="give them as they came"):
+    with pytest.raises(TypeError, match="pass the raw rows"):
         Explorer(page.blocks.then(lambda rows, y: (rows, y)))
 
 
@@ -232,15 +232,15 @@ def test_the_command_names_a_table_and_the_page_opens_it(
     assert explorer.data.name == "loans" and explorer.session.shape[0] == N
     assert explorer.state.uncharged == ""
     for wrong, told in (
-        (["--data", str(folder)], "say which column is to be predicted"),
+        (["--data", str(folder)], "no target column: set --target"),
         (["--data", str(folder), "--target", "paid"], "no column 'paid'"),
-        (["--target", "repaid"], "say --data"),
+        (["--target", "repaid"], "add --data"),
     ):
         assert cli.main(wrong) == 1
         assert told in capsys.readouterr().err
     monkeypatch.setenv(cli.TABLE_VARIABLE, asked[0].replace("/loans", "/gone"))
     gone = Explorer(home=tmp_path)
-    assert gone.data is None and "is no Parquet file" in gone.state.alert.reason
+    assert gone.data is None and "is neither a Parquet file" in gone.state.alert.reason
 
 
 class Slow(ArrayRows):
@@ -314,7 +314,7 @@ def test_stop_ends_a_pass(passes: int, tmp_path: Path) -> None:
     entries = Ledger.open(tmp_path / "table.ledger").entries()
     if not passes:  # one thread for each branch at most was at a block
         assert explorer.session.job.rows_read <= 4 * BLOCK
-    told = "whole price stays spent" if entries else "Stopped before anything was charged"
+    told = "whole privacy cost stays spent" if entries else "Stopped before anything was charged"
     assert told in explorer.state.message
     assert [entry.state for entry in entries] == (["started"] if passes else [])
 

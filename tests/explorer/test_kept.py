@@ -79,7 +79,7 @@ def test_only_the_owner_may_read_the_models(home):
 def test_other_columns_are_refused_in_words(home, monkeypatch):
     session = home[1].session
     monkeypatch.setattr(session, "_encoded", session._encoded.iloc[:, 1:])
-    with pytest.raises(ValueError, match="other columns than the table has now"):
+    with pytest.raises(ValueError, match="other columns than the current table"):
         session.open_saved(1)
 
 

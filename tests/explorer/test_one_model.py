@@ -90,7 +90,7 @@ def test_a_model_that_cannot_be_kept_is_shown_and_reported(page, monkeypatch):
     page.goal_panel.make.click()
     made = page.state.one_model
     assert made is not None and made.why in page.one_panel.told.value
-    assert page.state.alert.failed == "Keeping one model"
+    assert page.state.alert.failed == "Saving one model"
     assert "No space left" in page.state.alert.reason and "save the bundle" in page.state.alert.kept
     assert page.state.message.startswith("Made one model") and len(page.ledger.entries()) == 1
     monkeypatch.undo()

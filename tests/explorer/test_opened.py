@@ -50,9 +50,9 @@ def test_a_fitted_linear_model_shows_its_exact_set_and_flips_at_once(rows, tmp_p
     share = exact_ambiguity(problem, explorer.state.psi, np.asarray(seen)).lower
     title = _title(explorer, "exact")
     assert f"{either} of {len(exact)} coefficients" in title
-    assert f"{share:.0%} of 300 people can be labelled otherwise" in title
+    assert f"{share:.0%} of 300 people have a conflicting prediction" in title
     assert "curator view: not private" in str(explorer.cards["exact"].view.figure["layout"])
-    assert "Nothing is bought" in explorer.state.message
+    assert "Nothing is charged" in explorer.state.message
     assert explorer.draw_panel.draw.disabled and list(tmp_path.iterdir()) == []
     explorer.state.psi = 0.2
     assert _title(explorer, "exact") != title
@@ -78,9 +78,9 @@ def test_a_list_of_fitted_models_is_a_set(rows, tmp_path):
     assert "Inside ψ" in explorer.numbers_panel.facts.value
     assert explorer.cards["people"].view.figure["data"]
     told = str(explorer.cards["coefficients"].view.figure["layout"]).replace("<br>", " ")
-    assert "no coefficients" in told
+    assert "no common coefficients" in told
     explorer.state.selection = (1,)
-    assert "have no coefficients" in explorer.selection_panel.table.value
+    assert "have no common coefficients" in explorer.selection_panel.table.value
     explorer.state.view = "release"
     assert _failed(explorer) == []
 
@@ -107,7 +107,7 @@ def test_a_rashomon_set_is_shown_with_the_data_it_was_drawn_from(cancer, tmp_pat
     both = Explorer(models, data=cancer, home=tmp_path)
     assert both.rashomon_set is models and _failed(both) == []
     assert both.cards["people"].view.figure["data"]
-    with pytest.raises(DataError, match="the set's models take 'mean radius'"):
+    with pytest.raises(DataError, match="the set's models need 'mean radius'"):
         Explorer(models, data=load_dataset("wine"), home=tmp_path)
 
 

@@ -22,15 +22,15 @@ PYTHON = re.compile(r"Traceback|Error\b|NoneType|has no attribute|\bNone\b|Errno
 
 WORDS = {
     "draw before there is data": "choose one under Data",
-    "draw twice at once": "a draw is under way",
-    "other data during a draw": "a draw is under way",
+    "draw twice at once": "a draw is running",
+    "other data during a draw": "a draw is running",
     "deleted on another page": "it was deleted, here or on another page",
-    "the ledger lost and found": "Put the file back",
-    "the ledger lost, then reloaded": "Put the file back",
+    "the ledger lost and found": "Restore the file",
+    "the ledger lost, then reloaded": "Restore the file",
     "spent elsewhere before yes": "is left",
-    "learnt bounds": "nothing of this table may leave",
+    "learnt bounds": "nothing of this table can be released",
     "a table of one's own without a file": "choose a file",
-    "other data and a draw at once": "a draw is under way",
+    "other data and a draw at once": "a draw is running",
 }
 """What is said in the alert, where something is refused."""
 

@@ -83,7 +83,7 @@ def test_the_plan_tells_itself_in_words_when_asked(explorer, cancer):
     words = panel.widget.children[3]
     assert words.value == "" and words.layout.display == "none"
     panel.in_words.value = True
-    assert "exact draws cost ε = " in words.value and "as a ledger adds it up" in words.value
+    assert "exact draws cost ε = " in words.value and "the ledger's composition rule" in words.value
     assert "simulated rows of this shape" in words.value
     before = words.value
     explorer.state.psi = 0.05
@@ -131,7 +131,7 @@ def test_view_switch_hides_what_only_the_curator_sees(explorer, cancer):
     explorer.draw()
     assert "Hit rate" in explorer.numbers_panel.facts.value
     explorer.numbers_panel.view.value = "release"
-    for hidden in ("Hit rate", "Best loss", "Rows shortened"):
+    for hidden in ("Hit rate", "Best loss", "Clipped rows"):
         assert hidden not in explorer.numbers_panel.facts.value
     assert "within ψ of the best" not in explorer.draw_panel.status.html
 
@@ -161,7 +161,7 @@ def test_selection_compares_draws_with_the_best(explorer, cancer):
     ringed = explorer.cards["losses"].view.figure["data"]
     assert any(trace["name"] == "draw" for trace in ringed)
     explorer.selection_panel.clear.click()
-    assert "Nothing is picked" in explorer.selection_panel.table.value
+    assert "No models are selected" in explorer.selection_panel.table.value
     assert explorer.state.alert is None
 
 
@@ -174,7 +174,7 @@ def test_figures_that_sliders_have_left_behind_say_so(explorer, cancer):
     assert stale.value == ""
     explorer.state.psi, explorer.state.epsilon = 0.1, 3.0
     assert "made with ψ = 0.05, ε = 4." in stale.value
-    assert "now say ψ = 0.1, ε = 3:" in stale.value
+    assert "sliders are at ψ = 0.1, ε = 3:" in stale.value
     assert stale.layout.display is None
     explorer.state.psi, explorer.state.epsilon = 0.05, 4.0
     assert stale.value == "" and stale.layout.display == "none"
@@ -195,7 +195,7 @@ def test_draws_outside_the_set_leave_words_in_the_figures_of_the_set(explorer, c
     explorer.state.view = "release"
     explorer.cards["importance"]._what.value = "coef"
     title = str(explorer.cards["importance"].view.figure["layout"])
-    assert "of all 20 draws (promised hit rate" in title and "inside ψ" not in title
+    assert "of all 20 draws (guaranteed hit rate" in title and "inside ψ" not in title
     assert explorer.state.alert is None
 
 
@@ -213,11 +213,11 @@ def test_the_promise_and_a_shortage_stand_beside_the_button(tmp_path):
     assert "spends <b>ε = 4</b>" in panel.price.value
     assert "≥ 66%" in panel.price.value
     explorer.state.epsilon = 9.0
-    assert "Over the budget</b>: This draw would add ε = 9, and ε = 8 is left" in panel.price.value
+    assert "Over the budget</b>: This draw adds ε = 9, and ε = 8 remains" in panel.price.value
     assert panel.draw.disabled and panel.draw.button_style == ""
     most = float(panel.price.value.split("Set ε to ")[1].split()[0])
     assert 7.9 < most <= 8.0
-    assert "does not fit" in explorer.budget_panel.gauge.value
+    assert "over the budget" in explorer.budget_panel.gauge.value
     explorer.state.epsilon = most  # the remedy, as it is said
     assert not panel.draw.disabled and panel.draw.button_style == "primary"
 
@@ -227,8 +227,8 @@ def test_a_price_that_promises_little_has_a_quiet_button_and_says_why(tmp_path, 
     panel = explorer.draw_panel
     assert explorer.plan.hit_rate_bound < 0.2
     assert not panel.draw.disabled and panel.draw.button_style == ""
-    assert "may buy nothing" in panel.price.value and "within ψ" in panel.price.value
-    assert "This price promises little" in explorer.plan_panel.facts.value
+    assert "guarantee is weak" in panel.price.value and "within ψ" in panel.price.value
+    assert "Weak guarantee" in explorer.plan_panel.facts.value
     explorer.state.psi = 0.65
     explorer.state.epsilon = 90.0
     assert explorer.plan.hit_rate_bound >= 0.2

@@ -69,7 +69,7 @@ def test_who_flips_and_from_which_psi_on_is_what_the_library_proves(loans):
 
 def test_a_row_of_the_table_a_dot_and_a_group_are_one_selection(loans):
     loans.show("person")
-    assert "Click on somebody" in str(loans.cards["person"].view.figure["layout"])
+    assert "Click a person" in str(loans.cards["person"].view.figure["layout"])
     loans.people_table.table.picked = [12]
     assert loans.state.people == (12,)
     title = loans.cards["person"].view.figure["layout"]["title"]["text"]
@@ -143,4 +143,4 @@ def test_fewer_than_two_draws_tell_neither_width_nor_noise(loans):
     one = models.filter(np.arange(models.n_draws) == best)
     state = SimpleNamespace(rashomon_set=one)
     told = people_headline._width(SimpleNamespace(state=state, picked=loans.session.picked))
-    assert told == "Width and noise cannot be told apart by fewer than two draws within ψ."
+    assert told == "The decomposition needs at least two draws within ψ."

@@ -66,8 +66,8 @@ def test_what_epsilon_risks_is_told_and_true(page):
     most = best_attack(page.plan.guarantee, 0.05)
     assert 0.05 < most < 0.5
     told = page.plan_panel.facts.value
-    assert "What ε risks" in told and "the best attacker who accepts 5% false alarms" in told
-    shown = float(told.split("finds a member at most ")[1].split("%")[0]) / 100
+    assert "Attack risk" in told and "at a false-positive rate of 5%, the best attack" in told
+    shown = float(told.split("finds at most ")[1].split("%")[0]) / 100
     assert most <= shown < most + 0.01
     line = DEFINITIONS["what ε risks"].line
     assert eval(line, {"explorer": page, "best_attack": best_attack}) == most
@@ -80,7 +80,7 @@ def test_a_point_of_a_curve_sets_price_and_draws(page):
     assert draws == [1, 5, 20, 100]
     card.view.clicked = {"trace": 1, "point": 3, "x": 2.3456, "y": 0.5, "at": 1}
     assert page.state.n_draws == 5 and page.state.epsilon == 2.35
-    assert "ε = 2.35 buys 5 draws" in card.view.figure["layout"]["title"]["text"]
+    assert "ε = 2.35 for 5 draws" in card.view.figure["layout"]["title"]["text"]
     card.view.clicked = {"trace": len(draws), "point": 0, "x": 9.0, "y": 0.5, "at": 2}
     assert page.state.epsilon == 2.35  # the plan's own dot
 
@@ -109,7 +109,7 @@ def test_a_draw_that_may_buy_nothing_is_asked_about_once(page, monkeypatch):
     assert panel.draw.button_style == ""
     panel.draw.click()
     assert panel.question.open and not drawn and page.state.phase == "planning"
-    assert "It cannot be taken back" in panel.question.said.html
+    assert "This cannot be undone" in panel.question.said.html
     panel.question.no.click()
     assert not panel.question.open
     panel.draw.click()
@@ -140,7 +140,7 @@ def test_the_plan_is_dragged_and_its_promise_follows(page, curve):
     point = figure["data"][handle["trace"]]
     assert list(point["x"]) == [2.35] and list(point["y"]) == [again.hit_rate_bound]
     assert handle["curves"][handle["own"]] == wanted
-    assert f"buys {plural(wanted, 'draw')}" in handle["words"]
+    assert f"for {plural(wanted, 'draw')}" in handle["words"]
 
 
 def test_a_drag_beyond_the_scale_ends_at_its_end_and_in_a_draw_it_does_nothing(page):

@@ -35,11 +35,9 @@ def test_a_table_is_proposed_and_every_learnt_value_is_marked(panel, explorer):
     assert len(_row(panel, "age")["shape"]) == 12
     assert "To be confirmed: &#x27;age&#x27;" in panel.notes.value
     assert "curator" in panel.notes.value
-    assert explorer.data is None and "Check what was proposed" in explorer.state.message
+    assert explorer.data is None and "Check the proposed schema" in explorer.state.message
     panel.preview.value = True
-    assert (
-        "curator: private rows" in panel._rows.value and "<caption>First rows" in panel._rows.value
-    )
+    assert "private rows" in panel._rows.value and "<caption>First rows" in panel._rows.value
 
 
 def test_what_nobody_confirmed_has_no_guarantee_and_no_price(panel, explorer):
@@ -81,7 +79,7 @@ def test_corrected_and_confirmed_it_is_drawn_from_by_its_schema(panel, explorer,
         (("age", "high", "ninety"), "'ninety' is not a number"),
         (("sex", "levels", "f"), "two levels"),
         (("sex", "kind", "numeric"), "cannot be numeric"),
-        (("sex", "low", "1"), "is not of numbers"),
+        (("sex", "low", "1"), "is not numeric"),
     ],
 )
 def test_what_cannot_be_is_said_beside_its_row_and_nothing_changes(panel, edit, told):
@@ -201,7 +199,7 @@ def test_remarks_name_a_leak_a_copy_of_the_target_and_what_lacks():
     told = remarks(TableEditor.proposed("prices", prices))
     assert len(told) == 2 and "'b'" not in " ".join(told)
     untargeted = TableEditor.proposed("prices", prices).edited("price", "role", "ignore")
-    assert "No column is to be predicted yet" in remarks(untargeted)[0]
+    assert "No target column" in remarks(untargeted)[0]
 
 
 def test_the_same_rows_under_another_name_are_told_beside_the_table(panel, explorer, tmp_path):

@@ -399,7 +399,7 @@ def test_the_watcher_says_once_that_the_ledger_fails_and_goes_on(explorer, cance
 def test_a_data_set_that_was_scaled_is_not_said_to_be_unread(explorer, cancer):
     explorer.session.choose(cancer)
     assert "Nothing was read" not in explorer.state.message
-    assert "no draw has read it" in explorer.state.message
+    assert "No draw has read it" in explorer.state.message
 
 
 def test_categories_are_one_feature_on_the_page_and_columns_on_request(explorer, tmp_path):

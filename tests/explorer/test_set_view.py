@@ -115,7 +115,7 @@ def test_every_model_has_a_row_with_its_numbers(explorer):
     right = (models.labels(explorer.rows) == np.asarray(explorer.targets)).mean(axis=1)
     assert np.allclose(_column(explorer, "accuracy"), right)
     assert np.allclose(_column(explorer, "away"), np.linalg.norm(models.coef - models.best, axis=1))
-    assert "of 12 models within ψ, right for" in panel.said.html
+    assert "of 12 models within ψ, accuracy" in panel.said.html
     explorer.cards["losses"].threshold.dial.value = 0.01
     assert _column(explorer, "inside").sum() == round(12 * explorer.rashomon_set.hit_rate)
     explorer.state.view = "release"
@@ -189,14 +189,14 @@ def test_two_models_stand_side_by_side(explorer):
     assert "Pick two models" in str(card.view.figure["layout"])
     explorer.state.selection = (2, 5)
     card.redraw()
-    assert "They part most in" in card.view.figure["layout"]["title"]["text"]
+    assert "The largest difference is in" in card.view.figure["layout"]["title"]["text"]
     assert "paid" in str(card.view.figure["layout"]["shapes"])
 
 
 def test_two_sets_are_compared(explorer):
     card, first = explorer.cards["sets"], explorer.rashomon_set
     card.redraw()
-    assert "Once there are two" in str(card.view.figure["layout"])
+    assert "With two sets" in str(card.view.figure["layout"])
     other = explorer.session.set_store.keep(first[[0, 1, 2]], explorer.state.drawn_settings)
     explorer.state.kept = explorer.session.set_store.all()
     card.redraw()

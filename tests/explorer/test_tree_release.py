@@ -92,7 +92,7 @@ def test_chosen_trees_leave_only_with_a_statement(page):
     panel = page.basket_panel
     page.state.selection = (1, 3)
     panel.which.value = "selected"
-    assert "chosen by private figures may not leave" in panel.words.value
+    assert "selected by private figures cannot be released" in panel.words.value
     panel.stated.value = True
     given = page.shop.contents(panel.taken())
     assert given.models.n_draws == 2 and "filtered" in given.models.steps[0]

@@ -97,7 +97,7 @@ def test_the_release_shows_what_was_paid_and_no_loss(page):
         assert card.view.figure["layout"]["meta"]["view"] == "release"
         assert "loss" not in str(card.view.figure["data"])
     explorer.state.view = "curator"
-    assert "released: paid for" in explorer.take_panel.receipt.value
+    assert 'rx-paid-band">released<' in explorer.take_panel.receipt.value
 
 
 def test_kept_trees_are_shown_again_and_linear_models_come_back(page):
@@ -118,5 +118,5 @@ def test_a_fitted_estimator_of_trees_opens(tmp_path):
     fitted = RashomonTreeClassifier(**settings).fit(frame, frame[data.schema.target.name])
     explorer = Explorer(fitted, data=data, home=tmp_path)
     assert explorer.rashomon_set.n_draws == 2 and explorer.state.family == "trees"
-    with pytest.raises(TypeError, match="this is a release"):
+    with pytest.raises(TypeError, match="got a release"):
         Explorer(fitted.rashomon_set_.release())

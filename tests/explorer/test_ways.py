@@ -57,8 +57,8 @@ def test_a_way_that_cannot_be_had_is_refused_in_words_and_has_no_button(explorer
     explorer.state.delta = 0.0
     explorer.state.sampler = "langevin_average"
     assert explorer.plan is None and "delta" in explorer.state.no_plan
-    assert "This way cannot be taken" in explorer.model_panel.way.why.value
-    assert "Not to be had" in explorer.draw_panel.price.value and explorer.draw_panel.draw.disabled
+    assert "This mechanism is unavailable" in explorer.model_panel.way.why.value
+    assert "Unavailable" in explorer.draw_panel.price.value and explorer.draw_panel.draw.disabled
     explorer.state.sampler = "exact"
     assert explorer.plan is not None and explorer.state.no_plan == ""
     assert not explorer.draw_panel.draw.disabled
@@ -73,7 +73,7 @@ def test_the_curator_explores_without_a_charge_and_it_is_marked(explorer, table)
     explorer.draw()
     assert explorer.state.alert is None
     assert explorer.rashomon_set.hit_rate == 1.0 and not explorer.guarantee.holds
-    assert explorer.ledger is None and "No guarantee, and no price" in explorer.state.message
+    assert explorer.ledger is None and "No guarantee and no privacy cost" in explorer.state.message
     title = str(explorer.cards["losses"].view.figure["layout"]["shapes"])
     assert "no privacy guarantee" in title
 

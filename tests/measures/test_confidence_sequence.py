@@ -136,8 +136,14 @@ def test_the_other_means_are_those_of_the_measures() -> None:
         (lambda: enough_draws("ambiguity", [[0]] * 4), "the ambiguity is an extreme over the set"),
         (lambda: enough_draws("rashomon_capacity", [[0]] * 4), "bound it from below only"),
         (lambda: enough_draws("beauty", [[0]] * 4), "measure must be one of"),
-        (lambda: enough_draws("disagreement", [[0]] * 4, sampler="mala"), "are too few to tell"),
-        (lambda: enough_draws("disagreement", [[0]] * 4, sampler="any"), "depend on each other is"),
+        (
+            lambda: enough_draws("disagreement", [[0]] * 4, sampler="mala"),
+            "are too few to estimate",
+        ),
+        (
+            lambda: enough_draws("disagreement", [[0]] * 4, sampler="any"),
+            "dependence between draws of",
+        ),
         (lambda: enough_draws("disagreement", [[0]] * 40, n_chains=5), "must be an even number"),
         (lambda: enough_draws("disagreement", [[0, 1]]), "at least two models .* got 1"),
         (lambda: enough_draws("obscurity", [[0]] * 4), "not one of the draws"),

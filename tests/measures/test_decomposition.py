@@ -259,7 +259,7 @@ def test_words_say_whose_the_disagreement_is():
     labels = [[place % 5 == 0] for place in range(100)] + [[place % 2 == 0] for place in range(50)]
     told = str(disagreement_decomposition(labels, inside=[True] * 100 + [False] * 50))
     assert told.startswith(
-        "76 % of the disagreement among these draws (0.423) is the set's own; 24 % [6, 41]"
+        "76 % of the disagreement among these draws (0.423) is model-set width; 24 % [6, 41]"
     )
     assert "comes from the mechanism: 33 % of the draws missed the set. Assumed:" in told
     less = [[place % 2] for place in range(100)] + [[1]] * 50
@@ -474,9 +474,9 @@ MASK = [True, True, True, False]
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: SPLIT(), "inside must say True or False for each of the 4 draws"),
-        (lambda: SPLIT(inside=[1, 1, 1, 0]), "inside must say True or False"),
-        (lambda: SPLIT(inside=[True]), "inside must say True or False for each of the 4"),
+        (lambda: SPLIT(), "inside must be True or False for each of the 4 draws"),
+        (lambda: SPLIT(inside=[1, 1, 1, 0]), "inside must be True or False"),
+        (lambda: SPLIT(inside=[True]), "inside must be True or False for each of the 4"),
         (
             lambda: SPLIT(inside=[False] * 4),
             "none of the 4 draws is in the Rashomon set.*reference=",
@@ -553,7 +553,7 @@ def test_sets_that_cannot_answer_are_refused(fitted):
             lambda: disagreement_decomposition(models, X, reference=fit(psi=0.04)),
             "same Rashomon set: its psi is 0.04",
         ),
-        (lambda: noise_against_price(models, X, 39.0), "at least 40, the price paid"),
+        (lambda: noise_against_price(models, X, 39.0), "at least 40, the cost of the draws"),
         (
             lambda: noise_against_price(fit(sampler="finite_grid", n_draws=9), X, 50.0),
             "sampler='exact'.*got 'finite_grid'",

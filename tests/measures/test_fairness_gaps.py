@@ -221,7 +221,7 @@ BAD = {
     "kinds": (lambda: fairness_gaps(**{**GOOD, "y": list("yyyn")}), "labels like the models'"),
     "no positive": (
         lambda: fairness_gaps([list("ynyn")], list("yynn"), list("aabb")),
-        r"positive must say which of the labels \['n', 'y'\]",
+        r"positive must name the label of \['n', 'y'\]",
     ),
     "strange positive": (lambda: fairness_gaps(**GOOD, positive=7), "got 7"),
     "NaN label": (lambda: fairness_gaps(**{**GOOD, "labels": [[1, 0, math.nan, 0]]}), "NaN"),

@@ -200,7 +200,7 @@ def test_what_cannot_answer_is_refused_in_words(table, private, reference, tmp_p
         (linear, clf.counted(X, y), "counted trees are for drawn trees"),
         (models, clf.counted(X, y).draw(9, 0.1, random_state=0), "its psi is 0.1"),
         (models.inside(), reference, "must be all draws of a fit"),
-        (replace(models, planned=None), None, "nothing says which law"),
+        (replace(models, planned=None), None, "the law of these trees is unknown"),
         (replace(models, independent=False), reference, "or of RashomonTreeClassifier"),
         (linear, reference, "another set of models"),
     ]

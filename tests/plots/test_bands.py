@@ -24,7 +24,7 @@ def test_a_weak_promise_has_a_line_of_its_own_that_fits_a_narrow_figure(weak: Ra
     band = next(shape for shape in figure.layout.shapes if shape.name == "band")
     lines = band.label.text.split("<br>")
     assert lines[0] == "curator view: not private"
-    assert lines[1].startswith("hit rate promised ≥ 0%")
+    assert lines[1].startswith("guaranteed hit rate ≥ 0%")
     assert max(map(len, lines)) <= _MOST_LETTERS
     assert band.y1 - band.y0 >= 15 * len(lines)
 
@@ -33,7 +33,7 @@ def test_a_band_writes_a_hit_rate_as_the_page_does() -> None:
     with suppress_weak_warnings():
         planned = plan(569, 31, 0.02, radius=4.0, row_norm=2**0.5, epsilon=4.0, n_draws=20)
     assert 0 < planned.hit_rate_bound < 1e-40
-    assert doubt_of(planned) == "hit rate promised ≥ 0%: perhaps no use"
+    assert doubt_of(planned) == "guaranteed hit rate ≥ 0%: weak guarantee"
 
 
 def test_words_of_an_empty_figure_fit_a_phone():

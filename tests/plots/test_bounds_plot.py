@@ -47,7 +47,7 @@ def test_measured_and_promised_stand_where_they_are(kind, request):
     for place in np.quantile(given.excess, [0.2, 0.6]) * (1 + 1e-4):
         assert _share_at(draws, place) == pytest.approx(np.mean(given.excess <= place))
     for name, expected in (
-        ("promised, at least", law),
+        ("guaranteed, at least", law),
         ("a quadratic loss", quadratic_law(p=4, beta=given.beta, psi=given.psi)),
     ):
         curve = _trace(figure, name)
@@ -85,14 +85,14 @@ def test_draws_that_break_the_promise_are_seen(models):
 
 
 def test_a_chain_is_not_given_the_promise_of_exact_draws(models):
-    assert "not of langevin" in plot_bounds(replace(models, sampler="langevin")).layout.title.text
+    assert "not for langevin" in plot_bounds(replace(models, sampler="langevin")).layout.title.text
     assert "not of" not in plot_bounds(models).layout.title.text
 
 
 def test_no_draws_leave_the_promise(models):
     figure = plot_bounds(replace(models, coef=models.coef[:0], losses=models.losses[:0]))
     assert {trace.name for trace in figure.data} == {
-        "promised, at least",
+        "guaranteed, at least",
         "a quadratic loss",
         "promised",
     }
@@ -110,7 +110,7 @@ def test_many_draws_are_drawn_with_few_steps(models):
     ("sampler", "words"),
     [
         ("finite_grid", "promised of draws from the whole ball; these are exact on a grid in it"),
-        ("mala", "promised of exact draws, not of mala"),
+        ("mala", "guaranteed for exact draws, not for mala"),
     ],
 )
 def test_draws_of_which_it_is_not_promised_say_why(models, sampler, words):

@@ -114,7 +114,7 @@ def test_a_release_is_said_to_be_of_all_draws(models):
     released = models.release()
     for make in (plots.plot_released_spread, plots.plot_released_coefficients):
         title = _title(make(released))
-        assert "of all 12 draws (promised hit rate ≥ " in title
+        assert "of all 12 draws (guaranteed hit rate ≥ " in title
         assert "inside ψ" not in title
         chosen = _title(make(released[:5]))
         assert "of 5 chosen draws, inside the set or not" in chosen and "promised" not in chosen

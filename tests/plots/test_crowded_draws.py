@@ -34,10 +34,10 @@ def test_promises_are_those_of_the_law_that_is_drawn_from() -> None:
     same = {one.name: one for one in promises(plain, known)}
     within = gamma(crowded.p).cdf(crowded.beta * crowded.psi)
     assert told["Draws within ψ"].bound == pytest.approx(within)
-    assert told["Draws within ψ, the paper's"].missing
+    assert told["Draws within ψ, by the paper"].missing
     for name in (
         "Mean excess loss",
-        "Mean excess loss, the paper's",
+        "Mean excess loss, by the paper",
         "Mean excess loss on new rows",
     ):
         assert told[name].bound == same[name].bound
@@ -57,7 +57,7 @@ def test_figures_show_the_gamma_law_and_the_sets_own_threshold() -> None:
 )
 @pytest.mark.parametrize("show", [promises, plot_promise, plot_plan])
 def test_no_theorem_of_exact_draws_is_quoted_for_others(name: str, show: object) -> None:
-    with pytest.raises(ValueError, match=r"promised of exact draws.*explain\(plan\)"):
+    with pytest.raises(ValueError, match=r"guarantees of exact draws.*explain\(plan\)"):
         show(bought(name))  # type: ignore[operator]
 
 

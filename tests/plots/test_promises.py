@@ -53,7 +53,7 @@ def test_the_promise_is_drawn_without_rows(models):
     assert figure.layout.legend.y == 1.0  # not below the axis, where a low card has no room
     assert figure.layout.meta["view"] == "plan"
     assert {trace.name for trace in figure.data} == {
-        *("promised, at least", "a quadratic loss", "promised")
+        *("guaranteed, at least", "a quadratic loss", "promised")
     }
     table = excess_table(PLANNED)
     assert list(table.columns) == ["promised, at least"]

@@ -17,9 +17,9 @@ def test_release_figures_carry_their_price_and_refuse_a_curators_set(make, model
     figure = make(models.release())
     assert figure.layout.meta["view"] == "release"
     paid, doubt = figure.layout.shapes[0].label.text.split("<br>")
-    assert paid == "released: paid with ε = 20 at δ = 1e-6"
+    assert paid == "released at ε = 20 at δ = 1e-6"
     assert models.plan.hit_rate_bound < 0.2
-    assert doubt == "hit rate promised ≥ 17%: perhaps no use"
+    assert doubt == "guaranteed hit rate ≥ 17%: weak guarantee"
     strong = replace(models, plan=replace(models.plan, hit_rate_bound=0.2)).release()
     assert "<br>" not in make(strong).layout.shapes[0].label.text
     with pytest.raises(TypeError, match=r"needs a ReleasedSet, got RashomonSet; call .release"):

@@ -67,7 +67,7 @@ def test_negative_control_the_nearest_number_is_no_bound():
 
 def test_signs_infinities_and_hairs():
     assert number(-1.2345, rounding="down") == "-1.24" and number(-1.2345, rounding="up") == "-1.23"
-    assert price(math.inf) == "ε = ∞" and number(math.nan) == "not known" == percent(math.nan)
+    assert price(math.inf) == "ε = ∞" and number(math.nan) == "unknown" == percent(math.nan)
     assert what_is_left(8.0 - 7.3) == "0.7" and price(0.1 + 0.2) == "ε = 0.3001"
     assert price(4.0, 1.2341e-6) == "ε = 4 at δ = 1.24e-6"
     assert at_least(0.29) == "≥ 29%"  # 100 · 0.29 is below 29 in doubles

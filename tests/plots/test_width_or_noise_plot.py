@@ -40,7 +40,8 @@ def test_it_is_the_curators_and_takes_nothing_else(models, rows):
     assert plots.plot_decomposition(found).layout.meta["view"] == "curator"
     for other in (models, models.release()):
         with pytest.raises(
-            TypeError, match=r"needs what measures.disagreement_decomposition\(models, X\) ret"
+            TypeError,
+            match=r"needs the result of measures.disagreement_decomposition\(models, X\) ret",
         ):
             plots.plot_decomposition(other)
     unprotected = replace(models, guarantee=no_guarantee("bounds were learnt"))

@@ -394,7 +394,7 @@ class TestFiles:
 
     def test_a_new_ledger_does_not_inherit_a_lost_ones_journal(self, path: Path) -> None:
         path.with_name(path.name + "-journal").write_bytes(b"pages")
-        with pytest.raises(LedgerError, match="is left of a ledger that was here"):
+        with pytest.raises(LedgerError, match="belongs to a ledger that is no longer here"):
             Ledger.create(path, epsilon=1.0)
         assert not path.exists()
 
@@ -482,10 +482,10 @@ class TestFiles:
             forged = json.loads(json.dumps(spent))
             forged["sums"][name] = value
             tamper(path, "UPDATE totals SET value = ?", json.dumps(forged))
-            with pytest.raises(LedgerError, match="go back to a copy you trust"):
+            with pytest.raises(LedgerError, match="restore a trusted copy"):
                 ledger.reserve(pure(0.01))
         tamper(path, "UPDATE totals SET value = ?", json.dumps({**spent, "live": 0}))
-        with pytest.raises(LedgerError, match="go back to a copy you trust"):
+        with pytest.raises(LedgerError, match="restore a trusted copy"):
             ledger.reserve(pure(0.01))
         tamper(path, "UPDATE totals SET value = ?", json.dumps(spent))
         ledger.reserve(pure(0.01))
@@ -670,5 +670,5 @@ def test_a_budget_that_is_none_is_refused(value: str, tmp_path: Path) -> None:
             connection.execute(f"DROP TRIGGER {name}")
         connection.execute(f"UPDATE budget SET epsilon = {value}")
     connection.close()
-    with pytest.raises(LedgerError, match="something else changed the file"):
+    with pytest.raises(LedgerError, match="another program changed the file"):
         ledger.reserve(pure(0.1))

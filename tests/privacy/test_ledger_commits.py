@@ -109,7 +109,7 @@ def test_whatever_became_of_the_file_meanwhile(ledger: Ledger, lost: str) -> Non
         return "paid for"
 
     charge = ledger.reserve(pure(0.5))
-    with pytest.warns(LedgerWarning, match="complete and paid for"):
+    with pytest.warns(LedgerWarning, match="complete and charged"):
         assert charge.run(work) == "paid for"
     if lost == "another":
         assert Ledger(ledger.path).entries() == []  # nothing was written into it

@@ -11,7 +11,7 @@ import pytest
 
 from rashomon_explorer.privacy import Charge, Ledger, LedgerError, pure
 
-ANOTHER = r"is another ledger's than the one that was opened there.*Put that file back; or.*open it"
+ANOTHER = r"is not the ledger that was opened there.*Restore that file; or.*open it"
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_charge_extends_none_of_another_file(ledger: Ledger, other: Ledger) ->
     other.reserve(pure(0.5)).start()
     other.path.replace(ledger.path)
     anew = Ledger(ledger.path)
-    with pytest.raises(LedgerError, match=r"charge 1 is of a ledger that was at .* before"):
+    with pytest.raises(LedgerError, match=r"charge 1 belongs to a ledger that was at .* before"):
         anew.reserve(pure(0.8), extends=charge)
     assert anew.spent() == 0.5
 
@@ -111,5 +111,7 @@ def test_names_are_random_and_stay(ledger: Ledger, other: Ledger) -> None:
     connection.commit()
     connection.close()
     for call in (partial(Ledger, ledger.path), ledger.spent):
-        with pytest.raises(LedgerError, match=r"lost the name|another ledger's"):
+        with pytest.raises(
+            LedgerError, match=r"lost its identifier|is not the ledger that was opened"
+        ):
             call()

@@ -94,7 +94,9 @@ def test_the_second_ledger_of_a_table_is_told_in_python(
     for _ in range(2):
         model.fit(rows, labels)
     model.set_params(ledger=str(second.path))
-    with pytest.warns(SameTableWarning, match=r"to b\.ledger were charged to a\.ledger too"):
+    with pytest.warns(
+        SameTableWarning, match=r"charged to b\.ledger were also charged to a\.ledger"
+    ):
         model.fit(rows[::-1], labels[::-1])
     model.fit(rows[:-1], labels[:-1])  # another table
     with pytest.warns(SameTableWarning) as told:
@@ -155,7 +157,7 @@ def test_a_folder_that_cannot_keep_it_is_told_and_breaks_no_fit(
         (tmp_path / NAME).mkdir()
     else:
         (tmp_path / NAME).write_bytes(content)
-    with pytest.warns(LedgerWarning, match="cannot keep which tables"):
+    with pytest.warns(LedgerWarning, match="cannot store which tables"):
         RashomonClassifier(n_draws=2, classes=[0, 1], ledger=ledger).fit(rows, labels)
     assert [entry.state for entry in ledger.entries()] == ["committed"]
 

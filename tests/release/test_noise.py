@@ -71,7 +71,7 @@ def test_a_group_that_noise_hides_is_not_known():
     rate = RateStatistic("few", 4.0, 12.0, noise, noise, n_rows=1000)
     assert math.isnan(rate.estimate) and math.isnan(rate.standard_error)
     assert rate.interval() == (0.0, 1.0)
-    assert "hides how large the group is" in rate.note
+    assert "hides the size of the" in rate.note
     gap = Gap("gap", (rate, RateStatistic("many", 0.0, 800.0, noise, noise, n_rows=1000)))
     assert math.isnan(gap.estimate) and "few" in gap.note
     assert gap.interval()[0] == 0.0

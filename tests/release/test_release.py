@@ -165,7 +165,7 @@ def test_a_release_reads_as_table_text_json_and_figure():
     assert "ambiguity" in str(released) and "GDP" in str(released)
     figure = plot_released(released)
     assert figure.layout.meta["view"] == "release"
-    assert "released: paid with ε" in figure.layout.shapes[0].label.text
+    assert "released at ε" in figure.layout.shapes[0].label.text
     with pytest.raises(TypeError, match="needs a Released"):
         plot_released(MODELS)
     with pytest.raises(KeyError, match="no released number"):
@@ -207,7 +207,7 @@ def test_other_links(link):
 
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_what_has_no_useful_bound_is_refused_with_a_reason(name):
-    with pytest.raises(ValueError, match=rf"{name} is not released: .*\. Ask for "):
+    with pytest.raises(ValueError, match=rf"{name} is not released: .*\. Use "):
         _released([name])
 
 
@@ -327,9 +327,9 @@ def test_a_sensitivity_below_the_rounding_is_refused_before_rows_are_read():
         now = query.compute(Rows.read(public, rows, other, None))
         moved = max(moved, float(np.abs(now - exact).max()))
     assert moved > 3 * query.sensitivity(public).l2
-    with pytest.raises(ValueError, match="near which rounding moves it too"):
+    with pytest.raises(ValueError, match="close to rounding errors"):
         release(models, Unreadable(), queries=["range_width"], rho=0.1, ledger=None)
-    with pytest.raises(ValueError, match="near which rounding moves it too"):
+    with pytest.raises(ValueError, match="close to rounding errors"):
         plan_release(models, 100_000, queries=["loss_differences"], rho=0.1)
 
 

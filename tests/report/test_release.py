@@ -96,7 +96,7 @@ def test_both_editions_list_every_offer_of_the_planner(
     release_text: str, curator_text: str, models: Any
 ) -> None:
     for text in (release_text, curator_text):
-        assert "Ways to buy this" in words_of(text)
+        assert "Alternative mechanisms" in words_of(text)
         assert all(offer.draws in words_of(text) for offer in options_of(models.plan))
         assert words_of(text).count(", this plan") == 1
 
@@ -125,7 +125,7 @@ def test_each_edition_refuses_the_other_type(models: Any, tmp_path: Path) -> Non
 def test_an_aggregate_that_was_not_released_is_refused(
     models: Any, tmp_path: Path, given: Any
 ) -> None:
-    with pytest.raises(TypeError, match=r"aggregates\[0\] must be what release\.release"):
+    with pytest.raises(TypeError, match=r"aggregates\[0\] must be a result of release\.release"):
         report(models.release(), tmp_path / "card.html", aggregates=[given])
 
 
@@ -154,7 +154,7 @@ def test_a_total_that_is_not_proved_is_not_printed(
     other = replace(value, guarantee=zcdp(0.01))
     path = report(draws.release(), tmp_path / "c.html", aggregates=[other])
     text = words_of(read(path))
-    assert "no finite ε is proved" in text and "together: ε" not in text
+    assert "No finite ε is proved" in text and "together: ε" not in text
 
 
 def test_constants_of_another_problem_are_refused(
@@ -162,7 +162,7 @@ def test_constants_of_another_problem_are_refused(
 ) -> None:
     n_rows, width = rows[0].shape
     wrong = fitted.constants(n_rows + 1, width)
-    with pytest.raises(ValueError, match="constants must be those of the draws"):
+    with pytest.raises(ValueError, match="constants must match the draws"):
         report(models.release(), tmp_path / "c.html", constants=wrong, domain=Ball(fitted.radius))
     with pytest.raises(ValueError, match="belong together"):
         report(models.release(), tmp_path / "c.html", domain=Ball(fitted.radius))
@@ -173,14 +173,14 @@ def test_aggregates_of_other_draws_are_no_part_of_the_total(
 ) -> None:
     other = replace(value, models=pure(7.0))
     path = report(models.release(), tmp_path / "c.html", aggregates=[other])
-    assert "comes on top of the total" in words_of(read(path))
+    assert "add the cost of those draws to the total" in words_of(read(path))
 
 
 def test_a_curators_figure_cannot_get_into_a_release(models: Any) -> None:
     frame = pd.DataFrame({"ambiguity": [0.1, 0.2]}, index=[0.0, 0.1])
     figure = plot_curves(frame, 0.1, guaranteed=True)
     stray = Section("x", "X", "public", lambda given: [Plot(figure, "", Table(frame, ""))])
-    with pytest.raises(AssertionError, match="curator's view"):
+    with pytest.raises(AssertionError, match="curator figure"):
         Page("x", "release").write([*RELEASE[:1], stray], Release(models=models.release()))
 
 

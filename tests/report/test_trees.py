@@ -144,7 +144,7 @@ class TestRelease:
         figures = figures_of(section)
         assert len(figures) == 3
         for figure in figures:
-            assert "released: paid" in str(figure["layout"]["shapes"])
+            assert "released at" in str(figure["layout"]["shapes"])
         assert Reader(release_text).balanced
 
     def test_its_lines_make_such_trees_again(
@@ -166,7 +166,7 @@ class TestRelease:
 
         constants = RashomonClassifier().constants(N, 2)
         given = {"constants": constants, "domain": Ball(1.0)}
-        with pytest.raises(ValueError, match="leave them out for trees"):
+        with pytest.raises(ValueError, match="omit them for trees"):
             report(models.release(), tmp_path / "c.html", **given)
 
     def test_types_do_not_mix(self, models: Any, rows: Any, tmp_path: Path) -> None:
@@ -188,10 +188,10 @@ class TestRelease:
 
     def test_a_file_of_before_plans_has_a_report(self, models: Any, tmp_path: Path) -> None:
         bare = replace(models.release(), planned=None)
-        with pytest.raises(AttributeError, match="kept none beside trees"):
+        with pytest.raises(AttributeError, match="stored no plan with trees"):
             _ = bare.plan
         told = words_of(read(report(bare, tmp_path / "c.html", interactive=False)))
-        assert "nothing was planned or promised" in told and "made elsewhere" in told
+        assert "no plan and no guarantee" in told and "were imported" in told
 
 
 class TestCurator:
@@ -214,7 +214,7 @@ class TestCurator:
         assert "equally likely up to s" in words_of(text).split("Not in this report")[1]
 
     def test_drawn_trees_are_not_said_to_be_somebody_elses(self, curator_text: str) -> None:
-        assert "independent draws of one law" in words_of(curator_text)
+        assert "independent draws from one law" in words_of(curator_text)
         assert "were not drawn here" not in words_of(curator_text)
 
     def test_the_set_keeps_its_plan_in_a_file(self, models: Any, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_three_dead_workers_change_no_digit_and_a_dead_cluster_says_so(
     ranges = exact_score_ranges(held, 0.01, people, executor=cluster)
     assert ranges.equals(exact_score_ranges(held, 0.01, people))
     cluster.close()
-    with pytest.raises(ClusterError, match="no noise was made there"):
+    with pytest.raises(ClusterError, match="no noise was drawn there"):
         problem.value_and_gradient(THETA)
 
 

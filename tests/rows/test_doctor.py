@@ -59,4 +59,4 @@ def test_a_disk_smaller_than_a_worker_memory_is_named_where_it_spills(tmp_path: 
 def test_the_command_lists_what_was_found(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("distributed")
     assert main(["doctor"]) == 1
-    assert "- rows may travel in the clear" in capsys.readouterr().out
+    assert "- rows may be sent unencrypted" in capsys.readouterr().out

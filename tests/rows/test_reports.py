@@ -110,7 +110,7 @@ def test_a_report_of_blocks_has_the_numbers_of_all_rows(
         "Range of each group gap over the Rashomon set",
         "Features, as the models take them",
         "Classes",
-        "Width or noise",
+        "Model-set width and mechanism noise",
         "Multiplicity over the threshold",
     )
     assert numbers(found, *same) == numbers(held, *same)

@@ -185,11 +185,11 @@ def test_a_version_tells_tables_and_orders_apart() -> None:
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"X": X}, "targets must be given once"),
-        ({"X": X, "y": Y, "target": "label"}, "targets must be given once"),
+        ({"X": X}, "give targets once"),
+        ({"X": X, "y": Y, "target": "label"}, "give targets once"),
         ({"X": X, "y": Y[:-1]}, "one target a row"),
         ({"X": X[0], "y": Y}, "a table with rows and columns"),
-        ({"X": "nowhere.parquet", "target": "label"}, "no Parquet file and no folder"),
+        ({"X": "nowhere.parquet", "target": "label"}, "neither a Parquet file nor a folder"),
         ({"X": X, "y": Y, "n_jobs": 2, "executor": object()}, "not both"),
         ({"X": X, "y": Y, "executor": object()}, "got object"),
     ],

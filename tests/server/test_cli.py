@@ -95,7 +95,7 @@ def test_without_the_token_there_is_nothing_to_see(dashboard: Any, path: str) ->
 def test_who_comes_without_the_token_is_asked_for_it(dashboard: Any, visit: Any) -> None:
     status, _, page = _get(dashboard, path="/login?next=%2F%3Fa%3D%22")
     assert status == 200
-    assert "Open the address as it was printed" in page
+    assert "Open the address printed at" in page
     assert 'action="/login?next=%2F%3Fa%3D%22"' in page
     assert "Jupyter" not in page
 
@@ -130,7 +130,7 @@ def test_another_name_is_refused_in_words_and_without_a_traceback(
 ) -> None:
     status, _, page = _get(dashboard, {"Host": host}, path)
     assert status == 403
-    assert "Nothing is shown under this name" in page and "elsewhere" not in page
+    assert "This host name is not allowed" in page and "elsewhere" not in page
     assert "Traceback" not in dashboard.log()
 
 
@@ -168,7 +168,7 @@ def test_no_socket_opens_without_the_token(dashboard: Any) -> None:
 
 def test_who_leaves_is_asked_for_the_token_again(dashboard: Any) -> None:
     status, headers, page = _get(dashboard, path="/logout")
-    assert status == 200 and "asks for it again" in page
+    assert status == 200 and "needs the token again" in page
     assert "rashomon-explorer-" in headers["Set-Cookie"] and "expires" in headers["Set-Cookie"]
 
 
@@ -240,7 +240,7 @@ def test_a_taken_port_is_an_error_that_says_so(capsys: pytest.CaptureFixture[str
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         assert main(["--no-browser", "--port", str(port)]) == 1
-    assert f"port {port} is taken" in capsys.readouterr().err
+    assert f"port {port} is in use" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "-1", "x", "80.5"])
@@ -327,7 +327,7 @@ def test_it_shows_a_ledger_without_a_budget(
     assert "budget  none" in shown and "spent   ε = 0.5 at δ = 0\n" in shown
     Ledger(path).reserve(gdp(mu=0.1))
     assert main(["ledger", "show", str(path)]) == 0
-    assert "no ε holds at δ = 0; add up at a larger δ with --delta" in capsys.readouterr().out
+    assert "no finite ε at δ = 0; use a larger δ, such as --delta" in capsys.readouterr().out
     assert main(["ledger", "show", str(path), "--delta", "1e-6"]) == 0
     assert f"ε = {rounded_up(Ledger(path).spent(1e-6))} at δ = 1e-06\n" in capsys.readouterr().out
     with pytest.raises(SystemExit):

@@ -65,7 +65,7 @@ def test_no_token_is_refused_where_others_could_come(
     more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--no-browser", "--no-token", *more]) == 1
-    assert "would show the rows" in capsys.readouterr().err
+    assert "--no-token would expose the rows" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

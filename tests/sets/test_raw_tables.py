@@ -178,7 +178,7 @@ def test_files_of_older_versions_open_and_refuse_a_raw_table(fitted: Any, tmp_pa
     without_schema(tmp_path / "old.npz")
     old = type(released).load(tmp_path / "old.npz")
     assert old.schema is None
-    with pytest.raises(DataError, match="carries no schema"):
+    with pytest.raises(DataError, match="has no schema"):
         old.predict(FRAME)
     with pytest.raises(ValueError, match=r"shape \(n_rows, 6\)|could not convert"):
         old.predict(FRAME[FEATURES].to_numpy(object))

@@ -215,7 +215,7 @@ def test_a_release_is_not_chosen_by_private_rows() -> None:
         lambda: public.filter([True] * 4, reads_rows=True),
         lambda: public.nearest([0.0] * 3, reads_rows=True),
     ):
-        with pytest.raises(CuratorOnlyError, match="choose from the curator's set"):
+        with pytest.raises(CuratorOnlyError, match="select from the curator's"):
             choose()
 
 
@@ -226,6 +226,6 @@ def test_promises_are_shown_of_all_draws_alone() -> None:
     assert "guaranteed" in plots.plot_losses(models).layout.title.text
     assert "guaranteed" not in plots.plot_losses(models.inside()).layout.title.text
     for show in (plots.plot_bounds, plots.promises):
-        with pytest.raises(ValueError, match=r"some were chosen \(inside ψ = 0.1, 2 of 4\)"):
+        with pytest.raises(ValueError, match=r"some were selected \(inside ψ = 0.1, 2 of 4\)"):
             show(models.inside())
         show(replace(models.inside(), steps=()))  # the refusal looks at the steps and no more

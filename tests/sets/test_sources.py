@@ -232,7 +232,7 @@ def test_figures_and_measures_take_them() -> None:
     plots.plot_people(models, X)
     plots.plot_people(models.stored(X), X)
     for show in (plots.plot_bounds, plots.promises):
-        with pytest.raises(ValueError, match="nothing was promised of these"):
+        with pytest.raises(ValueError, match="these models have no guarantee"):
             show(models)
 
 
@@ -344,7 +344,7 @@ def test_uniform_draws_and_a_certificate_of_the_samplers_own() -> None:
     assert (models.hit_rate, models.sampler) == (1.0, "hit_and_run")
     assert models.acceptance == drawn.acceptance
     assert models.inside(0.02).hit_rate in (1.0, pytest.approx(math.nan, nan_ok=True))
-    with pytest.raises(ValueError, match="nothing was promised of these"):
+    with pytest.raises(ValueError, match="these models have no guarantee"):
         plots.plot_bounds(models)
     paid = from_draws(problem, drawn, 0.05, guarantee=bounded_range(0.5))
     assert paid.release().guarantee.epsilon(0.0) == 0.5

@@ -232,7 +232,7 @@ def test_bad_settings_and_rows_are_refused(tmp_path: Path) -> None:
         ({"losses": [0.1, 0.2]}, "losses must be finite, one for each of 1 trees"),
         ({"psi": -1.0, "losses": [0.1]}, "psi must be >= 0"),
         ({"classes": ("a",)}, "tree 0 predicts class 1 of 1"),
-        ({"feature_names": ["one"]}, "tree 0 asks for column 2 of 1"),
+        ({"feature_names": ["one"]}, "tree 0 tests column 2 of 1"),
     ):
         with pytest.raises(ValueError, match=message):
             from_treefarms(stump, **settings)

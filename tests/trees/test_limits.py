@@ -74,7 +74,7 @@ class TestRows:
         [
             ([None, "a", *["b"] * 58], "no label in row 0"),
             ([0.0, np.nan, *[1.0] * 58], "no label in row 1"),
-            ([0.5, *[1.0] * 59], "holds 0.5 in row 0, and trees say labels"),
+            ([0.5, *[1.0] * 59], "holds 0.5 in row 0, and trees predict labels"),
             (np.array([1, "a"] * 30, dtype=object), "of several kinds"),
             ([1] * 60, "one class"),
             ([1] * 59, "60 rows need as many labels"),
@@ -99,7 +99,7 @@ class TestRows:
             (X[:0], r"must have rows and columns, got shape \(0, 4\)"),
             (X[:, 0], "must have rows and columns"),
             (np.where(X == 1, np.nan, 0), "holds NaN or infinity.*schema"),
-            (pd.DataFrame({"a": ["u", "v"] * 30}), "is no number.*propose_schema"),
+            (pd.DataFrame({"a": ["u", "v"] * 30}), "is not a number.*propose_schema"),
         ],
     )
     def test_tables_without_questions_are_refused_with_the_way_out(self, table, message):

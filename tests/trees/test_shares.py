@@ -68,7 +68,7 @@ def test_rows_of_the_table_in_any_order_and_no_others():
     counted = CountedTrees.of_table(table, [0, 1, 1, 0], thresholds={"age": [30, 60]}, max_leaves=3)
     every = label_shares(counted, 0.3)
     assert np.array_equal(label_shares(counted, 0.3, table[::-1]), every[::-1])
-    with pytest.raises(DataError, match="row 1 of X answers as no row"):
+    with pytest.raises(DataError, match="row 1 of X has answers that no row"):
         label_shares(counted, 0.3, [[25, 0], [25, 1]])
 
 

@@ -83,7 +83,7 @@ def test_nothing_private_comes_of_it():
     planned = plan_trees(12, **public, psi=0.0, epsilon=1.0)
     with pytest.raises(ValueError, match="reads no row"):
         gibbs_draws(counted, planned, np.random.default_rng(0))
-    with pytest.raises(DataError, match="by majority"):
+    with pytest.raises(DataError, match="majority labels"):
         flip_psi(counted)
     with pytest.raises(DataError, match="convention must be one of"):
         CountedTrees(X, y, max_leaves=3, convention="gosdt")

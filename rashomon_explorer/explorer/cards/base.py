@@ -45,24 +45,24 @@ def add_subtitle(figure: go.Figure, words: str, finding: str = "") -> go.Figure:
 
 
 _PRESS_DRAW = "No models yet.<br>Press <b>Draw</b>."
-_LATER = "Measured once the draws are made."
-_LOOKING = "Looking for the first model…<br>Press <b>Stop</b> to give up."
-NO_PLAN = "These settings buy nothing:<br>the plan says why, and what would help."
+_LATER = "Computed after the draws."
+_LOOKING = "Sampling the first model…<br>Press <b>Stop</b> to cancel."
+NO_PLAN = "No valid plan.<br>See <b>Plan</b> for the reason and suggestions."
 NO_DATA = "No data yet.<br>Choose a data set under <b>Data</b>."
 _MOMENT = 0.4
 """Seconds after which a figure that is still being made says so."""
 
 _MEASURING = '<span class="rx-kind" role="status">measuring…</span>'
-NOT_LINEAR = "These models have no coefficients of one kind<br>that could be compared."
+NOT_LINEAR = "These models have no common coefficients<br>to compare."
 INSTEAD = (
     "These models are trees,<br>which have no coefficients.<br>"
-    "<b>Trees</b> and <b>Rules</b>, in the view Set,<br>show what they ask."
+    "<b>Trees</b> and <b>Rules</b>, in the view Set,<br>show their splits."
 )
 NOT_EXACT = (
-    "This is proved of exact draws alone.<br>What these draws promise stands in <b>Plan</b>."
+    "This bound holds for exact draws only;<br>see <b>Plan</b> for this mechanism's guarantee."
 )
 CURATOR_FIGURE = (
-    "This figure reads private rows,<br>so it is not part of the release.<br>"
+    "This figure reads private rows<br>and is not part of the release.<br>"
     "Switch to <b>Curator</b> to see it."
 )
 
@@ -351,7 +351,7 @@ def _draw_of(point: dict[str, Any], card: "FigureCard") -> int | None:
 NO_ROWS = "Needs the rows: <b>Explorer(models, data=data)</b>."
 NO_TARGETS = "Needs the rows and their targets: <b>Explorer(models, data=data)</b>."
 NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
-NO_CLASSES = "These models predict numbers, which have no labels that could flip."
+NO_CLASSES = "These models predict numbers; only labels can flip."
 
 
 class PrivateDataCard(FigureCard):

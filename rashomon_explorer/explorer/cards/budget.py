@@ -40,11 +40,11 @@ _GTU = GTU.removeprefix("GTU: ")
 
 
 class BoundsCard(FigureCard):
-    """Each promise with its theorem; before a draw and in the release without the draws."""
+    """Guarantees with their theorems; measurements in the curator view after a draw."""
 
     name = "bounds"
-    title = "What was measured, beside what is promised"
-    label = "Share of the draws below every excess loss, and the share that is promised"
+    title = "Measured and guaranteed excess loss"
+    label = "Share of draws below each excess loss, and the guaranteed share"
     linear = True
     needs: ClassVar[tuple[str, ...]] = (
         "plan",
@@ -113,16 +113,16 @@ class BoundsCard(FigureCard):
         told = _promises_html(
             promises(given, self.session.constants), measured=isinstance(given, RashomonSet)
         )
-        head = "<summary>Each promise, with its theorem</summary>"
+        head = "<summary>Guarantees and theorems</summary>"
         self.facts.value = f"<details>{head}{told}{_remark(given)}</details>"
 
 
 class PromiseCard(BoundsCard):
-    """What the settings promise, beside which nothing is measured: it reads no row."""
+    """Guarantees of the current settings; reads no row."""
 
     name = "promise"
-    title = "What is promised"
-    label = "Share of the draws that is promised to be below every excess loss"
+    title = "Guarantees"
+    label = "Guaranteed share of draws below each excess loss"
     linear = False
     needs = ("plan", "constants", "data")
 
@@ -131,17 +131,15 @@ class PromiseCard(BoundsCard):
 
 
 def _promises_html(rows: Sequence[Promise], *, measured: bool) -> str:
-    head = '<th scope="col">promised</th>'
+    head = '<th scope="col">guaranteed</th>'
     if measured:
-        head += (
-            '<th scope="col">measured<br><span class="rx-amber">curator: not private</span></th>'
-        )
+        head += '<th scope="col">measured<br><span class="rx-amber">not private</span></th>'
     own = [row for row in rows if not row.of_a_paper]
     papers = [row for row in rows if row.of_a_paper]
     first = sorted(own, key=lambda row: bool(row.missing))
-    caption = "Bounds of exact draws, known before a row is read; the strongest first"
+    caption = "Bounds for exact draws, from public numbers only; the strongest first"
     weaker = (
-        f"<details><summary>Weaker bounds of the same, as the papers print them ({len(papers)})"
+        f"<details><summary>Weaker bounds from the papers ({len(papers)})"
         f"</summary>{_table(papers, head, 'GTU is short for ' + _GTU, measured=measured)}</details>"
     )
     return _table(first, head, caption, measured=measured) + weaker * bool(papers)
@@ -168,28 +166,28 @@ def _remark(given: Plan | RashomonSet) -> str:
     said = [f"{GTU}."]
     if isinstance(given, RashomonSet):
         said.append(
-            "A mean over few draws may pass its bound by chance. –: one table cannot show it."
+            "A mean over few draws can exceed its bound by chance. –: not measurable on one table."
         )
         if not traits_of(given.sampler).planned_law:
-            said.append(f"These are draws of {given.sampler}, of which nothing is promised.")
+            said.append(f"These are draws of {given.sampler}, which has no guarantee.")
     return f'<p class="rx-note">{escape(" ".join(said))}</p>'
 
 
 class PlanCard(FigureCard):
-    """What every price and number of draws promises; the plan is dragged, or a point clicked."""
+    """Guarantee by privacy cost and number of draws; drag the plan or click a point."""
 
     name = "plan"
-    title = "What every price promises"
-    label = "Curves of what is promised over the total price epsilon, one a number of draws"
+    title = "Guarantee by privacy cost"
+    label = "Guarantee against total privacy cost epsilon, one curve per number of draws"
     needs = ("plan", "data")
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.view.observe(error_boundary(self.state, "Planning it", self._clicked), "clicked")
-        self.view.observe(error_boundary(self.state, "Planning it", self._dragged), "dragged")
+        self.view.observe(error_boundary(self.state, "Setting the plan", self._clicked), "clicked")
+        self.view.observe(error_boundary(self.state, "Setting the plan", self._dragged), "dragged")
 
     def _clicked(self, change: dict[str, Any]) -> None:
-        """Set price and draws to those of a point of a curve."""
+        """Set privacy cost and draws to those of a point on a curve."""
         point = change["new"]
         draws = self.view.figure.get("layout", {}).get("meta", {}).get("draws", [])
         curve, epsilon = point.get("trace", -1), point.get("x")
@@ -198,7 +196,7 @@ class PlanCard(FigureCard):
         self._plan(epsilon, draws[curve])
 
     def _dragged(self, change: dict[str, Any]) -> None:
-        """Set price and draws to where the plan was dragged: on a curve, or between two."""
+        """Set privacy cost and draws to where the plan was dragged: on a curve, or between two."""
         point, plan = change["new"], self.state.plan
         epsilon, promise = point.get("x"), point.get("y")
         if plan is None or not isinstance(epsilon, int | float):
@@ -230,11 +228,11 @@ class PlanCard(FigureCard):
 
 
 class BudgetCard(FigureCard):
-    """What was spent, what the planned draw adds, what is left."""
+    """Privacy budget: spent, added by the planned draw, remaining."""
 
     name = "budget"
-    title = "What it cost"
-    label = "Bar of the privacy budget: spent, planned and left"
+    title = "Privacy budget"
+    label = "Bar of the privacy budget: spent, planned and remaining"
     needs = ("plan", "account", "data", "phase")
 
     def recipe(self) -> Recipe:

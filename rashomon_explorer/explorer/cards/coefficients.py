@@ -41,7 +41,7 @@ _READABLE = 11
 
 
 class CoefficientRangesCard(PrivateDataCard):
-    """Exact range of every coefficient, with what the draws reach of it."""
+    """Exact range of every coefficient, and the range over the draws."""
 
     name = "exact_ranges"
     title = "How far each coefficient can go"
@@ -54,9 +54,9 @@ class CoefficientRangesCard(PrivateDataCard):
     needs: ClassVar[tuple[str, ...]] = ("rashomon_set", "outside", "view", "phase", "data", "psi")
     definition = (
         "▬ <b>exact</b>: min and max of θ<sub>j</sub> over all models with L(θ) ≤ min L + ψ, two "
-        "convex programmes a coefficient, each end proved by a tangent. ∙∙∙ <b>sampled</b>: what "
-        "the draws within ψ reach of it. A range on both sides of 0: good models do not agree on "
-        "the sign. All rows count, whoever is picked."
+        "convex programmes a coefficient, each end certified by a "
+        "tangent. ∙∙∙ <b>sampled</b>: range over the draws within ψ. A range that contains 0: "
+        "good models disagree on the sign. All rows count, whatever is selected."
     )
 
     def study(self) -> Recipe:
@@ -108,12 +108,12 @@ class SetRangesCard(CoefficientRangesCard):
         return tuple(self.state.selection)
 
     def _figure(self) -> go.Figure:
-        """Leave the legend to words: the place is small, and every coefficient is a row."""
+        """Hide the legend and explain the marks in the subtitle, to save space."""
         models = self.state.rashomon_set
         try:
             figure = super()._figure()
         except ValueError as error:  # rows that the draws were not made of: nothing is proved
-            LOGGER.info("no exact ranges of these rows", exc_info=error)
+            LOGGER.info("no exact ranges for these rows", exc_info=error)
             drawn = plot_coefficient_spread(models, highlight=self._ringed)
             return add_subtitle(drawn, "exact ranges need the rows that were drawn from")
         head = figure.layout.title.text.split("<br>")[0]
@@ -145,7 +145,7 @@ class SetRangesCard(CoefficientRangesCard):
 
 _NOTHING = (
     "For a model that you fitted: <b>Explorer(model, data=(X, y))</b><br>"
-    "shows how far each of its coefficients can go. Nothing is bought."
+    "shows the exact range of each coefficient. Nothing is charged."
 )
 
 

@@ -89,7 +89,7 @@ class PenaltiesCard(FigureCard):
     definition = (
         "The loss on held-out rows of the fit with each penalty λ; green dots are within ψ of the "
         "least. A private draw takes λ with probability ∝ exp(−β·max(Φ − min Φ − ψ, 0)). Ordinary "
-        "tuning names the least: rows that move it, each changed alone, are told by it."
+        "tuning publishes the minimiser, which reveals every row whose change alone moves it."
     )
 
     def recipe(self) -> Recipe | None:
@@ -128,7 +128,7 @@ class PenaltiesCard(FigureCard):
 
 
 class _Look:
-    """One look at the rows, for figure and table."""
+    """Result of one pass over the rows, for figure and table."""
 
     def __init__(self, search: object, rows: object, targets: object, tuned: object) -> None:
         self._asked = (search, rows, targets)
@@ -147,15 +147,15 @@ class _Look:
         return penalties_table(self.found)
 
 
-_NOTHING = "No aggregates were bought of these models.<br>Fill the basket and press <b>Pay</b>."
+_NOTHING = "No aggregates were released for these models.<br>Fill the basket and press <b>Pay</b>."
 
 
 class AggregatesCard(FigureCard):
-    """The aggregates of the rows that were bought last, with their noise."""
+    """The last released aggregates, with their noise."""
 
     name = "aggregates"
     title = "Released aggregates"
-    label = "Numbers of the private rows that were paid for, each with its interval"
+    label = "Released statistics of the private rows, each with its interval"
     needs = ("paid", "data", "rashomon_set")
     asked = True
 
@@ -178,11 +178,11 @@ class AggregatesCard(FigureCard):
 
 
 class TradeoffCard(FigureCard):
-    """What the models on screen, or those planned, can tell about one record."""
+    """Trade-off function of the models on screen, or of the planned draws."""
 
     name = "tradeoff"
-    title = "What can be told about one record"
-    label = "Least share of misses of any attack at each share of false alarms"
+    title = "Membership attack"
+    label = "Least false-negative rate of any attack at each false-positive rate"
     needs = ("plan", "rashomon_set", "data", "phase")
 
     def recipe(self) -> Recipe:
@@ -194,7 +194,7 @@ class TradeoffCard(FigureCard):
         elif state.plan is not None and not state.uncharged:
             guarantee, of, line = state.plan.guarantee, "the plan", "explorer.plan.guarantee"
         else:
-            told = "Nothing was paid for, and nothing is planned." if state.data else NO_DATA
+            told = "There is no released result and no plan." if state.data else NO_DATA
             return empty(self.title, told)
         return Recipe(
             partial(plot_tradeoff, guarantee, of),

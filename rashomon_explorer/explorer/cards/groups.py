@@ -73,7 +73,7 @@ class ByColumn:
         self._offering = False
 
 
-NO_GROUPS = "No column of this table tells people apart."
+NO_GROUPS = "No column of this table defines groups."
 _PEOPLE = "explorer.selected.everyone"
 
 
@@ -175,7 +175,7 @@ def _gaps(audit: Any, chosen: Any) -> go.Figure:
 
 
 def _frontier(audit: Any, gap: str, chosen: Any) -> go.Figure:
-    """Say in the title what the fairest of the good models costs."""
+    """State in the title the cost of the fairest good model."""
     figure = plot_frontier(audit, gap, highlight=chosen)
     fairest = figure.layout.title.text.split(">", 2)[-1].split(" · ")[0]
     return add_subtitle(figure, "", fairest[0].upper() + fairest[1:])
@@ -240,8 +240,8 @@ class BurdenCard(GroupCard):
     label = "A measure of disagreement for each group of people"
     of_targets: ClassVar[bool] = False
     definition = (
-        "<b>Ambiguity</b>: share of the group whom some model within ψ labels otherwise than the "
-        "best; dark what the draws show, light what is proved of the people asked. <b>Disagreement"
+        "<b>Ambiguity</b>: share of the group with a conflicting prediction by some model within "
+        "ψ; dark: observed in the draws, light: exact for the people listed. <b>Disagreement"
         "</b>: chance that two draws differ on somebody. Whiskers: Wilson's 95 % interval, were "
         "these people a sample of more; a small group has a wide one."
     )
@@ -322,21 +322,20 @@ def _whose(people: Any, n: int, proved: bool) -> str:
     return " · ".join(filter(None, [words, asked]))
 
 
-_DRAWN_HERE = "What a mechanism adds to the set's own width<br>is split off for draws made here."
+_DRAWN_HERE = "The decomposition into set width and mechanism noise<br>needs draws made here."
 
 
 class WidthOrNoiseCard(GroupCard):
-    """How much of the disagreement is the set's own, and how much the mechanism's."""
+    """Decomposition of the disagreement into model-set width and mechanism noise."""
 
     name = "decomposition"
-    title = "Width or noise?"
-    label = "Disagreement of draws split into the set's own width and the mechanism's noise"
+    title = "Decomposition"
+    label = "Disagreement of draws split into model-set width and mechanism noise"
     of_targets: ClassVar[bool] = False
     definition = (
-        "Draws follow P = hU + (1 − h)Q, U uniform on the set, h the hit rate. <b>Width</b>: how "
-        "much two draws from U disagree; <b>noise</b>: what draws that missed the set add. "
-        "Whiskers: 95 % intervals that leave out one draw at a time. All draws count, whichever "
-        "are picked."
+        "Draws follow P = hU + (1 − h)Q, U uniform on the set, h the hit rate. <b>Width</b>: "
+        "disagreement of two draws from U; <b>noise</b>: the part that draws outside the set "
+        "add. Whiskers: 95 % jackknife intervals. All draws count, whichever are selected."
     )
 
     def study(self) -> Recipe:
@@ -388,4 +387,4 @@ def split_draws(models: Any, rows: Any, groups: Any = None, answers: Any = None)
         return disagreement_decomposition(models, rows, **options)
     except ValueError as error:
         why = str(error).split(": pass")[0]
-        raise DataError(f"Width or noise cannot be told: {why}") from error
+        raise DataError(f"No decomposition: {why}") from error

@@ -42,7 +42,7 @@ from rashomon_explorer.trees.reconstruction import counted_like
 
 MOST_ROWS = 1_000
 _TABLES, _MODELS = 8, 48
-_ELSEWHERE = "These trees were not drawn here: nothing says which class they are of."
+_ELSEWHERE = "The class of these imported trees is unknown."
 
 
 class DistributionCard(PrivateDataCard):
@@ -61,7 +61,7 @@ class DistributionCard(PrivateDataCard):
         "drawn by hit-and-run, or trees of the same class uniformly of all that are counted, and "
         "their reliance on each feature is measured. RID<sub>j</sub>(k) "
         "is the mean share of models with importance at most k: a steep curve is a stable "
-        "importance. Nothing is bought: the curator draws."
+        "importance. Nothing is charged: these draws are not private."
     )
 
     def __init__(self, session: Any) -> None:
@@ -261,13 +261,13 @@ class ProfileCard(PrivateDataCard):
     """What the models answer on average when everyone has the same value of one feature."""
 
     name = "profile"
-    title = "The models' average answer as one feature moves"
+    title = "Partial dependence of all good models"
     short = "Profile of a feature"
     label = "Band of partial dependence on one feature over the models inside the set"
     definition = (
         "Partial dependence: PD<sub>f</sub>(v) = mean over people of f(x with x<sub>j</sub> = v), "
-        "for every model f within ψ; the band is over models. It also asks about people who do not "
-        "exist: where features go together, read it with that in mind."
+        "for every model f within ψ; the band is over models. It also evaluates people who do "
+        "not exist: interpret correlated features with care."
     )
 
     def __init__(self, session: Session) -> None:
@@ -328,7 +328,7 @@ class ProfileCard(PrivateDataCard):
 
 _SECONDS_A_ROW = 2e-4
 _AT_ONCE = 20.0
-"""Seconds that may pass before anyone asked for more features."""
+"""Time limit in seconds of the first computation."""
 
 
 class ClassRelianceCard(PrivateDataCard):
@@ -398,14 +398,14 @@ class ClassRelianceCard(PrivateDataCard):
 
 
 def _reliance_finding(table: pd.DataFrame) -> str:
-    """Count what no good model does without and what some good model ignores."""
+    """Count the features that every good model uses and those that some good model ignores."""
     needed = int((table["lower"] > 0).sum())
     ignored = int((table["lower_attained"] <= 0).sum())
     parts = [
-        f"no good model does without {plural(needed, 'feature')}" if needed else "",
+        f"every good model uses {plural(needed, 'feature')}" if needed else "",
         f"some good model ignores {_each(ignored, len(table))}" if ignored else "",
     ]
-    words = "; ".join(filter(None, parts)) or "whether a feature can be ignored is not settled"
+    words = "; ".join(filter(None, parts)) or "it is not proved whether a feature can be ignored"
     return words[0].upper() + words[1:]
 
 

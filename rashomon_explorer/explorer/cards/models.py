@@ -106,7 +106,7 @@ class CloudCard(FigureCard):
         )
 
 
-_UNKNOWN = "The losses of these models are not known:<br>build the set with losses or with y."
+_UNKNOWN = "The losses of these models are unknown:<br>build the set with losses or with y."
 
 
 class LossesCard(FigureCard):
@@ -148,10 +148,7 @@ class LossesCard(FigureCard):
 
 _PICK = "Pick one or two models:<br>tick them in the table, or click their dots."
 _PICK_TWO = "Pick two models:<br>in the release there is no best one to compare with."
-_ONE_SET = (
-    "Every set that was paid for from this table is kept.<br>"
-    "Once there are two, they are compared here."
-)
+_ONE_SET = "All sets drawn from this table are saved.<br>With two sets, this figure compares them."
 
 
 class PairCard(FigureCard):
@@ -202,7 +199,7 @@ class PairCard(FigureCard):
 
 
 class SetsCard(FigureCard):
-    """The set in view beside another that was paid for from the same table."""
+    """The set in view and another saved set of the same table."""
 
     name = "sets"
     title = "Two sets compared"

@@ -103,7 +103,7 @@ class PeopleRangesCard(PrivateDataCard):
     definition = (
         "∙∙∙ <b>sampled</b>: least and largest answer of the draws within ψ. ▬ <b>exact</b>: least "
         "and largest over all models within ψ (two convex programmes a person). A label flips if "
-        "some model within ψ says another class than the best model; their share is the "
+        "some model within ψ predicts another class than the best model; their share is the "
         "<b>ambiguity</b> (Marx, Calmon and Ustun 2020), of which draws show a lower bound."
     )
 
@@ -139,7 +139,7 @@ class PeopleRangesCard(PrivateDataCard):
             words = ""
         else:
             words = f"of {plural(len(self.session.rows), 'row')}, at random"
-        unproved = exact.why_not and "nothing is proved of these models"
+        unproved = exact.why_not and "no exact results for these models"
         return plot_people_ranges(
             table,
             answer=picked.answer,
@@ -149,11 +149,11 @@ class PeopleRangesCard(PrivateDataCard):
         )
 
 
-_NOBODY = "Click on somebody in the table<br>or in the figure of everyone."
+_NOBODY = "Click a person in the table<br>or in the figure of all people."
 
 
 class PersonCard(PrivateDataCard):
-    """Every good model's answer to the person who was picked last."""
+    """Every good model's prediction for the person selected last."""
 
     name = "person"
     title = "One person"
@@ -164,7 +164,7 @@ class PersonCard(PrivateDataCard):
         "each feature adds to the score, θ<sub>j</sub>(x<sub>j</sub> − mean), over the draws: the "
         "widest drives the disagreement. <b>Abstain</b>: the lead of the first class is under two "
         "standard deviations over the draws (Ganesh, Thakurta and Upadhyay 2023). <b>Flips from "
-        "ψ</b>: least excess loss at which some model says another class, proved to 1 %."
+        "ψ</b>: least excess loss at which some model predicts another class, certified to 1 %."
     )
     needs: ClassVar[tuple[str, ...]] = PrivateDataCard.needs
 

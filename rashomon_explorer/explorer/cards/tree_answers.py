@@ -101,15 +101,15 @@ class TreeSizesCard(_OfAllTrees):
 
 
 class TreeFlipsCard(_OfAllTrees):
-    """Whose label can be another, and from which ψ on."""
+    """People with a conflicting prediction, and the least ψ for it."""
 
     name = "tree_flips"
     title = "Whose label can a good tree flip?"
     short = "Flips"
     label = "Share of people whose label some tree within psi flips"
     definition = (
-        "For each person the least ψ at which some tree says another label than the best one: "
-        "exact, over all trees. Picked people are marked."
+        "For each person the least ψ at which some tree predicts another label than the best "
+        "one: exact, over all trees. Selected people are marked."
     )
 
     def of_all(self) -> Recipe:
@@ -122,7 +122,7 @@ class TreeFlipsCard(_OfAllTrees):
 
 
 class TreeQuestionsCard(_OfAllTrees):
-    """What it costs to ask each question, and not to."""
+    """Least excess loss with and without each question."""
 
     name = "tree_questions"
     title = "Which questions matter"
@@ -141,7 +141,7 @@ class TreeQuestionsCard(_OfAllTrees):
 
 
 class TreeParityCard(ByColumn, _OfAllTrees):
-    """What equal rates cost: the least gap between groups that trees of every loss reach."""
+    """Least gap between groups against loss, over all trees."""
 
     name = "tree_parity"
     title = "What do equal rates cost?"

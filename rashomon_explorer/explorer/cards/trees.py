@@ -12,7 +12,7 @@ from rashomon_explorer.plots import plot_rules, plot_tree_use, plot_trees, rules
 from rashomon_explorer.plots.trees import MOST_TREES, tree_use_table
 from rashomon_explorer.sets.models.trees import DecisionTrees
 
-_NO_TREES = "These models are no trees.<br>Choose <b>sparse trees</b> under Model, and draw."
+_NO_TREES = "These models are not trees.<br>Choose <b>sparse trees</b> under Model, and draw."
 _NO_STARS = "No tree has a star.<br>Give some in the table of models, or untick this."
 
 
@@ -33,7 +33,9 @@ class _OfTrees(FigureCard):
             return empty(self.title, _NO_TREES)
         released = self.state.view == "release"
         if released and not models.guarantee.holds:
-            return empty(self.title, "These trees were not paid for: nothing of them may leave.")
+            return empty(
+                self.title, "These trees have no privacy guarantee and cannot be released."
+            )
         data = self.state.data
         shown = in_words(models.release() if released else models, data)
         shown = reads_well(shown, None if data is None else data.schema)
@@ -80,7 +82,7 @@ class TreeUseCard(_OfTrees):
     definition = (
         "Share of the trees on screen that ask a question anywhere; dark, of those that ask it "
         "first. Whiskers: 95 % intervals (Clopper and Pearson) for the law that they were drawn "
-        "from. Read off the trees alone: it may leave with them."
+        "from. Computed from the trees alone: it can be released with them."
     )
 
     def of(self, models: Any, *, released: bool) -> Recipe:

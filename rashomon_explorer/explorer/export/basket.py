@@ -45,65 +45,65 @@ def _soft_hits(models: Paid) -> Query:
 
 def _in_a_ball(models: Paid) -> tuple[ReleasedSet, float]:
     if isinstance(models, ReleasedTrees):
-        raise ValueError("Noise for this is known of linear models alone: take the mean loss")
+        raise ValueError("this aggregate needs linear models: use the mean loss")
     if models.plan.radius is None:
         raise ValueError("these draws are not of a ball of models")
     return models, models.plan.radius
 
 
-_SET, _GOOD, _LABELS, _SCORES = "The set", "How good", "Who is labelled otherwise", "Scores"
+_SET, _GOOD, _LABELS, _SCORES = "The set", "How good", "Conflicting predictions", "Scores"
 _FEATURES, _COUNTS, _GROUPS = "Features", "Counts", "Groups"
 
 AGGREGATES: Mapping[str, Aggregate] = {
     "ambiguity": Aggregate(
-        _LABELS, "share of people whom some model labels otherwise", _named("ambiguity")
+        _LABELS, "ambiguity: share of people with a conflicting prediction", _named("ambiguity")
     ),
-    "discrepancy": Aggregate(_LABELS, "most labels that one model changes", _named("discrepancy")),
+    "discrepancy": Aggregate(
+        _LABELS,
+        "discrepancy: largest share of labels that one model changes",
+        _named("discrepancy"),
+    ),
     "disagreement": Aggregate(
-        _LABELS, "chance that two models differ about a person", _named("disagreement")
+        _LABELS,
+        "disagreement: probability that two models differ on a person",
+        _named("disagreement"),
     ),
     "abstention": Aggregate(
-        _LABELS, "share of people about whom one should not decide", _named("abstention")
+        _LABELS, "abstention: share of people without a stable decision", _named("abstention")
     ),
     "mean_accuracy": Aggregate(_GOOD, "accuracy, mean over the models", _named("mean_accuracy")),
     "least_accuracy": Aggregate(_GOOD, "accuracy of the worst model", _named("least_accuracy")),
     "mean_loss": Aggregate(_GOOD, "loss, mean over the models", _named("mean_loss")),
     "accuracies": Aggregate(_GOOD, "accuracy of each model", _named("accuracies")),
-    "soft_hits": Aggregate(_SET, "hit rate, from below and from above", _soft_hits),
-    "mean_excess": Aggregate(
-        _SET, "loss above the best model's, on average", partial(_excess, over="mean")
-    ),
-    "largest_excess": Aggregate(
-        _SET, "loss above the best model's, of the worst", partial(_excess, over="largest")
-    ),
-    "range_width": Aggregate(
-        _SCORES, "how far scores of a person are apart, on average", _named("range_width")
-    ),
+    "soft_hits": Aggregate(_SET, "hit rate, lower and upper bound", _soft_hits),
+    "mean_excess": Aggregate(_SET, "mean excess loss", partial(_excess, over="mean")),
+    "largest_excess": Aggregate(_SET, "largest excess loss", partial(_excess, over="largest")),
+    "range_width": Aggregate(_SCORES, "mean range of a person's scores", _named("range_width")),
     "score_std": Aggregate(_SCORES, "standard deviation of a person's scores", _named("score_std")),
-    "reliance": Aggregate(_FEATURES, "how much models rely on columns", _named("reliance")),
+    "reliance": Aggregate(_FEATURES, "feature importance", _named("reliance")),
     "base_rates": Aggregate(_COUNTS, "share of people of each class", _named("base_rates")),
-    "clipped_share": Aggregate(_COUNTS, "share of rows shortened", _named("clipped_share")),
+    "clipped_share": Aggregate(_COUNTS, "share of clipped rows", _named("clipped_share")),
     "group_sizes": Aggregate(_GROUPS, "people in each group", _named("group_sizes")),
-    "base_gap": Aggregate(_GROUPS, "gap of the outcome itself between groups", _named("base_gap")),
+    "base_gap": Aggregate(_GROUPS, "gap in the outcome between groups", _named("base_gap")),
     "mean_selection_gap": Aggregate(
-        _GROUPS, "gap of positive labels between groups", _named("mean_selection_gap")
+        _GROUPS, "gap in positive predictions between groups", _named("mean_selection_gap")
     ),
     "mean_true_positive_gap": Aggregate(
-        _GROUPS, "gap of true positives between groups", _named("mean_true_positive_gap")
+        _GROUPS, "gap in true-positive rates between groups", _named("mean_true_positive_gap")
     ),
 }
 """By the names of their queries, in the order of the page."""
 
 
 _CHOOSE = (
-    "it compares groups: choose a column under Groups, or make one sensitive in the view Data and "
-    "declare its levels"
+    "needs groups: choose a column under Groups, or mark one as sensitive under Data and declare "
+    "its levels"
 )
 
 
 @dataclass(frozen=True)
 class Basket:
-    """Aggregates of some models on the rows, at a price that is known beforehand."""
+    """Aggregates of models on the rows, with their planned privacy cost."""
 
     models: Paid
     n_rows: int
@@ -131,11 +131,11 @@ class Basket:
         return plan_release(self.models, self.n_rows, **self.budget) if self.names else None
 
     def adds(self, account: Account) -> float:
-        """Return what paying adds to what is spent, by the ledger's rule: *the* price."""
+        """Increase of the ledger's total ε caused by this release: its privacy cost."""
         return 0.0 if self.plan is None else account.adds(self.plan.guarantee)
 
     def price(self, account: Account) -> str:
-        """Return the price in words, rounded up."""
+        """Return the privacy cost as text, rounded up."""
         return price(self.adds(account))
 
     def affordable(self, account: Account) -> bool:
@@ -143,7 +143,7 @@ class Basket:
         return self.plan is None or account.affords(self.plan.guarantee)
 
     def why_not(self, name: str) -> str:
-        """Say why an aggregate cannot be had of these models; empty where it can."""
+        """Explain why an aggregate is unavailable for these models; empty if it is available."""
         if AGGREGATES[name].in_rows and not self.categories:
             return _CHOOSE
         try:

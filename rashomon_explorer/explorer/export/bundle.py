@@ -121,10 +121,10 @@ score.py          read it: thirty lines
 schema.toml       what is public of the table, and how a row becomes what the models take
 """.strip()
 _FILES = """
-guarantee.json    what is proved that all of this tells about one record, and under what assumptions
-aggregates.json   the numbers of the rows that were paid for, with their error bars
+guarantee.json    the privacy guarantee of the bundle for one record, and its assumptions
+aggregates.json   the released aggregates, with their error bars
 definitions.json  every number's definition
-ledger.json       what of the table's privacy budget was spent
+ledger.json       the spent privacy budget of the table
 report.html       all of it to read, in one page that opens anywhere
 figures/          the figures, each as a page of its own and as JSON{pictures}
 """.strip()
@@ -139,13 +139,13 @@ def readme(given: Contents, *, pictures: bool = False) -> str:
     parts = [
         f"{kind} of the Rashomon set of {given.table}, released with differential privacy",
         _what(given),
-        f"Price of all of it together: {price(given.total, given.delta)}. That is: "
-        f"{attack_in_words(models.guarantee)}, as far as the models alone are concerned.",
+        f"Total privacy cost: {price(given.total, given.delta)}. That is: "
+        f"{attack_in_words(models.guarantee)}, for the models alone.",
         _receipt(given),
-        "What you may do: anything. Whatever is computed from these files and from public rows "
-        "costs nothing more. What may not leave with them are numbers computed from the private "
-        "rows that are not in here, such as which of the models lie inside the set.",
-        "In here (what was not bought is left out):\n\n" + f"{listed}\n{files}",
+        "Any use of these files is allowed: results computed from them and from public rows cost "
+        "no further privacy. Do not publish other numbers computed from the private rows, such "
+        "as which of the models lie within the set.",
+        "Files (aggregates that were not released are absent):\n\n" + f"{listed}\n{files}",
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -157,19 +157,19 @@ def _what(given: Contents) -> str:
     return (
         f"{plural(models.n_draws, noun)}{rows}. Each was drawn so "
         f"that it is likely to be almost as good as the best one, within ψ = {number(models.psi)} "
-        f"of its loss; which of them are is not told, because that would read the rows.{chosen}"
+        f"of its loss; which of them are is private.{chosen}"
     )
 
 
 def _receipt(given: Contents) -> str:
-    lines = [f"Models: {price(given.models_price)} by themselves."]
+    lines = [f"Models: {price(given.models_price)} as the only charge."]
     lines += [
         f"Aggregates: {one.what} · added {price(one.adds)} · {one.at:%d %b %Y}"
         for one in given.purchases
     ]
     account = given.account
     if account is not None and account.exists:
-        lines.append(f"Left of the budget: ε = {what_is_left(account.left)}.")
+        lines.append(f"Remaining budget: ε = {what_is_left(account.left)}.")
     return "Receipt\n" + "\n".join(f"  {line}" for line in lines)
 
 
@@ -179,7 +179,7 @@ _BUNDLE_PICTURES = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg"}
 """How files of pictures begin."""
 
 _LEAVES = ("release", "plan")
-"""What figures of paid and of public numbers say of themselves."""
+"""Bands of figures of released and of public numbers."""
 
 _WHEN = (2000, 1, 1, 0, 0, 0)  # the same contents give the same bytes
 
@@ -231,7 +231,7 @@ def figures(given: Contents) -> dict[str, go.Figure]:
         made[f"aggregates_{place}"] = plot_released(one.released)
     for name, figure in made.items():
         if (figure.layout.meta or {}).get("view") not in _LEAVES:
-            raise CuratorOnlyError(f"the figure {name} reads private rows: it may not leave")
+            raise CuratorOnlyError(f"the figure {name} reads private rows and cannot be exported")
     return made
 
 

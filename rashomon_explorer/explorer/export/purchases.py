@@ -37,7 +37,7 @@ from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 
 @dataclass(frozen=True)
 class Purchase:
-    """What was bought, when, and what it added to what was spent."""
+    """One release of aggregates: contents, time and privacy cost."""
 
     released: ReleasedAggregates
     at: datetime
@@ -129,7 +129,7 @@ def _usable(values: Any, path: Path) -> Purchase | None:
 
 @dataclass(frozen=True)
 class Contents:
-    """What may leave; there is no place in it for a row or a loss."""
+    """Everything that can be released; it holds no row and no loss."""
 
     table: str
     models: ReleasedSet | ReleasedTrees
@@ -175,11 +175,11 @@ class Contents:
 
 
 _NO_MODELS = "there are no models to release yet: press Draw"
-_NO_ROWS = "the rows are not here, and aggregates are made of them: choose the data set under Data"
+_NO_ROWS = "aggregates need the rows: choose the data set under Data"
 _IN_BLOCKS = (
-    "aggregates are made of rows that are held, and these come in blocks, of which only the models "
-    "may leave: save the bundle, or buy aggregates of a sample that you name as one, "
-    "release(models, *explorer.blocks.sample(50_000).to_memory(), ...)"
+    "aggregates need rows in memory, got chunked rows: save the bundle with the models only, or "
+    "release aggregates of a declared sample, release(models, "
+    "*explorer.blocks.sample(50_000).to_memory(), ...)"
 )
 _LEVELLED = (Categorical, Ordered, YesNo)
 
@@ -200,11 +200,11 @@ class _Unkept(NamedTuple):
     error: Exception
 
 
-_OTHERS = "only models that were drawn and paid for may leave"
+_OTHERS = "only models with a privacy guarantee can be released"
 
 
 class ReleaseController:
-    """What may be bought of the rows for the set on screen, and what was."""
+    """Available and released aggregates of the set on screen."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -222,7 +222,7 @@ class ReleaseController:
         if not isinstance(drawn, RashomonSet) and trees_in(drawn) is None:
             raise CuratorOnlyError(_OTHERS)
         if not drawn.guarantee.holds:
-            raise CuratorOnlyError(f"these models may not leave: {drawn.guarantee.theorem}")
+            raise CuratorOnlyError(f"these models cannot be released: {drawn.guarantee.theorem}")
         with suppress_weak_warnings():
             released: Paid = drawn.release()
         if draws is None:
@@ -255,7 +255,7 @@ class ReleaseController:
         if self.session.in_blocks:
             raise DataError(_IN_BLOCKS)
         if state.unconfirmed:
-            raise CuratorOnlyError(f"nothing of this table may leave: {state.unconfirmed}")
+            raise CuratorOnlyError(f"nothing of this table can be released: {state.unconfirmed}")
         return Basket(
             models,
             len(self.session.rows),
@@ -267,7 +267,7 @@ class ReleaseController:
         )
 
     def contents(self, draws: tuple[int, ...] | None = None) -> Contents:
-        """Say what may leave of the set on screen, with what was paid for of these models."""
+        """Return the releasable content of the set on screen, with its released aggregates."""
         state = self.state
         data = state.data
         usable = data is not None and not data.bounds_learnt
@@ -295,7 +295,7 @@ class ReleaseController:
         """Take an order; carrying it out charges the ledger and reads the rows, perhaps aside."""
         session, account = self.session, self.session.refresh_account()
         if basket.plan is None or account is None:
-            raise DataError("the basket is empty: tick what is to be released")
+            raise DataError("the basket is empty: tick the aggregates to release")
         ledger, adds = session.ledger_to_charge(), basket.adds(account)
         rows, targets, at = session.rows, session.targets, datetime.now().replace(microsecond=0)
         by = self.state.data.sensitive[group] if basket.categories else None
@@ -323,12 +323,12 @@ class ReleaseController:
         unkept = [one.error for one in self._unkept if one.bought is bought]
         try:
             account = session.refresh_account()
-            left = "" if account is None else f" Left: ε = {what_is_left(account.left)}."
+            left = "" if account is None else f" Remaining: ε = {what_is_left(account.left)}."
             numbers = plural(len(bought.released.statistics), "number")
-            session.set_status(f"Bought {numbers} for {price(bought.adds)}.{left}")
+            session.set_status(f"Released {numbers} for {price(bought.adds)}.{left}")
         finally:
             for error in unkept:
-                report(state, "Keeping what was bought", error, ON_SCREEN_ONLY)
+                report(state, "Saving the released aggregates", error, ON_SCREEN_ONLY)
 
     def _purchases(self) -> Purchases | None:
         kept, number = self.session.set_store, self.state.in_view

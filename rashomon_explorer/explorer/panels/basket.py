@@ -1,4 +1,4 @@
-"""The basket: which aggregates of the rows may leave beside the models, and for how much."""
+"""The basket: aggregates of the rows to release with the models, and their privacy cost."""
 
 from functools import partial
 from html import escape
@@ -17,19 +17,19 @@ from rashomon_explorer.plots.text import number, percent, plural, price, what_is
 _ALL, _SELECTED = "all", "selected"
 _NO_GROUPS = "no groups"
 _HEADINGS = [
-    ["Aggregate of the private rows", "What may leave, with noise, once it is paid for"],
-    ["± noise", "Standard deviation of the noise that is added before a number leaves"],
-    ["share", "Its weight, and its part of the whole price"],
+    ["Aggregate of the private rows", "Noisy statistics to release with the models"],
+    ["± noise", "Standard deviation of the noise added before release"],
+    ["share", "Weight of the aggregate, and its share of the privacy cost"],
 ]
 _UNSTATED = (
-    "models that were chosen by private figures may not leave: confirm that they were not, or take "
+    "models selected by private figures cannot be released: confirm that they were not, or take "
     "all models"
 )
 _PAYING = "Paying for aggregates"
 
 
 class BasketPanel:
-    """Fill the basket, see its price, pay once.
+    """Fill the basket, see its privacy cost, release once.
 
     Parameters
     ----------
@@ -63,15 +63,15 @@ class BasketPanel:
         self.which = ipywidgets.ToggleButtons(options=[("All models", _ALL)])
         self.which.add_class("rx-which")
         self.stated = ipywidgets.Checkbox(
-            description="I chose them without looking at anything marked curator",
+            description="I selected them without looking at figures marked “not private”",
             indent=False,
         )
         self.group = ipywidgets.Dropdown(description="Groups", options=[_NO_GROUPS])
         self.table = ChoiceTable(label="Aggregates", headings=_HEADINGS)
         self.epsilon = Slider(
-            label="Price ε of the aggregates",
+            label="Cost ε of the aggregates",
             unit="if alone",
-            help="More buys less noise. The button says what the ledger charges.",
+            help="A larger ε means less noise. The button shows what the ledger charges.",
             low=0.01,
             high=10.0,
             log=True,
@@ -82,7 +82,7 @@ class BasketPanel:
         self.pay = ipywidgets.Button(button_style="primary")
         self.pay.add_class("rx-draw")
         self.yes = ipywidgets.Button(button_style="primary")
-        self.no = ipywidgets.Button(description="Not now")
+        self.no = ipywidgets.Button(description="Cancel")
         self._code = CodeToggle(self.lines, "Basket")
         self.widget = self._framed()
         self._connect()
@@ -135,7 +135,7 @@ class BasketPanel:
         )
 
     def basket(self) -> Basket:
-        """Fill the basket with what is ticked; reads no row.
+        """Return the basket of the ticked aggregates; reads no row.
 
         Raises
         ------
@@ -165,7 +165,7 @@ class BasketPanel:
         return self.draws
 
     def buy(self) -> None:
-        """Pay for what is in the basket; in a loop aside, so that the page stays alive.
+        """Release the basket's aggregates; inside an event loop in a worker thread.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class BasketPanel:
         self.paying.start(order.pay, partial(self.shop.received, order))
 
     def _paid(self) -> None:
-        """Show that an order has begun, or has ended: then nothing of it is ticked any more."""
+        """Show that a release has begun or ended; afterwards nothing is ticked."""
         if not self.paying.under_way:
             self.table.ticked = {}
         self.refresh()
@@ -205,7 +205,7 @@ class BasketPanel:
         self.refresh()
 
     def refresh(self) -> None:
-        """Write what can be bought, and for how much."""
+        """Update the aggregates and their privacy cost."""
         several = len(self.which.options) > 1
         self.which.layout.display = None if several else "none"
         self.group.layout.display = None if len(self.group.options) > 1 else "none"
@@ -234,8 +234,8 @@ class BasketPanel:
         self.table.disabled = self.epsilon.disabled = self.paying.under_way or self.state.busy
         if account is None or basket.plan is None:
             self.words.value = (
-                "<p>The models are paid for and may leave as they are. Tick numbers of the private "
-                "rows to release beside them.</p>"
+                "<p>The models can be exported at no further cost. Tick statistics of the "
+                "private rows to release with them.</p>"
             )
             self.pay.description, self.pay.disabled = "Nothing to pay", True
             return
@@ -243,12 +243,12 @@ class BasketPanel:
         affordable = basket.affordable(account)
         self.pay.disabled = not affordable or self.paying.under_way or self.state.busy
         self.pay.description = "Paying…" if self.paying.under_way else f"Pay {asked}"
-        self.yes.description = f"Yes, spend {asked} for good"
+        self.yes.description = f"Spend {asked} permanently"
         alone = price(basket.plan.guarantee.epsilon(account.delta))
         told = f"{alone} if it were the only charge; after the draws it adds {asked} to the ledger."
         if not affordable:
-            told = f"<b>Over the budget</b>: it would add {asked}, and ε = {left} is left."
-        self.words.value = f"<p>{told} What is bought is kept beside the set.</p>"
+            told = f"<b>Over the budget</b>: this adds {asked}, and ε = {left} remains."
+        self.words.value = f"<p>{told} Released aggregates are saved with the set.</p>"
 
 
 def _rows(basket: Basket) -> list[dict[str, Any]]:

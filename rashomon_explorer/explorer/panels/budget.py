@@ -18,7 +18,7 @@ from rashomon_explorer.sets import RashomonSet
 
 
 class BudgetGauge:
-    """A live gauge of the ledger; the budget can be chosen until the first draw.
+    """Live gauge of the ledger; the budget can be changed until the first draw.
 
     Parameters
     ----------
@@ -114,8 +114,8 @@ def _gauge(spent: float, after: float, budget: float, delta: float, *, short: bo
     over = "rx-over" if after > budget * (1 + 1e-9) else ""
     left, paid = what_is_left(budget - spent), epsilon_text(spent)
     more, all_told = epsilon_text(max(0.0, after - spent)), epsilon_text(budget)
-    fits = "planned, and does not fit" if over and not short else "planned"
-    told = f"ε = {paid} of {all_told} spent, {left} left"
+    fits = "planned, over the budget" if over and not short else "planned"
+    told = f"ε = {paid} of {all_told} spent, {left} remaining"
     in_all = f'<p class="rx-note">ε of {all_told} in all, at δ = {number(delta)}</p>'
     whole = "" if short else in_all
     return (
@@ -133,7 +133,7 @@ def _gauge(spent: float, after: float, budget: float, delta: float, *, short: bo
 
 
 def _where(name: str, fixed: bool) -> str:
-    told = "ledger" if fixed else "will be created at the first draw:"
+    told = "ledger" if fixed else "is created at the first draw:"
     return f'<p class="rx-note">{told} <code>{escape(name)}</code></p>'
 
 
@@ -141,7 +141,7 @@ _OTHER = 0
 
 
 class SetPicker:
-    """Which set is on screen; another one is opened without a charge."""
+    """Chooses the set on screen; opening another set costs nothing."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -149,10 +149,11 @@ class SetPicker:
         self.choice = ipywidgets.Dropdown(description="Set in view", options=[("", _OTHER)])
         self.choice.add_class("rx-unlabelled")
         self.delete = ipywidgets.Button(
-            description="✕", tooltip="Delete the set in view from this machine: asks first"
+            description="✕",
+            tooltip="Delete the set in view from this machine, after a confirmation",
         )
         self.sure = ipywidgets.Button(
-            description="Delete it for good", tooltip="What it cost stays spent"
+            description="Delete permanently", tooltip="Its privacy cost stays spent"
         )
         for button in (self.delete, self.sure):
             button.add_class("rx-quiet")
@@ -173,7 +174,7 @@ class SetPicker:
         self.sure.layout.display = None if asking else "none"
 
     def refresh(self) -> None:
-        """Offer the sets again."""
+        """Update the list of sets."""
         state = self.state
         kept = [(one.label, one.number) for one in reversed(state.kept)]
         in_view = state.in_view if state.in_view in dict(kept).values() else _OTHER
@@ -216,7 +217,7 @@ _BRAND = """
 
 
 class TopBar:
-    """Where one is and what is left, in every view.
+    """Bar with the data set, the remaining budget and the set in view.
 
     Parameters
     ----------

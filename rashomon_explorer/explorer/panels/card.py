@@ -26,7 +26,7 @@ def hide_when_empty(region: ipywidgets.HTML) -> None:
 
 
 class CodeToggle:
-    """A button that shows the Python lines of what a panel shows."""
+    """Button that shows the Python code for a panel."""
 
     def __init__(self, lines: Callable[[], Sequence[str]], of: str) -> None:
         self.lines = lines
@@ -61,13 +61,13 @@ def card(
 
 
 class Question:
-    """Words, a button that goes on and one that does not; hidden while nothing is asked."""
+    """Confirmation dialog; hidden while there is no question."""
 
     def __init__(self, words: str, go_on: Callable[[], object]) -> None:
         self._go_on = go_on
         self.said = LiveText(role="alert", kind="rx-question-words")
         self.yes = ipywidgets.Button(description=words)
-        self.no = ipywidgets.Button(description="Not now")
+        self.no = ipywidgets.Button(description="Cancel")
         for button in (self.yes, self.no):
             button.add_class("rx-quiet")
         self.yes.on_click(lambda _: self._answered())
@@ -78,7 +78,7 @@ class Question:
 
     @property
     def open(self) -> bool:
-        """Whether it is being asked."""
+        """Whether the dialog is open."""
         return self.widget.layout.display is None
 
     def ask(self, words: str) -> None:
@@ -87,7 +87,7 @@ class Question:
         self.widget.layout.display = None
 
     def close(self) -> None:
-        """Take it away."""
+        """Hide the question."""
         self.said.html = ""
         self.widget.layout.display = "none"
 
@@ -97,7 +97,7 @@ class Question:
 
 
 class AlertPanel:
-    """The last failure in words, until it is dismissed or something succeeds.
+    """Message of the last failure, until it is dismissed or an action succeeds.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class AlertPanel:
         told = (self.state.view == "release" and alert.public) or alert.reason
         reason = escape(told).replace("\n", "<br>")
         self.text.html = (
-            f"<b>{escape(alert.failed)} did not work.</b> {reason} "
+            f"<b>{escape(alert.failed)} failed.</b> {reason} "
             f'<span class="rx-note">{escape(alert.kept)}</span>'
         )
 
@@ -178,7 +178,7 @@ class SelectionChip:
 
 
 def selection_text(state: ExplorerState) -> list[str]:
-    """Say which models, groups and people are picked; nothing where none are."""
+    """Describe the selected models, groups and people; empty if nothing is selected."""
     chosen, models = state.selection, state.rashomon_set
     parts = [f"{len(chosen):,} of {plural(models.n_draws, 'model')}"] if chosen and models else []
     if state.view == "release":  # who is looked at is the curator's
@@ -196,7 +196,7 @@ T = TypeVar("T")
 
 
 class AsyncCharge:
-    """Carries out orders: in a loop aside, in a script at once."""
+    """Runs a private action: inside an event loop in a worker thread, in a script at once."""
 
     def __init__(self, session: Session, what: str, changed: Callable[[], object]) -> None:
         self._session = session
@@ -206,7 +206,7 @@ class AsyncCharge:
         self.task: asyncio.Task[None] | None = None
 
     def start(self, pay: Callable[[], T], received: Callable[[T], object]) -> None:
-        """Pay, and hand over what was bought."""
+        """Run the action and pass its result on."""
         self._session.state.alert = None
         self._set(True)
         try:

@@ -21,7 +21,7 @@ _FETCHING = "Fetching from OpenML"
 
 
 class OpenMLPicker:
-    """Fetches a table and hands it over; needs the network, and says so where there is none."""
+    """Fetches a table from OpenML; needs the network."""
 
     def __init__(self, state: ExplorerState, found: Callable[[str, pd.DataFrame], None]) -> None:
         self.state = state
@@ -110,7 +110,7 @@ class DataPanel:
             error_boundary(self.state, "Loading the data", self._on_positive_label), "value"
         )
         self.state.observe(lambda _: self._describe(), ["data", "view"])
-        show = error_boundary(self.state, "Showing the declaration", lambda _: self._show())
+        show = error_boundary(self.state, "Showing the schema", lambda _: self._show())
         self.state.observe(show, "data")
         self.state.observe(self._lock, "phase")
         self.widget = card(
@@ -160,7 +160,7 @@ class DataPanel:
         self.session.choose(data)
 
     def _fetched(self, name: str, frame: pd.DataFrame) -> None:
-        """Propose a declaration of a table that was fetched."""
+        """Propose a schema for a fetched table."""
         self.state.alert = None
         self.schema.propose(name, frame)
 
@@ -183,7 +183,7 @@ class DataPanel:
             control.disabled = self.state.busy
 
     def _show(self) -> None:
-        """Put what is declared of the data set into the form, unless it came from there."""
+        """Show the data set's schema in the form, unless it came from there."""
         data = self.state.data
         if data is not None and data is not self.schema.made:
             self.schema.edit(TableEditor.of(data))
@@ -203,8 +203,8 @@ class DataPanel:
             return
         told = [f"<b>{escape(data.name)}</b>: {n:,} rows, {columns} features"]
         if (whole := streamed_table(data)) is not None:
-            told[0] += ", in blocks"
-            told += [f"people and shapes of columns: {whole.words}"] if whole.words else []
+            told[0] += ", in chunks"
+            told += [f"people and column shapes: {whole.words}"] if whole.words else []
         if data.classes is not None:
             named = data.classes if len(data.classes) > 2 else data.classes[1:]
             told.append(f"predicts <b>{escape(' or '.join(map(str, named)))}</b>")

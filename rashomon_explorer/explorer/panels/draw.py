@@ -21,7 +21,7 @@ from rashomon_explorer.mechanisms.planning.suggestions import (
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.plots.text import at_most, plural, price, promised_hits
 
-_OF_A_PATH = "For less than a model of zeros loses"
+_OF_A_PATH = "For less loss than the zero model"
 
 
 class Remedies:
@@ -45,11 +45,11 @@ class Remedies:
 
     @property
     def words(self) -> str:
-        """What stands before the buttons and behind them."""
+        """Text before and after the buttons."""
         return f"{self._words.value} {self._rest.value}"
 
     def refresh(self) -> None:
-        """Offer what would help the plan as it is now."""
+        """Show suggestions for the current plan."""
         state = self.state
         silent = state.plan is None or state.busy or bool(state.uncharged)
         found = None if silent else next_improvement(state.plan)
@@ -82,7 +82,7 @@ class Remedies:
         short = remedy.words.split(" for ")[0].split(" with ")[0]
         button = ipywidgets.Button(
             description=short,
-            tooltip=f"Set {remedy.words}: promises {'' if found.about else found.goal}".rstrip(),
+            tooltip=f"Set {remedy.words} {'' if found.about else f'for {found.goal}'}".rstrip(),
         )
         button.add_class("rx-remedy")
         whole = self._dials[remedy.setting].integer
@@ -97,12 +97,12 @@ class Remedies:
         return button
 
 
-_KEEP = "Keep the draws so far; the whole price stays spent"
+_KEEP = "Keep the draws so far; the whole privacy cost stays spent"
 _NOTHING_CHARGED = "Do not draw; nothing is charged yet"
 
 
 class DrawPanel:
-    """Draw and Stop, with the price before and the receipt after.
+    """Draw and Stop buttons, with the privacy cost before and the receipt after.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ class DrawPanel:
         )
 
     def refresh(self) -> None:
-        """Match buttons, price and progress to the state."""
+        """Update the buttons, privacy cost and progress from the state."""
         state = self.state
         self.question.close()
         offer = NextDraw.of(state)
@@ -210,16 +210,16 @@ class DrawPanel:
         self.progress.value = self._bar()
 
     def _confirm_or_draw(self, begin: Callable[[], object]) -> None:
-        """Draw, or ask once where the price may buy nothing."""
+        """Draw, or ask for confirmation if the guarantee is weak."""
         offer = NextDraw.of(self.state)
         if offer is None or not offer.doubt or not offer.affordable or self.question.open:
             self.question.close()
             begin()
             return
-        others = " Or press what would change that, above." if self.remedies.buttons else ""
+        others = " The suggestions above improve the guarantee." if self.remedies.buttons else ""
         self.question.ask(
-            f"Spend {offer.price} for draws of which so little is promised? It cannot be taken "
-            f"back.{others}"
+            f"Spend {offer.price} on draws with such a weak guarantee? This cannot be "
+            f"undone.{others}"
         )
 
     def _price(self) -> str:
@@ -227,12 +227,12 @@ class DrawPanel:
         return f'<p class="rx-note">{whole}</p><p class="rx-brief">{brief}</p>' if whole else ""
 
     def _cost_text(self) -> tuple[str, str]:
-        """Say price and promise in a few words, which a phone shows, and in a sentence."""
+        """Return privacy cost and guarantee: a short text for phones, and a sentence."""
         state = self.state
         if state.unconfirmed_reason:
             return "Not shown in the release", f"{escape(state.unconfirmed_reason)}."
         if state.no_plan:
-            return "<b>Not to be had</b>", f"<b>Not to be had</b>: {escape(state.no_plan)}"
+            return "<b>Unavailable</b>", f"<b>Unavailable</b>: {escape(state.no_plan)}"
         if state.plan is None or state.data is None:
             return "Choose a data set first", "Choose a data set first."
         if state.uncharged:
@@ -244,22 +244,22 @@ class DrawPanel:
         if state.spent:
             when = ""
             if state.phase == "reserved" and streamed_table(state.data) is not None:
-                when = " as soon as all rows were looked through"
-            return "", f"The price is reserved in the ledger{when}."
+                when = " once all rows are checked"
+            return "", f"The privacy cost is reserved in the ledger{when}."
         if not offer.affordable:
             brief = f"<b>Over the budget</b> by {price(offer.adds - offer.account.left)}"
             return brief, f"<b>Over the budget</b>: {escape(offer.remedy)}"
         return self._offered(offer)
 
     def _offered(self, offer: NextDraw) -> tuple[str, str]:
-        spends = f"Pressing the button spends <b>{offer.price}</b>"
+        spends = f"Drawing will spend <b>{offer.price}</b>"
         if offer.doubt:
-            why = f"{spends} and may buy nothing: {escape(offer.doubt)}."
-            return f"<b>{offer.price}</b> · may buy nothing", why
+            why = f"{spends}. The guarantee is weak: {escape(offer.doubt)}."
+            return f"<b>{offer.price}</b> · weak guarantee", why
         if not has_hit_rate(offer.plan):
             excess = getattr(offer.plan, "weighed_excess", offer.plan.excess_bound)
             return f"<b>{offer.price}</b> · excess {escape(at_most(excess))}", f"{spends}."
-        # The plan may be scrolled out of sight while a slider moves: its promise is said here too.
+        # The plan may be out of sight while a slider moves, so its guarantee is repeated here.
         promise = promised_hits(offer.plan)
         whole = f"{spends}. Each draw is within ψ with probability <b>{promise}</b>."
         return f"<b>{offer.price}</b> · <b>{promise}</b> within ψ", whole

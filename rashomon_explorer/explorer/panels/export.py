@@ -1,4 +1,4 @@
-"""What may leave, to take along: the bundle, the report in both editions, the receipt."""
+"""Exports: the bundle, both editions of the report, and the receipt."""
 
 import tempfile
 from collections.abc import Callable, Mapping
@@ -21,11 +21,11 @@ from rashomon_explorer.plots.text import plural, price, what_is_left
 from rashomon_explorer.sets import RashomonSet
 
 _HTML, _ZIP = "text/html", "application/zip"
-_BUNDLE = "Models, guarantee, paid aggregates, definitions, figures and report, in one zip file"
+_BUNDLE = "Models, guarantee, released aggregates, definitions, figures and report, in one zip file"
 
 
 class TakePanel:
-    """The receipt, and buttons that make files.
+    """The receipt, and buttons that save files.
 
     Parameters
     ----------
@@ -57,11 +57,13 @@ class TakePanel:
         self.bundle = self._download("Save the bundle", _BUNDLE, self._bundle, primary=True)
         self.saver = self._download("Save", _BUNDLE, self._bundle)
         self.release_report = self._download(
-            "Report for release", "One HTML file of what was paid for", self._release_report
+            "Report for release",
+            "One HTML file of the models and released aggregates",
+            self._release_report,
         )
         self.curator_report = self._download(
             "Report for curators",
-            "One HTML file of all that is known, private numbers too: not for release",
+            "One HTML file that includes private numbers: not for release",
             self._curator_report,
         )
         self._code = CodeToggle(self.lines, self.title)
@@ -122,10 +124,10 @@ class TakePanel:
             added = f"added <b>{price(one.adds)}</b>"
             lines.append(f"{escape(one.what)}: {added}, charge {one.released.charge}, {when}")
         if not self.state.paid:
-            lines.append("No aggregate of the private rows was bought of this set.")
+            lines.append("No aggregates were released for this set.")
         if account is not None and account.exists:
-            lines.append(f"Left of the budget: <b>ε = {what_is_left(account.left)}</b>")
-        band = '<span class="rx-band rx-paid-band">released: paid for</span>'
+            lines.append(f"Remaining budget: <b>ε = {what_is_left(account.left)}</b>")
+        band = '<span class="rx-band rx-paid-band">released</span>'
         return f"{band}<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>"
 
     def _bundle(self) -> Making:
@@ -159,7 +161,7 @@ class TakePanel:
         state, session = self.state, self.shop.session
         models, rows, targets = state.rashomon_set, session.rows, session.targets
         if models is None or state.view == "release":
-            raise CuratorOnlyError("this report is the curator's: switch to Curator")
+            raise CuratorOnlyError("this report contains private numbers: switch to Curator")
         known = rows is not None and isinstance(models, RashomonSet)
         table = "models" if state.data is None else str(state.data.name)
         account = session.refresh_account()

@@ -1,4 +1,4 @@
-"""Every charge of the table's ledger in words, and the ledger as a file."""
+"""Table of the ledger's charges, and the ledger as a file."""
 
 from functools import partial
 from html import escape
@@ -16,11 +16,11 @@ from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Ma
 from rashomon_explorer.plots.tables import charges_table
 from rashomon_explorer.plots.text import plural, price, what_is_left
 
-_HINT = "The whole ledger as JSON: what rows decide, and times of day, are not in it"
+_HINT = "The ledger as JSON, without data-dependent values and times of day"
 
 
 class LedgerPanel:
-    """What was charged to this table, by whom, for what.
+    """Charges of this table's ledger: when, who and what for.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class LedgerPanel:
         self.export.disabled = none
         self._code.refresh()
         if account is None or none:
-            told = "Nothing was charged yet: the ledger is created by the first draw."
+            told = "No charges yet: the first draw creates the ledger."
             self.charges.value = f'<p class="rx-note">{told}</p>'
             return
         self.charges.value = _account_html(account) + table_html(
@@ -77,7 +77,7 @@ class LedgerPanel:
     def _export(self) -> Making:
         ledger = self.session.ledger
         if ledger is None:
-            raise LedgerError("there is no ledger yet: it is created by the first draw")
+            raise LedgerError("there is no ledger yet: the first draw creates it")
         name = f"{ledger.path.stem}-ledger.json"
         return lambda: FileInTransit(name, ledger.export().encode(), "application/json")
 
@@ -85,7 +85,7 @@ class LedgerPanel:
 def _account_html(account: Account) -> str:
     counted = sum(entry.counts for entry in account.charges)
     spent = f"{plural(counted, 'charge')}: {price(account.spent)} spent"
-    limit = f" of {price(account.budget)}, {what_is_left(account.left)} left"
+    limit = f" of {price(account.budget)}, {what_is_left(account.left)} remaining"
     return f"<p>{escape(spent + limit)} (<code>{escape(account.path.name)}</code>).</p>"
 
 

@@ -42,7 +42,7 @@ _ROOM = 1.25
 
 
 class ThresholdControl:
-    """A slider of ψ over the stored draws."""
+    """Slider of ψ over the stored draws."""
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
@@ -81,11 +81,11 @@ class ThresholdControl:
 
 
 def inside_only(state: ExplorerState) -> ipywidgets.Checkbox:
-    """Make a tick that leaves out the draws outside ψ where single models are shown."""
+    """Return a checkbox that hides draws outside ψ in figures of single models."""
     tick = ipywidgets.Checkbox(
         description="Inside ψ only",
         indent=False,
-        tooltip="Leave out the draws outside ψ where single models are shown",
+        tooltip="Hide draws outside ψ in figures of single models",
     )
     tick.add_class("rx-tick")
     traitlets.link((state, "inside_only"), (tick, "value"))
@@ -99,7 +99,7 @@ def inside_only(state: ExplorerState) -> ipywidgets.Checkbox:
 
 
 def _end(models: CuratorSet) -> float:
-    """Where the slider ends: beyond the worst draw, in two digits, the same wherever ψ is."""
+    """Upper end of the slider: above the worst draw, rounded to two digits, independent of ψ."""
     planned = getattr(getattr(models, "plan", None), "psi", models.psi)
     if getattr(models, "complete", False):
         return float(models.excess.max(initial=planned))
@@ -148,16 +148,19 @@ class ModelsPanel:
         self._filled = 0.0
         rules: dict[str, tuple[str, Callable[[NDArray[np.intp]], list[int]]]] = {
             "Simplest": (
-                "Pick the five with the fewest large coefficients, or leaves",
+                "Select the five models with the fewest large coefficients, or leaves",
                 self._simplest,
             ),
-            "Nearest": ("Pick the five nearest to the picked one, or to the best", self._nearest),
-            "Most different": ("Pick two that are far apart", self._apart),
+            "Nearest": (
+                "Select the five models nearest to the selected one, or to the best",
+                self._nearest,
+            ),
+            "Most different": ("Select two models that are far apart", self._apart),
         }
         self.pickers = tuple(self._button(name, *rule) for name, rule in rules.items())
         traitlets.link((state, "inside_only"), (self.table, "inside_only"))
         self.table.observe(lambda change: self._on_selection(change["new"]), "picked")
-        self.table.observe(error_boundary(state, "Keeping it", self._edited), "edit")
+        self.table.observe(error_boundary(state, "Saving stars and notes", self._edited), "edit")
         state.observe(lambda _: self.refresh(), ["rashomon_set", "view", "phase", "page", "data"])
         state.observe(lambda _: self._show_selection(), "selection")
         state.observe(lambda _: self._read(), ["in_view", "kept"])
@@ -166,7 +169,7 @@ class ModelsPanel:
         self.compare: Callable[[], object] = lambda: None
         self.aside = ipywidgets.Button(
             description="Side by side",
-            tooltip="The two picked first, or one and the best",
+            tooltip="The first two selected models, or one and the best",
         )
         self.aside.add_class("rx-quiet")
         self.aside.on_click(lambda _: self.compare())
@@ -220,7 +223,7 @@ class ModelsPanel:
     def _words(self) -> str:
         models = self.state.rashomon_set
         if self.state.view == "release":
-            told = "which lie inside ψ, nobody may tell"
+            told = "which of them lie within ψ is private"
             return f"{plural(models.n_draws, 'model')}; {told} {marks_html(PAID)}"
         if math.isnan(models.least):
             return f"{plural(models.n_draws, 'model')} of unknown loss"
@@ -229,9 +232,9 @@ class ModelsPanel:
         found = self._known_accuracy()
         if found is not None and inside:
             own = found[np.asarray(models.losses <= models.least + models.psi)]
-            words += f", right for {own.min():.1%} to {own.max():.1%} of the rows"
+            words += f", accuracy {own.min():.1%} to {own.max():.1%}"
             if self._measured[2] < self.session.shape[0]:
-                words += f" ({self._measured[2]:,} of them read)"
+                words += f" (on {self._measured[2]:,} rows)"
         return f"{escape(words)} {_BAND} {marks_html(SAMPLED)}"
 
     def _known_accuracy(self) -> FloatArray | None:
@@ -310,7 +313,7 @@ class ModelsPanel:
             among = self._among()
             self.state.selection = tuple(rule(among)) if len(among) else ()
 
-        button.on_click(error_boundary(self.state, "Picking", pick))
+        button.on_click(error_boundary(self.state, "Selecting models", pick))
         return button
 
     def _on_selection(self, draws: list[int]) -> None:
@@ -323,7 +326,9 @@ class ModelsPanel:
     def _edited(self, change: dict[str, Any]) -> None:
         edit, state = change["new"], self.state
         if state.view == "release":
-            raise DataError("stars and notes are the curator's: switch to Curator to give them")
+            raise DataError(
+                "stars and notes are part of the curator view: switch to Curator to edit them"
+            )
         draw = int(edit["draw"])
         if edit["kind"] == "star":
             state.favourites = state.favourites.toggled(draw)
@@ -362,14 +367,14 @@ def _of_the_rows(models: Any, accuracy: FloatArray | None) -> list[dict[str, Any
     if math.isnan(models.least):
         return []
     inside = np.asarray(models.losses <= models.least + models.psi)
-    above, within = "Loss above that of the best model (curator)", "L ≤ min L + ψ (curator)"
+    above, within = "Loss above the minimum (not private)", "L ≤ min L + ψ (not private)"
     columns = [
-        table_column("excess", "loss +", models.excess, meaning=above, curator=True),
+        table_column("excess", "excess loss", models.excess, meaning=above, curator=True),
         table_column("inside", "within ψ", inside, kind="yes", meaning=within, curator=True),
     ]
     if models.task == "classification":
         shares = np.full(models.n_draws, np.nan) if accuracy is None else accuracy
-        told = "Share of the rows that it labels right (curator)"
+        told = "Accuracy on the rows (not private)"
         columns.append(
             table_column("accuracy", "accuracy", shares, kind="share", meaning=told, curator=True)
         )
@@ -385,7 +390,7 @@ def _of_the_models(models: Any, *, curator: bool) -> list[dict[str, Any]]:
     goal, of = (models.best, "the best") if curator else (models.coef.mean(axis=0), "their mean")
     away = np.linalg.norm(models.coef - goal, axis=1)
     large, told = large_coefficients(models), f"How simple: {_LARGE}"
-    length = f"Length of the difference of coefficients from {of}"
+    length = f"Norm of the difference in coefficients from {of}"
     return [
         table_column("large", "large", large, kind="count", meaning=told),
         table_column("away", "distance", away, meaning=length, curator=curator),
@@ -393,12 +398,12 @@ def _of_the_models(models: Any, *, curator: bool) -> list[dict[str, Any]]:
 
 
 _MOST = 12
-_OTHERS = "These models have no coefficients of one kind that could stand side by side."
-_NOTHING = "Nothing is picked: tick models in the table, click a dot, or drag a box around some."
+_OTHERS = "These models have no common coefficients to compare."
+_NOTHING = "No models are selected: tick rows in the table, click a dot, or drag a box."
 
 
 class SelectionPanel:
-    """Side by side, the models that were clicked or boxed.
+    """Table of the selected models, side by side.
 
     Parameters
     ----------
@@ -416,7 +421,7 @@ class SelectionPanel:
     """
 
     linear = True  # it lists coefficients
-    title = "Picked models, coefficient by coefficient"
+    title = "Coefficients of the selected models"
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state

@@ -18,7 +18,7 @@ _VIEWS = [("Curator", "curator"), ("Release", "release")]
 
 
 class NumbersPanel:
-    """Draws, hit rate, best loss and price, and the switch between the two views.
+    """Draws, hit rate, best loss and privacy cost, and the switch between the two views.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class NumbersPanel:
             options=_VIEWS,
             value="curator",
             tooltips=[
-                "Everything, also what was read from private rows",
-                "Only what was paid for and may be shown to others",
+                "All figures, including those computed from private rows",
+                "Only released results, which may be shown to others",
             ],
         )
         self.view.add_class("rx-view-switch")
@@ -89,9 +89,8 @@ class NumbersPanel:
         self._code.refresh()
         if models is None or not models.n_draws:
             self.facts.value = (
-                '<p class="rx-note">Every dot you will see is a model that explains the data '
-                "almost as well as the best one. Choose data, see under Plan what a price buys, "
-                "press Draw.</p>"
+                '<p class="rx-note">Every dot is a model that fits the data almost as well '
+                "as the best one. Choose data, check the guarantee under Plan, press Draw.</p>"
             )
             return
         rows = [fact("Draws", f"{models.n_draws:,}"), self._price(), *_columns(models)]
@@ -102,7 +101,7 @@ class NumbersPanel:
         self.facts.value = f'<dl class="rx-facts">{"".join(rows)}</dl>'
 
     def _compare(self) -> None:
-        """Say it when the sliders are no longer what the draws on screen were made with."""
+        """Warn if the sliders differ from the settings of the draws on screen."""
         words = stale(self.state)
         self.stale.value = f'<p class="rx-band rx-curator">{escape(words)}</p>' if words else ""
 
@@ -114,7 +113,7 @@ class NumbersPanel:
         paid = price(models.guarantee.epsilon(delta))
         seed = "known seed: not private" if models.guarantee.reproducible else ""
         note = seed or f"at δ = {number(delta, rounding='up')}"
-        return fact("Paid", paid, note, kind="rx-paid")
+        return fact("Spent", paid, note, kind="rx-paid")
 
     def _look(self, _change: object) -> None:
         self.state.view = self.view.value
@@ -146,7 +145,7 @@ def _promised(models: RashomonSet) -> str:
 
 
 def _curator_facts(models: RashomonSet) -> list[str]:
-    where = "at the ball's edge" if models.minimum.on_boundary else "inside the ball"
+    where = "on the ball's boundary" if models.minimum.on_boundary else "inside the ball"
     return [
         fact(
             "Hit rate",
@@ -162,5 +161,5 @@ def _curator_facts(models: RashomonSet) -> list[str]:
             f"ψ = {number(models.psi)}",
             kind="rx-curator",
         ),
-        fact("Rows shortened", percent(models.clipped_share), kind="rx-curator"),
+        fact("Clipped rows", percent(models.clipped_share), kind="rx-curator"),
     ]

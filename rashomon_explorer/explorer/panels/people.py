@@ -28,7 +28,7 @@ _CLASSES_ONLY = "classification"
 
 
 class PeopleHeadline:
-    """Sentences about the people on screen, and a choice of the group that is looked at.
+    """Sentences about the people on screen, and a choice of the group to inspect.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class PeopleHeadline:
             self.state.groups = () if everyone else ((self.column.value, self.group.value),)
 
     def find(self) -> str:
-        """Say how many labels flip, whose the disagreement is, and whether draws are enough."""
+        """Describe label flips, the decomposition, and whether the draws suffice."""
         state, session = self.state, self.session
         models = state.rashomon_set
         if state.view == "release" or session.rows is None or (models or state.outside) is None:
@@ -108,9 +108,9 @@ class PeopleHeadline:
     def _show(self, found: Any) -> None:
         if isinstance(found, Exception):
             found = f"<li>{escape(str(found))}</li>"
-        empty = '<p class="rx-note">Nothing to say about people yet.</p>'
+        empty = '<p class="rx-note">No results about people yet.</p>'
         if self.state.view == "release":
-            empty = '<p class="rx-note">Who is affected is read from private rows.</p>'
+            empty = '<p class="rx-note">This is computed from private rows.</p>'
         self.words.value = f"<ul>{found}</ul>" if found else empty
 
 
@@ -138,7 +138,7 @@ def _ambiguity(session: Any) -> str:
     drawn, proved = table.get("drawn_flips"), table.get("flips")
     shown = "" if drawn is None else percent(float((drawn > 0).mean()))
     if proved is None:
-        more = "" if trees_in(session.state.rashomon_set) else ", and the set perhaps more"
+        more = "" if trees_in(session.state.rashomon_set) else "; the set may flip more"
         told = f"draws flip the label of {shown} of {people}{more}"
         return f"{marks_html(SAMPLED)} {told}" if shown else ""
     low, high = ((proved == "yes").mean(), (proved != "no").mean())
@@ -151,14 +151,14 @@ def _width(session: Any) -> str:
     """Say how much of the disagreement is the set's own."""
     models, people = session.state.rashomon_set, session.picked.everyone
     if counted(models).models.n_draws < 2:
-        return "Width and noise cannot be told apart by fewer than two draws within ψ."
+        return "The decomposition needs at least two draws within ψ."
     try:
         rows = session.blocks
         found: DisagreementDecomposition = disagreement_decomposition(
             models, people.rows if rows is None else rows
         )
     except ValueError as error:
-        return f"Width or noise cannot be told: {escape(str(error).split(':')[0])}."
+        return f"No decomposition: {escape(str(error).split(':')[0])}."
     return f"{marks_html(SAMPLED)} {escape(decomposition_text(found))}"
 
 
@@ -168,12 +168,12 @@ def _enough(session: Any) -> str:
     inside = counted(models).models
     drawn = isinstance(models, RashomonSet) or models.independent
     if not drawn or inside.n_draws < 2:
-        return "Too few draws lie within ψ to say how far good models disagree."
+        return "Too few draws lie within ψ to estimate the disagreement."
     labels = np.asarray(inside.labels(session.picked.rows))
     try:
         found = enough_draws("disagreement", labels, half_width=_HALF_WIDTH, sampler=models.sampler)
     except (ValueError, ImportError) as error:
-        return f"Whether the draws are enough cannot be told: {escape(str(error).split(':')[0])}."
+        return f"The precision of the disagreement is unknown: {escape(str(error).split(':')[0])}."
     ends = f"{percent(max(found.low, 0.0), 'down')} to {percent(min(found.high, 1.0), 'up')}"
     # Two by two: pairs that share a model are no new evidence.
     answer = "are enough" if found.enough else "are <b>not enough</b>"
@@ -191,13 +191,13 @@ _HINTS = {
     "answer": "the best model's answer: a chance, or a prediction",
     "sampled": "∙∙∙ least and largest answer of the draws within ψ; sorted by width",
     "exact": "▬ least and largest answer of all models within ψ; sorted by width",
-    "otherwise": "∙∙∙ share of the draws that say another class than the best model",
-    "label": "whether a good model flips the label: by a draw, or as proved",
+    "otherwise": "∙∙∙ share of draws that predict another class than the best model",
+    "label": "whether a good model flips the label: observed in a draw, or proved",
 }
 
 
 class PeopleTable:
-    """A table of the people who are shown one by one; a click picks somebody.
+    """Table of the people shown one by one; a click selects a person.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def _why_not(found: Any, state: Any) -> str:
         return f"<p>People cannot be shown: {ipywidgets.HTML(str(found)).value}</p>"
     words = "Press <b>Draw</b>, or show a model with its rows."
     if state.view == "release":
-        words = "This table reads private rows, so it is not part of the release."
+        words = "This table reads private rows and is not part of the release."
     return f'<p class="rx-note">{words}</p>'
 
 

@@ -29,23 +29,23 @@ from rashomon_explorer.plots.text import (
 from rashomon_explorer.privacy import approximate, best_attack
 
 FALSE_ALARMS = 0.05
-"""Share of people who are no members and are taken for some by the attacker of the page."""
+"""False-positive rate of the membership attack shown on the page."""
 
 _NOTHING = 0.99
 
 
 def risk_fact(state: ExplorerState) -> str:
-    """Say what the planned draw leaves to the best attacker; empty where nothing is guaranteed."""
+    """Show the power of the best attack on the planned draw; empty without a guarantee."""
     plan = state.plan
     if plan is None or state.uncharged or not plan.guarantee.holds:
         return ""
     alone = percent(best_attack(plan.guarantee, FALSE_ALARMS), "up")
     accepted = percent(FALSE_ALARMS)
     told = (
-        f"the best attacker who accepts {accepted} false alarms finds a member at most {alone} of "
-        f"the time; guessing finds {accepted}{_with_the_rest(state)}"
+        f"at a false-positive rate of {accepted}, the best attack finds at most {alone} of "
+        f"members; guessing finds {accepted}{_with_the_rest(state)}"
     )
-    return fact("What ε risks", f"≤ {alone}", told)
+    return fact("Attack risk", f"≤ {alone}", told)
 
 
 def _with_the_rest(state: ExplorerState) -> str:
@@ -55,18 +55,19 @@ def _with_the_rest(state: ExplorerState) -> str:
     after = offer.account.after(offer.plan.guarantee)
     together = best_attack(approximate(after, offer.account.delta), FALSE_ALARMS)
     if together > _NOTHING:
-        return f"; with all that was charged before, nothing below {percent(_NOTHING)} is proved"
-    return f"; with all that was charged before, at most {percent(together, 'up')}"
+        return f"; with all previous charges, no bound below {percent(_NOTHING)}"
+    return f"; with all previous charges, at most {percent(together, 'up')}"
 
 
 class OtherWays:
-    """A button that lists the planner's offers for the plan on the page, the best first."""
+    """Button that lists the planner's candidates for the current plan, the best first."""
 
     def __init__(self, plan: Callable[[], Plan | None]) -> None:
         self.plan = plan
         self.button = ipywidgets.ToggleButton(
-            description="Other ways",
-            tooltip="What the same budget buys from every mechanism, or why it does not apply",
+            description="Alternatives",
+            tooltip="Guarantee of every mechanism at the same privacy cost, or why it does not "
+            "apply",
         )
         self.button.add_class("rx-quiet")
         self.offers = ipywidgets.HTML()
@@ -75,7 +76,7 @@ class OtherWays:
         self.button.observe(lambda _: self.refresh(), "value")
 
     def refresh(self) -> None:
-        """Write the offers again if they are shown."""
+        """Update the candidates if they are shown."""
         plan = self.plan() if self.button.value else None
         if isinstance(plan, TreePlan):
             self.offers.value = f'<p class="rx-note">{_TREES}</p>'
@@ -85,7 +86,7 @@ class OtherWays:
 
 def _listed(offers: pd.DataFrame) -> str:
     if offers.empty:
-        return '<p class="rx-note">This plan does not say what it was made from.</p>'
+        return '<p class="rx-note">The inputs of this plan are unknown.</p>'
     rows = [fact(str(way), offer["within ψ"], _small(offer)) for way, offer in offers.iterrows()]
     return f'<p class="rx-note">{_WHAT}</p><dl class="rx-facts">{"".join(rows)}</dl>'
 
@@ -95,12 +96,12 @@ def _small(offer: "pd.Series[str]") -> str:
     return "; ".join([offer["a draw is"], *bought, offer["why, or why not"]])
 
 
-_TREES = "Trees are counted and drawn exactly: there is no other way to weigh it against."
-_WHAT = "Promised share of draws within ψ for this budget, and how those within lie."
+_TREES = "Trees are counted and drawn exactly; there is no alternative mechanism."
+_WHAT = "Guaranteed hit rate at this privacy cost, and distribution of the draws within ψ."
 
 
 class PlanPanel:
-    """Numbers that move with the sliders and cost nothing.
+    """Numbers that follow the sliders and cost no privacy.
 
     Parameters
     ----------
@@ -127,7 +128,8 @@ class PlanPanel:
         self._words.add_class("rx-note")
         hide_when_empty(self._words)
         self.in_words = ipywidgets.ToggleButton(
-            description="In words", tooltip="What the price buys, why no more, what would change it"
+            description="Explanation",
+            tooltip="What the plan guarantees, what limits it, and suggestions",
         )
         self.in_words.add_class("rx-quiet")
         self.in_words.observe(lambda _: self._refresh(), "value")
@@ -157,7 +159,7 @@ class PlanPanel:
         """Write the numbers again."""
         plan = self.state.plan
         if plan is None:
-            told = self.state.no_plan or "Choose a data set to see what a price buys."
+            told = self.state.no_plan or "Choose a data set to see its guarantees."
             self.facts.value = f'<p class="rx-note">{escape(told)}</p>'
             self._refresh()
             self.ways.refresh()
@@ -176,7 +178,7 @@ class PlanPanel:
         self._code.refresh()
 
     def _refresh(self) -> None:
-        """Write the sentences again if they are shown."""
+        """Update the explanation if it is shown."""
         plan = self.state.plan if self.in_words.value else None
         lines = [] if plan is None else [*explain(plan).splitlines(), *_feasibility_text(plan)]
         self._words.value = "".join(f"<p>{escape(line)}</p>" for line in lines)
@@ -189,8 +191,10 @@ class PlanPanel:
         at = f"at δ = {number(plan.delta, rounding='up')}"
         offer = NextDraw.of(state)
         if offer is None or state.spent:
-            return [fact("Price", price(plan.guarantee.epsilon(plan.delta)), at)]
-        return [fact("Price", offer.price, f"{at}{f'; {offer.alone}' if offer.alone else ''}")]
+            return [fact("Privacy cost", price(plan.guarantee.epsilon(plan.delta)), at)]
+        return [
+            fact("Privacy cost", offer.price, f"{at}{f'; {offer.alone}' if offer.alone else ''}")
+        ]
 
     def _after(self) -> list[str]:
         offer = NextDraw.of(self.state)
@@ -198,7 +202,7 @@ class PlanPanel:
             return []
         left = offer.account.budget - offer.account.after(offer.plan.guarantee)
         if offer.affordable:
-            return [fact("Left after this draw", f"ε = {what_is_left(left)}")]
+            return [fact("Remaining after this draw", f"ε = {what_is_left(left)}")]
         return [fact("Over the budget", f"by {price(-left)}", offer.remedy, kind="rx-over")]
 
     def _advice(self) -> str:
@@ -207,22 +211,22 @@ class PlanPanel:
             return ""
         # Folded: Draw, which is always in sight, says the same and has what to press.
         told = " ".join([f"{why[:1].upper()}{why[1:]}.", *improvement_messages(self.state.plan)])
-        more = f"<summary>This price promises little</summary><p>{escape(told)}</p>"
+        more = f"<summary>Weak guarantee</summary><p>{escape(told)}</p>"
         return f'<details class="rx-note rx-little">{more}</details>'
 
 
 def _lead(plan: Plan) -> str:
-    """Write the first number in what is promised: a hit rate, or an excess where none is."""
-    rows = f"whatever the {plan.n:,} rows say"
+    """Show the guaranteed hit rate, or the excess-loss bound if there is none."""
+    rows = f"for any {plan.n:,} rows"
     if has_hit_rate(plan):
         share = f"share of draws within ψ, {rows}"
         return fact("Guaranteed hit rate", promised_hits(plan), share, kind="rx-lead")
     name, most = _excess(plan)
-    return fact(name, most, f"on average, {rows}; no share within ψ is promised", kind="rx-lead")
+    return fact(name, most, f"on average, {rows}; no hit rate is guaranteed", kind="rx-lead")
 
 
 def _excess(plan: Plan) -> tuple[str, str]:
-    """Name whose excess is bounded, and the bound."""
+    """Name the bounded excess loss."""
     most = at_most(getattr(plan, "weighed_excess", plan.excess_bound))
     if plan.centre_excess is not None:
         return "Expected excess loss of the centre", most
@@ -231,7 +235,7 @@ def _excess(plan: Plan) -> tuple[str, str]:
 
 
 def _law(plan: Plan) -> list[str]:
-    """Temperature where there is one, and the excess where it is not the first number."""
+    """Inverse temperature if there is one, and the excess loss if it is not shown first."""
     around = plan.centre_excess is not None
     cold = [] if around and not math.isfinite(plan.beta) else [number(plan.beta)]
     told = [fact("Inverse temperature β", beta) for beta in cold]
@@ -239,17 +243,17 @@ def _law(plan: Plan) -> list[str]:
 
 
 def _columns(plan: Plan) -> list[str]:
-    """Private centres and spreads, where the price pays for them too."""
+    """Private centres and spreads, if the privacy cost includes them."""
     paid = getattr(plan, "columns", None)  # trees ask about columns as they are
     if paid is None:
         return []
     return [fact("Columns", "centred and scaled privately", _SCALED)]
 
 
-_SCALED = "centres and spreads are part of the price, and coefficients are in their units"
+_SCALED = "the privacy cost includes centres and spreads; coefficients are in these units"
 
 
 def _feasibility_text(plan: Plan) -> list[str]:
-    """Whether draws came on simulated rows, and with what they would; takes a moment."""
+    """Return the result of the feasibility check on simulated rows; takes a moment."""
     found = None if isinstance(plan, TreePlan) else preflight(plan)
     return [] if found is None else [f"{found.in_words} {remedies(plan)}".rstrip()]

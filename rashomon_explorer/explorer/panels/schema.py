@@ -1,4 +1,4 @@
-"""What is public about the table, a row a column: proposed, corrected, confirmed, saved."""
+"""The table's schema, one row a column: proposed, corrected, confirmed, saved."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,14 +27,14 @@ from rashomon_explorer.explorer.widgets.tables import TableForm
 _ALL = "all of them"
 _PREVIEWED = 8
 _HOW = (
-    "Below, each row says what is public about a column. What was learnt from the rows is marked; "
-    "correct it from knowledge of the field, and confirm it. Until all of it is confirmed nothing "
-    "has a guarantee."
+    "Each row below describes a column by public knowledge. Data-dependent values are marked: "
+    "correct them from domain knowledge and confirm them. There is no guarantee until all are "
+    "confirmed."
 )
 
 
 class SchemaPanel:
-    """Edits the one declaration of a table, and makes it the data set on screen."""
+    """Edits the schema of a table, and loads the table as the data set on screen."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -53,11 +53,11 @@ class SchemaPanel:
         self.preview.add_class("rx-quiet")
         self._rows = _region("rx-preview")
         self.confirm = ipywidgets.Button(
-            description="Confirm all", tooltip="I have checked: all of this is public knowledge"
+            description="Confirm all", tooltip="I have checked that all of this is public knowledge"
         )
-        self.positive = ipywidgets.Dropdown(description="Told from the rest", options=[_ALL])
+        self.positive = ipywidgets.Dropdown(description="Positive class", options=[_ALL])
         self.use = ipywidgets.Button(description="Use this table", button_style="primary")
-        self.saver = Saver(label="Save the declaration")
+        self.saver = Saver(label="Save the schema")
         self._fill_dictionary()
         self._connect()
         buttons = ipywidgets.HBox([self.use, self.confirm, self.saver, self.preview])
@@ -80,14 +80,14 @@ class SchemaPanel:
 
     def _fill_dictionary(self) -> None:
         self.dictionary = ipywidgets.Textarea(
-            description="Data dictionary: paste a CSV with a line a column, TOML or JSON",
+            description="Data dictionary: paste CSV (one line a column), TOML or JSON",
             placeholder=(
                 "name,kind,low,high,levels,role\nage,numeric,18,110,,\nhome,categorical,,,own|rent,"
             ),
             rows=3,
         )
-        self.dictionary_file = FilePicker("or its file", accept=".csv,.toml,.json")
-        self.take = ipywidgets.Button(description="Take it over")
+        self.dictionary_file = FilePicker("or choose a file", accept=".csv,.toml,.json")
+        self.take = ipywidgets.Button(description="Apply dictionary")
         self._dictionary = ipywidgets.VBox([self.dictionary, self.dictionary_file, self.take])
         self._dictionary.add_class("rx-dictionary")
 
@@ -96,7 +96,7 @@ class SchemaPanel:
             return error_boundary(self.state, what, lambda _: act())
 
         self.file.observe(on("Reading the file", self._on_file), "picked")
-        self.form.observe(on("Changing the declaration", self._edited), "edit")
+        self.form.observe(on("Changing the schema", self._edited), "edit")
         self.confirm.on_click(on("Confirming", self._confirm))
         self.take.on_click(on("Reading the dictionary", self._take))
         self.dictionary_file.observe(on("Reading the dictionary", self._take_file), "picked")
@@ -115,14 +115,14 @@ class SchemaPanel:
         )
 
     def edit(self, table: TableEditor | None) -> None:
-        """Put another table into the form, or none."""
+        """Show another table in the form, or none."""
         if table is None or self.table is None or table.frame is not self.table.frame:
             self._chosen_class = _ALL
         self.table, self._problems = table, {}
         self.refresh()
 
     def refresh(self) -> None:
-        """Write form, remarks and the file to save again."""
+        """Update the form, the remarks and the file to save."""
         table = self.table
         self._details.layout.display = "none" if table is None else None
         self._write_form()
@@ -133,7 +133,7 @@ class SchemaPanel:
         self._show_rows()
 
     def _look(self) -> None:
-        """Show the release nothing that was read from rows."""
+        """Hide data-dependent values in the release view."""
         self._write_form()
         self._write_file()
         self._offer_classes()
@@ -149,7 +149,7 @@ class SchemaPanel:
             self.form.rows = form_rows(self.table, self._problems)
 
     def _write_file(self) -> None:
-        """Offer the declaration; in the release without what was read off the rows."""
+        """Offer the schema file; in the release view without data-dependent values."""
         table = self.table
         self.saver.name = "" if table is None else f"{table.name}.toml"
         if table is None:
@@ -167,7 +167,7 @@ class SchemaPanel:
         self.edit(None)
         if file.size > file.most_bytes:
             raise DataError(
-                f"{file.name} has {file.size / 1e6:.1f} MB, and the page takes "
+                f"{file.name} has {file.size / 1e6:.1f} MB; the page reads "
                 f"{file.most_bytes / 1e6:g} MB at most: read it in Python, "
                 "Explorer(data=load_csv(path, schema=...))"
             )
@@ -176,14 +176,14 @@ class SchemaPanel:
         self.propose(PurePath(file.name).stem, frame, file.name)
 
     def propose(self, name: str, frame: pd.DataFrame, called: str = "") -> None:
-        """Put a table into the form, with a declaration proposed from its rows."""
+        """Show a table in the form, with a schema proposed from its rows."""
         written = frame.attrs.pop("written", "")
         self.edit(TableEditor.proposed(name, frame))
         self.state.alert = None
         self.session.set_status(
             f"{called or name}: {len(frame):,} rows, {frame.shape[1]} columns"
-            f"{', ' if written else ''}{written}. Check what was "
-            "proposed, confirm it, then press Use this table."
+            f"{', ' if written else ''}{written}. Check the proposed schema, confirm it, then "
+            f"press Use this table."
         )
 
     def _edited(self) -> None:
@@ -231,7 +231,7 @@ class SchemaPanel:
             self.state.alert = None
 
     def load(self) -> None:
-        """Make the table the data set on screen, as it is declared now."""
+        """Load the table with its current schema as the data set on screen."""
         if self.table is None:
             raise DataError("there is no table yet: choose a file, or one of the data sets")
         positive = self.told_apart
@@ -260,7 +260,7 @@ class SchemaPanel:
         told += [self.state.same_rows] if self.state.same_rows and self._on_screen else []
         told += [] if self.table is None else confirmations(self.table.schema)
         listed = "".join(f"<li>{escape(one)}</li>" for one in told)
-        band = '<span class="rx-band rx-curator">curator: read from private rows</span>'
+        band = '<span class="rx-band rx-curator">not private</span>'
         self.notes.value = f"{band}<ul>{listed}</ul>" if listed and not self._released else ""
 
     @property
@@ -272,7 +272,7 @@ class SchemaPanel:
         if self.table is None or not self.preview.value or self._released:
             self._rows.value = ""
             return
-        band = '<span class="rx-band rx-curator">curator: private rows</span>'
+        band = '<span class="rx-band rx-curator">private rows</span>'
         shown = table_html(self.table.frame.head(_PREVIEWED).astype(str), "First rows")
         self._rows.value = band + shown
 

@@ -23,12 +23,12 @@ from rashomon_explorer.problem.losses import get_loss
 
 
 class AutoSlider:
-    """A dial and a tick that leaves it to the rule; moving the dial takes the tick away."""
+    """A slider with an automatic setting; moving the slider switches to manual."""
 
     def __init__(self, state: ExplorerState, name: str, dial: Slider) -> None:
         self.state, self.name, self.dial = state, name, dial
         self.auto = ipywidgets.Checkbox(
-            description=f"{dial.label}: chosen by the rule, from public numbers", indent=False
+            description=f"{dial.label}: set automatically from public numbers", indent=False
         )
         self.auto.add_class("rx-auto")
         self._telling, self._first = False, dial.value
@@ -81,7 +81,7 @@ def dials() -> dict[str, Slider]:
         "max_leaves": Slider(
             label="Leaves",
             unit="at most",
-            help="All trees with so many leaves are counted; public.",
+            help="Trees with at most this many leaves are counted; public.",
             low=1,
             high=MOST_LEAVES,
             integer=True,
@@ -90,14 +90,14 @@ def dials() -> dict[str, Slider]:
         "max_depth": Slider(
             label="Depth",
             unit="at most",
-            help="Questions one after the other; to the right, as many as the leaves allow.",
+            help="Splits on a path; the right end is as deep as the leaves allow.",
             low=1,
             high=MOST_LEAVES - 1,
             integer=True,
             value=MOST_LEAVES - 1,
         ),
         "leaf_penalty": Slider(
-            label="Price of a leaf",
+            label="Leaf penalty",
             unit="added to the loss",
             help="In shares of the rows; costs no privacy.",
             low=1e-4,
@@ -116,7 +116,7 @@ def dials() -> dict[str, Slider]:
             value=0.02,
         ),
         "epsilon": Slider(
-            label="Privacy price ε",
+            label="Privacy cost ε",
             unit="in total",
             help="For all draws together; smaller is more private.",
             low=0.01,
@@ -127,7 +127,7 @@ def dials() -> dict[str, Slider]:
         "n_draws": Slider(
             label="Draws",
             unit="models",
-            help="More draws share the same price.",
+            help="All draws share one privacy cost.",
             low=1,
             high=500,
             log=True,
@@ -137,7 +137,7 @@ def dials() -> dict[str, Slider]:
         "radius": Slider(
             label="Radius",
             unit="of the ball of models",
-            help="Bound on the length of the coefficients; public.",
+            help="Bound on the norm of the coefficients; public.",
             low=0.25,
             high=32.0,
             log=True,
@@ -146,7 +146,7 @@ def dials() -> dict[str, Slider]:
         "ridge": Slider(
             label="Ridge",
             unit="added to the loss",
-            help="Pulls coefficients to zero; costs nothing.",
+            help="Shrinks the coefficients; costs no privacy.",
             low=1e-6,
             high=1.0,
             log=True,
@@ -156,7 +156,7 @@ def dials() -> dict[str, Slider]:
         "delta": Slider(
             label="Privacy δ",
             unit="in total",
-            help="Chance that ε does not hold; 0 asks for pure privacy.",
+            help="Probability that the ε bound fails; 0 is pure differential privacy.",
             low=1e-12,
             high=1e-3,
             log=True,
@@ -189,29 +189,29 @@ def follow(dial: Slider, state: ExplorerState, name: str) -> None:
 
 
 WAYS: Mapping[str, str] = {
-    AUTO: "auto: what promises most",
-    "exact": "exact: uniform on the set; may not come",
-    "unthresholded": "unthresholded: near the best model; may not come",
-    "langevin_average": "langevin_average: near the best model; always comes",
-    "langevin_clipped": "langevin_clipped: one good model of few rows; always comes",
-    "objective_perturbation": "objective_perturbation: one good model, pure; always comes",
-    "ellipsoid": "ellipsoid: one price for any number; always comes",
-    "ellipsoid_exact": "ellipsoid_exact: of the set near a private centre, many columns",
-    "langevin": "langevin: a chain in the set; no hit rate is known",
+    AUTO: "auto: strongest guarantee",
+    "exact": "exact: uniform on the set; may not finish",
+    "unthresholded": "unthresholded: near the best model; may not finish",
+    "langevin_average": "langevin_average: near the best model; always finishes",
+    "langevin_clipped": "langevin_clipped: one good model, few rows; always finishes",
+    "objective_perturbation": "objective_perturbation: one good model, ε-DP; always finishes",
+    "ellipsoid": "ellipsoid: one cost for any number of draws; always finishes",
+    "ellipsoid_exact": "ellipsoid_exact: from the set near a private centre; many columns",
+    "langevin": "langevin: chains in the set; no guaranteed hit rate",
     "finite_grid": "finite_grid: exact on a grid, up to three parameters",
-    "hit_and_run": "hit_and_run: free, not private, curator only",
-    "mala": "mala: free, not private, curator only",
+    "hit_and_run": "hit_and_run: no privacy cost, not private",
+    "mala": "mala: no privacy cost, not private",
 }
-"""What each way is, in a few words; every sampler of the estimators has its line."""
+"""One line for each mechanism."""
 
 
 class MechanismPicker:
-    """Which way the next draws are made, and why."""
+    """Chooses the mechanism of the next draws, and shows why."""
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
         self.way = ipywidgets.Dropdown(
-            description="Way to draw", options=[(told, name) for name, told in WAYS.items()]
+            description="Mechanism", options=[(told, name) for name, told in WAYS.items()]
         )
         self.why = ipywidgets.HTML()
         self.why.add_class("rx-note")
@@ -222,31 +222,31 @@ class MechanismPicker:
         self.update()
 
     def update(self) -> None:
-        """Say what was taken and why, or why it cannot be."""
+        """Describe the selected mechanism and why it is used or unavailable."""
         self.why.value = f"<p>{escape(self._words())}</p>" if self._words() else ""
 
     def _words(self) -> str:
         state = self.state
         if state.no_plan:
-            return f"This way cannot be taken: {state.no_plan}"
+            return f"This mechanism is unavailable: {state.no_plan}"
         if state.plan is None or isinstance(state.plan, TreePlan):
             return ""
         if state.uncharged:
-            return f"Nothing is charged and nothing may be released: {state.uncharged}."
+            return f"Nothing is charged and nothing can be released: {state.uncharged}."
         taken, why = state.plan.sampler or state.sampler, state.plan.why
         if state.sampler == AUTO:
-            return f"Taken: {taken.replace('_', ' ')}. {why[:1].upper()}{why[1:]}."
+            return f"Selected: {taken.replace('_', ' ')}. {why[:1].upper()}{why[1:]}."
         if has_hit_rate(state.plan):
-            return f"Promised: {promised_hits(state.plan)} of the draws within ψ."
+            return f"Guaranteed hit rate: {promised_hits(state.plan)}."
         return (
-            "No share of draws within ψ is promised; the expected excess loss is "
+            "No guaranteed hit rate; the expected excess loss is "
             f"{at_most(state.plan.excess_bound)}."
         )
 
 
 _HOW = (
-    "Numbers, by commas; where nothing is said, the even steps in grey. Public knowledge, never "
-    "read off the rows."
+    "Numbers separated by commas; an empty box uses the even steps in grey. Use public "
+    "knowledge, never the rows."
 )
 
 
@@ -260,7 +260,7 @@ class QuestionsEditor:
         self.size = _words()
         self.size.add_class("rx-class-size")
         self.opened = ipywidgets.ToggleButton(
-            description="Thresholds", tooltip="What trees ask the columns of numbers; public"
+            description="Thresholds", tooltip="Split thresholds of numeric columns; public"
         )
         self.opened.add_class("rx-quiet")
         self._problem = _words()
@@ -379,7 +379,7 @@ LINES: Mapping[str, Callable[[ExplorerState], tuple[str, ...]]] = {
 
 
 class ModelPanel:
-    """Which models count as good, and what the draws may cost.
+    """Model family, threshold and privacy cost of the draws.
 
     Parameters
     ----------

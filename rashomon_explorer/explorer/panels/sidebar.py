@@ -1,4 +1,4 @@
-"""The rail: data, model and plan in a line each, and Draw always in sight."""
+"""The sidebar: data, model and plan in one line each, and Draw always visible."""
 
 from html import escape
 
@@ -119,13 +119,13 @@ def _plan_line(state: ExplorerState) -> str:
     if state.unconfirmed_reason:
         return "not shown in the release"
     if state.no_plan:
-        return escape(f"Not to be had: {state.no_plan}")
+        return escape(f"Unavailable: {state.no_plan}")
     if state.plan is None:
         return "Needs a data set."
     if state.uncharged:
-        return "nothing is charged, nothing may leave"
+        return "nothing is charged, nothing can be released"
     way = (state.plan.sampler or state.sampler).replace("_", " ")
     if not has_hit_rate(state.plan):
         excess = at_most(getattr(state.plan, "weighed_excess", state.plan.excess_bound))
-        return f"{escape(way)} · excess promised <b>{escape(excess)}</b>"
-    return f"{escape(way)} · promised <b>{escape(promised_hits(state.plan))}</b> within ψ"
+        return f"{escape(way)} · excess loss <b>{escape(excess)}</b>"
+    return f"{escape(way)} · hit rate <b>{escape(promised_hits(state.plan))}</b>"

@@ -1,4 +1,4 @@
-"""The set or one model: the goal, one model's price and button, and what was made."""
+"""One model or a set: the goal, the cost and button of one model, and its result."""
 
 import io
 import json
@@ -35,7 +35,7 @@ _GOALS = [("The set", "set"), ("One model", "one")]
 
 
 class GoalPanel:
-    """What the price is to buy; for one model, its price, its promise and its button.
+    """Goal of the draw; for one model its privacy cost, guarantee and button.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class GoalPanel:
         self.made: Callable[[], object] = lambda: None
         self.goal = ipywidgets.ToggleButtons(
             options=_GOALS,
-            tooltips=["Many models that are almost as good as the best", "One good model, private"],
+            tooltips=["Models that are almost as good as the best one", "One good model, private"],
         )
         self.goal.add_class("rx-goal")
         traitlets.link((self.state, "goal"), (self.goal, "value"))
@@ -78,7 +78,7 @@ class GoalPanel:
         buttons.add_class("rx-buttons")
         self._card = card("", "One model", [self.words, buttons], self._code)
         self._card.add_class("rx-draw-card")
-        more = Fold(label="Price, promise and goal", of=".rx-goal-panel", marks=["▴", "▾"])
+        more = Fold(label="Cost, guarantee and goal", of=".rx-goal-panel", marks=["▴", "▾"])
         self.widget = ipywidgets.VBox([self.goal, self._card, several, more])
         self.widget.add_class("rx-goal-panel")
         watched = ["goal", "one_plan", "account", "phase", "data", "family"]
@@ -93,7 +93,7 @@ class GoalPanel:
         )
 
     def refresh(self) -> None:
-        """Write price and promise again."""
+        """Update privacy cost and guarantee."""
         # One tree is a draw of one; the methods of one model are of linear models.
         linear = self.state.family == LINEAR
         self.goal.layout.display = None if linear else "none"
@@ -106,7 +106,7 @@ class GoalPanel:
         if not one or account is None or not isinstance(plan, ModelPlan):
             nothing = "Choose a data set first." if self.state.data is None else ""
             told = plan if isinstance(plan, str) else nothing
-            self.words.value = _both(escape(told), "No price yet")
+            self.words.value = _both(escape(told), "No privacy cost yet")
             self.make.disabled, self.make.description = True, "Make one model"
             self.make.button_style = "primary"
             return
@@ -119,7 +119,7 @@ class GoalPanel:
         self.words.value = _words(plan, adds) if affordable else _over(adds, account, plan)
 
     def pay(self) -> None:
-        """Pay for one model and make it; in a loop aside, so that the page stays alive."""
+        """Make one private model; inside an event loop in a worker thread."""
         if not self.paying.under_way:
             self.paying.start(self.single.order(), self._received)
 
@@ -138,19 +138,19 @@ def _over(adds: str, account: Account, plan: ModelPlan) -> str:
 
     most = bisect(fits, 0.0, account.budget, halvings=40)
     told = (
-        f"<b>Over the budget</b>: it would add {adds}, and ε = {what_is_left(account.left)} is "
-        f"left. One model at ε = {what_is_left(most)} fits."
+        f"<b>Over the budget</b>: this adds {adds}, and ε = {what_is_left(account.left)} "
+        f"remains. One model at ε = {what_is_left(most)} fits."
     )
     return _both(told, "<b>Over the budget</b>")
 
 
 def _words(plan: ModelPlan, adds: str) -> str:
-    promise = f"Its excess loss is promised <b>{escape(at_most(plan.excess_bound))}</b> on average"
+    promise = f"Expected excess loss: <b>{escape(at_most(plan.excess_bound))}</b>"
     method = escape(plan.method.replace("_", " "))
-    spent = f"Pressing the button spends <b>{adds}</b> for one model by {method}. {promise}."
-    doubt = f" <b>But</b> {escape(plan.weakness)}." if plan.weakness else ""
+    spent = f"This will spend <b>{adds}</b> on one model by {method}. {promise}."
+    doubt = f" <b>Weak guarantee</b>: {escape(plan.weakness)}." if plan.weakness else ""
     excess = f"excess {escape(at_most(plan.excess_bound))}"
-    brief = "may buy nothing" if plan.weakness else excess
+    brief = "weak guarantee" if plan.weakness else excess
     return _both(f"{spent}{doubt}", f"<b>{adds}</b> · {brief}")
 
 
@@ -160,7 +160,7 @@ def _both(whole: str, brief: str) -> str:
 
 
 class OneModelPanel:
-    """The model that was made: coefficients, promise, why so, and what was not taken.
+    """The private model: coefficients, guarantee, reason, and rejected candidates.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class OneModelPanel:
         self.state = single.state
         self.told = ipywidgets.HTML()
         failed = partial(report, self.state, "“Save the model”")
-        hint = "Model, guarantee, schema, and thirty lines that predict, in one zip file"
+        hint = "Model, guarantee, schema and a prediction script, in one zip file"
         self.bundle = Download("Save the model", hint, self._bundle, failed, primary=True)
         self._code = CodeToggle(self.lines, self.title)
         row = ipywidgets.HBox([self.bundle])
@@ -208,7 +208,7 @@ class OneModelPanel:
         self.bundle.disabled = made is None
         self._code.refresh()
         if made is None:
-            told = "No one model was made of this table yet: choose One model above Draw."
+            told = "No private model of this table yet: choose One model above Draw."
             self.told.value = f'<p class="rx-note">{told}</p>'
             return
         self.told.value = _result_html(made)
@@ -216,22 +216,22 @@ class OneModelPanel:
     def _bundle(self) -> Making:
         made, data = self.state.one_model, self.state.data
         if made is None or data is None:
-            raise DataError("no one model was made of this table yet")
+            raise DataError("there is no private model of this table yet")
         return partial(_zipped, made, str(data.name), public_part(data.schema).to_toml())
 
 
 def _result_html(made: PaidModel) -> str:
     paid = price(made.guarantee.epsilon(made.delta), made.delta)
     facts = [
-        fact("Paid", paid, f"added {price(made.adds)}", kind="rx-paid"),
+        fact("Spent", paid, f"added {price(made.adds)}", kind="rx-paid"),
         fact("Expected excess loss", made.excess, "on these rows"),
         fact("On new rows", made.unseen),
         fact("Made by", made.method.replace("_", " "), made.why),
     ]
-    ways = pd.DataFrame(made.others, columns=["way not taken", "promised, or why not"])
-    band = '<span class="rx-band rx-paid-band">released: paid for</span>'
+    ways = pd.DataFrame(made.others, columns=["way not taken", "guarantee, or why not"])
+    band = '<span class="rx-band rx-paid-band">released</span>'
     tables = table_html(_coefficients(made), "Coefficients, per unit of encoded feature")
-    others = table_html(ways.set_index("way not taken"), "Ways not taken")
+    others = table_html(ways.set_index("way not taken"), "Other mechanisms")
     return f'{band}<dl class="rx-facts">{"".join(facts)}</dl>{tables}{others}'
 
 
@@ -247,9 +247,10 @@ def _coefficients(made: PaidModel) -> pd.DataFrame:
 def _zipped(made: PaidModel, table: str, schema: str) -> FileInTransit:
     paid = price(made.guarantee.epsilon(made.delta), made.delta)
     readme = (
-        f"One model of {table}, made with differential privacy by {made.method}: {made.why}.\n\n"
-        f"Price: {paid}. Promised: excess loss {made.excess} on these rows and {made.unseen} on "
-        "new ones, on average.\n\nmodel.json, with score.py beside it, predicts by numpy alone on "
+        f"One differentially private model of {table}, by {made.method}: {made.why}.\n\n"
+        f"Privacy cost: {paid}. Guaranteed expected excess loss: {made.excess} on these rows and "
+        f"{made.unseen} on new "
+        f"ones.\n\nmodel.json, with score.py beside it, predicts by numpy alone on "
         "rows encoded as schema.toml declares; guarantee.json is what is proved. Whatever is "
         "computed from these files and from public rows costs nothing more.\n"
     )

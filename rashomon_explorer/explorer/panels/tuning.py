@@ -97,7 +97,7 @@ class TuningPanel:
         self.words.value = _words(offer, adds) + over
 
     def pay(self) -> None:
-        """Pay for the draws and make them; in a loop aside, so that the page stays alive."""
+        """Draw the penalties; inside an event loop in a worker thread."""
         if not self.paying.under_way:
             self.paying.start(self.tuner.order(), self._received)
 
@@ -115,10 +115,12 @@ def _words(offer: TuningOffer, adds: str) -> str:
     assert plan is not None
     many = "one draw" if plan.n_draws == 1 else f"{plan.n_draws} draws"
     doubt = (
-        f" <b>But</b> {escape(plan.weakness)}. {escape(plan.suggestion)}." if plan.weakness else ""
+        f" <b>Weak guarantee</b>: {escape(plan.weakness)}. {escape(plan.suggestion)}."
+        if plan.weakness
+        else ""
     )
     told = (
-        f"Pressing the button spends <b>{adds}</b> for {many} from {plan.n_points} penalties, by "
+        f"This will spend <b>{adds}</b> on {many} from {plan.n_points} penalties, by "
         f"the {escape(plan.mechanism)} mechanism: {escape(promised(plan))}.{doubt}"
     )
     return f'<p class="rx-note">{told}</p>'
@@ -129,8 +131,8 @@ def _result_html(made: Tuned) -> str:
     drawn = ", ".join(number(one) for one in sorted(made.penalties))
     facts = [
         fact("Drawn", drawn, "penalties of the mean loss"),
-        fact("Paid", paid, f"added {price(made.adds)}", kind="rx-paid"),
-        fact("Promised", made.promised, f"by the {made.mechanism} mechanism"),
+        fact("Spent", paid, f"added {price(made.adds)}", kind="rx-paid"),
+        fact("Guarantee", made.promised, f"by the {made.mechanism} mechanism"),
     ]
-    band = '<span class="rx-band rx-paid-band">released: paid for</span>'
+    band = '<span class="rx-band rx-paid-band">released</span>'
     return f'{band}<dl class="rx-facts">{"".join(facts)}</dl>'

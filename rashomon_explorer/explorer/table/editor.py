@@ -26,7 +26,7 @@ _CALLED_TARGET = ("target", "label", "class", "outcome", "y")
 
 @dataclass(frozen=True)
 class TableEditor:
-    """A table as it came, and what is declared of it so far; every edit gives a new one."""
+    """A raw table and its current schema; every edit returns a new object."""
 
     name: str
     frame: pd.DataFrame
@@ -38,7 +38,7 @@ class TableEditor:
 
     @classmethod
     def proposed(cls, name: str, frame: pd.DataFrame, target: str | None = None) -> "TableEditor":
-        """Propose a declaration, in which what is learnt is marked."""
+        """Propose a schema that marks data-dependent values."""
         if target is not None:
             return cls(name, frame, propose_schema(frame, target=target))
         names = [str(column) for column in frame.columns]
@@ -72,11 +72,11 @@ class TableEditor:
         return self._with(after)
 
     def confirmed(self, *columns: str) -> "TableEditor":
-        """Take the mark off what was learnt of some columns, off all of them by default."""
+        """Confirm the data-dependent values of some columns, by default of all."""
         return replace(self, schema=self.schema.confirm(*(columns or self.schema)))
 
     def declared(self, said: TableSchema) -> "TableEditor":
-        """Take what a data dictionary or a schema's file declares in place of what was proposed."""
+        """Replace the proposed schema by that of a data dictionary or schema file."""
         if strange := [name for name in said if name not in set(self.schema)]:
             raise DataError(
                 f"the dictionary declares {quoted(strange)}, which the table does not have; it has "
@@ -122,7 +122,7 @@ class TableEditor:
         return replace(self, schema=TableSchema(columns))
 
     def as_kind(self, column: Column, kind: str) -> Column:
-        """Say what a column holds; what else that kind must say is learnt from the rows."""
+        """Change a column's kind; missing values of the new kind are data-dependent."""
         if kind not in KINDS:
             raise DataError(f"kind must be one of {quoted(KINDS)}, got {kind!r}")
         if kind == "anything":
@@ -186,7 +186,7 @@ def _levels(table: TableEditor, column: Column, value: str) -> Column:
 def _end(setting: str, which: int) -> "Callable[[TableEditor, Column, str], Column]":
     def declare(table: TableEditor, column: Column, value: str) -> Column:
         if not isinstance(column, Numeric):
-            raise DataError(f"column {column.name!r} is not of numbers: it has no range")
+            raise DataError(f"column {column.name!r} is not numeric: it has no range")
         if setting == "typical" and not value:
             return replace(column, typical=None)
         pair = list(column.bounds if setting == "bounds" else column.usual)
@@ -203,7 +203,7 @@ def _end(setting: str, which: int) -> "Callable[[TableEditor, Column, str], Colu
 
 def _thresholds(table: TableEditor, column: Column, value: str) -> Column:
     if not isinstance(column, Numeric):
-        raise DataError(f"column {column.name!r} is not of numbers: it has no thresholds")
+        raise DataError(f"column {column.name!r} is not numeric: it has no thresholds")
     parts = [part.strip() for part in value.replace(";", ",").split(",") if part.strip()]
     return replace(column, thresholds=[_number(part, column.name) for part in parts])
 
@@ -232,7 +232,7 @@ FIELDS: Mapping[str, Callable[[TableEditor, Column, str], Column]] = {
     "typical_high": _end("typical", 1),
     "thresholds": _thresholds,
 }
-"""What can be said of a column on the page, and how."""
+"""Editable fields of a column on the page."""
 
 
 _BARS = "▁▂▃▄▅▆▇█"

@@ -1,4 +1,4 @@
-"""What to know of a table before its first draw; read from the rows, so the curator's."""
+"""Warnings about a table before its first draw. Not private: read from the rows."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,37 +21,40 @@ _MOST_CODES = 0.2  # of the rows: more different values than that name rows, and
 
 
 def remarks(table: TableEditor) -> list[str]:
-    """Say what is probably wrong with a declaration, a sentence each."""
+    """List probable errors in a schema, one sentence each."""
     return [told for remark in _REMARKS for told in remark(table)]
 
 
 def confirmations(schema: TableSchema) -> list[str]:
-    """Say what is to be confirmed, and what depends on it."""
+    """Describe the values to confirm, and what depends on them."""
     fitted = schema.unconfirmed
     others = [name for name in data_dependent(schema) if name not in fitted]
     told = []
     if fitted:
         told.append(
-            f"To be confirmed: {quoted(fitted)}. Nothing has a guarantee before, and nothing "
-            "is charged."
+            f"To be confirmed: {quoted(fitted)}. Until then there is no guarantee and no charge."
         )
     if others:
         told.append(
-            f"Read off the rows and not confirmed: {quoted(others)}. No model sees them; before "
-            "they are confirmed they stay out of a bundle, of the groups that can be bought and of "
-            "the release."
+            f"Data-dependent and not confirmed: {quoted(others)}. No model uses them. Until they "
+            f"are confirmed, they are excluded from bundles, groups of aggregates and the "
+            f"release view."
         )
     return told
 
 
 def _target(table: TableEditor) -> list[str]:
     if table.schema.target is None:
-        return ["No column is to be predicted yet: give one the role “target”."]
+        return ["No target column: give one column the role “target”."]
     return []
 
 
 def _features(table: TableEditor) -> list[str]:
-    return [] if table.schema.features else ["No column is a feature: models would see nothing."]
+    return (
+        []
+        if table.schema.features
+        else ["No feature columns: give at least one column the role “feature”."]
+    )
 
 
 def _named_like_the_target(table: TableEditor) -> list[str]:
@@ -90,7 +93,7 @@ def _too_good(table: TableEditor) -> list[str]:
     ]
     return [
         f"{name!r} alone predicts {target.name!r} almost without error: is it known before the "
-        "outcome is? If not, leave it out."
+        f"outcome? If not, exclude it."
         for name in found
     ]
 

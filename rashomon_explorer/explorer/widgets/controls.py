@@ -124,9 +124,9 @@ class KernelWatch(anywidget.AnyWidget):
     _esm = (Path(__file__).parent / "kernel_watch.js").read_text(encoding="utf-8")
     patience = traitlets.Float(20.0).tag(sync=True)
     words = traitlets.Unicode(
-        "The program behind this page does not answer: it is busy, or it has ended. What is on "
-        "screen can be read; if these words stay, no button or slider works any more. What was "
-        "charged is in the ledger and stays spent. Reload the page to begin again."
+        "The kernel of this page does not respond: it is busy or has ended. If this message "
+        "stays, buttons and sliders do not work. All charges are in the ledger and stay spent. "
+        "Reload the page to start again."
     ).tag(sync=True)
 
     def __init__(self, **kwargs: Any) -> None:

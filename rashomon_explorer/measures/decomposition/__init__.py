@@ -1,4 +1,4 @@
-"""How much of what draws disagree about is the set's own, and how much the mechanism's."""
+"""Decomposition of disagreement into model-set width and mechanism noise."""
 
 from rashomon_explorer.measures.decomposition.decomposition import (
     decomposition_by_person,

@@ -1,4 +1,4 @@
-"""Disagreement split into set width and mechanism noise."""
+"""Decomposition of disagreement into model-set width and mechanism noise."""
 
 import math
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ def disagreement_decomposition(
     groups: ArrayLike | pd.Series | None = None,
     confidence: float = 0.95,
 ) -> DisagreementDecomposition:
-    """Split a measure of private draws into the set's own width and the mechanism's noise.
+    """Decompose a measure of private draws into model-set width and mechanism noise.
 
     Draws have the law P = hU + (1 − h)Q: U is uniform on the Rashomon set G whatever the
     temperature, since the thresholded density is constant there, h is the hit rate, and Q the law
@@ -117,7 +117,7 @@ def disagreement_decomposition(
     pair_measure = get_pair_measure(measure)
     if is_in_blocks(X):
         if inside is not None:
-            raise ValueError("inside is for arrays: a set knows which draws lie in its set")
+            raise ValueError("inside is for arrays: a set has this information already")
         found = check_chunked_inputs(models, X, pair_measure, reference, reference_chains, groups)
     else:
         found = check_inputs(models, X, pair_measure, inside, reference, reference_chains)

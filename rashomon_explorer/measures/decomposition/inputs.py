@@ -190,8 +190,8 @@ class _PairSums:
         return (sums,)
 
 
-ASSUMED = "the draws are taken to be independent and those inside uniform on the set"
-"""Arrays do not say how they were drawn."""
+ASSUMED = "the draws are assumed independent, and those inside uniform on the set"
+"""Assumption for arrays, whose law is unknown."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class Inputs:
     comparable: bool = True  # whether draws inside have the reference's law if all is well
     exact: FloatArray | None = None  # (n_rows,): the width of each row, where trees are counted
     n_counted: int = 0  # how many
-    assumed: str = ""  # what is taken for granted of the draws because nothing here can tell
+    assumed: str = ""  # assumption on the draws that the code cannot check
     pairs: PairMeans | None = None  # of rows in blocks, whose values are those of a first block
 
 
@@ -223,18 +223,18 @@ def check_inputs(
     """Check and prepare the arguments of :func:`disagreement_decomposition`."""
     if isinstance(models, ReleasedSet | ReleasedTrees):
         raise CuratorOnlyError(
-            "width or noise is told by which draws lie inside, and that is read off private rows: "
-            "not in a release; ask the curator's set"
+            "the decomposition needs the draws inside the set, which depend on private rows: "
+            "it is not available for a release; use the curator's set"
         )
     if hasattr(models, "rashomon_set_"):
         raise TypeError(
-            f"models must be a set of draws, got a fitted {type(models).__name__}: give its set, "
-            "clf.rashomon_set_"
+            f"models must be a set of draws, got a fitted {type(models).__name__}: pass its "
+            "set, clf.rashomon_set_"
         )
     if not isinstance(models, CuratorSet):
         return _of_arrays(models, X, measure, inside, reference, reference_chains)
     if inside is not None:
-        raise ValueError("inside is for arrays: a set knows which draws lie in its set")
+        raise ValueError("inside is for arrays: a set has this information already")
     return _of_set(_draws(models), X, measure, reference, reference_chains)
 
 
@@ -305,8 +305,8 @@ def _of_arrays(
     hit = np.asarray(inside)
     if inside is None or hit.shape != (len(values),) or hit.dtype != bool:
         raise ValueError(
-            f"inside must say True or False for each of the {len(values)} draws: which lie in the "
-            "Rashomon set"
+            f"inside must be True or False for each of the {len(values)} draws: whether it lies "
+            "in the Rashomon set"
         )
     others = values[:0] if reference is None else _array(reference, "reference", measure)
     if others.shape[1:] != values.shape[1:]:
@@ -335,12 +335,12 @@ def _draws(models: CuratorSet) -> Any:
         allowed = sorted(name for name, kind in SAMPLERS.items() if kind.traits.independent)
         raise ValueError(
             f"models must be independent draws of one of the samplers {allowed}, or of "
-            f"RashomonTreeClassifier, got {known.name!r}: a mechanism is asked what it adds"
+            f"RashomonTreeClassifier, got {known.name!r}: only a mechanism adds noise"
         )
     if not models.as_drawn:
         raise ValueError(
-            f"models must be all draws of a fit, and here some were chosen "
-            f"({'; '.join(models.steps)}): those outside are half of the answer"
+            f"models must be all draws of a fit, and here some were selected "
+            f"({'; '.join(models.steps)}): the draws outside the set are needed too"
         )
     return models
 
@@ -418,7 +418,7 @@ def _refuse_unknown_width(
     inside: Mask, n_reference: int, uniform: bool, law: Law, exact: bool = False
 ) -> None:
     if len(inside) < 2:
-        raise ValueError(f"models must be at least 2 draws: {len(inside)} disagrees with nobody")
+        raise ValueError(f"models must be at least 2 draws, got {len(inside)}")
     known = n_reference + (int(inside.sum()) if uniform else 0)
     if known >= 2 or exact:
         return
@@ -426,4 +426,4 @@ def _refuse_unknown_width(
     if uniform:
         hits = "none" if known == 0 else "only one"
         why = f"{hits} of the {len(inside)} draws is in the Rashomon set"
-    raise ValueError(f"{why}, and the set's own width cannot be told from that: {law.remedy}")
+    raise ValueError(f"{why}, and that is too few to estimate the model-set width: {law.remedy}")

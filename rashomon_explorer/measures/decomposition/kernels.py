@@ -122,8 +122,8 @@ def get_pair_measure(name: str) -> PairMeasure:
     """Measure of that name."""
     if name not in PAIR_MEASURES:
         raise ValueError(
-            f"measure must be one of {sorted(PAIR_MEASURES)}, means over pairs of models, which "
-            f"split without a rest; got {name!r}"
+            f"measure must be one of {sorted(PAIR_MEASURES)}, means over pairs of "
+            f"models, which can be decomposed; got {name!r}"
         )
     return PAIR_MEASURES[name]
 
@@ -195,12 +195,12 @@ def _others(models: PredictorSet) -> Law:
         uniform_on=TREES if flat else "",
         least_hit_rate=planned.hit_rate(models.psi),
         why=why,
-        remedy=f"{_REFERENCE}; or ask about the trees up to s, models.rethreshold("
+        remedy=f"{_REFERENCE}; or decompose for the trees up to s, models.rethreshold("
         f"{planned.law_psi!r})",
     )
 
 
-_UNKNOWN = "nothing says which law these trees were drawn from"
+_UNKNOWN = "the law of these trees is unknown"
 _REFERENCE = (
     "pass reference=, all trees of the same rows and class, "
     "RashomonTreeClassifier(...).counted(X, y), or uniform draws of them, counted.draw(2000, psi)"

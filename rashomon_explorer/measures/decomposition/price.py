@@ -1,4 +1,4 @@
-"""What a larger budget would have left of the noise, told from the draws at hand."""
+"""Mechanism noise at larger privacy budgets, estimated from the available draws."""
 
 from dataclasses import replace
 from typing import Any
@@ -34,7 +34,7 @@ def noise_against_price(
     reference: Any = None,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """Width and noise that as many draws would show at larger budgets, without drawing them.
+    """Width and noise of the same number of draws at larger budgets, without drawing them.
 
     The law at a lower temperature β' ≥ β has density exp(−(β' − β)·(L − min L − ψ)₊) ≤ 1 over that
     of the draws, up to a constant: thinning each draw with that chance would leave independent
@@ -128,25 +128,26 @@ def _eta(price: float, plan: Plan) -> float:
 def _check_models(models: Any) -> None:
     if isinstance(models, ReleasedSet | ReleasedTrees):
         raise CuratorOnlyError(
-            "what draws outside weigh is read off private rows: not in a release"
+            "the weights of draws outside depend on private rows: not available for a release"
         )
     if trees_of(models) is not None:
         raise ValueError(
-            "a plan of trees has another threshold of its law at every price, so that no draws of "
-            "one stand for another's: fit again with the larger epsilon, and split those draws"
+            "a plan of trees has another threshold of its law at every epsilon, so draws of one "
+            "plan cannot represent another: fit again with the larger epsilon, and "
+            "decompose those draws"
         )
     known = isinstance(models, RashomonSet) and traits_of(models.sampler).planned_law
     # A law at ψ = 0 ends at the best model at no price, and not at the set's width.
     if not known or models.plan.law_psi is not None:
         kind = getattr(models, "sampler", type(models).__name__)
         raise ValueError(
-            f"models must be a RashomonSet of sampler='exact', whose law is known at every price, "
-            f"got {kind!r}"
+            f"models must be a RashomonSet of sampler='exact', whose law is known at every "
+            f"epsilon, got {kind!r}"
         )
     if not models.plan.by_bounded_range:
         raise ValueError(
-            f"models were priced by the certificate {models.plan.certificate!r}: prices are "
-            "compared for draws priced by 'oscillation'"
+            f"models were composed by the certificate {models.plan.certificate!r}: the comparison "
+            "needs draws composed by 'oscillation'"
         )
 
 
@@ -154,8 +155,8 @@ def _prices(epsilon: ArrayLike, plan: Plan) -> FloatArray:
     prices = np.atleast_1d(np.asarray(epsilon, dtype=float))
     if prices.ndim != 1 or not (prices >= plan.epsilon * _SAME).all():
         raise ValueError(
-            f"epsilon must be at least {rounded_up(plan.epsilon)}, the price paid, got "
-            f"{prices.tolist()}: draws of a smaller budget go further out than these, which "
-            "cannot stand for them"
+            f"epsilon must be at least {rounded_up(plan.epsilon)}, the cost of the draws, got "
+            f"{prices.tolist()}: draws of a smaller budget have larger losses, which these draws "
+            "cannot represent"
         )
     return prices

@@ -1,4 +1,4 @@
-"""What the split found, in numbers, tables and words."""
+"""Result of the decomposition, as numbers, tables and text."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ CURATOR = "Curator: computed from private rows, not private"
 
 @dataclass(frozen=True, eq=False)
 class DisagreementDecomposition:
-    """A measure of private draws, split into the set's own part and the mechanism's.
+    """A measure of private draws, decomposed into model-set width and mechanism noise.
 
     **Curator: computed from private rows, not private.**
 
@@ -108,11 +108,11 @@ class DisagreementDecomposition:
 
 
 def _sentence(found: DisagreementDecomposition) -> str:
-    """Say how much is the set's own and how much comes from the mechanism."""
+    """State the two parts of the decomposition in one sentence."""
     measure = PAIR_MEASURES[found.measure].in_words
     misses = f"{_percent(1 - found.hit_rate.value)} of the draws missed the set"
     if math.isnan(found.share_of_noise.value):
-        return f"The draws show no {measure}, and there is nothing to split; {misses}."
+        return f"The draws show no {measure}, so there is nothing to decompose; {misses}."
     assumed = f" Assumed: {found.assumed}." if found.assumed else ""
     told = (
         f" Its width is that of all {found.n_reference:,} trees within ψ." if found.counted else ""
@@ -129,8 +129,8 @@ def _split(found: DisagreementDecomposition, measure: str) -> str:
         )
     own = _percent(1 - share.value)
     return (
-        f"{own} of the {measure} among these draws ({total}) is the set's own; "
-        f"{_percent(share.value)} {_ends(share)} comes from the mechanism"
+        f"{own} of the {measure} among these draws ({total}) is model-set width; "
+        f"{_percent(share.value)} {_ends(share)} is mechanism noise"
     )
 
 
@@ -139,7 +139,7 @@ def _warned(found: DisagreementDecomposition) -> str:
         return ""
     return (
         f" Hits and reference are {abs(found.cross_check):.1f} standard errors apart: they do "
-        "not describe one set."
+        "not describe the same set."
     )
 
 

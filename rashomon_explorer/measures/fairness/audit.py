@@ -1,4 +1,4 @@
-"""One model in fairlearn's own hands."""
+"""Fairness audit of a Rashomon set, and fairlearn's MetricFrame of one model."""
 
 import importlib
 from collections.abc import Sequence
@@ -184,7 +184,7 @@ class FairnessAudit(ReprMixin):
 
     @property
     def quality(self) -> str:
-        """Name of the column that says how good a model is: accuracy, or mean absolute error."""
+        """Name of the quality column: accuracy, or mean absolute error."""
         return QUALITY[self.task.task]
 
     def _title(self) -> str:
@@ -423,7 +423,7 @@ def fairness_audit(
     method: str = "between_groups",
     n_bins: int = 10,
 ) -> FairnessAudit:
-    """Judge every model of the Rashomon set by its group gaps.
+    """Compute quality and group gaps of every model of the Rashomon set.
 
     **Curator: computed from private rows, not private.** Only models inside ψ count: a private
     draw outside is the mechanism's, not the set's.
@@ -479,7 +479,7 @@ def fairness_audit(
     if blocks is not None:
         y, groups = named_columns(blocks, y, groups)
     if y is None:
-        raise TypeError("y may be left out only for rows in blocks, which have their own")
+        raise TypeError("y may be omitted only for chunked rows, which have their own")
     task = FairnessTask.of(
         models, y, groups, metrics, positive, agg=agg, method=method, n_bins=n_bins
     )

@@ -1,4 +1,4 @@
-"""Who bears the multiplicity: whose predictions hang most on the choice of model."""
+"""Multiplicity by group: whose predictions depend most on the choice of model."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,7 +33,7 @@ def multiplicity_by_person_group(
     measures: Sequence[str] | None = None,
     baseline: ArrayLike | None = None,
 ) -> pd.DataFrame:
-    """Multiplicity of each group of people, beside everybody's.
+    """Multiplicity of each group of people, and of all rows.
 
     **Curator: computed from private rows, not private.**
 

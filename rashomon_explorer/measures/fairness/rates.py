@@ -101,7 +101,7 @@ def _columns(groups: GroupsLike) -> dict[str, Any]:
         name = getattr(groups, "name", None)
         columns = {"group" if name is None else str(name): groups}
     if not columns:
-        raise ValueError("groups has no column: the data know no sensitive attribute")
+        raise ValueError("groups has no column: the data have no sensitive attribute")
     return columns
 
 
@@ -285,8 +285,8 @@ def _positive(positive: Any, seen: list[Any]) -> Any:
     if any(known.issuperset(seen) for known in _DEFAULTS):
         return 1
     raise ValueError(
-        f"positive must say which of the labels {seen} the rates are of: only 0 and 1, or -1 and "
-        "1, are read without"
+        f"positive must name the label of {seen} that the rates count: it is optional only for "
+        "labels 0 and 1, or -1 and 1"
     )
 
 

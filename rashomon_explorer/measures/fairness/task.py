@@ -1,4 +1,4 @@
-"""What each model of a set is judged on: quality, and gaps between groups."""
+"""Fairness task of a set: quality of each model, and gaps between groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -117,7 +117,7 @@ class FairnessTask:
 
 
 def need_curator(models: object, instead: str) -> None:
-    """Refuse what does not know which models lie inside."""
+    """Refuse sets for which the models inside ψ are unknown."""
     if isinstance(models, ReleasedSet):
         raise CuratorOnlyError(
             "a release does not know which draws lie in the Rashomon set; on public rows "

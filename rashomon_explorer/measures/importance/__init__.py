@@ -1,4 +1,4 @@
-"""What almost equally good models rely on.
+"""Importance of features over almost equally good models.
 
 Whatever is evaluated on private rows is the curator's: computed from private rows, not private.
 """

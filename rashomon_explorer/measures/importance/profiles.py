@@ -84,7 +84,7 @@ def partial_dependence(
     n_points: int = 20,
     of: int | None = None,
 ) -> pd.DataFrame:
-    """Mean answer of every model when one feature is set to a value in every row.
+    """Mean prediction of every model when one feature is set to a value in every row.
 
     PD_f(v) = (1/n) Σ_i f(x_i with x_ij = v) of Friedman (Greedy function approximation, Annals of
     Statistics 2001, §8.2). It also asks models about rows that do not occur: where features go

@@ -1,4 +1,4 @@
-"""Shapley values of linear models, which need no sampling."""
+"""Exact Shapley values of linear models."""
 
 from dataclasses import dataclass
 from typing import Any

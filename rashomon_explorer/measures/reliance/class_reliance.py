@@ -168,9 +168,10 @@ def model_class_reliance(
 ) -> pd.DataFrame:
     """Least and greatest model reliance over the whole Rashomon set {L ≤ min L + ψ}.
 
-    MCR of Fisher, Rudin and Dominici (2019, §4). Each end is a bracket: what a model of the set
-    attains, and what none exceeds. For squared loss both agree to rounding unless the ball of
-    models cuts the loss's ellipsoid. For logistic loss the least reliance is a convex programme
+    MCR of Fisher, Rudin and Dominici (2019, §4). Each end is a bracket: values that a model of the
+    set attains, and bounds that none exceeds. For squared loss both agree to rounding unless the
+    ball of models cuts the loss's ellipsoid. For logistic loss the least reliance is a convex
+    programme
     (its two ends agree where the loss holds the least reliant model back and there is no ridge);
     the greatest maximises a convex function, and is bracketed by a local search from below and
     touching quadratics from above (docs/measures-proofs.md). The sampled range lies inside what

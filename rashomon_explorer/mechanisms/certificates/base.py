@@ -42,9 +42,14 @@ class Certificate(ReprMixin):
 
     def _facts(self) -> list[Fact]:
         price = numbers_of(self.guarantee) if self.guarantee is not None else "none"
-        unsound = ", with constants that do not hold" if self.printed else ""
+        unsound = ", with unsound constants" if self.printed else ""
         applies = f"{'yes' if self.applies else 'no'}{unsound}"
-        return [("applies", applies), ("price", price), ("why", self.why), ("source", self.source)]
+        return [
+            ("applies", applies),
+            ("privacy cost", price),
+            ("why", self.why),
+            ("source", self.source),
+        ]
 
 
 def for_ledger(certificate: Certificate) -> Certificate:
@@ -58,7 +63,7 @@ def for_ledger(certificate: Certificate) -> Certificate:
     if held is None:
         return certificate
     if held.approximate_epsilon or held.approximate_delta or not math.isfinite(held.rho):
-        why = "a ledger adds up Rényi divergences, and this certificate bounds none"
+        why = "a ledger composes Rényi divergences, but this certificate bounds none"
         return replace(certificate, guarantee=None, applies=False, why=why)
     counted = replace(held, notion="zcdp", mu=math.inf, curve=None, orders=())
     return replace(certificate, guarantee=counted)

@@ -33,7 +33,7 @@ def localised(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
         why = "needs a strongly convex loss, and m = 0: without ridge no radius holds the draws"
         return refused(*_LOCALISED, why)
     if not delta > 0:
-        why = "needs δ > 0, which pays for draws far from the minimiser; δ = 0 was asked for"
+        why = "needs δ > 0, which covers draws far from the minimiser; got δ = 0"
         return refused(*_LOCALISED, why)
     shares = _SHARES if n_draws > 1 else _SHARES[:1]
     failures = [share * delta / n_draws for share in shares]

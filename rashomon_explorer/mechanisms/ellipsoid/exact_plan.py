@@ -101,7 +101,7 @@ class EllipsoidExactPlan(EllipsoidPlan):
 
     def _facts(self) -> list[Fact]:
         share = self.first_rho / self.guarantee.rho
-        law = f"β = {self.beta:,.0f} on the ellipsoid, {share:.0%} of the price for it"
+        law = f"β = {self.beta:,.0f} on the ellipsoid, {share:.0%} of the privacy cost for it"
         return [*super()._facts(), ("law", law)]
 
 

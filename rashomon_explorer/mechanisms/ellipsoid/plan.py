@@ -120,7 +120,9 @@ class EllipsoidPlan(Plan):
         return 2.0 ** math.floor(math.log2(self.hessian_noise * _GRID))
 
     def _facts(self) -> list[Fact]:
-        kept = [fact for fact in super()._facts() if fact[0] in ("hit rate", "price", "but")]
+        kept = [
+            fact for fact in super()._facts() if fact[0] in ("hit rate", "privacy cost", "warning")
+        ]
         steps = f"mean of {self.centre.n_steps} noisy gradient steps"
         how = {"gradients": steps, "accelerated": f"{steps}, accelerated"}
         return [

@@ -51,7 +51,7 @@ class LangevinAverage:
         return ModelOffer(
             self.name,
             self.model,
-            f"every state of {settings.n_steps} steps is paid for",
+            f"every state of {settings.n_steps} steps is accounted for",
             guarantee=held,
             excess=excess,
             unseen=excess + generalisation_gap(request),
@@ -85,7 +85,7 @@ class NoisyDescent:
         return ModelOffer(
             self.name,
             self.model,
-            f"every state of {centre.n_steps} steps is paid for",
+            f"every state of {centre.n_steps} steps is accounted for",
             guarantee=gdp(centre.mu),
             excess=centre.excess,
             unseen=centre.excess + generalisation_gap(request),

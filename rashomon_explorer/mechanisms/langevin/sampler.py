@@ -226,7 +226,7 @@ class LangevinSampler:
         n_steps = int(longest / step_size)
         if n_steps < 1:
             raise ValueError(
-                f"ε={rounded_up(epsilon)} at δ={delta:g} pays for a time of {longest:.3g}, "
+                f"ε={rounded_up(epsilon)} at δ={delta:g} allows a time of {longest:.3g}, "
                 f"less than one step of {step_size:.3g}: lower beta, widen the threshold, or take "
                 "fewer chains"
             )
@@ -267,8 +267,8 @@ class LangevinSampler:
             return self._from_start(path_guarantee(**common))
         if steps != self.n_steps:
             raise ValueError(
-                "the last state is certified for a number of steps that is settled beforehand: "
-                'take shown="path" to stop at any time'
+                "the last state is certified for a number of steps that is fixed in advance: "
+                'use shown="path" to stop at any time'
             )
         contraction = drift.contraction(self.step_size)
         steady: dict[str, Any] = {"contraction": contraction, "diameter": drift.diameter}
@@ -407,5 +407,5 @@ class LangevinSampler:
     def _need_path(self, what: str) -> None:
         if self.shown != "path":
             raise ValueError(
-                f'{what} show the path, and only its last state is paid for: take shown="path"'
+                f'{what} show the path, but only its last state is accounted for: take shown="path"'
             )

@@ -78,7 +78,7 @@ _UP = 1 + 1e-12  # roundings of a ratio
 _LEAST = 1e-6  # of a ratio; less leaves nothing but noise
 _GUESSES, _NEAR = 8, 1e-13  # steps towards a price's ratio, and the last one's share of it
 THEOREM = "objective perturbation (Kifer, Smith and Thakurta 2012; docs/theory.md §15)"
-"""Source of the price of what :func:`plan_perturbed_objective` plans."""
+"""Source of the privacy cost of :func:`plan_perturbed_objective`."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ class ObjectivePerturbation:
     """argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b random; and a little noise on it."""
 
     name: ClassVar[str] = "objective_perturbation"
-    model: ClassVar[str] = "the minimiser of a randomly tilted objective"
+    model: ClassVar[str] = "the minimiser of a randomly perturbed objective"
 
     def offer(self, request: Request) -> ModelOffer:
         """See :class:`Method`."""
@@ -104,5 +104,5 @@ def _prices(request: Request) -> Iterator[dict[str, Any]]:
 
 def _unsuited(request: Request) -> str:
     if not math.isfinite(request.constants.M):
-        return "the loss has kinks, and the tilt no density there"
+        return "the loss has kinks, where the perturbation has no density"
     return ""

@@ -63,10 +63,14 @@ class TiltedPlan(Plan):
         followed = "excess loss" if math.isinf(self.most) else "clipped loss"
         told = f"exceeds its least by ≤ {rounded_up(self.followed_excess)} on average"
         return [
-            *(fact for fact in kept if fact[0] != "but"),
+            *(fact for fact in kept if fact[0] != "warning"),
             (followed, told),
-            ("made of", f"a tilt of scale {self.tilt:.3g} under a ridge of {self.tilt_ridge:.3g}"),
-            *(fact for fact in kept if fact[0] == "but"),
+            (
+                "made of",
+                f"objective perturbation of scale {self.tilt:.3g} with a ridge of "
+                f"{self.tilt_ridge:.3g}",
+            ),
+            *(fact for fact in kept if fact[0] == "warning"),
         ]
 
 
@@ -167,8 +171,8 @@ def _prices(
         found = _Price(share, budget[1] / n_draws)
     if gaussian and found is None:
         raise ValueError(
-            "a Gaussian tilt has a price for delta > 0, one score a row and no ledger, or one that "
-            "adds up Rényi divergences: leave out gaussian=True"
+            "Gaussian objective perturbation needs delta > 0, one score a row, and no ledger or "
+            "one that composes Rényi divergences: omit gaussian=True"
         )
     if found is None or gaussian is False:
         return (pure,)
@@ -213,8 +217,8 @@ def _best(
         ways += [(slope, *one) for one in found if one is not None]
     if not ways:
         raise ValueError(
-            f"no ridge lets {prices[0].epsilon:g} of a draw pay for one: take a larger epsilon, "
-            "fewer draws or more rows"
+            f"no ridge makes a draw affordable at epsilon={rounded_up(prices[0].epsilon)} each: "
+            "use a larger epsilon, fewer draws or more rows"
         )
     return min(ways, key=lambda way: way[2].excess + _WORTH_FOLLOWING * math.isfinite(way[0]))
 

@@ -75,7 +75,8 @@ def tilted_minimiser(problem: Problem, tilt: FloatArray, error: float) -> FloatA
     off = distance_bound(objective, theta, ball.radius, problem.m)
     if off > error:
         raise SamplerError(
-            f"the tilted minimiser could not be certified to {error:.2e}, only to {off:.2e}: use "
+            f"the minimiser of the perturbed objective could not be certified to {error:.2e}, "
+            f"only to {off:.2e}: use "
             "more ridge or a larger epsilon"
         )
     return theta
@@ -123,7 +124,7 @@ class ObjectivePerturbationSampler:
     plan: Plan
 
     def __post_init__(self) -> None:
-        """Refuse a plan that says nothing about a tilt."""
+        """Refuse a plan of another mechanism."""
         if not isinstance(self.plan, TiltedPlan):
             raise TypeError("these draws need a TiltedPlan: make it with plan_tilted")
 

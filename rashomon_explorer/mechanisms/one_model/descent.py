@@ -67,7 +67,7 @@ class LastIterate:
         return ModelOffer(
             self.name,
             self.model,
-            f"the last of {bought.n_steps} steps is paid for, the others are never shown",
+            f"only the last of {bought.n_steps} steps is accounted for, the others are never shown",
             guarantee=bought.guarantee,
             excess=excess,
             unseen=excess + generalisation_gap(request),
@@ -85,7 +85,7 @@ class LastIterate:
 
 
 _EXTRA = ' (sampled rows need pip install "rashomon-explorer[accounting]")'
-_IN_CHUNKS = " (rows in chunks are summed, and none are picked)"
+_IN_CHUNKS = " (chunked rows are summed, not sampled)"
 _WITHOUT_ORDER = " (in a ledger without a Rényi order, where sampling costs more)"
 
 
@@ -101,7 +101,9 @@ class NoisySGD:
         if not request.delta > 0:
             return declined(self, "needs delta > 0")
         if math.isfinite(request.constants.M):
-            return declined(self, "without kinks all rows a step promise more: see noisy_descent")
+            return declined(
+                self, "without kinks, steps on all rows have a better bound: see noisy_descent"
+            )
         unsampled = unsampled_because(request)
         bought = plan_sampled_descent(
             request.constants,
@@ -117,7 +119,7 @@ class NoisySGD:
         return ModelOffer(
             self.name,
             self.model,
-            f"every state of {bought.n_steps} steps on {rows} is paid for{unsampled}",
+            f"every state of {bought.n_steps} steps on {rows} is accounted for{unsampled}",
             guarantee=bought.guarantee,
             excess=bought.excess,
             unseen=bought.excess + generalisation_gap(request),

@@ -56,7 +56,7 @@ class Gibbs:
         return ModelOffer(
             self.name,
             self.model,
-            f"paid for by {bought.certificate}",
+            f"certified by {bought.certificate}",
             guarantee=_sampler(request, ridge).guarantee(bought),
             excess=excess,
             unseen=excess + stable_gap(request, ridge),

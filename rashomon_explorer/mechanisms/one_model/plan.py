@@ -92,29 +92,29 @@ class ModelPlan(ReprMixin):
 
     @property
     def excess_bound(self) -> float:
-        """Expected excess loss on the rows, over the best model of the ball, is at most this."""
+        """Bound on the expected excess loss on the rows, over the best model of the ball."""
         return self.offer.excess
 
     @property
     def population_bound(self) -> float:
-        """Expected excess loss on new rows, independent of one law, is at most this."""
+        """Bound on the expected excess loss on new rows, if rows are i.i.d."""
         return self.offer.unseen
 
     @property
     def zero_loss(self) -> float:
-        """What the loss of the model of zeros is at most."""
+        """Bound on the loss of the model of zeros."""
         return loss_of_zeros(get_loss(self.request.loss))
 
     @property
     def weakness(self) -> str:
-        """Why the promise may be worth nothing; empty where it is worth something."""
+        """Reason why the guarantee is weak; empty if it is not."""
         known, nothing = weak_guarantee_reason(self), self.zero_loss
         if known or self.excess_bound < nothing / 3:
             return known
         return (
             f"the loss of the model may exceed the least by {rounded_up(self.excess_bound)} on "
-            f"average, and a model of zeros has at most {rounded_up(nothing)}: it may be no better "
-            "than to say of everybody what is true of most"
+            f"average, and a model of zeros has at most {rounded_up(nothing)}: it may be no "
+            f"better than a constant prediction"
         )
 
     def _title(self) -> str:
@@ -124,7 +124,7 @@ class ModelPlan(ReprMixin):
         facts = [
             ("model", self.offer.model),
             ("why", self.why),
-            ("price", f"{price_of(self.epsilon, self.delta)}, {self.offer.why}"),
+            ("privacy cost", f"{price_of(self.epsilon, self.delta)}, {self.offer.why}"),
             ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
             ("on new rows", f"≤ {rounded_up(self.population_bound)} on average"),
             ("ball", f"radius {self.radius:.4g}, ridge {self.ridge:.4g}"),
@@ -132,12 +132,12 @@ class ModelPlan(ReprMixin):
         facts += [] if self.columns is None else [self.columns.fact]
         others = [one for one in self.options if one.method != self.method]
         facts += [(one.method, _instead(one, self.goal)) for one in others]
-        return facts + [("but", self.weakness)] * bool(self.weakness)
+        return facts + [("warning", self.weakness)] * bool(self.weakness)
 
 
 def _instead(offer: ModelOffer, goal: str) -> str:
     if not offer.applies:
-        return f"not: {offer.why}"
+        return f"not available: {offer.why}"
     return f"≤ {rounded_up(offer.promised(goal))}: {offer.model}"
 
 
@@ -146,7 +146,7 @@ _WORTH_OF_LENGTH = 0.5  # of a regression, which needs a model's length and not 
 
 
 def auto_radius(request: Request, worth: float | None = None) -> float:
-    """Radius of a request that leaves it open, whatever its own; reads no row."""
+    """Radius that the rule chooses for a request; reads no row."""
     loss = get_loss(request.loss)
     if worth is None:
         worth = _WORTH_OF_LENGTH if loss.link == "identity" else _WORTH

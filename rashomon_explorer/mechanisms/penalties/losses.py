@@ -211,8 +211,8 @@ def _scaled(gradient: FloatArray, penalties: FloatArray) -> float:
 
 def _unconverged(error: float, goal: float) -> SamplerError:
     return SamplerError(
-        f"an inner fit did not converge: its error is {error:.2g}, and {goal:.2g} was planned for. "
-        "Raise the lowest penalty, or scale the rows"
+        f"an inner fit did not converge: its error is {error:.2g}, and {goal:.2g} was required. "
+        f"Raise the lowest penalty, or scale the rows"
     )
 
 

@@ -106,7 +106,7 @@ def _walked(
     best = cold if warm.weakness else warm
     if best.weakness:
         raise SamplerError(
-            f"{d} penalties were asked for, and a grid takes at most {MOST_PENALTIES}; beyond, "
+            f"{d} penalties were requested, but a grid takes at most {MOST_PENALTIES}; beyond, "
             f"noisy hypergradients apply, but {best.weakness}. {best.suggestion}. Or put the "
             "columns in up to three groups: penalty='group', groups=[[...], [...]]"
         )
@@ -116,7 +116,7 @@ def _walked(
         else ""
     )
     why = (
-        f"a grid takes at most {MOST_PENALTIES} penalties, and noisy hypergradients promise a "
+        f"a grid takes at most {MOST_PENALTIES} penalties, and noisy hypergradients guarantee a "
         f"gradient of at most {rounded_up(best.gradient_bound)}{started}"
     )
     return replace(best, why=why)
@@ -133,7 +133,9 @@ def warn_if_nearly_uniform(planned: TuningPlan | StationaryPlan) -> None:
         told = f"{told + '. ' if told else ''}The refit: {why}"
     if told:
         warnings.warn(
-            f"this plan promises little: {told}", WeakGuaranteeWarning, stacklevel=warn_stacklevel()
+            f"this plan has a weak guarantee: {told}",
+            WeakGuaranteeWarning,
+            stacklevel=warn_stacklevel(),
         )
 
 

@@ -23,11 +23,11 @@ from rashomon_explorer.privacy import Guarantee, compose
 from rashomon_explorer.privacy.guarantee import price_of
 
 MECHANISMS = ("exponential", "generalised")
-"""Ways to draw from the grid, both exact and pure."""
+"""Mechanisms that draw from the grid; both are exact and pure DP."""
 
-_MAY_BE = {"exponential": "nearly uniform", "generalised": "no better than a blind pick"}
+_MAY_BE = {"exponential": "nearly uniform", "generalised": "no better than a uniform random choice"}
 SURE = 0.9
-"""Share of draws for which an excess is promised in words."""
+"""Share of draws for which summaries state an excess bound."""
 _NEAR = 0.1
 
 
@@ -83,7 +83,7 @@ class TuningPlan(ReprMixin):
 
     @property
     def from_uniform(self) -> float:
-        """Total variation distance from a uniform pick, at most: tanh(β·range/4)."""
+        """Bound on the total variation distance from a uniform choice: tanh(β·range/4)."""
         reach = max(self.loss_range - self.psi, 0.0)
         if self.mechanism == "exponential":
             return math.tanh(self.beta * reach / 4)
@@ -91,11 +91,11 @@ class TuningPlan(ReprMixin):
 
     @property
     def weakness(self) -> str:
-        """Why the draw promises next to nothing; empty where it promises something."""
+        """Reason why the guarantee of the draw is weak; empty if it is not."""
         if self.from_uniform <= _NEAR:
             return (
-                "the draw is nearly uniform: whatever the rows are, it differs from a blind pick "
-                f"by at most {rounded_up(self.from_uniform)} in total variation"
+                f"the draw is nearly uniform: for any rows, its total variation distance from a "
+                f"uniform random choice is at most {rounded_up(self.from_uniform)}"
             )
         if self.excess_within(SURE) < self.constants.zero_loss:
             return ""
@@ -108,7 +108,7 @@ class TuningPlan(ReprMixin):
 
     @property
     def suggestion(self) -> str:
-        """What would promise half of a model of zeros' loss; empty where ψ alone is beyond it."""
+        """What guarantees half of the loss of a model of zeros; empty if ψ alone exceeds it."""
         goal = self.constants.zero_loss / 2 - self.psi
         if goal <= 0:
             return ""
@@ -134,17 +134,17 @@ class TuningPlan(ReprMixin):
             ("grid", f"{self.n_points:,} points, λ from {known.low:g} to {known.high:g}"),
             ("excess", f"≤ {rounded_up(self.excess_bound)} on average, over the grid's best"),
             ("surely", f"≤ {rounded_up(self._sure)} in {hit_rate_text(SURE)} of draws"),
-            ("price", price_of(self.epsilon, self.delta)),
+            ("privacy cost", price_of(self.epsilon, self.delta)),
             ("law", f"{self.mechanism}, β = {self.beta:,.3g}; s = {known.range:.3g}, by {dearer}"),
-            ("sides", f"{known.n_train:,} rows are fitted, {known.n_val:,} validate"),
+            ("split", f"{known.n_train:,} rows are fitted, {known.n_val:,} validate"),
         ]
         if self.why:
             facts.append(("chosen", self.why))
         if self.refit is not None:
             bound = self.refit.excess_bound
-            promise = f"excess ≤ {rounded_up(bound)}" if math.isfinite(bound) else "no promise"
+            promise = f"excess ≤ {rounded_up(bound)}" if math.isfinite(bound) else "no guarantee"
             facts.append(("refit", f"{promise}, by {self.refit.sampler}"))
-        return facts + [("but", f"{self.weakness}. {self.suggestion}")] * bool(self.weakness)
+        return facts + [("warning", f"{self.weakness}. {self.suggestion}")] * bool(self.weakness)
 
 
 def points_of(constants: PenaltyConstants, d: int, spacing: float) -> int:
@@ -212,15 +212,13 @@ def _with_mechanism(made: TuningPlan, asked: str) -> TuningPlan:
         return replace(made, mechanism=asked)
     promised = rounded_up(made.excess_within(SURE))
     if made.excess_within(SURE) <= made.constants.zero_loss / 2:
-        return replace(
-            made, why=f"an excess of {promised} is promised of the exponential mechanism"
-        )
+        return replace(made, why=f"the exponential mechanism guarantees an excess of {promised}")
     share = _mean_pair(made) / made.constants.priced_range if few else 1.0
     if share >= 0.5:
         return replace(made, why="a record moves most comparisons of penalties about as far as any")
     why = (
-        f"on average a record moves a comparison of two penalties by {share:.2f} of the most, and "
-        f"the exponential mechanism promises {promised} only"
+        f"on average a record moves a comparison of two penalties by {share:.2f} of the maximum, "
+        f"and the exponential mechanism guarantees an excess of {promised} only"
     )
     return replace(made, mechanism="generalised", why=why)
 
@@ -236,7 +234,7 @@ def _mean_pair(made: TuningPlan) -> float:
 def _check_few(d: int) -> None:
     if d > MOST_PENALTIES:
         raise SamplerError(
-            f"{d} penalties were asked for, and a grid takes at most {MOST_PENALTIES}: the "
+            f"{d} penalties were requested, but a grid takes at most {MOST_PENALTIES}: the "
             "validation loss is not convex in them, so that no other exact draw is known. Put "
             "the columns in up to three groups: penalty='group', groups=[[...], [...]]"
         )

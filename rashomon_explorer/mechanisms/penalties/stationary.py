@@ -22,7 +22,7 @@ from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu, zcdp_rho
 from rashomon_explorer.privacy.guarantee import price_of
 
 STATIONARY = ("hypergradient", "warm_hypergradient", "gradient_norm")
-"""Mechanisms that promise a small gradient of the validation loss instead of a small excess."""
+"""Mechanisms that guarantee a small gradient of the validation loss, not a small excess."""
 
 
 def walk_bound(
@@ -152,9 +152,9 @@ class StationaryPlan(ReprMixin):
         if self.gradient_bound < self.constants.slope:
             return ""
         return (
-            f"the gradient of the validation loss at the chosen penalties is promised to be at "
-            f"most {rounded_up(self.constants.slope)}, which it is anywhere: a public penalty "
-            "promises as much"
+            f"the guaranteed bound on the gradient of the validation loss at the chosen penalties "
+            f"is {rounded_up(self.constants.slope)}, which holds everywhere: a public penalty has "
+            f"the same guarantee"
         )
 
     @property
@@ -162,7 +162,8 @@ class StationaryPlan(ReprMixin):
         """What would promise something."""
         return (
             "More rows would do, a larger ε, or a higher lowest penalty than "
-            f"{self.constants.low:g}: a gradient tells of a record by the third power of 1/λ"
+            f"{self.constants.low:g}: the sensitivity of a gradient grows with the third power of "
+            f"1/λ"
         )
 
     def _title(self) -> str:
@@ -174,9 +175,9 @@ class StationaryPlan(ReprMixin):
         far = f"≤ {rounded_up(self.gradient_bound)} on average{over}, ≤ "
         facts = [
             ("gradient", f"{far}{rounded_up(known.slope)} anywhere"),
-            ("excess", "no promise: a level place need not be the lowest"),
-            ("price", price_of(self.epsilon, self.delta)),
-            ("sides", f"{known.n_train:,} rows are fitted, {known.n_val:,} validate"),
+            ("excess", "no guarantee: a stationary point need not be the minimum"),
+            ("privacy cost", price_of(self.epsilon, self.delta)),
+            ("split", f"{known.n_train:,} rows are fitted, {known.n_val:,} validate"),
         ]
         if self.n_steps:
             facts.append(("walk", f"{self.n_steps:,} steps, noise ≤ {self.noise:.3g} each"))
@@ -188,7 +189,7 @@ class StationaryPlan(ReprMixin):
             facts.append(("grid", f"{self.n_points:,} points, η = {self.eta:.3g}"))
         if self.why:
             facts.append(("chosen", self.why))
-        return facts + [("but", f"{self.weakness}. {self.suggestion}")] * bool(self.weakness)
+        return facts + [("warning", f"{self.weakness}. {self.suggestion}")] * bool(self.weakness)
 
 
 _START_SHARE = 0.5
@@ -261,7 +262,7 @@ def plan_stationary(
         raise ValueError(f"mechanism must be one of {STATIONARY}, got {mechanism!r}")
     if delta == 0:
         raise SamplerError(
-            f"mechanism={mechanism!r} adds Gaussian noise, which has no pure price: delta must be "
+            f"mechanism={mechanism!r} adds Gaussian noise, which is not pure DP: delta must be "
             "> 0, for example 1e-6"
         )
     warm = mechanism == "warm_hypergradient"
@@ -270,7 +271,7 @@ def plan_stationary(
 
     if not bought:
         raise ValueError(
-            f"start and refit leave nothing of epsilon={rounded_up(epsilon)} to walk with: lower "
+            f"start and refit leave none of epsilon={rounded_up(epsilon)} for the steps: lower "
             "refit_share, refit=None, or mechanism='hypergradient'"
         )
 

@@ -23,7 +23,7 @@ from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_gu
 
 
 def explain_trees(planned: TreePlan) -> list[str]:
-    """Say in sentences what a plan of trees buys, and why no more."""
+    """Describe in sentences what a plan of trees guarantees, and why no more."""
     draws = "1 exact draw" if planned.n_draws == 1 else f"{planned.n_draws:,} exact draws"
     costs = "costs" if planned.n_draws == 1 else "together cost"
     at = f", at δ = {planned.delta:g}" if planned.delta else ""
@@ -37,14 +37,14 @@ def explain_trees(planned: TreePlan) -> list[str]:
         hits = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
         told.append(
             f"At least {hits} of the draws are within ψ = {planned.psi:g} of the best tree, "
-            f"whatever the {planned.n:,} rows say: that follows from the number of trees alone."
+            f"for any {planned.n:,} rows: the bound depends on the number of trees only."
         )
     most = rounded_up(planned.excess_bound)
     return [*told, f"The loss of a draw exceeds the least by at most {most} on average."]
 
 
 def at_another_price(planned: TreePlan, epsilon: float, n_draws: int) -> TreePlan | None:
-    """Plan so many draws from the same class for another price; None where it buys none."""
+    """Plan draws from the same class at another privacy cost; None if none is possible."""
     try:
         return plan_trees(
             planned.n,
@@ -67,7 +67,7 @@ def at_another_price(planned: TreePlan, epsilon: float, n_draws: int) -> TreePla
 
 
 def explain(planned: Plan | TreePlan) -> str:
-    """Say in words what a plan buys, why no more, and what would change it; reads no row.
+    """Describe what a plan guarantees, why no more, and what improves it; reads no row.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _cost(planned: Plan) -> str:
         kind = kind.removesuffix("s")
     cost = "costs" if planned.n_draws == 1 else "cost"
     together = "" if planned.n_draws == 1 else " together"
-    rule = ", as a ledger adds it up" if planned.ledger else ""
+    rule = ", by the ledger's composition rule" if planned.ledger else ""
     total = rounded_up(planned.guarantee.epsilon(planned.delta))
     return (
         f"{planned.n_draws:,} {kind} {cost} ε = {total}{together}, at δ = {planned.delta:g}{rule}."
@@ -142,11 +142,11 @@ def _temperature(planned: Plan) -> str:
 
 def _hits(planned: Plan) -> str:
     if planned.psi == 0:
-        return "No hit rate can be promised of a set without width: ψ is 0."
+        return "No hit rate can be guaranteed: the set has no width because ψ = 0."
     promised = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
     return (
         f"At least {promised} of the draws are within ψ = {planned.psi:g} of the least loss, "
-        f"whatever the {planned.n:,} rows say: that follows from p = {planned.p} and βψ alone."
+        f"for any {planned.n:,} rows: the bound depends on p = {planned.p} and βψ only."
     )
 
 
@@ -160,7 +160,7 @@ def _excess(planned: Plan) -> str:
 
 
 def _once(planned: EllipsoidPlan) -> str:
-    rule = ", as a ledger adds it up" if planned.ledger else ""
+    rule = ", by the ledger's composition rule" if planned.ledger else ""
     total = rounded_up(planned.guarantee.epsilon(planned.delta))
     return (
         f"A centre and its curvature cost ε = {total} once, at δ = {planned.delta:g}{rule}: "
@@ -184,7 +184,9 @@ def _centre(planned: EllipsoidPlan) -> str:
 def _size(planned: EllipsoidPlan) -> str:
     reach = f"Models are uniform where the quadratic excess is at most {planned.margin:.2f}·ψ"
     if not planned.promises:
-        return f"{reach}; no hit rate is promised, and a paid query tells it."
+        return (
+            f"{reach}; no hit rate is guaranteed; a private query estimates it at a privacy cost."
+        )
     promised = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
     return f"{reach}, so that at least {promised} of them are within ψ = {planned.psi:g}."
 
@@ -207,11 +209,11 @@ def _on_ellipsoid(planned: EllipsoidExactPlan) -> list[str]:
         f"thresholded law at β = {planned.beta:,.0f}: all models of the set there are equally "
         "likely."
     )
-    hits = "No hit rate is promised, and a paid query tells it."
+    hits = "No hit rate is guaranteed; a private query estimates it at a privacy cost."
     if planned.promises:
         promised = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
         hits = f"At least {promised} of the draws are within ψ = {planned.psi:g} of the least loss."
-    outside = "Models of the set outside the ellipsoid are never drawn, however many they are."
+    outside = "Models of the set outside the ellipsoid are never drawn, however many there are."
     return [law, hits, outside]
 
 
@@ -220,7 +222,7 @@ def _steps(planned: PathPlan) -> str:
         f"Each of {planned.n_steps:,} steps, of h = {planned.step_size:.3g} on average, adds "
         f"noise at β = {planned.beta:,.0f}, a time of "
         f"{planned.n_steps * planned.step_size:.3g}; one record moves the gradient by at most "
-        f"{rounded_up(planned.sensitivity)}, and every state is paid for."
+        f"{rounded_up(planned.sensitivity)}, and every state is accounted for."
     )
 
 
@@ -229,15 +231,15 @@ def _average(planned: PathPlan) -> str:
         "A draw is an average of a chain's states, and its loss exceeds the least by at most "
         f"{rounded_up(planned.excess_bound)} in expectation"
     )
-    return f"{told}; no hit rate is promised."
+    return f"{told}; no hit rate is guaranteed."
 
 
 def _clipped(planned: ClippedPathPlan) -> str:
     return (
-        f"No row pulls harder than a slope of {planned.most:g}, which is what makes the noise "
-        "small. With slopes so clipped, the loss of a draw exceeds the least by at most "
-        f"{rounded_up(planned.clipped_excess)} in expectation; nothing is promised of the loss "
-        "itself, nor of hits."
+        f"The slope of each row is clipped to {planned.most:g}, which keeps the noise small. The "
+        f"clipped loss of a draw exceeds its least by at most "
+        f"{rounded_up(planned.clipped_excess)} in expectation; no bound is guaranteed for the "
+        f"loss itself or for the hit rate."
     )
 
 
@@ -248,29 +250,32 @@ def _tilted(planned: TiltedPlan) -> tuple[str, ...]:
     at = f" at δ = {planned.delta:g}" if planned.gaussian else ""
     kind = "" if planned.gaussian else "pure "
     of = "the loss"
-    lines = [f"{planned.n_draws:,} {draws} {kind}ε = {total}{at}{each}; every one of them comes."]
+    cost = f"{planned.n_draws:,} {draws} {kind}ε = {total}{at}{each}"
+    lines = [f"{cost}; the mechanism always returns a model."]
     lines.append(
-        f"It is the minimiser under a random linear term of scale {planned.tilt:.3g} and a ridge "
-        f"of {planned.tilt_ridge:.3g}."
+        f"A model minimises the loss with a random linear term of scale {planned.tilt:.3g} and a "
+        f"ridge of {planned.tilt_ridge:.3g}."
     )
     if math.isfinite(planned.most):
-        of = "the loss with slopes so clipped"
-        lines.append(f"No row pulls harder than a slope of {planned.most:g}.")
+        of = "the clipped loss"
+        lines.append(f"The slope of each row is clipped to {planned.most:g}.")
     promised = f"On average {of} exceeds its least by at most {rounded_up(planned.followed_excess)}"
-    hits = "no hit rate is promised" if planned.by_excess else hit_rate_text(planned.hit_rate_bound)
+    hits = (
+        "no hit rate is guaranteed" if planned.by_excess else hit_rate_text(planned.hit_rate_bound)
+    )
     lines.append(f"{promised}; {hits}{'' if planned.by_excess else ' of the draws hit'}.")
     return tuple(lines)
 
 
 def warn_if_weak_trees(planned: TreePlan) -> None:
-    """Warn of a plan that promises next to nothing, with the ε that would promise more."""
+    """Warn if a plan has a weak guarantee, and name the ε that improves it."""
     why = "" if weak_warnings_suppressed() else weak_guarantee_reason(planned)
     if not why:
         return
     remedy = "take more rows, a larger ε, fewer draws, fewer leaves or features, or a larger ψ"
     told = "".join(f" {one}" for one in tree_improvement_messages(planned))
     warnings.warn(
-        f"this plan promises little: {why}.{told} For more, {remedy}.",
+        f"this plan has a weak guarantee: {why}.{told} For more, {remedy}.",
         WeakGuaranteeWarning,
         stacklevel=warn_stacklevel(),
     )

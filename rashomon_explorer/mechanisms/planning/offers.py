@@ -14,7 +14,7 @@ from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss
 
 ZCDP = "zcdp"
-"""Stands for a ledger that adds up pure DP and zCDP alone."""
+"""Marks a ledger that composes pure DP and zCDP only."""
 
 
 def price_at_order(
@@ -104,7 +104,7 @@ class Mechanism(Protocol):
     draws: ClassVar[str]
     uniform: ClassVar[bool]
     instead: ClassVar[str] = ""
-    """Key of the mechanism whose plan it makes where it has no better one to offer."""
+    """Key of the mechanism whose plan is used if this one declines."""
 
     def plan(self, request: Request) -> Any:
         """Plan that carries it out; whoever cannot be served hears of it in an error."""

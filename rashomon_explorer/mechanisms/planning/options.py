@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 AUTO = "auto"
-"""Stands for a setting that the rule is to choose."""
+"""Marks a setting that the rule chooses."""
 
 RADII = tuple(2.0 ** (k / 2) for k in range(11))
 """Radii that the rule chooses from: 1 to 32."""
 
 MOST_DRAWS = 20
-"""Draws that show a set; more are for whoever asks for them."""
+"""Default number of draws of a set."""
 
 LEAST_HITS = 0.8
-"""Hit rate that must be promised of every draw before there is more than one."""
+"""Guaranteed hit rate of each draw that more than one draw requires."""
 
 LEAST_RADIUS = 4.0
-"""Radius below which a ball is not made smaller for the sake of a hit rate."""
+"""Least radius to which a ball is shrunk to improve a hit rate."""
 
 # Settled on simulated tables (benchmarks/README.md, benchmarks/rule.py): an average over a path
 # forgives a larger ball than a single draw does, and a tilted minimiser a larger one than that.

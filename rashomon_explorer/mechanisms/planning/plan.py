@@ -127,31 +127,31 @@ class Plan(ReprMixin):
 
     @property
     def along_path(self) -> bool:
-        """Whether a draw is made of a noisy path's states, of which no hit rate is known."""
+        """Whether a draw is computed from the states of a noisy path; no hit rate is known then."""
         return False
 
     @property
     def by_excess(self) -> bool:
-        """Whether the bound of an excess is all that is promised of a draw, and no hit rate."""
+        """Whether only an excess bound is guaranteed for a draw, and no hit rate."""
         return self.along_path
 
     @property
     def of_exact_draws(self) -> bool:
-        """Whether the draws have a Gibbs law, so that the theorems of exact draws hold of them."""
+        """Whether the draws have a Gibbs law, so that the theorems of exact draws apply."""
         return not self.along_path and not math.isinf(self.beta)
 
     def at(self, eta: float) -> tuple[float, float]:
-        """Total ε, and guaranteed hit rate, of as many draws of another bounded range.
+        """Total ε and guaranteed hit rate of the same number of draws at another bounded range.
 
         Parameters
         ----------
         eta : float
-            Price of one draw.
+            Bounded range (privacy cost) of one draw.
 
         Returns
         -------
         epsilon, hit_rate : float
-            The price of all draws together, and what each is promised.
+            Total privacy cost of all draws, and the guaranteed hit rate of each.
 
         Examples
         --------
@@ -175,9 +175,9 @@ class Plan(ReprMixin):
     def _facts(self) -> list[Fact]:
         hits = f"≥ {hit_rate_text(self.hit_rate_bound)} within ψ = {self.psi:g}"
         facts = [
-            ("hit rate", hits if has_hit_rate(self) else "none can be promised"),
+            ("hit rate", hits if has_hit_rate(self) else "none can be guaranteed"),
             ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
-            ("price", f"{price_of(self.epsilon, self.delta)}, by {_rule(self)}"),
+            ("privacy cost", f"{price_of(self.epsilon, self.delta)}, by {_rule(self)}"),
             ("law", f"{self.loss} loss, β = {self.beta:,.0f}"),
         ]
         facts += [] if self.columns is None else [self.columns.fact]
@@ -185,7 +185,7 @@ class Plan(ReprMixin):
         return (
             facts
             + chosen
-            + [("but", weak_guarantee_reason(self))] * bool(weak_guarantee_reason(self))
+            + [("warning", weak_guarantee_reason(self))] * bool(weak_guarantee_reason(self))
         )
 
 
@@ -195,7 +195,8 @@ def _draws(planned: Plan) -> str:
 
 
 def _rule(planned: Plan) -> str:
-    return f"{planned.certificate}{', as a ledger adds it up' if planned.ledger else ''}"
+    rule = ", by the ledger's composition rule" if planned.ledger else ""
+    return f"{planned.certificate}{rule}"
 
 
 _SAME = 1e-12  # of the oscillation: whether the law at hand is the one that was planned

@@ -152,15 +152,15 @@ def _solve_budget(
         check_epsilon(epsilon)
     if hit_rate is None:
         if epsilon is None:
-            raise ValueError("give epsilon, or the hit_rate that is wanted, or both")
+            raise ValueError("give epsilon, hit_rate, or both")
         return prices.coldest(epsilon, n_draws or 1), n_draws or 1
     beta = beta_for_hit_rate(prices.constants.p, prices.psi, hit_rate)
     if epsilon is None:
         return beta, n_draws or 1
     if n_draws is not None:
         raise ValueError(
-            "epsilon, hit_rate and n_draws were all given, and two of them settle the third: "
-            "leave one out"
+            "epsilon, hit_rate and n_draws are all given, but two of them determine the third: "
+            "omit one"
         )
     return beta, _draws_within(prices, epsilon, beta, hit_rate)
 
@@ -171,7 +171,6 @@ def _draws_within(prices: PriceList, epsilon: float, beta: float, hit_rate: floa
         least = prices.guarantee(beta, 1)[1].epsilon(prices.delta)
         raise ValueError(
             f"one draw with a hit rate of at least {hit_rate:g} costs ε={rounded_up(least)}, more "
-            f"than epsilon={rounded_up(epsilon)}: raise epsilon or psi, or ask for a smaller "
-            "hit_rate"
+            f"than epsilon={rounded_up(epsilon)}: raise epsilon or psi, or lower hit_rate"
         )
     return draws

@@ -28,7 +28,7 @@ P = TypeVar("P", bound=Plan)
 
 
 class Exact:
-    """Exact draws from the thresholded law, paid for by bounded range alone."""
+    """Exact draws from the thresholded law, certified by bounded range alone."""
 
     name: ClassVar[str] = "exact"
     instead: ClassVar[str] = ""
@@ -46,7 +46,7 @@ class Exact:
 
 
 class ExactBest(Exact):
-    """Exact draws from the thresholded law, paid for by the best certificate that may be used."""
+    """Exact draws from the thresholded law, certified by the best certificate that applies."""
 
     name: ClassVar[str] = "exact_best"
     instead: ClassVar[str] = "exact"
@@ -56,7 +56,7 @@ class ExactBest(Exact):
         return _by_the_best(request)
 
     def offer(self, request: Request) -> Offer:
-        """Decline where this is nothing else than ``"exact"``."""
+        """Decline if this equals ``"exact"``."""
         if request.ledger == ZCDP:
             return declined(self, "a ledger without a Rényi order takes bounded range alone")
         bought = self.plan(request)
@@ -89,7 +89,7 @@ class Unthresholded:
 
 
 class Path:
-    """Noisy gradient chains that follow the smooth threshold; no hit rate is known of them."""
+    """Noisy gradient chains with the smooth threshold; no hit rate is known."""
 
     name: ClassVar[str] = "path"
     instead: ClassVar[str] = ""
@@ -110,7 +110,7 @@ class Path:
         return _offered(
             self,
             bought,
-            why="every state is paid for",
+            why="every state is accounted for",
             hit_rate=bought.hit_rate_bound,
             n_steps=bought.n_steps,
             time=bought.n_steps * bought.step_size,
@@ -131,7 +131,7 @@ class PathAverage(Path):
 
 
 class PathClipped(Path):
-    """The chains at ψ = 0 along the loss with clipped slopes, of which alone a loss is promised."""
+    """Chains at ψ = 0 on the loss with clipped slopes; only the clipped loss has a bound."""
 
     name: ClassVar[str] = "path_clipped"
     draws: ClassVar[str] = "the average of a Langevin chain with clipped slopes"
@@ -141,18 +141,18 @@ class PathClipped(Path):
         return plan_clipped_path(**request.numbers)
 
     def offer(self, request: Request) -> Offer:
-        """Decline losses that have no such form."""
+        """Decline losses without a clipped form."""
         if clipped(get_loss(request.loss)) is None:
             return declined(self, "for logistic and squared loss")
         return super().offer(request)
 
 
 class ObjectivePerturbationMechanism:
-    """Minimisers of a randomly tilted objective: they always come, of pure DP too."""
+    """Objective perturbation: the sampler never gives up, under pure DP as well."""
 
     name: ClassVar[str] = "objective_perturbation"
     instead: ClassVar[str] = ""
-    draws: ClassVar[str] = "the minimiser of a randomly tilted objective"
+    draws: ClassVar[str] = "the minimiser of a randomly perturbed objective"
     uniform: ClassVar[bool] = False
 
     def plan(self, request: Request) -> TiltedPlan:
@@ -162,30 +162,30 @@ class ObjectivePerturbationMechanism:
     def offer(self, request: Request) -> Offer:
         """See :class:`Mechanism`."""
         if not math.isfinite(request.constants.M):
-            return declined(self, "the loss has kinks, and the tilt no density there")
+            return declined(self, "the loss has kinks, where the perturbation has no density")
         if request.ledger and request.delta > 0 and not self._counted(request):
-            return declined(self, "a pure price costs more zCDP, which the ledger adds up")
+            return declined(self, "pure DP costs more zCDP, which the ledger composes")
         try:
             bought = self.plan(request)
         except ValueError:
             return declined(self, "takes a larger epsilon, fewer draws or more rows")
-        why = "a Gaussian tilt" if bought.gaussian else "pure DP"
+        why = "Gaussian noise" if bought.gaussian else "pure DP"
         return _offered(self, bought, why=why, hit_rate=bought.hit_rate_bound)
 
     def _counted(self, request: Request) -> bool:
-        """Whether a ledger with δ adds up what a Gaussian tilt tells."""
+        """Whether a ledger with δ composes Gaussian objective perturbation."""
         return request.price_at_order is not None and get_loss(request.loss).outputs == 1
 
 
 class Ellipsoid:
-    """A centre and its Hessian, paid for once; every model near them is free."""
+    """A private centre and Hessian, released once; models near them cost nothing more."""
 
     name: ClassVar[str] = "ellipsoid"
     instead: ClassVar[str] = ""
-    draws: ClassVar[str] = "a uniform model of a private ellipsoid, one price for any number"
+    draws: ClassVar[str] = "a uniform model of a private ellipsoid, one privacy cost for any number"
     # On the ellipsoid, and so on the part of the set that lies in it.
     uniform: ClassVar[bool] = False
-    why: ClassVar[str] = "a centre and its Hessian are paid for"
+    why: ClassVar[str] = "a centre and its Hessian are accounted for"
 
     def plan(self, request: Request) -> EllipsoidPlan:
         """See :class:`Mechanism`."""
@@ -202,11 +202,11 @@ class Ellipsoid:
 
 
 class EllipsoidExact(Ellipsoid):
-    """The ellipsoid, and exact draws on it, each of which is paid for."""
+    """A private ellipsoid and exact draws on it; each draw has a privacy cost."""
 
     name: ClassVar[str] = "ellipsoid_exact"
     draws: ClassVar[str] = "an exact draw on a private ellipsoid"
-    why: ClassVar[str] = "an ellipsoid is paid for, and each draw on it"
+    why: ClassVar[str] = "an ellipsoid and each draw on it are accounted for"
 
     def plan(self, request: Request) -> EllipsoidExactPlan:
         """See :class:`Mechanism`."""

@@ -13,13 +13,13 @@ from rashomon_explorer.privacy.notions import approximate, gdp, pure
 STATED = "models are of columns mapped by centres and spreads that are released, and paid for"
 
 SHARE = 0.1
-"""Share of the price, ε or μ², that pays for them."""
+"""Share of the privacy cost, ε or μ², spent on centres and spreads."""
 
 SHARE_BESIDE = 0.2
-"""Share of ε that pays for them, with half of δ, beside what is (ε, δ)-DP."""
+"""Share of ε spent on them, with half of δ, if the draws are (ε, δ)-DP."""
 
 LEAST_ROWS = 1_000
-"""Rows below which they are for whoever asks for them."""
+"""Least number of rows for which they are the default."""
 
 # Largest d/(nμ), or d/(nε), at which they win on simulated tables (benchmarks/README.md).
 _NOISIEST = {"gaussian": 0.1, "laplace": 0.003}
@@ -109,14 +109,14 @@ class ColumnsPlan:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of centres and spreads by themselves."""
+        """Guarantee of centres and spreads alone."""
         if self.gaussian and self.halved:
             return approximate(SHARE_BESIDE * self.epsilon * _SAFE, self.delta / 2)
         return gdp(self.price) if self.gaussian else pure(self.price)
 
     @property
     def worth_it(self) -> bool:
-        """Whether they win by the rule: enough rows, and noise that is small beside a spread."""
+        """Whether the rule uses them: enough rows, and noise that is small relative to a spread."""
         most = _NOISIEST["gaussian" if self.gaussian else "laplace"]
         return self.n >= LEAST_ROWS and self.d <= most * self.n * self._budget
 
@@ -131,10 +131,10 @@ class ColumnsPlan:
 
     @property
     def fact(self) -> Fact:
-        """What a plan says of them."""
+        """Label and text of a plan's summary."""
         paid = "Gaussian DP" if self.gaussian else "pure DP"
         whole = price_of(self.epsilon, self.delta)
-        told = f"private centres and spreads, {paid} {self.price:.3g}; all together {whole}"
+        told = f"private centres and spreads, {paid} {self.price:.3g}; total {whole}"
         return "columns", told
 
 

@@ -26,7 +26,7 @@ _RIDGES = (1.0, 0.1, 0.01)
 _SMALLER = 4  # a radius below this part of the one at hand leaves little to choose from
 _MOST = 2.0**40
 _FINE = 1e-4
-_LOWER = "lower the excess loss that is promised"
+_LOWER = "lower the bound on the excess loss"
 _CENTRE = f"More rows, a larger ε, more ridge or a smaller radius {_LOWER}."
 _NEARLY = f"More rows, a larger ε or a smaller radius {_LOWER}."
 _PATH = f"More rows, a larger ε, fewer chains, a smaller radius or ψ = 0 instead of more {_LOWER}."
@@ -34,7 +34,7 @@ _PATH = f"More rows, a larger ε, fewer chains, a smaller radius or ψ = 0 inste
 
 @dataclass(frozen=True)
 class Suggestion:
-    """One change of a plan that its next better promise would take."""
+    """One change of a plan that reaches its next better guarantee."""
 
     words: str
     setting: str
@@ -43,7 +43,7 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Improvement:
-    """The next better promise of a plan, and what would buy it, one thing changed at a time."""
+    """The next better guarantee of a plan, and the single changes that reach it."""
 
     goal: str
     remedies: tuple[Suggestion, ...]
@@ -59,7 +59,7 @@ class Improvement:
 
 
 def improvement_messages(planned: Plan | TreePlan, *, ridge: bool = False) -> list[str]:
-    """Say in a sentence what the next better promise would take; nothing where none is better."""
+    """Describe what the next better guarantee needs; empty if none is better."""
     if isinstance(planned, TreePlan):
         return tree_improvement_messages(planned)
     found = next_improvement(planned, ridge=ridge)
@@ -80,7 +80,7 @@ def improvement_messages(planned: Plan | TreePlan, *, ridge: bool = False) -> li
 
 
 def next_improvement(planned: Plan | TreePlan, *, ridge: bool = False) -> Improvement | None:
-    """Find what the next better promise would take; None where none is better, or none is known."""
+    """Find what the next better guarantee needs; None if none is better or known."""
     if isinstance(planned, TreePlan):
         return None
     if planned.along_path:
@@ -106,7 +106,7 @@ def next_improvement(planned: Plan | TreePlan, *, ridge: bool = False) -> Improv
 
 
 def _of_a_path(planned: Plan) -> Improvement | None:
-    """Find what would make its promise less than the loss of a model of zeros, about."""
+    """Find about what makes the guaranteed excess smaller than the loss of a model of zeros."""
     short = _path_shortfall(planned)
     if short is None or planned.radius is None or not 1 < short < _BEYOND:
         return None
@@ -118,7 +118,7 @@ def _of_a_path(planned: Plan) -> Improvement | None:
 
 
 def _path_shortfall(planned: Plan) -> float | None:
-    """How many times what it promises is the loss of a model of zeros; None where not known."""
+    """Ratio of the guaranteed excess to the loss of a model of zeros; None if not known."""
     nothing, mu = planned.zero_loss, planned.guarantee.mu
     if planned.drawn_psi > 0 or nothing is None or planned.radius is None or mu is None:
         return None
@@ -135,7 +135,7 @@ def _radius(radius: float) -> Suggestion:
 
 
 def _next_target(planned: Plan) -> tuple[str, float] | None:
-    """Say the next better promise in words, and the temperature that it takes."""
+    """Next better guarantee in words, and the inverse temperature that it needs."""
     if planned.psi == 0:
         if planned.zero_loss is None or planned.excess_bound <= planned.zero_loss / 2:
             return None
@@ -181,7 +181,7 @@ def _by_search(planned: Plan, beta: float, law: PublicLaw) -> list[Suggestion]:
 
 
 def _by_ridge(planned: Plan, beta: float, law: PublicLaw) -> list[Suggestion]:
-    """Find a ridge, the round one of the least that do; the largest is tried first."""
+    """Find the least round ridge that suffices; the largest is tried first."""
     if planned.ledger or planned.delta == 0:
         return []
     found = None
@@ -206,7 +206,7 @@ def _costs(planned: Plan, cost: float, fewer: int) -> list[Suggestion]:
 
 
 def _wider(planned: Plan, factor: float) -> list[Suggestion]:
-    """Say a threshold that does, unless the model of zeros would be within it."""
+    """Suggest a threshold that suffices, unless the model of zeros is within it."""
     psi = planned.psi * factor
     useful = 0 < psi < (planned.zero_loss or math.inf)
     told = rounded_up(psi)
@@ -214,13 +214,13 @@ def _wider(planned: Plan, factor: float) -> list[Suggestion]:
 
 
 def _smaller(law: PublicLaw, affords: Callable[[float], bool]) -> list[Suggestion]:
-    """Say a radius that does, unless it is so small that little is left to choose from."""
+    """Suggest a radius that suffices, unless too few models are left in the ball."""
     factor = _least_factor(affords, _SMALLER)
     return [] if factor is None else [_radius(law.radius / factor)]
 
 
 def _least_factor(affords: Callable[[float], bool], most: float = _MOST) -> float | None:
-    """Least factor above 1 that is afforded, a hair above it; None if ``most`` is not."""
+    """Least affordable factor above 1, rounded up slightly; None if ``most`` is not affordable."""
     if not affords(most):
         return None
     low, high = 1.0, 2.0
@@ -238,15 +238,15 @@ _SAID: ContextVar[bool] = ContextVar("_SAID", default=False)
 
 
 def warn_if_weak(planned: Plan | TreePlan, what: str) -> None:
-    """Warn of a plan that promises next to nothing, with what would promise more."""
+    """Warn if a plan has a weak guarantee, and suggest what improves it."""
     why = "" if weak_warnings_suppressed() else weak_guarantee_reason(planned)
     if why:
-        told = " ".join([f"{what} promises little: {why}.", *improvement_messages(planned)])
+        told = " ".join([f"{what} has a weak guarantee: {why}.", *improvement_messages(planned)])
         warnings.warn(told, WeakGuaranteeWarning, stacklevel=warn_stacklevel())
 
 
 def warn_of_large_delta(delta: float, n: int) -> None:
-    """Warn where delta is at least 1/n; silent where a caller shows a plan's weakness itself."""
+    """Warn if delta >= 1/n, unless weak-plan warnings are suppressed."""
     if delta * n >= 1 and not weak_warnings_suppressed():
         warnings.warn(
             f"delta={delta:g} is at least 1/n={1 / n:.2g}: it allows a mechanism to publish the "

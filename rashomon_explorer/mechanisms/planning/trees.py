@@ -88,11 +88,11 @@ class TreePlan(ReprMixin):
         hits = f"≥ {hit_rate_text(self.hit_rate_bound)} within ψ = {self.psi:g}"
         weak = weak_guarantee_reason(self)
         return [
-            ("hit rate", hits if has_hit_rate(self) else "none can be promised"),
+            ("hit rate", hits if has_hit_rate(self) else "none can be guaranteed"),
             ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
-            ("price", price_of(self.epsilon, self.delta)),
+            ("privacy cost", price_of(self.epsilon, self.delta)),
             ("law", f"share of errors, β = {self.beta:,.0f}, threshold {self.law_psi:.4g}"),
-            *([("but", weak)] if weak else []),
+            *([("warning", weak)] if weak else []),
         ]
 
 
@@ -158,7 +158,7 @@ def coldest(eta: float, n: int, psi: float, leaves_loss: float, walk_rounding: f
     left = eta - 4 * (_WEIGHTS + walk_rounding)
     if left <= 0:
         raise ValueError(
-            f"η = {eta:.3g} a draw is less than rounding may tell: take a larger ε or fewer draws"
+            f"η = {eta:.3g} a draw is below the rounding error: take a larger ε or fewer draws"
         )
     return left / (2 / n + 4 * (1 + psi + leaves_loss) * _ENERGY)
 
@@ -173,7 +173,7 @@ def tree_improvement_messages(planned: TreePlan) -> list[str]:
     wanted = _epsilon_for(planned, _WORTH)
     if planned.hit_rate_bound >= _WORTH - 1e-6 or not wanted < math.inf:
         return []
-    return [f"ε = {rounded_up(wanted)} would promise 90 %."]
+    return [f"ε = {rounded_up(wanted)} would guarantee 90 %."]
 
 
 def _epsilon_for(planned: TreePlan, wanted: float) -> float:

@@ -1,4 +1,4 @@
-"""When public numbers promise so little that draws may be useless."""
+"""Reasons why a plan has a weak guarantee, from public numbers."""
 
 import math
 from typing import Protocol
@@ -10,7 +10,7 @@ WEAK_HIT_RATE = 0.2
 
 
 class PlanGuarantee(Protocol):
-    """What a plan promises: all that its weakness is read from."""
+    """Guarantees of a plan, from which its weakness is computed."""
 
     @property
     def psi(self) -> float:
@@ -22,7 +22,7 @@ class PlanGuarantee(Protocol):
 
     @property
     def by_excess(self) -> bool:
-        """Whether an excess is all that is promised, and no hit rate."""
+        """Whether only an excess bound is guaranteed, and no hit rate."""
 
     @property
     def hit_rate_bound(self) -> float:
@@ -34,7 +34,7 @@ class PlanGuarantee(Protocol):
 
     @property
     def zero_loss(self) -> float | None:
-        """What the loss of a model of zeros is at most, where it is known."""
+        """Bound on the loss of a model of zeros, if known."""
 
     @property
     def centre_excess(self) -> float | None:
@@ -42,7 +42,7 @@ class PlanGuarantee(Protocol):
 
 
 def weak_guarantee_reason(planned: PlanGuarantee) -> str:
-    """Say in a sentence why a plan may buy nothing of use; empty where it promises enough."""
+    """Reason why the guarantee of a plan is weak; empty if it is not."""
     if planned.centre_excess is not None and not planned.hit_rate_bound:
         return _off_centre(planned.centre_excess, planned.psi)
     if not has_hit_rate(planned):
@@ -51,13 +51,14 @@ def weak_guarantee_reason(planned: PlanGuarantee) -> str:
         return ""
     return (
         f"at least {hit_rate_text(planned.hit_rate_bound)} of the draws are within "
-        f"ψ = {planned.psi:g} of the least loss, and no more is promised: they may lie far outside "
+        f"ψ = {planned.psi:g} of the least loss, and no more is guaranteed: they may lie far "
+        f"outside "
         "the Rashomon set"
     )
 
 
 def has_hit_rate(planned: PlanGuarantee) -> bool:
-    """Whether it can promise a hit rate: ψ > 0, no excess alone; around a centre, proved."""
+    """Whether a hit rate is guaranteed: ψ > 0 and not by excess alone; around a centre, proved."""
     unproved = planned.centre_excess is not None and not planned.hit_rate_bound
     return planned.psi > 0 and not planned.by_excess and not unproved
 
@@ -86,5 +87,5 @@ def _no_better_than_nothing(planned: PlanGuarantee) -> str:
 
 
 def _promised_excess(planned: PlanGuarantee) -> float:
-    """Bound of what is promised instead, of a clipped loss, where nothing is of the loss itself."""
+    """Excess bound; of the clipped loss if none holds for the loss itself."""
     return float(getattr(planned, "weighed_excess", planned.excess_bound))

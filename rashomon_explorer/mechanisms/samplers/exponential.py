@@ -170,8 +170,8 @@ def _hopeless(target: GibbsTarget, patience: int) -> str:
         f"none of {patience:,} proposals was accepted (n={target.problem.n}, p={target.problem.p}, "
         f"β={target.beta:.3g}, ψ={target.psi:.3g}): exact rejection is hopeless here. Use fewer "
         f"columns, more ridge (now {target.problem.ridge:g}), or a smaller radius (now "
-        f"{math.floor(target.problem.domain.radius * 1000) / 1000:g}). The price of this run "
-        "stays spent."
+        f"{math.floor(target.problem.domain.radius * 1000) / 1000:g}). The privacy cost of this "
+        f"run stays spent."
     )
 
 

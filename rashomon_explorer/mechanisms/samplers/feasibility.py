@@ -133,7 +133,7 @@ class Feasibility(ReprMixin):
         based = f"On {self.n_simulated:,} simulated rows of this shape"
         if not self.likely:
             return (
-                f"{based} exact draws did not come: about one in {_about(self.proposals_each)} "
+                f"{based} exact draws failed: about one in {_about(self.proposals_each)} "
                 f"proposals would be accepted, and by default the sampler gives up after "
                 f"{self.patience:,}. "
                 "Other rows may differ."
@@ -185,7 +185,7 @@ def remedies(planned: Plan) -> str:
     if law is None or found is None or found.likely:
         return ""
     if isinstance(planned, EllipsoidExactPlan):
-        return 'Draws of sampler="ellipsoid" always come.'
+        return 'sampler="ellipsoid" never gives up.'
     # β·osc is what a draw costs: a smaller ball is colder at the same price.
     paid = float(planned.beta) * law.constants.priced_osc
     columns = [replace(law, p=(k + 1) * law.loss.outputs) for k in _FEWER_COLUMNS]
@@ -199,10 +199,10 @@ def remedies(planned: Plan) -> str:
     ]
     ways = [_changed(name, one) for name, one in answers if one is not None]
     if not ways:
-        return "On simulated rows no single change of radius, columns or psi lets draws come."
+        return "On simulated rows no single change of radius, columns or psi makes draws succeed."
     listed = " or ".join([", ".join(ways[:-1]), ways[-1]] if len(ways) > 1 else ways)
     flat = " (a smaller ball holds flatter models)" if ways[0].startswith("radius") else ""
-    return f"On simulated rows draws come at the same price with {listed}{flat}."
+    return f"On simulated rows draws succeed at the same privacy cost with {listed}{flat}."
 
 
 def _changed(name: str, law: PublicLaw) -> str:

@@ -1,4 +1,4 @@
-"""A ledger: the file of what was spent on one table, written before any of its rows is read."""
+"""Privacy ledger: a file that records the spending on one table before any of its rows is read."""
 
 from rashomon_explorer.privacy.ledger.charge import Charge, LedgerEntry
 from rashomon_explorer.privacy.ledger.ledger import Ledger

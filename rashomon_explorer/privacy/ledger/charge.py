@@ -17,7 +17,7 @@ from rashomon_explorer.privacy.guarantee import Guarantee
 
 @dataclass(frozen=True)
 class PendingLedger(os.PathLike[str]):
-    """Where a ledger will be, and the budget it will have: plans are made for it as if it were."""
+    """Path and budget of a ledger that is created later, so that plans can be made for it."""
 
     path: Path
     epsilon: float
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def run_with_constant_error(work: Callable[[], T]) -> T:
-    """Return what ``work`` returns; whatever it raises becomes one error without a reason."""
+    """Return what ``work`` returns; replace any exception by one with a constant message."""
     try:
         return work()
     except MemoryError:
@@ -47,7 +47,7 @@ def run_with_constant_error(work: Callable[[], T]) -> T:
 
 
 def with_failure_assumption(what: str, *, charged: bool) -> str:
-    """Say that some rows make work fail, which is seen; there is no bound, for some always do."""
+    """Assumption that the work returned: some rows make it fail, and a failure is visible."""
     error = "" if charged else ", with an error that only the curator may see"
     return f"the {what} returned: rows not finite or labels not declared make it fail{error}"
 
@@ -57,7 +57,7 @@ EXTENDS = "extends"  # key in the parameters of a charge that is the rest of ano
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One charge, as it stands in the ledger.
+    """One charge as recorded in the ledger.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class LedgerEntry:
 
 
 class Charge:
-    """A reservation: spent from now on, unless its holder voids it before anything ran.
+    """A reservation: its cost is spent unless it is voided before anything runs.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class Charge:
         self._mark(self.id, "started", "")
 
     def run(self, work: Callable[[], T]) -> T:
-        """Start, do the work that reads rows, and record that it ended.
+        """Mark the charge as started, do the work that reads rows, and record its end.
 
         Where the end cannot be recorded the result is returned all the same: the charge stays
         started, which costs as much.
@@ -218,8 +218,8 @@ class Charge:
         except (LedgerError, OSError) as error:
             warnings.warn(
                 f"the end of charge {self.id} could not be written: {error}. The result is "
-                "complete and paid for; the ledger says that the charge was started, which costs "
-                "the same",
+                f"complete and charged; the ledger records the charge as started, which costs the "
+                f"same",
                 LedgerWarning,
                 stacklevel=warn_stacklevel(),
             )
@@ -269,7 +269,7 @@ class Charge:
 
 
 def incremental_charge(whole: Guarantee, entry: LedgerEntry) -> Guarantee:
-    """Price that makes a charge that was started into the price of all that its run may show."""
+    """Cost that extends a started charge to the cost of all that its run may show."""
     _check(whole, entry)
     part = entry.guarantee
     return Guarantee(
@@ -294,48 +294,49 @@ def remaining_divergence(whole: Divergence | None, part: Divergence | None) -> D
 def check_extendable(
     charge: Charge, path: Path, identity: str, entries: Iterable[LedgerEntry]
 ) -> None:
-    """Refuse to subtract what was paid once from two prices, or what another ledger was paid."""
+    """Refuse to deduct one charge from two costs, or a charge of another ledger."""
     if charge.path.resolve() != path.resolve():
         raise LedgerError(
-            f"charge {charge.id} is of the ledger {charge.path}, not of {path}: extend it there"
+            f"charge {charge.id} belongs to the ledger {charge.path}, not to {path}: extend it "
+            f"there"
         )
     if charge.identity != identity:
         raise LedgerError(
-            f"charge {charge.id} is of a ledger that was at {path} before: put that file back and "
-            "extend it there, or reserve the whole price here"
+            f"charge {charge.id} belongs to a ledger that was at {path} before: restore that file "
+            f"and extend it there, or reserve the full cost here"
         )
     if charge.returned:  # also where the ledger could not be written when it was committed
         raise LedgerError(
-            f"the result of charge {charge.id} was returned and may have been seen, so that no "
-            "further price may depend on it: run again, and charge everything that is to be shown "
-            "before anything is"
+            f"the result of charge {charge.id} was returned and may have been seen, so no further "
+            f"cost may depend on it: run again, and charge for all results before any of them is "
+            f"shown"
         )
     for entry in entries:
         if entry.id == charge.id and entry.extends is not None:
             raise LedgerError(
-                f"charge {entry.id} is itself the rest of charge {entry.extends}: reserve another "
-                "run's whole price instead"
+                f"charge {entry.id} itself extends charge {entry.extends}: reserve the full cost "
+                f"of another run instead"
             )
         if entry.extends == charge.id and entry.counts:
             raise LedgerError(
-                f"charge {charge.id} was extended by charge {entry.id}, and what it paid counts "
-                "towards one whole only: reserve the other's whole price instead"
+                f"charge {charge.id} was extended by charge {entry.id}, and its cost counts "
+                f"towards one total only: reserve the full cost of the other run instead"
             )
 
 
 def _check(whole: Guarantee, entry: LedgerEntry) -> None:
     if entry.state == "reserved":
         raise LedgerError(
-            f"charge {entry.id} was not started: void it and reserve the whole price instead"
+            f"charge {entry.id} was not started: void it and reserve the full cost instead"
         )
     if entry.state != "started":
         raise LedgerError(
-            f"charge {entry.id} was {entry.state}: what it paid for may have been seen, and a "
-            "price that depends on it is not covered. Run again, and charge everything that is "
-            "to be shown before anything is"
+            f"charge {entry.id} was {entry.state}: its result may have been seen, and a cost that "
+            f"depends on it is not covered. Run again, and charge for all results before any of "
+            f"them is shown"
         )
     if any(g.approximate_epsilon or g.approximate_delta for g in (whole, entry.guarantee)):
-        raise ValueError("a price with a δ of its own cannot be extended: reserve it in full")
+        raise ValueError("a cost with its own δ cannot be extended: reserve it in full")
 
 
 def _rest(whole: float, part: float) -> float:

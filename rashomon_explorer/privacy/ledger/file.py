@@ -166,7 +166,7 @@ def _from_3(connection: sqlite3.Connection) -> None:
 
 
 def _from_4(connection: sqlite3.Connection) -> None:
-    """Keep what was promised: it has no order, so that its rule is that of its time."""
+    """Migrate schema 4: it stores no Rényi order, so the ledger keeps the rule of its version."""
 
 
 _FROM = {1: _from_1, 2: _from_2, 3: _from_3, 4: _from_4}
@@ -184,7 +184,7 @@ def _name(connection: sqlite3.Connection) -> None:
 
 
 def read_identity(connection: sqlite3.Connection) -> str | None:
-    """Return the random name of a ledger's file, or None of an older version's, which has none."""
+    """Return the random name of a ledger's file, or None for older versions, which have none."""
     if connection.execute("PRAGMA user_version").fetchone()[0] < SCHEMA_VERSION:
         return None
     row = connection.execute("SELECT name FROM identity").fetchone()
@@ -204,8 +204,8 @@ def read_budget(connection: sqlite3.Connection) -> tuple[float, float] | None:
     epsilon, delta = row
     if not all(isinstance(part, float) for part in row) or not (epsilon >= 0 and 0 <= delta < 1):
         raise LedgerError(
-            f"the ledger's budget reads ε={epsilon!r}, δ={delta!r}, which is none: something else "
-            "changed the file; go back to a copy you trust"
+            f"the ledger's budget reads ε={epsilon!r}, δ={delta!r}, which is invalid: another "
+            f"program changed the file; restore a trusted copy"
         )
     return epsilon, delta
 
@@ -237,7 +237,7 @@ def read_guarantee(number: int, text: str) -> Guarantee:
         return _guarantee(text)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise LedgerError(
-            f"charge {number} of the ledger cannot be read, so that nothing can be added to it: "
+            f"charge {number} of the ledger cannot be read, so nothing can be added to the ledger: "
             f"{error}"
         ) from error
 
@@ -269,8 +269,9 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """Open an existing ledger; put reads that belong together between BEGIN and the end."""
     if not path.exists():
         raise LedgerError(
-            f"there is no ledger at {path}, and none is made by opening one: check the path (a "
-            "relative one starts in the folder of this process), or create the ledger with "
+            f"there is no ledger at {path}, and Ledger.open creates none: check the path (a "
+            f"relative one starts in the working directory of this process), or create the ledger "
+            f"with "
             "Ledger.create(path, epsilon=..., delta=...)"
         )
     if path.is_file() and path.stat().st_nlink > 1:
@@ -305,7 +306,7 @@ def create_file(path: Path, budget: tuple[float, float] | None) -> None:
         create_private(path)
     except FileExistsError as error:
         raise LedgerError(
-            f"there is a file at {path} already, and creating a ledger overwrites nothing: open "
+            f"there is a file at {path} already, and Ledger.create overwrites nothing: open "
             "it with Ledger.open(path), or choose another path"
         ) from error
     except OSError as error:
@@ -335,8 +336,8 @@ def _refuse_remains(path: Path) -> None:
         remains = path.with_name(path.name + suffix)
         if remains.exists():
             raise LedgerError(
-                f"{remains} is left of a ledger that was here and is gone: restore that ledger "
-                "from a copy, or choose another path"
+                f"{remains} belongs to a ledger that is no longer here: restore that ledger from "
+                f"a copy, or choose another path"
             )
 
 
@@ -348,14 +349,14 @@ def _refuse_empty(connection: sqlite3.Connection, path: Path) -> None:
             return
         time.sleep(_BETWEEN_LOOKS)  # one that has made the file may not have locked it yet
     raise LedgerError(
-        f"the file {path} is empty: a ledger was lost or truncated, and what was spent is "
-        "unknown; restore a copy. Only if it never held a charge, delete it and create a "
+        f"the file {path} is empty: a ledger was lost or truncated, and the spent budget is "
+        f"unknown; restore a copy. Only if it never held a charge, delete it and create a "
         "ledger with Ledger.create(path, epsilon=..., delta=...)"
     )
 
 
 def bring_up_to_date(path: Path) -> str:
-    """Refuse what is no ledger, migrate one of an older version, and return the file's name."""
+    """Refuse a file that is no ledger, migrate an older version, and return the ledger's name."""
     with reading(path) as connection:
         if check_ours(connection, path) < SCHEMA_VERSION:
             connection.execute("BEGIN IMMEDIATE")
@@ -366,20 +367,20 @@ def bring_up_to_date(path: Path) -> str:
         identity = read_identity(connection)
     if identity is None:
         raise LedgerError(
-            f"the ledger {path} has lost the name by which it is known again: something else "
-            "changed the file; go back to a copy you trust"
+            f"the ledger {path} has lost its identifier: another program changed the file; "
+            f"restore a trusted copy"
         )
     return identity
 
 
 def check_same(connection: sqlite3.Connection, path: Path, identity: str) -> None:
-    """Refuse another ledger's file, which was moved to the path since it was opened."""
+    """Refuse the file of another ledger that was moved to the path after the opening."""
     check_ours(connection, path)
     if read_identity(connection) != identity:
         raise LedgerError(
-            f"the file at {path} is another ledger's than the one that was opened there, and was "
-            "left as it is: a charge belongs to the file it was reserved in. Put that file back; "
-            "or, if this one is meant, open it with Ledger.open(path) and reserve anew"
+            f"the file at {path} is not the ledger that was opened there, and was left unchanged: "
+            f"a charge belongs to the file in which it was reserved. Restore that file; or, to "
+            f"use this one, open it with Ledger.open(path) and reserve again"
         )
 
 

@@ -61,7 +61,7 @@ _HAIR = 1e-9  # a plan that spends all of what was asked for must not fail by an
 def check_covered(
     guarantee: Guarantee, delta: float, rule: str | None, order: float | None = None
 ) -> None:
-    """Refuse what costs far more by the ledger's rule than by its own curve.
+    """Refuse a guarantee that costs far more by the ledger's rule than by its own curve.
 
     What is chosen as one goes adds up in pure DP and at the ledger's one Rényi order, or in zCDP
     where it has none. A trade-off that bounds no divergence there, as that of composed loss
@@ -79,8 +79,8 @@ def check_covered(
     charged, own = _charged(guarantee, delta, order), guarantee.epsilon(delta)
     if math.isfinite(charged) and charged > _LOOSE * own + _SLACK:
         raise LedgerError(
-            f"no rule of the ledger covers this guarantee ({guarantee.theorem}): by its rule it "
-            f"would be charged ε={epsilon_text(charged)}, while its own curve says "
+            f"no rule of the ledger fits this guarantee ({guarantee.theorem}): the ledger would "
+            f"charge ε={epsilon_text(charged)}, while the guarantee's own curve gives "
             f"ε={epsilon_text(own)} at δ={delta:g}. Pay the higher price with "
             'reserve(..., rule="zcdp"), or leave the ledger out and keep the guarantee itself. '
             "Nothing was run and nothing was spent"
@@ -88,13 +88,13 @@ def check_covered(
 
 
 def _within_request(guarantee: Guarantee, order: float | None) -> bool:
-    """Whether the price is within what was asked for, as a plan for this ledger is."""
+    """Whether the cost is within the request, as it is for a plan made for this ledger."""
     epsilon, delta = guarantee.requested or (0.0, 0.0)
     return delta > 0 and _charged(guarantee, delta, order) <= epsilon * (1 + _HAIR)
 
 
 def _charged(guarantee: Guarantee, delta: float, order: float | None) -> float:
-    """Price of a charge beside others, as the ε of a zCDP that costs as much."""
+    """Cost of a charge within a composition: the ε of the zCDP with the same cost."""
     totals = Totals.of([guarantee], order)
     if order is None or takes_delta(guarantee):
         return totals.epsilon(delta)
@@ -316,8 +316,9 @@ class Ledger(ReprMixin):
         parameters = dict(parameters or {})
         if EXTENDS in parameters:
             raise ValueError(
-                f"the parameter {EXTENDS!r} is the ledger's own, got {parameters[EXTENDS]!r}: pass "
-                "the charge itself, reserve(..., extends=charge), or choose another key"
+                f"the parameter {EXTENDS!r} is reserved for the ledger, got "
+                f"{parameters[EXTENDS]!r}: pass the charge itself, reserve(..., extends=charge), "
+                f"or choose another key"
             )
         if not isinstance(guarantee, Guarantee):
             raise TypeError(f"guarantee must be one, such as pure(epsilon=0.5), got {guarantee!r}")
@@ -341,7 +342,7 @@ class Ledger(ReprMixin):
         return f"Ledger {self.path.name}"
 
     def _facts(self) -> list[Fact]:
-        """Read from the file as it is now; a ledger that cannot be read says so."""
+        """Facts for the repr, read from the file now; an unreadable ledger is reported as such."""
         try:
             return facts_of(*self._standing())
         except LedgerError as error:
@@ -378,7 +379,7 @@ class Ledger(ReprMixin):
             return as_text(connection)
 
     def close(self) -> None:
-        """Nothing is held open between calls; here for symmetry with :meth:`open`."""
+        """Do nothing: no connection stays open between calls. For symmetry with :meth:`open`."""
 
     def __enter__(self) -> "Ledger":
         return self

@@ -89,7 +89,7 @@ def settle_order(connection: sqlite3.Connection, order: float) -> None:
 
 
 def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> None:
-    """Bring a charge to ``state``, or say why that cannot be."""
+    """Set the state of a charge, or raise a LedgerError with the reason."""
     entry = find_entry(connection, number)
     if not entry.counts or (state == "voided" and entry.state != "reserved"):
         raise LedgerError(
@@ -113,12 +113,12 @@ def _check_not_shown(connection: sqlite3.Connection, entry: LedgerEntry) -> None
         return
     raise LedgerError(
         f"charge {entry.id} cannot be voided, because charge {entry.extends}, which it extends, "
-        "was committed: what that paid for may have been seen, and it stays spent"
+        "was committed: its result may have been seen, and the cost stays spent"
     )
 
 
 def find_entry(connection: sqlite3.Connection, number: int) -> LedgerEntry:
-    """Return the charge of this number, which somebody holds a receipt of."""
+    """Return the charge with this number, for which a receipt exists."""
     entries = read_entries(connection, number)
     if not entries:
         raise LedgerError(f"the ledger has no charge {number}: the file was replaced")
@@ -142,7 +142,7 @@ def read_leaks(connection: sqlite3.Connection) -> bool | None:
     rows = connection.execute("SELECT DISTINCT leaks FROM charges WHERE state <> 'voided'")
     found = [bool(leaks) for (leaks,) in rows]
     if len(found) > 1:
-        raise LedgerError("the ledger's charges disagree on what δ pays for: the file was changed")
+        raise LedgerError("the ledger's charges disagree on what δ covers: the file was changed")
     return found[0] if found else None
 
 
@@ -169,12 +169,12 @@ def _divergence(order: float | None, value: float | None, steady: int | None) ->
 
 
 def checked_totals(connection: sqlite3.Connection, path: Path) -> Totals:
-    """Return the totals, which must be what the charges add up to."""
+    """Return the totals after checking that they equal the sum of the charges."""
     kept = read_totals(connection)
     if kept != sum_entries(connection):
         raise LedgerError(
-            f"the totals of the ledger {path} are not the sum of its charges: something else "
-            "changed the file; go back to a copy you trust"
+            f"the totals of the ledger {path} are not the sum of its charges: another program "
+            f"changed the file; restore a trusted copy"
         )
     return kept
 
@@ -215,7 +215,7 @@ Budget = tuple[float, float]  # ε and δ
 
 
 def checked_budget(epsilon: float | None, delta: float | None) -> Budget | None:
-    """Return what may be a budget; ε and δ belong together, and no ε is no budget."""
+    """Validate a budget (ε, δ); None without epsilon."""
     if epsilon is None:
         if delta is not None:
             raise ValueError("a budget needs epsilon as well as delta")
@@ -253,12 +253,12 @@ def delta_of(budget: Budget | None) -> float:
 def refuse_past(
     budget: Budget, spent: Totals, guarantee: Guarantee, told: Divergence | None = None
 ) -> None:
-    """Refuse a charge that the budget does not allow, and name what is left."""
+    """Refuse a charge that exceeds the budget, and name the remaining ε."""
     epsilon, delta = budget
     if takes_delta(guarantee) and spent.live and not spent.leaks:
         raise LedgerError(
-            "this (ε, δ) charge comes after charges without δ, and the ledger's δ already pays "
-            "for their composition: keep (ε, δ) charges in a ledger that begins with one"
+            "this (ε, δ) charge comes after charges without δ, and the ledger's δ already covers "
+            "their composition: record (ε, δ) charges in a ledger that begins with one"
         )
     before = spent.epsilon(delta)
     after = spent.plus(guarantee, told).epsilon(delta)
@@ -266,7 +266,7 @@ def refuse_past(
         raise BudgetExceededError(
             f"this would bring the total to ε={rounded_up(after)} at δ={delta:g}, past the budget "
             f"of ε={rounded_up(epsilon)}: ε={left_text(epsilon - before)} is left. Nothing was "
-            "drawn and nothing was spent; ask for a smaller epsilon or fewer draws"
+            "drawn and nothing was spent; choose a smaller epsilon or fewer draws"
         )
 
 
@@ -290,7 +290,7 @@ def facts_of(budget: Budget | None, totals: Totals) -> list[Fact]:
 
 
 def as_text(connection: sqlite3.Connection) -> str:
-    """Write budget, what is spent and left, and every entry as JSON, in one transaction."""
+    """Export budget, spent and remaining ε and every entry as JSON, in one transaction."""
     budget, totals = read_budget(connection), read_totals(connection)
     spent = totals.epsilon(delta_of(budget))
     left = math.inf if budget is None else max(0.0, budget[0] - spent)

@@ -1,4 +1,4 @@
-"""Fingerprints of tables and the ledgers that pay for them."""
+"""Fingerprints of tables and the ledgers that they are charged to."""
 
 import secrets
 import sqlite3
@@ -43,7 +43,7 @@ def row_hashes(rows: Any) -> NDArray[np.uint64]:
 
 
 def of_hashes(shape: tuple[int, ...], each: NDArray[np.uint64], key: bytes) -> bytes:
-    """Fingerprint of a table by the hashes of its rows, in whatever order."""
+    """Fingerprint of a table from the hashes of its rows, in any order."""
     found = blake2b(repr(tuple(shape)).encode(), key=key, digest_size=_DIGEST_BYTES)
     found.update(np.sort(each).astype("<u8", copy=False).data)
     return found.digest()
@@ -129,7 +129,7 @@ class TableRegistry:
 
 
 def recognise(ledger: Path, rows: Any) -> tuple[str, ...]:
-    """Note that a table is charged to a ledger; warn if it was charged to another beside it."""
+    """Record that a table is charged to a ledger; warn if it was also charged to another."""
     ledger = ledger.resolve()
     try:
         known = TableRegistry(ledger.parent).note(ledger.name, rows)
@@ -147,13 +147,13 @@ def recognise(ledger: Path, rows: Any) -> tuple[str, ...]:
 def recognise_hashes(
     ledger: Path, shape: tuple[int, int], each: NDArray[np.uint64]
 ) -> tuple[str, ...]:
-    """Do as :func:`recognise` for a table that is not held, by the hashes of its rows."""
+    """Do as :func:`recognise` for a table that is not in memory, by the hashes of its rows."""
     return recognise(ledger, Hashes(shape, each))
 
 
 @dataclass(frozen=True, eq=False)
 class Hashes:
-    """A table that is not held, as the hashes of its rows in any order."""
+    """Hashes of the rows, in any order, of a table that is not in memory."""
 
     shape: tuple[int, int]
     each: NDArray[np.uint64]
@@ -168,17 +168,18 @@ def _found(rows: Any, key: bytes) -> bytes:
 def same_table(others: tuple[str, ...], ledger: str) -> str:
     """Say what it means that a table was charged to other ledgers."""
     return (
-        f"the rows charged to {ledger} were charged to {', '.join(others)} too, and for the people "
-        "in them the budgets add up: keep one ledger for one table. (Curator: this was read from "
+        f"the rows charged to {ledger} were also charged to {', '.join(others)}, and the budgets "
+        f"add up for the people in them: use one ledger for one table. (Curator: this was read "
+        f"from "
         "private rows.)"
     )
 
 
 def warn_unkept(folder: Path, error: Exception) -> None:
-    """Warn that a folder cannot keep which tables its ledgers guard."""
+    """Warn that a folder cannot store which tables its ledgers cover."""
     warnings.warn(
-        f"the folder {folder} cannot keep which tables its ledgers guard ({error}): the same table "
-        "under another ledger will not be noticed. The charge itself is written",
+        f"the folder {folder} cannot store which tables its ledgers cover ({error}): a charge of "
+        f"the same table to another ledger will not be detected. The charge itself is recorded",
         LedgerWarning,
         stacklevel=warn_stacklevel(),
     )

@@ -24,14 +24,14 @@ Counted = tuple[Guarantee, Divergence | None, int]
 
 @dataclass(frozen=True)
 class ExactSum:
-    """Sum of doubles without rounding, from which any of them can be taken back."""
+    """Sum of doubles without rounding, from which any of them can be subtracted again."""
 
     finite: Fraction = Fraction(0)  # sum of the finite terms; every double is a fraction
     infinite: int = 0  # number of infinite terms
 
     @classmethod
     def of(cls, terms: Iterable[tuple[float, int]]) -> "ExactSum":
-        """Add up values, each so many times, in whole numbers of the least double above zero."""
+        """Add up values, each a given number of times, in units of the smallest positive double."""
         whole = infinite = 0
         for value, count in terms:
             if value == math.inf:
@@ -66,7 +66,7 @@ def _zeros() -> dict[str, ExactSum]:
 
 @dataclass(frozen=True)
 class Totals:
-    """What charges add up to, in constant space: all that a ledger's rule needs to know of them."""
+    """Totals of the charges in constant space: all that a ledger's rule needs."""
 
     live: int = 0
     leaks: bool | None = None
@@ -232,8 +232,8 @@ def read_order(connection: sqlite3.Connection) -> float | None:
     (order,) = row
     if not isinstance(order, float) or not order > 1:
         raise LedgerError(
-            f"the ledger's Rényi order reads {order!r}, which is none: something else changed the "
-            "file; go back to a copy you trust"
+            f"the ledger's Rényi order reads {order!r}, which is invalid: another program changed "
+            f"the file; restore a trusted copy"
         )
     return order
 

@@ -1,4 +1,4 @@
-"""Trade-off functions as values: what any test between neighbours can still achieve."""
+"""Trade-off functions: bounds on the errors of any test between neighbours."""
 
 from rashomon_explorer.privacy.tradeoff.bounded_range import (
     AdaptiveBoundedRange,

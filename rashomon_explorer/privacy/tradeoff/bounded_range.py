@@ -22,7 +22,7 @@ from rashomon_explorer.privacy.tradeoff.curves import TradeOff, envelope, type_o
 
 @dataclass(frozen=True)
 class BoundedRange(TradeOff):
-    """f(α) = (1 − α)/(1 + α(e^η − 1)), what log ratios in some interval of width η leave open.
+    """f(α) = (1 − α)/(1 + α(e^η − 1)): trade-off of log ratios in some interval of width η.
 
     The worst pairs take two values, of log ratio t and t − η; the maximum of their δ(ε) over t is
     at t = (η + ε)/2 and equals (1 − e^((ε − η)/2))²/(1 − e^(−η)) (Dong, Durfee and Rogers 2020),
@@ -78,7 +78,7 @@ _WIDEST = 600.0  # kη, so that e^(kη) is a double
 
 @dataclass(frozen=True)
 class AdaptiveBoundedRange(TradeOff):
-    """What k η-bounded-range mechanisms leave open, each chosen after seeing the earlier results.
+    """Trade-off of k η-bounded-range mechanisms, each chosen after seeing the earlier results.
 
     Their number and η are fixed. An analyst who has ε left to lose at j mechanisms gets at most
 
@@ -182,7 +182,7 @@ _LINES, _FEWER_LINES = 129, 65  # of an envelope; each is true, and more cost ti
 
 @dataclass(frozen=True)
 class RepeatedBoundedRange(TradeOff):
-    """What k independent η-bounded-range mechanisms leave open, the optimum.
+    """Optimal trade-off of k independent η-bounded-range mechanisms.
 
     The worst pairs are k coins whose log ratio is t or t − η, with one t for all. The test "at most
     m lower ones" has power minus e^ε times level

@@ -45,7 +45,7 @@ class LossMasses:
         return float(_inside(self.pmf, "_infinity_mass"))
 
     def repeated(self, count: int, tail: float) -> "LossMasses":
-        """Masses of the sum of so many independent losses, up to ``tail`` lost on either side."""
+        """Masses of the sum of independent losses; at most ``tail`` is truncated on either side."""
         return self if count == 1 else LossMasses(self.pmf.self_compose(count, tail))
 
     def joined(self, other: "LossMasses", tail: float) -> "LossMasses":
@@ -115,7 +115,7 @@ class Composition(TradeOff):
     kind: ClassVar[str] = "composition"
 
     def __post_init__(self) -> None:
-        """Refuse counts that are no counts, and symmetrise what is not symmetric."""
+        """Validate the counts, and symmetrise the parts that are not symmetric."""
         if not self.parts:
             raise ValueError("parts must have at least one trade-off")
         if any(count < 1 or count != int(count) for _, count in self.parts):
@@ -168,7 +168,7 @@ class Composition(TradeOff):
         return envelope(alpha, epsilon, self._profile(epsilon))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values: the recipe, not the numbers, so that the way back is exact."""
+        """Plain values: parts and counts rather than the result, so that loading is exact."""
         parts = [[curve.to_dict(), count] for curve, count in self.parts]
         return {"kind": self.kind, "parts": parts, "grid": self.grid}
 

@@ -86,7 +86,7 @@ class GaussianObjectivePerturbation(TradeOff):
         return self.renyi(order)
 
     def repeated(self, draws: int) -> "GaussianObjectivePerturbation":
-        """So many times as many minimisers, with all that is beside them."""
+        """Curve of a multiple of the minimisers, with everything composed with them."""
         return replace(self, draws=draws * self.draws, mu=math.sqrt(draws) * self.mu)
 
     def compose_gaussian(self, mu: float) -> "GaussianObjectivePerturbation":

@@ -83,7 +83,7 @@ def _end(order: float, m: float, rate: float) -> float:
 
 
 def _log_lift(exponent: FloatArray, place: int, rate: float) -> FloatArray:
-    """Logarithm of 1 − q + q·e^exponent, which is 1 where a sampled record is not there."""
+    """Logarithm of 1 − q + q·e^exponent, a mixture with 1 where the record is not sampled."""
     if place == 0:
         return np.zeros_like(exponent)
     rest = math.log1p(-rate) if rate < 1 else -math.inf
@@ -229,7 +229,7 @@ class PoissonSampled(TradeOff):
 
     @property
     def rho(self) -> float:
-        """ρ of the same sums over all rows, which sampling keeps."""
+        """ρ of the same sums over all rows, which bounds that of the sampled ones."""
         apart = max(first - second for first, second in _PAIRS[self.relation])
         return self.steps * (apart / self.sigma) ** 2 / 2 if self.rate else 0.0
 
@@ -377,7 +377,7 @@ class Subsampled(TradeOff):
 
     @property
     def rho(self) -> float:
-        """ρ of f, which C_q(f) ≥ f keeps."""
+        """ρ of f, which holds for C_q(f) ≥ f too."""
         return self.of.rho
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a convex set of models must offer."""
+"""Protocol of a convex set of models."""
 
 from typing import Protocol
 

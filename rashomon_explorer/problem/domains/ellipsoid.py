@@ -1,4 +1,4 @@
-"""An ellipsoid anywhere, cut by the centred ball: a set that is known in closed form."""
+"""Intersection of an ellipsoid with the centred ball, in closed form."""
 
 import math
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ class CutEllipsoid:
     start: FloatArray
 
     def __post_init__(self) -> None:
-        """Freeze the arrays, and refuse what is no ellipsoid."""
+        """Freeze the arrays and check that they describe an ellipsoid."""
         check_nonnegative(level=self.level)
         check_positive(radius=self.radius)
         for name in ("centre", "matrix", "start"):

@@ -1,4 +1,4 @@
-"""What every loss provides, and its sums over blocks of rows."""
+"""Protocols of losses, and sums over row blocks."""
 
 import os
 from collections.abc import Callable
@@ -166,7 +166,7 @@ def sum_row_blocks(
 
 
 def stack_rows(n_rows: int) -> int:
-    """Rows in a block for stacks (G, p, K) of models, whatever G is."""
+    """Rows in a block for stacks (G, p, K) of models, for any G."""
     return min(_STACK_ROWS, (n_rows + 15) // 16 * 16)
 
 

@@ -1,4 +1,4 @@
-"""Mean losses of rows that come in blocks: the loss of each block, added up."""
+"""Mean losses of chunked rows: the sum of the losses of all chunks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from rashomon_explorer.rows import ChunkedRows
 
 @dataclass(frozen=True)
 class BlockRisk:
-    """Mean loss of a table of blocks, for K models at once; nothing of a row is kept."""
+    """Mean loss of a chunked table for K models at once; no row is stored."""
 
     table: ChunkedRows
     loss: Loss
@@ -75,7 +75,7 @@ class BlockRisk:
         return float(value), float(offset), slope
 
     def mean(self, of: Callable[[Any], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Mean over the rows of what is a mean over a block's rows."""
+        """Mean over all rows of a quantity that is a mean over the rows of one chunk."""
         total = self.table.reduce(_Total(self.loss, self.reach, self.dtype, of))
         return tuple(part / self.n for part in total)
 
@@ -164,7 +164,7 @@ def _curvature_bound(risk: EmpiricalLoss) -> tuple[FloatArray]:
 
 
 def kind_of(risk: EmpiricalLoss) -> type:
-    """Find what a loss is, or what each block's is: bounds are known by it."""
+    """Return the type of a loss, or of each chunk's loss; it selects the lower bound."""
     if type(risk) is not BlockRisk:
         return type(risk)
     one = np.zeros((1, risk.p // risk.loss.outputs))
@@ -172,7 +172,7 @@ def kind_of(risk: EmpiricalLoss) -> type:
 
 
 def is_kinked(risk: EmpiricalLoss) -> TypeGuard[ClippedSlopeRisk | BlockRisk]:
-    """Whether a loss has kinks and slopes that are clipped, held whole or in blocks."""
+    """Whether a loss has kinks and clipped slopes, in memory or in chunks."""
     if isinstance(risk, BlockRisk):
         if kind_of(risk) is not ClippedSlopeRisk:
             return False
@@ -181,7 +181,7 @@ def is_kinked(risk: EmpiricalLoss) -> TypeGuard[ClippedSlopeRisk | BlockRisk]:
 
 
 def risk_of_blocks(loss: Loss, table: ChunkedRows, p: int) -> EmpiricalLoss:
-    """Mean loss of a table of blocks: from sums made once, if they say everything."""
+    """Mean loss of a chunked table; computed from sufficient statistics where they exist."""
     if type(loss) is not SquaredLoss:
         return BlockRisk(table, loss, p)
     gram, moment, energy = BlockRisk(table, loss, p).mean(_moments)

@@ -1,4 +1,4 @@
-"""Logistic and squared loss of which no row pulls harder than a declared bound."""
+"""Logistic and squared loss whose slope at each row is clipped to a declared bound."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -123,7 +123,7 @@ class ClippedSlopeRisk:
         )
 
     def dual(self, theta: FloatArray, smoothing: float) -> tuple[float, float, FloatArray]:
-        """Mean loss at one model (p,), and what its smoothed slopes α prove of the minimum."""
+        """Mean loss at one model (p,), and the dual bound from its smoothed slopes α."""
         scores = self.scores(theta)
         slopes = self.smoothed(smoothing).shape.slope(scores)
         return (
@@ -150,7 +150,7 @@ class AbsoluteLoss:
     outputs: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse a bound that bounds nothing, and a level that is no quantile's."""
+        """Check the target bound and the quantile level."""
         check_positive(target_bound=self.target_bound)
         if not 0 < self.tau < 1:
             raise ValueError(f"tau must lie between 0 and 1, got {self.tau!r}")

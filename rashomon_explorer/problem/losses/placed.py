@@ -35,7 +35,7 @@ def fused(arrays: ArrayBackend, pointwise: Any) -> Callable[[Any], tuple[Any, An
 
 
 class _Fused:
-    """A compiled function for many scores, and the plain one for few or where it cannot be had."""
+    """A compiled function for many scores; the plain one for few, or without a compiler."""
 
     def __init__(self, plain: Callable[[Any], Any], compiled: Callable[[Any], Any]) -> None:
         self._plain, self._compiled = plain, compiled
@@ -246,7 +246,7 @@ def answered(arrays: ArrayBackend, work: Callable[[Any], Any], theta: Any) -> An
 
 @dataclass(frozen=True)
 class PlacedRisk:
-    """Mean of f(rows_i·θ + offset_i) over rows that stand on a device."""
+    """Mean of f(rows_i·θ + offset_i) over rows on a device."""
 
     placed: PlacedRows
     pointwise: Pointwise
@@ -325,7 +325,7 @@ class PlacedRisk:
 
 @dataclass(frozen=True)
 class PlacedSoftmax:
-    """Mean cross-entropy of rows that stand on a device, class 0 the reference."""
+    """Mean cross-entropy of rows on a device; class 0 is the reference."""
 
     placed: PlacedRows
     own: Any
@@ -443,7 +443,7 @@ class PlacedSquared:
         return value, gradient
 
     def hessian(self, theta: FloatArray) -> FloatArray:
-        """Hessian (p, p): the Gram matrix, whatever ``theta``."""
+        """Hessian (p, p): the Gram matrix, for every ``theta``."""
         return self.known.gram
 
     def curvature_bound(self) -> FloatArray:

@@ -243,7 +243,7 @@ class SquaredRisk:
         return value, gradient
 
     def hessian(self, theta: FloatArray) -> FloatArray:
-        """Hessian (p, p): the Gram matrix, whatever ``theta``."""
+        """Hessian (p, p): the Gram matrix, for every ``theta``."""
         return self.gram
 
     def curvature_bound(self) -> FloatArray:

@@ -33,7 +33,7 @@ ENVELOPES: dict[type, Callable[[Any, FloatArray, FloatArray], ExcessBound]] = {
 
 
 def has_envelope(risk: EmpiricalLoss) -> bool:
-    """Whether a bound of a mean loss is known, of whole tables or of blocks.
+    """Whether a lower bound of a mean loss is known, for a table in memory or in chunks.
 
     Parameters
     ----------

@@ -153,7 +153,7 @@ class Bowl:
 
 @dataclass(frozen=True)
 class Where:
-    """The ball on which a bowl must hold, and the law of models for which it should be good."""
+    """Ball on which a bowl must be a bound, and distribution for which it should be tight."""
 
     centre: FloatArray
     radius: float

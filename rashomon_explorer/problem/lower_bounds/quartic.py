@@ -90,7 +90,7 @@ _LONGEST = 1.25  # times the radius in use: beyond, the form is replaced by a co
 
 
 class ActiveConstraint(Protocol):
-    """What keeps a minimiser θ* in its domain."""
+    """The active constraint of the domain at a minimiser θ*."""
 
     @property
     def multiplier(self) -> float:
@@ -150,7 +150,7 @@ class ExpandableRisk(Protocol):
 
 @runtime_checkable
 class Expandable(Protocol):
-    """A bound around a minimiser that knows a risk to make others of."""
+    """A bound around a minimiser with a risk that can be expanded around other models."""
 
     @property
     def expansion(self) -> ExpandableRisk | None:

@@ -380,7 +380,7 @@ SUMS: dict[type, Callable[[Any, FloatArray, FloatArray], Sums]] = {
 
 
 def bound_of_blocks(risk: BlockRisk, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
-    """Bound of a loss in blocks around a model: one pass over the rows."""
+    """Lower bound of a chunked loss around a model, in one pass over the rows."""
     square, *means = risk.table.reduce(_Totals(risk.of_block, theta, whiten), merge=_merged)
     return LogisticBound.of_sums(square, *(part / risk.n for part in means))
 

@@ -1,4 +1,4 @@
-"""Sections about the document: what it is, caveats, definitions, how to repeat it."""
+"""Sections about the document: introduction, caveats, definitions, reproduction."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -19,33 +19,33 @@ View = Literal["curator", "internal", "release", "public"]
 
 
 class Skip(Exception):
-    """A section does not apply; the message says why, in words for a reader of the report."""
+    """Raised if a section does not apply; the message states the reason for the reader."""
 
 
 @dataclass(frozen=True)
 class Section:
     """A part of a report."""
 
-    key: str  # its address in the page
+    key: str  # its anchor in the page
     title: str
-    # who may see it. Internal is what was not computed from rows, and yet is nobody else's.
+    # who may see it; "internal": not computed from rows, but not for release
     view: View
     # from the edition's material to blocks. May raise `Skip`.
     make: Callable[[Any], Iterable[Block]]
-    # whether models of such a kind have this section at all; where not, it is not even missing
+    # whether this section exists for such models; if not, it is not listed as omitted
     suits: Callable[[Any], bool] = lambda models: True
 
 
 def need_rows(given: Curator, *, targets: bool = False, inside: bool = True) -> None:
-    """Raise `Skip` unless there are models (inside ψ), and rows to ask for their predictions."""
+    """Raise `Skip` unless there are models (inside ψ) and rows for their predictions."""
     if not given.models.n_draws:
         raise Skip("the set holds no models")
     if inside and not given.members.n_draws:
         raise Skip(f"none of {given.models.n_draws} models lies in the Rashomon set")
     if not given.readable:
-        raise Skip("no rows were handed in: report(path, X, y)")
+        raise Skip("no rows were given: report(path, X, y)")
     if targets and given.y is None:
-        raise Skip("no targets were handed in: report(path, X, y)")
+        raise Skip("no targets were given: report(path, X, y)")
 
 
 def need_linear_or_trees(given: Curator) -> Any:
@@ -57,7 +57,7 @@ def need_linear(given: Curator) -> RashomonSet:
     """Return a set of linear draws."""
     if not isinstance(given.models, RashomonSet):
         raise Skip(
-            f"it needs linear models with a certified best one, and these are "
+            f"it needs linear models with a certified best model, and these are "
             f"{given.models.sampler}"
         )
     if not given.models.n_draws:
@@ -69,16 +69,16 @@ WRITER = f"rashomon-explorer {version('rashomon-explorer')}"
 
 
 def about_curator(given: Curator) -> list[Block]:
-    """Say what the curator's edition is."""
+    """Introduce the curator's edition."""
     return [
         Words(
             f"This report describes {given.models.n_draws:,} models that explain the same data "
             "almost equally well: a Rashomon set, all models whose loss exceeds the least by at "
-            "most ψ. It says how much they differ, for whom, and what their draws cost in privacy."
+            "most ψ. It shows how much they differ, for whom, and the privacy cost of their draws."
         ),
         Words(
-            "It was computed from private rows. Whoever may not see the rows may not see this "
-            "file; for them there is the release edition (ReleasedSet.report).",
+            "It was computed from private rows: only people who may see the rows may see this "
+            "file. For others, write the release edition (ReleasedSet.report).",
             "warning",
         ),
         _file(given),
@@ -86,7 +86,7 @@ def about_curator(given: Curator) -> list[Block]:
 
 
 def about_release(given: Release) -> list[Block]:
-    """Say what the release is."""
+    """Introduce the release."""
     return [
         Words(
             f"This report describes {given.models.n_draws:,} models drawn from a Rashomon set, all "
@@ -114,56 +114,56 @@ def _file(given: PublicMaterial) -> Facts:
 
 _COMMON = {
     "Sampled extremes are lower bounds": (
-        "Ambiguity, discrepancy and ranges over drawn models can only grow with more draws, and "
-        "fall further short of the set's own the more parameters there are."
+        "Ambiguity, discrepancy and ranges over drawn models can only grow with more draws. They "
+        "underestimate those of the set more, the more parameters there are."
     ),
     "Draws may lie outside the set": (
-        "A private draw exceeds ψ with a probability that the promises bound; what it says there "
-        "is the mechanism's and not the set's."
+        "The guarantees bound the probability that a private draw exceeds ψ. Such a draw reflects "
+        "the mechanism's noise, not the set."
     ),
     "No causal reading": (
         "Coefficients and importances describe models. That a good model relies on a feature does "
         "not say that changing the feature would change anything."
     ),
     "Correlated features": (
-        "They share their effect in many ways that fit equally well, so that each one's range is "
-        "wide although together they may be indispensable."
+        "Models can split their effect differently and fit equally well. The range of each one is "
+        "wide even if together they are indispensable."
     ),
     "Within one class of models": (
-        "The set is that of the declared class, loss and bounds. Other classes, losses or a larger "
-        "ball have other sets, and the best loss here may be far from the best there is."
+        "The set depends on the declared class, loss and bounds. With another class, loss or a "
+        "larger ball the set differs, and the best loss here may be far from the best possible."
     ),
 }
-# Of an enumerated set neither is true.
+# Neither applies to an enumerated set.
 _OF_DRAWS = ("Sampled extremes are lower bounds", "Draws may lie outside the set")
 _CURATOR = {
     "Selecting reads rows": (
-        "Which draws lie in the set is read off the private rows. To keep or publish models by "
-        "their loss voids the guarantee of the draws."
+        "Which draws lie in the set is computed from the private rows. Selecting or publishing "
+        "models by their loss voids the guarantee of the draws."
     ),
     "Not private, whatever the draws cost": (
         "Every measure, figure and table marked as the curator's was computed from private rows. "
-        "Publishing one of them is a release that nobody paid for."
+        "Publishing one of them is a release without a privacy guarantee."
     ),
     "In-sample": (
-        "Losses and measures are of the rows that were handed in. If the models were drawn from "
-        "the same rows, new ones will look worse."
+        "Losses and measures are computed on the rows of this report. If the models were fitted "
+        "to the same rows, losses on new rows will be larger."
     ),
 }
 _RELEASE = {
     "The guarantee is conditional": (
         "It holds under the assumptions listed with it, for one record and for the draws and "
-        "aggregates of this file; whatever else was told about the same rows adds up."
+        "aggregates of this file. The cost of other releases from the same rows adds to it."
     ),
     "Private rows add nothing here": (
-        "Measures of these draws on rows of your own are yours to make; measures on the private "
-        "rows are not part of a release unless they were paid for."
+        "Measures of these draws on your own rows need no budget. Measures on the private rows "
+        "are part of a release only as released aggregates."
     ),
 }
 
 
 def caveats_curator(given: Curator) -> list[Block]:
-    """List the traps of the curator's edition."""
+    """List the caveats of the curator's edition."""
     common = dict(_COMMON)
     if given.models.complete:
         common = {name: said for name, said in _COMMON.items() if name not in _OF_DRAWS}
@@ -171,12 +171,12 @@ def caveats_curator(given: Curator) -> list[Block]:
 
 
 def caveats_release(given: Release) -> list[Block]:
-    """List the traps of a release."""
+    """List the caveats of a release."""
     return [Items({**_COMMON, **kind_of(given.models).caveats, **_RELEASE})]
 
 
 def definitions_curator(given: Curator) -> list[Block]:
-    """Define the terms, and the measures that suit the models."""
+    """Define the terms, and the measures that apply to the models."""
     scored = ("range_width", "score_variance", "score_std")
     named = scored if given.models.task == "regression" else tuple(MEASURES)
     kept = [MEASURES[name] for name in named if not name.startswith("delta")]
@@ -219,9 +219,9 @@ def reproduce_release(given: Release) -> list[Block]:
 
 def _code_blocks(given: Any, lines: list[str]) -> list[Block]:
     noise = (
-        "Without random_state the noise is new at every run, which is what makes it private: the "
-        "same settings give other draws, with the same promises."
+        "Without random_state the noise is new at every run, as privacy requires: the same "
+        "settings give other draws with the same guarantees."
     )
     if given.models.guarantee.seeded:
-        noise = "The draws came from a known seed, which is not written here: with it they repeat."
+        noise = "The draws came from a known seed, which is not shown here: with it they repeat."
     return [Code([f"# {WRITER}", *lines]), Words(noise, "note")]

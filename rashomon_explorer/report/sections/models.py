@@ -40,9 +40,9 @@ from rashomon_explorer.sets.models.trees import DecisionTrees
 
 
 def data_curator(given: Curator) -> list[Block]:
-    """Describe the rows the report was computed on."""
+    """Describe the rows of the report."""
     if given.X is None and given.y is None:
-        raise Skip("no rows were handed in: report(path, X, y)")
+        raise Skip("no rows were given: report(path, X, y)")
     blocks: list[Block] = [Facts(_counts(given))]
     if given.X is not None:
         blocks.append(_columns(given))
@@ -55,14 +55,14 @@ def data_curator(given: Curator) -> list[Block]:
 
 
 def data_release(given: Release) -> list[Block]:
-    """List what is public of the data: its size, its columns and what was declared of them."""
+    """List public facts about the data: size, columns and their declarations."""
     return kind_of(given.models).columns(given)
 
 
 def _counts(given: Curator) -> list[tuple[str, str, str]]:
     models = given.models
     n_rows = len(given.y if given.y is not None else ()) if given.n_rows is None else given.n_rows
-    facts = [("Rows", f"{n_rows:,}", "those that were handed to the report")]
+    facts = [("Rows", f"{n_rows:,}", "given to the report")]
     facts += kind_of(models).rows(given)
     if given.y is not None and models.task == "regression":
         told = f"mean {number(float(np.mean(given.y)))}, std {number(float(np.std(given.y)))}"
@@ -85,7 +85,7 @@ def _columns(given: Curator) -> Table:
 
 
 def _columns_of_blocks(given: Curator, rows: ChunkedRows) -> Table:
-    """Find means, and least and largest values, of all blocks."""
+    """Mean, minimum and maximum of each column over all chunks."""
     least, sums, most = rows.reduce(_ends, merge=_wider)
     known = getattr(given.models, "feature_names", ())[:-1]
     names = known if len(known) == len(sums) else [f"x{j}" for j in range(len(sums))]
@@ -152,9 +152,9 @@ def hit_rate_interval(hits: int, trials: int, alpha: float = _ALPHA) -> tuple[fl
 def _losses(models: AnySet) -> Rows:
     facts: Rows = [("Threshold ψ", number(models.psi), "in units of the loss")]
     if not np.isfinite(models.least):
-        return [*facts, ("Losses", "not known", "so that nothing is said of which lie in the set")]
+        return [*facts, ("Losses", "not known", "so that the models in the set are unknown")]
     gap = getattr(getattr(models, "minimum", None), "gap", None)
-    known = "of any model that the source has" if gap is None else f"certified to {gap:.1g}"
+    known = "the least of the source's models" if gap is None else f"certified to {gap:.1g}"
     facts.append(("Least loss", number(models.least, 6), known))
     if models.n_draws:
         facts.append(("Models within ψ", percent(models.hit_rate), _interval(models)))
@@ -163,7 +163,7 @@ def _losses(models: AnySet) -> Rows:
 
 def _interval(models: AnySet) -> str:
     if not traits_of(models.sampler).independent or not models.as_drawn:
-        return "of these models; no interval is proved, for they are no independent sample"
+        return "of these models; without an interval, because they are not an independent sample"
     hits = round(models.hit_rate * models.n_draws)
     low, high = hit_rate_interval(hits, models.n_draws)
     ends = f"{100 * low:.1f} % to {100 * high:.1f} %"
@@ -175,7 +175,7 @@ def _origin(models: AnySet) -> str:
         return f"drawn by the sampler “{models.sampler}”"
     if models.independent:
         return f"independent draws: {models.models.kind}"
-    return f"made elsewhere: {models.sampler}"
+    return f"imported: {models.sampler}"
 
 
 def _planned(models: Any) -> str:
@@ -202,27 +202,27 @@ def _losses_plot(models: RashomonSet) -> Plot:
 def _bounds_plot(models: RashomonSet) -> Plot:
     return Plot(
         plot_bounds(models),
-        "Share of the draws with at most each excess loss, beside the share that was promised "
+        "Share of the draws with at most each excess loss, and the share that was guaranteed "
         "before any row was read.",
-        Table(excess_table(models), "Promised and found shares of draws"),
+        Table(excess_table(models), "Guaranteed and measured shares of draws"),
     )
 
 
 _OTHERS = (
-    "These models were not drawn here: nothing says that they fill the set, and models better "
-    "than the best of them may exist. Extremes over them are lower bounds of the set's."
+    "These models were imported: they need not cover the set, and models better than the best "
+    "of them may exist. Extremes over them are lower bounds of the set's."
 )
 _DRAWN = (
-    "These models are independent draws of one law on all models of the class: shares over them "
-    "have intervals, and extremes over them are lower bounds of the set's."
+    "These models are independent draws from one law on all models of the class: shares over "
+    "them have intervals, and extremes over them are lower bounds of the set's."
 )
 _COMPLETE = (
-    "These models were enumerated, all of the source's class within ψ: what is measured over them "
-    "is exact of this set, on these rows."
+    "These models are an enumeration of the source's class within ψ: measures over them are "
+    "exact for this set on these rows."
 )
 _UNKNOWN_INSIDE = (
-    "Which of the released draws lie in the Rashomon set is known to the curator alone: it is read "
-    "off the private rows. At least the share promised below does, in expectation."
+    "Only the curator knows which of the released draws lie in the Rashomon set, because that "
+    "depends on the private rows. In expectation it is at least the guaranteed share below."
 )
 
 
@@ -269,7 +269,7 @@ def coefficients_release(given: Release) -> list[Block]:
 
 def _spread(models: RashomonSet) -> Block:
     if not models.hit_rate:
-        return Words(f"None of {models.n_draws} draws lies inside, so that none spans a range.")
+        return Words(f"None of {models.n_draws} draws lies inside, so there is no range.")
     return Plot(
         plot_coefficient_spread(models),
         f"{_SPREAD} inside. The best model is marked by a cross.",
@@ -318,7 +318,7 @@ def trees_curator(given: Curator) -> list[Block]:
 def trees_release(given: Release) -> list[Block]:
     """Show released trees: what follows is computed from them alone."""
     models: Any = given.models
-    told = "What follows is read off these trees alone; no row was read for it."
+    told = "The following is computed from these trees alone; no row was read."
     return [Words(told, "note"), *_tree_blocks(models, None)]
 
 
@@ -330,7 +330,7 @@ def _tree_blocks(
     return [
         Plot(
             plot_trees(models),
-            "Some of the trees beside each other; yes leads to the left, no to the right.",
+            "Some of the trees side by side; yes leads to the left, no to the right.",
             Table(_sizes(models, losses), _SIZES),
         ),
         Plot(
@@ -369,6 +369,6 @@ def _written(models: Any) -> list[Block]:
 
 
 _INTERVALS = (
-    "Intervals, where there are any, are of Clopper and Pearson (95 %) for the law that the trees "
-    "were drawn from: not for the set of good trees."
+    "Intervals, if any, are of Clopper and Pearson (95 %) for the law that the trees were drawn "
+    "from, not for the set of good trees."
 )

@@ -51,17 +51,17 @@ _ASKED = 20
 _EVERYONE = "all rows"
 _CAPTIONS = {True: "Multiplicity of the Rashomon set", False: "Multiplicity of all draws"}
 _STRAYS = (
-    "None of the draws lies in the Rashomon set. What follows is of all draws: it says what the "
-    "mechanism gave, and neither bounds nor estimates the set's multiplicity."
+    "None of the draws lies in the Rashomon set. The following values are over all draws: they "
+    "describe the mechanism's output, and neither bound nor estimate the set's multiplicity."
 )
 
 
 def multiplicity_curator(given: Curator) -> list[Block]:
-    """Table of all measures, curves over the threshold, and the measures of each group."""
+    """Table of all measures, curves over the threshold, and measures by group."""
     need_rows(given, inside=False)
     models = given.models
     if not np.isfinite(models.least):
-        raise Skip("losses are not known, so that which models lie in the set is not")
+        raise Skip("losses are unknown, so that the models in the set are unknown")
     groups = None if given.groups is None else given.groups.to_numpy()
     inside = bool(given.members.n_draws)
     table = multiplicity_table(models, given.X, groups=groups, inside_only=inside)
@@ -79,10 +79,9 @@ def multiplicity_curator(given: Curator) -> list[Block]:
 
 def _counted(whole: pd.DataFrame, models: AnySet) -> Words:
     told = (
-        "The set is complete, so that its values are exact."
+        "The set is complete: its values are exact."
         if models.complete
-        else "A lower bound only grows with more models; exact values, where there are any, are "
-        "marked."
+        else "A lower bound only grows with more models; exact values are marked."
     )
     return Words(
         f"Over the {int(whole['models'].iloc[0]):,} models that lie within ψ = "
@@ -97,13 +96,15 @@ def _measure_table(whole: pd.DataFrame, given: Curator) -> pd.DataFrame:
     }
     if given.problem is not None and given.models.task == "classification":
         people = given.people.X
-        few = people[:_ASKED] if given.whose else people  # in blocks each asks for all rows
+        few = (
+            people[:_ASKED] if given.whose else people
+        )  # with chunked rows each person needs a pass over all rows
         exact = exact_ambiguity(given.problem, given.models.psi, few)
         meaning = "share of rows whose label some model of the whole set flips"
         said = "exact" if exact.lower == exact.upper else f"at most {number(exact.upper, 4)}"
         said += f", of {len(few)} people of a fixed random sample" if given.whose else ""
         rows = {"ambiguity, exact": [exact.lower, said, meaning], **rows}
-    columns = ["value", "what it is of the set", "definition"]
+    columns = ["value", "relation to the set", "definition"]
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
     return frame.rename_axis("measure")
 
@@ -112,7 +113,7 @@ def _curves(given: Curator) -> Plot:
     models = given.models
     names = _CURVES[models.task]
     least = float(models.excess.min())
-    # No model lies below the best draw, and there would be nothing to measure.
+    # No model lies below the best draw, so that nothing could be measured.
     thresholds = np.linspace(min(max(least, 0.0) + 1e-12, models.psi), models.psi, _POINTS)
     table = multiplicity_table(models, given.X, psi=thresholds, measures=names)
     frame = table.pivot(index="psi", columns="measure", values="value")[names]
@@ -127,7 +128,7 @@ def _curves(given: Curator) -> Plot:
 
 
 def _bounded(lower: list[str]) -> str:
-    return f"of which {', '.join(lower) or 'none'} over draws are lower bounds"
+    return f"lower bounds over draws: {', '.join(lower) or 'none'}"
 
 
 def _by_group(table: pd.DataFrame, name: str) -> Table:
@@ -137,19 +138,18 @@ def _by_group(table: pd.DataFrame, name: str) -> Table:
     frame.columns = pd.Index([str(group) for group in frame.columns])
     counts = table.drop_duplicates("group").set_index("group")["rows"]
     sizes = ", ".join(f"{group}: {int(count):,}" for group, count in counts.items())
-    return Table(frame, f"Who bears the multiplicity, by {name}", f"Rows of each: {sizes}.")
+    return Table(frame, f"Multiplicity by {name}", f"Rows of each: {sizes}.")
 
 
 MOST_PEOPLE = 10
 _MOST_SCORES = 4_000_000
 _NOTE = (
-    "Over the models within ψ, where losses are known. Rows are counted from 0, as they were "
-    "handed in."
+    "Over the models within ψ, if losses are known. Rows are numbered from 0 in the given order."
 )
 
 
 def people_curator(given: Curator) -> list[Block]:
-    """Show everybody's range, and the rows with the most disagreement."""
+    """Show the prediction range of every person, and the rows with the most disagreement."""
     need_rows(given)
     blocks: list[Block] = [Words(given.whose)] if given.whose else []
     given = given.people
@@ -162,7 +162,7 @@ def _everybody(given: Curator, models: RashomonSet) -> Plot:
     name = "group" if given.groups is None else str(given.groups.name)
     return Plot(
         plot_people(models, given.X, given.groups, group_name=name),
-        "Left, every person's range of predictions; right, how many people have a wide one.",
+        "Left: every person's range of predictions. Right: the distribution of its width.",
         Table(people_table(models, given.X, given.groups), "Width of people's ranges"),
     )
 
@@ -177,7 +177,7 @@ def _most_affected(given: Curator) -> pd.DataFrame:
 
 
 def _blocks(given: Curator) -> Iterator[pd.DataFrame]:
-    """Ranges of all rows, so many rows at a time that all models' scores fit into memory."""
+    """Ranges of all rows, in chunks for which all models' scores fit into memory."""
     models = given.members
     if isinstance(models, PredictorSet) and given.X is None:
         yield _ranges(models.scores(), models.task)
@@ -199,7 +199,7 @@ def fairness_curator(given: Curator) -> list[Block]:
     """Range of every gap over the models inside ψ, and the fairest model by each."""
     need_rows(given, targets=True)
     if given.groups is None:
-        raise Skip("no groups were handed in: report(path, X, y, groups=…)")
+        raise Skip("no groups were given: report(path, X, y, groups=…)")
     try:
         audit = fairness_audit(given.models, given.X, given.y, given.groups.to_numpy())
         ranges = audit.ranges(given.problem)
@@ -216,7 +216,7 @@ def fairness_curator(given: Curator) -> list[Block]:
             "Range of each group gap over the models within ψ, with the best model's.",
             Table(ranges, "Range of each group gap over the Rashomon set"),
         ),
-        Table(_fairest(audit), "The fairest model by each gap, and what it costs", _CHOSEN),
+        Table(_fairest(audit), "The fairest model by each gap, and its excess loss", _CHOSEN),
     ]
 
 
@@ -236,11 +236,11 @@ def _fairest(audit: FairnessAudit) -> pd.DataFrame:
 
 
 _CHOSEN = (
-    "A gap of the model that was chosen for it is too small: it is the smallest of many. The "
-    "choice reads rows, so that nothing is guaranteed of the model that was chosen."
+    "The gap of a model that was selected for its gap is optimistic: it is the smallest of "
+    "many. The selection reads private rows, so no guarantee covers the selected model."
 )
 _SAMPLE = "Ranges over draws are inner bounds: the set's own are at least as wide."
-_WHOLE = "The set is complete, so that its ranges are exact."
+_WHOLE = "The set is complete: its ranges are exact."
 
 
 _RELIABLE = ("logistic", "squared")
@@ -249,17 +249,17 @@ _MOST_ROWS = 5_000
 
 
 def importance_curator(given: Curator) -> list[Block]:
-    """Show importances over the draws; with the problem, how far reliance can go in the set."""
+    """Show importances over the draws and, given the problem, the range of reliance in the set."""
     need_rows(given, targets=True)
     models = need_linear_or_trees(given)
     whose, problem, given = given.whose, given.problem, given.people
     blocks: list[Block] = [
         *([Words(whose)] if whose else []),
         Words(
-            "How much the loss of a model of the set grows when a feature is shuffled. It says "
-            "what the model relies on, not what causes the target; of correlated features each "
-            "may look unimportant because the other stands in for it. The columns of one category "
-            "are one feature and are shuffled together."
+            "Increase of a model's loss when a feature is shuffled. It shows what the model "
+            "relies on, not what causes the target. Each of two correlated features can look "
+            "unimportant, because the other one replaces it. The columns of one categorical "
+            "feature are shuffled together."
         ),
         Plot(
             plot_importance(models, given.X, given.y),
@@ -281,7 +281,7 @@ def _reliance(given: Curator, problem: Problem) -> Block:
         return Words("Model class reliance is known for logistic and squared loss and ψ > 0.")
     if len(features) > _MOST_FEATURES or problem.n > _MOST_ROWS:
         return Words(
-            f"Model class reliance was left out of this report for time: it is computed for up to "
+            f"Model class reliance was omitted to save time: it is computed for up to "
             f"{_MOST_FEATURES} features and {_MOST_ROWS:,} rows; see measures.model_class_reliance."
         )
     table = model_class_reliance(
@@ -293,8 +293,8 @@ def _reliance(given: Curator, problem: Problem) -> Block:
     )
     return Plot(
         plot_class_reliance(table),
-        "Least and greatest reliance on every feature over the whole Rashomon set: what a model "
-        "of the set attains, and what none exceeds.",
+        "Least and greatest reliance on every feature over the whole Rashomon set: values that a "
+        "model of the set attains, and bounds that none exceeds.",
         Table(table, "Model class reliance"),
     )
 
@@ -304,7 +304,7 @@ _PARTS = ("total", "width", "noise", "share_of_noise", "hit_rate")
 
 
 def width_curator(given: Curator) -> list[Block]:
-    """Split what the draws disagree about into width and noise, with intervals."""
+    """Decompose disagreement into model-set width and mechanism noise, with intervals."""
     models = need_linear_or_trees(given)
     need_rows(given, inside=False)
     groups = None if given.groups is None else given.groups.to_numpy()
@@ -322,9 +322,9 @@ def width_curator(given: Curator) -> list[Block]:
         Words(str(found)),
         Plot(
             plot_decomposition(found),
-            f"The {found.measure.replace('_', ' ')} among the draws as one bar: the set's own "
-            "part, and what the mechanism adds.",
-            Table(_estimates(found), "Width or noise"),
+            f"The {found.measure.replace('_', ' ')} among the draws as one bar: "
+            "model-set width and mechanism noise.",
+            Table(_estimates(found), "Model-set width and mechanism noise"),
         ),
     ]
 

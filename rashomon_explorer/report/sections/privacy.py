@@ -38,8 +38,8 @@ from rashomon_explorer.report.sections.document import Skip
 Budget = tuple[float, float]
 _DELTAS = (0.0, 1e-12, 1e-9, 1e-6, 1e-5, 1e-4)
 SEEDED = (
-    "The noise came from a known seed: this run is reproducible, not private. Whoever learns or "
-    "guesses the seed can take the noise off again; nothing below holds against them."
+    "The noise came from a known seed: this run is reproducible, not private. Anyone who knows "
+    "or guesses the seed can remove the noise; the guarantee below does not hold against them."
 )
 
 
@@ -64,12 +64,12 @@ def privacy_release(given: Release) -> list[Block]:
 def _total_cost(total: float, delta: float) -> Words:
     if math.isinf(total):
         return Words(
-            f"Of draws and aggregates together no finite ε is proved at δ = {number(delta)}: the "
-            "draws leave none of it. Each holds by itself, as stated with it.",
+            f"No finite ε is proved for draws and aggregates together at δ = {number(delta)}: the "
+            "draws use all of δ. Each guarantee holds alone, as stated.",
             "warning",
         )
     return Words(
-        f"Draws and aggregates together: ε = {rounded_up(total)} at δ = {number(delta)}, however "
+        f"Draws and aggregates together: ε = {rounded_up(total)} at δ = {number(delta)}, even if "
         "the aggregates were chosen after the draws."
     )
 
@@ -80,7 +80,7 @@ def _guarantee(models: AnySet | Paid, delta: float) -> list[Block]:
     if guarantee.seeded:
         blocks.append(Words(SEEDED, "warning"))
     if not guarantee.holds:
-        return [Words("Nothing is guaranteed of these models.", "warning"), *blocks]
+        return [Words("These models have no privacy guarantee.", "warning"), *blocks]
     table = tradeoff_table(guarantee)
     made = kind_of(models).mechanism(models)
     return [
@@ -91,8 +91,8 @@ def _guarantee(models: AnySet | Paid, delta: float) -> list[Block]:
         ),
         Plot(
             plot_tradeoff(table),
-            "Least share of misses of any test that tells from the draws two neighbouring data "
-            "sets apart, against its share of false alarms.",
+            "Least share of misses of any test that distinguishes two neighbouring data sets by "
+            "the draws, against its share of false alarms.",
             Table(table, "Trade-off between false alarms and misses"),
         ),
         Items({f"Assumption {place}": text for place, text in enumerate(guarantee.assumptions, 1)}),
@@ -130,7 +130,7 @@ def _charges(ledger: Ledger) -> Table:
 
 
 def _public_charges(ledger: Ledger) -> Table:
-    """Ledger entries that count, without names, times and remarks, which are not private."""
+    """Ledger entries that count, without names, times and notes, which are not for release."""
     budget = ledger.budget
     entries = [entry for entry in ledger.entries() if entry.counts]
     frame = pd.DataFrame(
@@ -140,13 +140,13 @@ def _public_charges(ledger: Ledger) -> Table:
         },
         index=pd.Index([entry.id for entry in entries], name="charge"),
     )
-    return Table(frame, "Ledger: what was spent on the data", _budget(budget))
+    return Table(frame, "Ledger: privacy budget spent on the data", _budget(budget))
 
 
 def _totals(
     entries: Sequence[LedgerEntry], budget: Budget | None, order: float | None
 ) -> list[str]:
-    """Total after each charge; one that was voided adds nothing."""
+    """Total after each charge; voided charges add nothing."""
     delta = 0.0 if budget is None else budget[1]
     kept = [entry for entry in entries if entry.counts]
     running = running_epsilon(
@@ -167,7 +167,7 @@ def _budget(budget: Budget | None) -> str:
 
 
 def plan_section(given: Any) -> list[Block]:
-    """Explain the plan sentence by sentence, with its promises."""
+    """Explain the plan sentence by sentence, with its guarantees."""
     planned = _planned(given)
     blocks: list[Block] = [Words(line) for line in explain(planned).splitlines()]
     doubt = (
@@ -176,7 +176,7 @@ def plan_section(given: Any) -> list[Block]:
         else ""
     )
     if doubt:
-        blocks.insert(0, Words(f"This plan promised little: {doubt}.", "warning"))
+        blocks.insert(0, Words(f"Weak guarantee: {doubt}.", "warning"))
     if not given.models.guarantee.holds:
         blocks.append(Words(_NOT_THESE, "warning"))
     if not given.models.as_drawn:
@@ -185,24 +185,24 @@ def plan_section(given: Any) -> list[Block]:
 
 
 def certificates_section(given: Any) -> list[Block]:
-    """List every theorem on these draws: what it gives, or why it does not apply."""
+    """List every theorem on these draws: its bound, or why it does not apply."""
     planned = _planned(given)
     if not isinstance(planned, Plan):
         raise Skip(kind_of(given.models).no_certificates)
     if given.constants is None or given.domain is None:
         raise Skip(
-            "the public constants were not handed in: problem= for the curator, constants= and "
+            "the public constants were not given: problem= for the curator, constants= and "
             "domain= for a release"
         )
     if isinstance(planned, EllipsoidPlan):
-        raise Skip("they are certificates of draws on the whole ball, not on an ellipsoid")
+        raise Skip("certificates apply to draws on the whole ball, not on an ellipsoid")
     if isinstance(planned, TiltedPlan):
-        raise Skip("they are certificates of exact draws, and these are tilted minimisers")
+        raise Skip("certificates apply to exact draws, and these draws use objective perturbation")
     if isinstance(planned, ClippedPathPlan):
-        raise Skip("the constants are of the loss, and these chains follow it with clipped slopes")
+        raise Skip("the constants are those of the loss, and these chains use clipped gradients")
     sampler = getattr(given.models, "sampler", "") if isinstance(given, Curator) else ""
     if sampler and not traits_of(sampler).planned_law and not planned.along_path:
-        raise Skip(f"they are certificates of exact draws, and these are draws of {sampler}")
+        raise Skip(f"certificates apply to exact draws, and these are draws of {sampler}")
     found = _found(planned, given.constants, given.domain)
     frame = pd.DataFrame(
         {
@@ -219,18 +219,18 @@ def certificates_section(given: Any) -> list[Block]:
 
 
 def alternatives_section(given: Any) -> list[Block]:
-    """List every mechanism that the planner knows: what the same budget would buy from it."""
+    """List every mechanism that the planner knows, with its guarantee at the same budget."""
     planned = _planned(given)
     if not isinstance(planned, Plan):
         raise Skip(kind_of(given.models).no_other_ways)
     frame = options_table(planned)
     if frame.empty:
-        raise Skip("the plan does not say from which loss, ball and bound of a row it was made")
+        raise Skip("the plan does not record its loss, ball and row norm")
     note = (
         f"Each for {planned.n_draws:,} draws at ε = {rounded_up(planned.epsilon)} and δ = "
         f"{planned.delta:g}, from public numbers. Only the draws of this plan were made."
     )
-    return [Table(frame, "Every way to spend the budget, the best first", note)]
+    return [Table(frame, "Candidate mechanisms for this budget, the best first", note)]
 
 
 def _found(planned: Plan, constants: Constants, domain: Domain) -> tuple[Certificate, ...]:
@@ -246,14 +246,17 @@ def _found(planned: Plan, constants: Constants, domain: Domain) -> tuple[Certifi
         n_chains=planned.n_draws,
         **law,
     )
-    # A draw is an average of all states, and the steps grow: only the whole path's is of both.
+    # A draw averages all states, and the steps grow: only the guarantee of the whole path covers
+    # both.
     return tuple(one for one in every if one.name == "path")
 
 
 def _planned(given: Any) -> Plan | TreePlan:
     planned = getattr(given.models, "plan", None)
     if not isinstance(planned, Plan | TreePlan) or math.isnan(planned.beta):
-        raise Skip("these models were not drawn by an estimator: nothing was planned or promised")
+        raise Skip(
+            "these models were not drawn by an estimator: they have no plan and no guarantee"
+        )
     return planned
 
 
@@ -262,23 +265,23 @@ def _price(epsilon: float) -> str:
 
 
 _ONE = (
-    "What holds of these draws is the guarantee above, which names its theorem; the others bound "
-    "the same settings and are no further prices."
+    "The guarantee above applies to these draws and names its theorem. The other certificates "
+    "bound the same settings and cost nothing in addition."
 )
 _NOT_THESE = (
-    "This is what was planned for exact, private draws. Nothing is guaranteed of the models of "
-    "this report: their price buys no privacy."
+    "This plan is for exact, private draws. The models of this report have no privacy guarantee, "
+    "at any ε."
 )
 _CHOSEN = (
-    "This is what was planned for all draws. Some were chosen out since: what is said of the share "
-    "within ψ and of mean losses no longer holds for those that are left."
+    "This plan is for all draws. Some were selected since: the guarantees on the share within "
+    "ψ and on mean losses do not hold for the selection."
 )
 
 
 def aggregates_release(given: Release) -> list[Block]:
     """Show every released aggregate with its error bars, definition and guarantee."""
     if not given.aggregates:
-        raise Skip("none was handed in: report(path, aggregates=[release.release(…)])")
+        raise Skip("none was given: report(path, aggregates=[release.release(…)])")
     return [block for value in given.aggregates for block in _one(value, given)]
 
 
@@ -292,7 +295,7 @@ def _one(value: ReleasedAggregates, given: Release) -> list[Block]:
         *blocks,
         Plot(
             plot_released(value),
-            "Each released number with its 95 % interval, which has the noise in it.",
+            "Each released number with its 95 % interval, which includes the noise.",
             Table(value.table(), "Released numbers", _INTERVALS),
         ),
         Items({answer.query: f"{answer.definition}; {answer.noise}" for answer in value.answers}),
@@ -305,10 +308,10 @@ def _numbers(guarantee: Guarantee) -> tuple[float, ...]:
 
 
 _INTERVALS = (
-    "Intervals hold the value for these rows; rows_error bounds what other rows drawn from the "
-    "same population would add."
+    "Intervals hold the value for these rows; rows_error bounds the additional error from sampling "
+    "the rows from a population."
 )
 _OTHER_DRAWS = (
-    "These aggregates were made of draws with another guarantee than the ones of this report: what "
-    "those cost comes on top of the total above."
+    "These aggregates were computed for draws with another guarantee than the draws of this "
+    "report: add the cost of those draws to the total above."
 )

@@ -1,4 +1,4 @@
-"""Ways to hold models that are not linear draws: fitted estimators, trees, or predictions."""
+"""Containers of models other than linear draws: fitted estimators, trees, or predictions."""
 
 from rashomon_explorer.sets.models.fitted import Models, StoredPredictions
 from rashomon_explorer.sets.models.trees import DecisionTrees, Split

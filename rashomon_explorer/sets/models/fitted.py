@@ -12,7 +12,7 @@ from rashomon_explorer.sets.selection import frozen
 
 
 class Models(Protocol):
-    """Models side by side."""
+    """Protocol of several models."""
 
     @property
     def kind(self) -> str:
@@ -50,7 +50,7 @@ def check_scores(scores: FloatArray, what: str) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class FittedModels:
-    """Fitted estimators side by side."""
+    """Several fitted estimators."""
 
     kind: ClassVar[str] = "fitted models"
 
@@ -152,7 +152,7 @@ def _linear_part(model: Any) -> FloatArray | None:
 
 @dataclass(frozen=True, eq=False)
 class StoredPredictions:
-    """Predictions of models that are not here."""
+    """Stored predictions of models that are not available."""
 
     kind: ClassVar[str] = "stored predictions"
 

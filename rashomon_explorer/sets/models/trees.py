@@ -1,4 +1,4 @@
-"""Decision trees that were written down by somebody else's program."""
+"""Decision trees from other programs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,14 +22,14 @@ RELATIONS: dict[str, Callable[[FloatArray, float], Mask]] = {
 
 @dataclass(frozen=True)
 class Leaf:
-    """An end of a tree."""
+    """Leaf of a tree."""
 
     prediction: int
 
 
 @dataclass(frozen=True)
 class Split:
-    """A question about one column.
+    """Split of a tree on one column.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ Node = Split | Leaf
 
 @dataclass(frozen=True, eq=False)
 class DecisionTrees:
-    """Decision trees side by side."""
+    """Several decision trees."""
 
     kind: ClassVar[str] = "decision trees"
 
@@ -124,7 +124,7 @@ class DecisionTrees:
             )
         elif node.feature < 0 or (self.feature_names and node.feature >= len(self.feature_names)):
             raise ValueError(
-                f"tree {place} asks for column {node.feature} of {len(self.feature_names)}"
+                f"tree {place} tests column {node.feature} of {len(self.feature_names)}"
             )
 
     def rows(self, X: Any) -> FloatArray:
@@ -134,7 +134,7 @@ class DecisionTrees:
         if self.feature_names and hasattr(X, "columns"):
             missing = [name for name in self.feature_names if name not in X.columns]
             if missing:
-                raise ValueError(f"X lacks the column {missing[0]!r}, which the trees know")
+                raise ValueError(f"X lacks the column {missing[0]!r}, which the trees use")
             X = X[list(self.feature_names)]
         rows = np.asarray(X, dtype=float)
         splits = [n for _, n in _different_nodes(self.trees) if isinstance(n, Split)]

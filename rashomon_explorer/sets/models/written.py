@@ -1,4 +1,4 @@
-"""Trees in a plain form, and as TimberTrek reads them."""
+"""Trees as DOT, nested dicts and TimberTrek files."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ def as_question(
 
 
 def as_nested(tree: Node) -> dict[str, Any]:
-    """Write a tree as TreeFARMS does, which ``from_treefarms`` reads."""
+    """Tree in the format of TreeFARMS, which ``from_treefarms`` reads."""
     if isinstance(tree, Leaf):
         return {"prediction": tree.prediction}
     return {
@@ -182,7 +182,7 @@ _SIGNS = ("-", "+")
 
 @dataclass(frozen=True)
 class Questions:
-    """Which questions trees ask: a column of 0 and 1 as itself, a comparison as one of its own."""
+    """Distinct questions of trees: binary columns, and one entry for each comparison."""
 
     of_column: bool
     numbers: dict[tuple[int, str, float], int]
@@ -213,7 +213,7 @@ def splits_of(tree: Node) -> Iterator[Split]:
 
 
 def rules_of(tree: Node) -> Iterator[tuple[tuple[Split, ...], int]]:
-    """Every rule of a tree: the questions down to a leaf, and what it says."""
+    """All rules of a tree: the questions down to a leaf, and its prediction."""
     if isinstance(tree, Leaf):
         yield (), tree.prediction
         return
@@ -244,7 +244,7 @@ def as_timbertrek(
 
 
 def trie(trees: Sequence[Node], numbers: Sequence[int], asked: Questions) -> dict[str, Any]:
-    """Rules of all trees as one trie of questions, whatever was answered; trees at their ends."""
+    """Trie of the questions in the rules of all trees, without the answers; trees at the ends."""
     root: dict[str, Any] = {"f": "root", "c": []}
     known: dict[tuple[str, ...], dict[str, Any]] = {(): root}
     ended: set[tuple[tuple[str, ...], int]] = set()
@@ -269,7 +269,7 @@ def _written(
     rows: tuple[FloatArray, NDArray[np.int_]] | None,
     here: Mask | None,
 ) -> tuple[dict[str, Any], int]:
-    """Write a node as TimberTrek does, and say how many rows it labels rightly."""
+    """Node in the format of TimberTrek, and the number of rows that it labels correctly."""
     inside = None if rows is None else np.ones(len(rows[1]), bool) if here is None else here
     count = -1 if inside is None else int(inside.sum())
     if isinstance(tree, Leaf):

@@ -1,1 +1,1 @@
-"""Where sets come from: a function and a file each."""
+"""Functions that create sets, one file for each source."""

@@ -1,4 +1,4 @@
-"""A set of linear draws of a problem, however they were drawn."""
+"""Set of linear draws of a problem, from any sampler."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -121,7 +121,7 @@ def _names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
 
 
 def _plan_without_budget(problem: Problem, n_draws: int, psi: float) -> Plan:
-    """Say in a plan that no budget was given and nothing is promised."""
+    """Plan that states that there is no budget and no guarantee."""
     return Plan(
         n=problem.n,
         p=problem.p,

@@ -27,7 +27,7 @@ def sort_labels(*parts: ArrayLike) -> tuple[Any, ...]:
 
 
 def threshold(psi: float | None, losses: FloatArray, least: float) -> float:
-    """ψ as asked for, or the largest excess there is, which puts all models inside."""
+    """Return the given ψ, or the largest excess loss, which includes all models."""
     if psi is not None:
         check_nonnegative_or_infinite(psi=psi)
         return float(psi)
@@ -104,7 +104,7 @@ def _checked(name: str, classification: bool, certain: bool) -> str:
 
 
 def _log_loss(scores: FloatArray, codes: NDArray[np.int_]) -> FloatArray:
-    """Cross-entropy in nats a row; probabilities are kept 2⁻⁵² away from 0, or it were infinite."""
+    """Cross-entropy in nats a row; probabilities are at least 2⁻⁵², so that it is finite."""
     if scores.ndim == 3:
         own = np.take_along_axis(scores, codes[None, :, None], axis=2)[..., 0]
     else:

@@ -1,4 +1,4 @@
-"""A set of predictions alone: models that stay where they are."""
+"""Set from stored predictions, without the models."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

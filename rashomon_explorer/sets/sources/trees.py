@@ -374,8 +374,9 @@ def _check_errors(errors: FloatArray, found: list[Found], y: Any) -> None:
     if apart.any():
         tree = int(np.argmax(apart))
         raise ValueError(
-            f"tree {tree} errs on {errors[tree]:.4f} of these rows, and {known[tree]:.4f} is in "
-            "the source: give the rows that the trees were fitted to, with the columns in their "
+            f"tree {tree} has the error rate {errors[tree]:.4f} on these rows and "
+            f"{known[tree]:.4f} in the source: give the rows that the trees were fitted to, with "
+            f"the columns in their "
             "order, and labels by classes="
         )
 

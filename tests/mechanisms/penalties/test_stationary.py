@@ -216,9 +216,9 @@ def test_auto_takes_a_walk_beyond_a_grid_where_it_promises_something() -> None:
     assert "best shared penalty" in taken.why and taken.start_excess < 0.1
     assert taken.gradient_bound < taken.constants.slope and taken.constants.margin_bound is None
     assert plan_mechanism(clipped, 3, **asked).mechanism in ("exponential", "generalised")
-    with pytest.raises(SamplerError, match=r"8 penalties were asked for.*a public penalty"):
+    with pytest.raises(SamplerError, match=r"8 penalties were requested.*a public penalty"):
         plan_mechanism(replace(clipped, n_train=700, n_val=300), 8, **asked)
-    with pytest.raises(SamplerError, match="8 penalties were asked for"):
+    with pytest.raises(SamplerError, match="8 penalties were requested"):
         plan_mechanism(clipped, 8, **{**asked, "delta": 0.0})
 
 
@@ -227,7 +227,7 @@ def test_what_does_not_apply_is_refused_with_the_reason() -> None:
         plan_mechanism(known(), 1, mechanism="regularised", **BUDGET)
     with pytest.raises(SamplerError, match="delta must be > 0"):
         planned("hypergradient", delta=0.0)
-    with pytest.raises(SamplerError, match="4 penalties were asked for"):
+    with pytest.raises(SamplerError, match="4 penalties were requested"):
         plan_mechanism(known(), 4, mechanism="gradient_norm", **BUDGET)
     with pytest.raises(ValueError, match="psi must be 0"):
         plan_mechanism(known(), 1, mechanism="hypergradient", psi=0.1, **BUDGET)

@@ -115,5 +115,5 @@ def test_grids_that_are_too_fine_or_have_one_point_are_refused() -> None:
         planned(mechanism="best")
     with pytest.raises(ValueError, match="spacing must be > 1"):
         planned(spacing=0.5)
-    with pytest.raises(SamplerError, match="4 penalties were asked for"):
+    with pytest.raises(SamplerError, match="4 penalties were requested"):
         planned(d=4)

@@ -180,7 +180,7 @@ def test_a_promise_is_made_where_it_is_proved_and_nowhere_else() -> None:
     assert not wide.promises and not has_hit_rate(wide)
     unsure = plan_ellipsoid(**ROWS, psi=0.05, ridge=0.003, **BUDGET)
     assert not unsure.promises and weak_guarantee_reason(unsure) == ""
-    assert "no hit rate is promised" in explain(unsure)
+    assert "no hit rate is guaranteed" in explain(unsure)
     assert "hit rate, ≥" not in str(unsure) and "90" not in repr(unsure)
 
 

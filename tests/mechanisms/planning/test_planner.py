@@ -113,8 +113,8 @@ def test_a_ridge_makes_the_best_certificate_colder_and_a_ledger_takes_what_prove
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({}, "give epsilon, or the hit_rate that is wanted"),
-        ({"epsilon": 1.0, "hit_rate": 0.9, "n_draws": 3}, "leave one out"),
+        ({}, "give epsilon, hit_rate, or both"),
+        ({"epsilon": 1.0, "hit_rate": 0.9, "n_draws": 3}, "determine the third: omit one"),
         ({"epsilon": 0.5, "hit_rate": 0.9}, "one draw with a hit rate of at least 0.9 costs ε=1.3"),
         ({"hit_rate": 1.0}, r"hit_rate must be in \(0, 1\)"),
         ({"hit_rate": 0.9, "psi": 0.0}, "psi must be finite and > 0 for a hit rate"),
@@ -128,7 +128,7 @@ def test_wishes_that_settle_nothing_are_refused(asked: dict[str, Any], message: 
 
 def test_the_words_of_a_plan_tell_its_numbers() -> None:
     told = explain(plan(**ROWS, epsilon=1.0, ledger=True))
-    assert told.startswith("1 exact draw costs ε = 1, at δ = 0, as a ledger adds it up.")
+    assert told.startswith("1 exact draw costs ε = 1, at δ = 0, by the ledger's composition rule.")
     assert "At least 86 %" in told and "For 90 % it takes ε = 1.307" in told
     assert "certificate “localised”" in explain(
         plan(**ROWS, epsilon=1.0, delta=1e-6, ridge=0.1, certificate="best")

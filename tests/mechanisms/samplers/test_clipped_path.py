@@ -116,7 +116,7 @@ def test_nothing_is_promised_of_the_loss_itself():
         == plan.clipped_excess
         < plan_path(**{**ROWS, "psi": 0.0}, **BUDGET, n_draws=60).excess_bound
     )
-    assert "nothing is promised of the loss itself" in explain(plan)
+    assert "no bound is guaranteed for the loss itself" in explain(plan)
     assert "clipped loss" in str(plan) and "excess loss" not in str(plan)
     with suppress_weak_warnings():
         weak, _ = planned(epsilon=0.1, n_draws=2_000)

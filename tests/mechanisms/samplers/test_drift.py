@@ -260,11 +260,11 @@ class TestSinglePrecision:
 
     def test_only_the_path_is_certified(self):
         target = GibbsTarget(lending_like(n=100), 10.0, 0.02, "smooth")
-        with pytest.raises(ValueError, match=r"only priced for the path: take .*double"):
+        with pytest.raises(ValueError, match=r"only accounted for in the path: use .*double"):
             LangevinSampler(1e-4, 5, precision="single", shown="last").certificate(target)
         for other in ({"batch_size": 10}, {}):
             gaussian = GibbsTarget(target.problem, 10.0, 0.02, "gaussian")
-            with pytest.raises(ValueError, match="single precision is not priced"):
+            with pytest.raises(ValueError, match="single precision is not accounted for"):
                 LangevinSampler(1e-4, 5, precision="single", **other).certificate(
                     target if other else gaussian
                 )

@@ -228,4 +228,4 @@ def test_what_is_foretold_is_of_the_ellipsoid_and_not_of_the_ball() -> None:
     assert remedies(planned) == ""
     cold = replace(planned, beta=1e9, margin=50.0)
     assert not preflight(cold).likely
-    assert "always come" in remedies(cold)
+    assert "never fail" in remedies(cold)

@@ -318,7 +318,7 @@ class TestLastState:
     def test_nothing_else_of_the_path_is(self):
         sampler = LangevinSampler(1e-4, 5, shown="last")
         for ask in (sampler.states, sampler.average):
-            with pytest.raises(ValueError, match="only its last state is paid for"):
+            with pytest.raises(ValueError, match="only its last state is accounted for"):
                 ask(self.target, np.random.default_rng(0))
         with pytest.raises(ValueError, match="settled beforehand"):
             sampler.certificate(self.target, n_steps=3)

@@ -114,7 +114,7 @@ def test_words():
         ({"box": [(0, 1)], "points": 3}, "points must be at least 5, got 3"),
         ({"box": [(0, 1)], "first": lambda x: x}, "must map points"),
         ({"box": [(0, 1)], "first": lambda x: np.nan * x[0]}, "got NaN"),
-        ({"box": [(0, 1)], "first": lambda x: -np.inf + 0 * x[0]}, "weight somewhere"),
+        ({"box": [(0, 1)], "first": lambda x: -np.inf + 0 * x[0]}, "positive mass"),
     ],
 )
 def test_bad_laws_are_named(settings, message):

@@ -116,7 +116,7 @@ def test_parts_without_a_common_notion_are_translated():
     assert rows["GDP"].applies and compose(parts).mu == math.inf
     orders = by_name([rdp([2, 4, 8, 16], [0.1, 0.2, 0.4, 0.8]), gdp(0.5)])
     assert [name for name, row in orders.items() if row.applies] == ["RDP"]
-    assert "no trade-off function is known of Rényi" in orders["PLD"].why
+    assert "no trade-off function is known for Rényi" in orders["PLD"].why
 
 
 def test_unequal_ranges_are_grouped_or_rounded_up():
@@ -169,8 +169,11 @@ def test_without_dp_accounting_the_rest_still_counts(monkeypatch):
     ("call", "message"),
     [
         (lambda: composition_report([pure(1.0)], 1.0), "delta must be in"),
-        (lambda: composition_report([pure(1.0)], 0.1, methods=["magic"]), "methods must be some"),
-        (lambda: composition_report([pure(1.0)], 0.1, methods=[]), "methods must be some"),
+        (
+            lambda: composition_report([pure(1.0)], 0.1, methods=["magic"]),
+            "methods must be a subset",
+        ),
+        (lambda: composition_report([pure(1.0)], 0.1, methods=[]), "methods must be a subset"),
     ],
 )
 def test_what_is_out_of_range_is_refused(call, message):

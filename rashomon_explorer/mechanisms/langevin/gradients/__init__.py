@@ -53,6 +53,6 @@ def _of_papers(name: str, *arguments: Any) -> Drift:
 def _double_only(precision: str, what: str, make: Callable[[], Drift]) -> Drift:
     if precision != "double":
         raise ValueError(
-            f'rounding in single precision is not priced for {what}: take precision="double"'
+            f'rounding in single precision is not accounted for with {what}: use precision="double"'
         )
     return make()

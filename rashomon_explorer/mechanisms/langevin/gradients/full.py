@@ -114,8 +114,8 @@ def _check_range(problem: Problem) -> None:
     if most > _LARGEST:
         raise ValueError(
             f"rows, models, targets and scores of size {most:.3g} are too large for single "
-            f'precision, which is priced up to {_LARGEST:g}: take precision="double", or scale '
-            "the features by their public ranges"
+            f"precision, which is accounted for up to {_LARGEST:g}: use "
+            'precision="double", or scale the features by their public ranges'
         )
 
 
@@ -196,7 +196,7 @@ class FullDrift(GibbsDrift):
             )
         if self._rounding:
             raise ValueError(
-                "rounding in single precision is only priced for the path: take "
+                "rounding in single precision is only accounted for in the path: use "
                 'precision="double" or shown="path"'
             )
         if step_size > self.largest_step:
