@@ -33,7 +33,7 @@ def measure(seconds: float) -> list[dict[str, Any]]:
 
 def _measure(n: int, p: int, place: str, epsilon: float, *, seconds: float) -> dict[str, Any]:
     problem = logistic_problem(n, p, place)
-    target = GibbsTarget(problem, epsilon / problem.constants.priced_osc, PSI)
+    target = GibbsTarget(problem, epsilon / problem.constants.charged_oscillation, PSI)
     batches = ExactSampler().batches(target, np.random.default_rng(0))
     start = time.perf_counter()
     draws, setup = 0, None

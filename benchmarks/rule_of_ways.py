@@ -23,7 +23,7 @@ from benchmarks.simulated import KINDS, LARGE, SIZES, UNBALANCED, Table, of_clas
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.estimators.rashomon import ENCODED_NORM
 from rashomon_explorer.estimators.selection import cached_plan
-from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_tilted
+from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
 from rashomon_explorer.mechanisms.planning import registry as mechanisms
 
 RESULTS = Path(__file__).parent / "results" / "ways.json"
@@ -61,7 +61,7 @@ def one_model() -> Iterator[dict[str, Any]]:
                 for columns in (None, "private"):
                     given = {"delta": DELTA, "epsilon": epsilon, "standardize": columns}
                     asked = {**given, **settings}
-                    with mock.patch.object(mechanisms, "plan_tilted", _tilted(way)):
+                    with mock.patch.object(mechanisms, "plan_objective_perturbation", _tilted(way)):
                         lost = _lost(table, asked)
                     yield _told(table, way=way, epsilon=epsilon, standardize=columns, lost=lost)
 
@@ -90,7 +90,7 @@ def ellipsoids() -> Iterator[dict[str, Any]]:
 
 def _tilted(way: str) -> Any:
     cached_plan.cache_clear()
-    return partial(plan_tilted, gaussian=way == "Gaussian tilt")
+    return partial(plan_objective_perturbation, gaussian=way == "Gaussian tilt")
 
 
 def _lost(table: Table, asked: dict[str, Any]) -> float:

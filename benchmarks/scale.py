@@ -18,8 +18,8 @@ from benchmarks.machine import machine
 from rashomon_explorer import RashomonClassifier, RashomonTreeClassifier
 from rashomon_explorer.measures import multiplicity_table
 from rashomon_explorer.measures.ranges import exact_score_ranges
-from rashomon_explorer.problem.chunked_problem import BlockProblem
-from rashomon_explorer.rows import ChunkedRows, row_blocks
+from rashomon_explorer.problem.chunked_problem import ChunkedProblem
+from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows.workers import Threads
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
@@ -58,9 +58,9 @@ def lines(measured: dict[str, Any]) -> Iterator[str]:
 
 def _size(n: int) -> dict[str, float]:
     with _mapped(n) as table:
-        problem = BlockProblem(table)
+        problem = ChunkedProblem(table)
         theta = np.random.default_rng(0).normal(size=(problem.p, MODELS)) / 4
-        one_thread = BlockProblem(replace(table, workers=Threads(1)))
+        one_thread = ChunkedProblem(replace(table, workers=Threads(1)))
         drawn: list[Any] = []
         people = np.array(table.source.X[:2])  # type: ignore[attr-defined]
         work: dict[str, Callable[[], Any]] = {
@@ -86,7 +86,7 @@ def _size(n: int) -> dict[str, float]:
 def _counted(table: ChunkedRows) -> int:
     source: Any = table.source
     asked = RashomonTreeClassifier(thresholds=0.0, max_leaves=4, classes=[-1, 1])
-    return asked.counted(row_blocks(source.X[:, :ASKED], source.y)).size(psi=0.02)
+    return asked.counted(chunk_rows(source.X[:, :ASKED], source.y)).size(psi=0.02)
 
 
 def _fit(table: ChunkedRows) -> RashomonClassifier:
@@ -108,7 +108,7 @@ def _on_a_cluster(n: int = 200_000) -> dict[str, float]:
         with Client(local) as client:
             for name, size in (("small table", 1_000), ("table", n)):
                 X, y = table.source.X[:size], table.source.y[:size]  # type: ignore[attr-defined]
-                problem = BlockProblem(row_blocks(np.array(X), np.array(y), executor=client))
+                problem = ChunkedProblem(chunk_rows(np.array(X), np.array(y), executor=client))
                 found[name] = _seconds(lambda: problem.value_and_gradient(theta))  # noqa: B023
     return found
 
@@ -134,4 +134,4 @@ def _mapped(n: int) -> Iterator[ChunkedRows]:
             labels[low : low + len(part)] = np.where(part[:, 0] - part[:, 1] + noise > 0, 1.0, -1.0)
             rows.flush()
         del rows
-        yield row_blocks(np.load(path, mmap_mode="r"), labels)
+        yield chunk_rows(np.load(path, mmap_mode="r"), labels)

@@ -19,7 +19,7 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers.feasibility import preflight
-from rashomon_explorer.mechanisms.samplers.registry import traits_of
+from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 
 _MOST_PARAMETERS = 150  # of exact draws: beyond, a trial by itself takes longer than all else
 _PATIENCE = 100_000
@@ -116,7 +116,7 @@ def ours(sampler: str = "auto", **settings: Any) -> Callable[[Task], FloatArray]
 
 def _refuse_the_hopeless(estimator: Any, task: Task) -> None:
     n, d = task.rows.shape
-    if not traits_of(estimator.sampler).may_give_up:  # and what chooses refuses by itself
+    if not sampler_traits(estimator.sampler).may_give_up:  # and what chooses refuses by itself
         return
     if (d + 1) * max(1, task.classes - 1) > _MOST_PARAMETERS:
         raise Skipped(f"more than {_MOST_PARAMETERS} parameters")

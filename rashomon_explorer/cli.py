@@ -200,7 +200,7 @@ def _ask_for_table(options: argparse.Namespace) -> None:
             )
         return
     from rashomon_explorer.data import TableSchema
-    from rashomon_explorer.rows import row_blocks
+    from rashomon_explorer.rows import chunk_rows
 
     schema = None if options.schema is None else options.schema.absolute()
     declared = None if schema is None else TableSchema.of(schema).target
@@ -208,7 +208,7 @@ def _ask_for_table(options: argparse.Namespace) -> None:
     if target is None:
         raise DataError("no target column: set --target, or the target in the schema")
     path = options.data.absolute()
-    row_blocks(path, target=target)
+    chunk_rows(path, target=target)
     told = {"path": str(path), "target": target, "schema": schema and str(schema)}
     os.environ[TABLE_VARIABLE] = json.dumps(told)
 

@@ -14,7 +14,7 @@ from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError, LargeDeltaWarning, SamplerError
 from rashomon_explorer.mechanisms.certificates.catalogue import largest_beta
-from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_tilted
+from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
 from rashomon_explorer.mechanisms.penalties import PenaltyConstants, plan_stationary
 from rashomon_explorer.mechanisms.penalties.plan import plan_tuning
 from rashomon_explorer.mechanisms.planning.options import pareto_table, plan_options
@@ -423,7 +423,7 @@ PLANNERS: dict[str, Any] = {
     "pareto_table": lambda epsilon, delta, n_draws: pareto_table(
         **LAW, epsilons=[epsilon], delta=delta, n_draws=[n_draws]
     ),
-    "plan_tilted": partial(plan_tilted, **LAW),
+    "plan_objective_perturbation": partial(plan_objective_perturbation, **LAW),
     "plan_trees": partial(plan_trees, 5000, log_size=14.6, most_leaves=5, psi=0.02),
     "plan_tuning": partial(plan_tuning, PENALTIES, 1),
     "plan_stationary": partial(plan_stationary, PENALTIES, 2, "hypergradient", spacing=0.1),
@@ -455,7 +455,7 @@ def test_a_budget_and_a_hit_rate_do_not_plan_for_ever() -> None:
         plan(**LAW, epsilon=1e300, delta=1e-6, hit_rate=0.5)
 
 
-@pytest.mark.parametrize("name", ["plan", "plan_options", "plan_tilted"])
+@pytest.mark.parametrize("name", ["plan", "plan_options", "plan_objective_perturbation"])
 def test_a_planner_warns_once_of_a_delta_of_one_in_n(name: str) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

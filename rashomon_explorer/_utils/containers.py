@@ -95,7 +95,7 @@ def column_labels(X: Any) -> list[Any] | None:
     return list(X.columns)
 
 
-def shape_of(data: Any, dimensions: int) -> tuple[int, ...] | None:
+def container_shape(data: Any, dimensions: int) -> tuple[int, ...] | None:
     """Shape of a container as :func:`public_shape` has it, and the length of Arrow's columns."""
     if _is_of(data, _COLUMNS):
         return (len(data),)
@@ -135,7 +135,7 @@ def as_pandas(data: Any) -> Any:
     return data
 
 
-def values_of(data: Any) -> Any:
+def host_values(data: Any) -> Any:
     """Return what scikit-learn reads: arrays of other libraries on the host, frames as pandas'."""
     return as_pandas(on_host(data))
 

@@ -59,7 +59,7 @@ def mark(data: Any, leak: str) -> Any:
     return data
 
 
-def leak_of(*data: Any) -> str:
+def find_leak(*data: Any) -> str:
     """Return the mark of data-dependent values without a charge, if any of the data carries one."""
     leaks = map(_written_on, data)
     return "; ".join(dict.fromkeys(leak for leak in leaks if isinstance(leak, str) and leak))
@@ -199,11 +199,11 @@ class CarriesLeaks:
 
 def with_leak(made: Any, rows: Any, leak: str = "") -> Any:
     """Mark a result with the marks of the rows and of the transformer, and store its trace."""
-    known = (leak, leak_of(rows) or recall(rows))
+    known = (leak, find_leak(rows) or recall(rows))
     every = "; ".join(dict.fromkeys(filter(None, known)))
     made = mark(made, every)
     remember(made, every)
-    if every and not (leak_of(made) or recall(made)):
+    if every and not (find_leak(made) or recall(made)):
         raise TypeError(
             f"a {type(made).__module__} {type(made).__name__} cannot carry the mark that {every}: "
             "choose set_output(transform='default') or 'pandas'"

@@ -403,7 +403,7 @@ KINDS: Mapping[str, type[Column]] = {
 """What a column can be."""
 
 
-def column_of(name: str, told: Any) -> Column:
+def column_from_values(name: str, told: Any) -> Column:
     """Column from its settings in a file."""
     if not isinstance(told, Mapping):
         raise DataError(f"column {name!r} must be a table of settings, got {told!r}")

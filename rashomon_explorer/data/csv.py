@@ -27,7 +27,7 @@ from rashomon_explorer.data.bunch import (
 )
 from rashomon_explorer.data.cells import to_numbers
 from rashomon_explorer.data.columns import Levelled
-from rashomon_explorer.data.encoder import warn_of_unconfirmed
+from rashomon_explorer.data.encoder import warn_unconfirmed
 from rashomon_explorer.data.messages import Bounds, Place, check_unique, quoted
 from rashomon_explorer.data.schema import TableSchema
 from rashomon_explorer.exceptions import DataError, PrivacyLeakWarning, warn_stacklevel
@@ -38,7 +38,7 @@ _COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
 _NUMBER = re.compile(r"\s*[+-]?\d+(,\d+)?\s*")
 
 
-def separator_of(text: str) -> str:
+def detect_separator(text: str) -> str:
     """Name the separator by which most of the first lines have as many columns as the header."""
     start = "\n".join(islice((line for line in text.split("\n") if line.strip()), _LOOKED_AT))
     return max(SEPARATORS, key=lambda one: _fit(_widths(start, one)))
@@ -95,7 +95,7 @@ class CsvTable:
 
 def parse_csv(text: str, text_columns: Iterable[str] = ()) -> CsvTable:
     r"""Parse text with a header, separated by commas, semicolons, tabs or bars."""
-    separator = separator_of(text)
+    separator = detect_separator(text)
     names, header_line, body = _split_header(text, separator)
     first_line = text[: len(text) - len(body)].count("\n") + 1
     quoted = '"' in body
@@ -438,7 +438,7 @@ def _refuse_undeclared(frame: pd.DataFrame, declared: Declaration) -> None:
 
 def _warn(declared: Declaration) -> None:
     if declared.given is not None:
-        warn_of_unconfirmed(declared.given)
+        warn_unconfirmed(declared.given)
         return
     warnings.warn(
         f"the bounds of {quoted(declared.learnt)} were learnt from the rows, so that no privacy "

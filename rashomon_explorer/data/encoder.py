@@ -16,7 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer._utils.containers import check_readable, column_labels, is_frame, values_of
+from rashomon_explorer._utils.containers import check_readable, column_labels, host_values, is_frame
 from rashomon_explorer._utils.sklearn_compat import Interval, fit_context, input_names
 from rashomon_explorer._utils.taint import CarriesLeaks
 from rashomon_explorer.data.cells import Reading, as_text, read_numbers
@@ -25,7 +25,7 @@ from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.columns import Levelled, Numeric
 from rashomon_explorer.data.messages import quoted
 from rashomon_explorer.data.schema import TableSchema
-from rashomon_explorer.data.tables import cells_of, find_features, names_of_features
+from rashomon_explorer.data.tables import cell_reader, feature_names, find_features
 from rashomon_explorer.exceptions import (
     DataError,
     PrivacyLeakWarning,
@@ -38,7 +38,7 @@ _MOST_NAMED = 3
 
 def encoded_rows(schema: TableSchema, X: Any, row_norm: float = 1.0) -> FloatArray:
     """Encode a table so that a typical row has about the given norm."""
-    return _in_size(readings_of(schema, X), row_norm)
+    return _in_size(read_features(schema, X), row_norm)
 
 
 def encoded_quietly(schema: TableSchema, X: Any, row_norm: float = 1.0) -> FloatArray:
@@ -51,7 +51,7 @@ def _in_size(read: list[tuple[Column, Reading]], row_norm: float) -> FloatArray:
     return np.column_stack([scale * column.in_unit_size(reading) for column, reading in read])
 
 
-def readings_of(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
+def read_features(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
     """Read every feature of a table; raises and warns as :func:`encoded_rows`."""
     read = _read(schema, X)
     _warn_clipped({column.name: reading.outside for column, reading in read})
@@ -61,7 +61,7 @@ def readings_of(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
 
 def _read(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
     places = find_features(schema, X)
-    cells = cells_of(X)
+    cells = cell_reader(X)
     read: list[tuple[Column, Reading]] = []
     for column, place in zip(schema.features, places, strict=True):
         reading = column.read(cells(column, place))
@@ -194,7 +194,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
             If values of the schema were learnt from the rows and not confirmed.
         """
         self.note_columns(X)
-        warn_of_unconfirmed(self.schema_)
+        warn_unconfirmed(self.schema_)
         return self
 
     def note_columns(self, X: Any) -> "TableEncoder":
@@ -267,14 +267,14 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         """Array of numbers, checked as scikit-learn does."""
         check_readable("X", X)
         rows = validate_data(
-            self, values_of(X), dtype=np.float64, ensure_all_finite=False, reset=reset
+            self, host_values(X), dtype=np.float64, ensure_all_finite=False, reset=reset
         )
         return np.asarray(rows)
 
     def _note_columns(self, X: Any, places: list[Any]) -> None:
         labels = column_labels(X)
         if labels is not None:
-            self.feature_names_in_ = names_of_features(labels, places)
+            self.feature_names_in_ = feature_names(labels, places)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self.n_features_in_ = len(places)
@@ -283,7 +283,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         return self.schema_.leak
 
 
-def warn_of_unconfirmed(schema: TableSchema) -> None:
+def warn_unconfirmed(schema: TableSchema) -> None:
     """Warn that a schema with unconfirmed values has no privacy guarantee."""
     if schema.leak:
         waiting = ", ".join(f"{name} ({', '.join(of)})" for name, of in schema.unconfirmed.items())
@@ -305,7 +305,7 @@ class UnitEncoder:
 
     def transform(self, X: Any) -> FloatArray:
         """Encode a table."""
-        read = readings_of(self.schema, X)
+        read = read_features(self.schema, X)
         return np.column_stack([column.in_units(reading) for column, reading in read])
 
     def get_feature_names_out(self) -> NDArray[Any]:
@@ -322,7 +322,7 @@ _RAW = (
 
 def check_cell_kinds(schema: TableSchema, X: Any) -> None:
     """Refuse a table that is encoded otherwise than a schema declares."""
-    cells = cells_of(X)
+    cells = cell_reader(X)
     places = find_features(schema, X)
     for column, place in zip(schema.features, places, strict=True):
         found = _foreign(column, cells(column, place), named=is_frame(X))

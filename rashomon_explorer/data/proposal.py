@@ -14,7 +14,7 @@ from rashomon_explorer.data.column import Column, IgnoredColumn
 from rashomon_explorer.data.columns import Categorical, Numeric, YesNo
 from rashomon_explorer.data.messages import Bounds, Level, check_unique, quoted, suggestion
 from rashomon_explorer.data.schema import TableSchema
-from rashomon_explorer.data.tables import cells_of
+from rashomon_explorer.data.tables import cell_reader
 from rashomon_explorer.exceptions import DataError
 
 _MOST_LEVELS = 50
@@ -78,7 +78,7 @@ def propose_schema(
     check_unique(names)
     roles = _roles(names, target, {"sensitive": sensitive, "ignore": ignore})
     codes = _known(names, categorical, "categorical")
-    cells = cells_of(frame)
+    cells = cell_reader(frame)
     columns = [
         _proposed(
             cells(IgnoredColumn(name), label), name, roles.get(name, "feature"), name in codes

@@ -7,15 +7,15 @@ from typing import Any, Self
 
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer.data.column import Column, IgnoredColumn
-from rashomon_explorer.data.columns import KINDS, Levelled, Numeric, column_of
+from rashomon_explorer.data.columns import KINDS, Levelled, Numeric, column_from_values
 from rashomon_explorer.data.messages import Bounds, Level, check_unique, quoted, suggestion
 from rashomon_explorer.data.schema_files import (
     dictionary_values,
     json_text,
     json_values,
+    read_values,
     toml_text,
     toml_values,
-    values_of_file,
     write_file,
 )
 from rashomon_explorer.exceptions import DataError
@@ -210,7 +210,7 @@ class TableSchema(ReprMixin):
             if one not in values and one != "kind" and one in kind.__dataclass_fields__
         ]
         merged = {"kind": column.kind, **kept, "learnt": left, **values}
-        return self._with(column_of(name, merged))
+        return self._with(column_from_values(name, merged))
 
     def _with(self, changed: Column) -> Self:
         columns = [changed if one.name == changed.name else one for one in self.columns]
@@ -241,7 +241,7 @@ class TableSchema(ReprMixin):
             raise DataError('a schema must have a table "columns" with an entry a column')
         if strange := [key for key in told if key != "columns"]:
             raise DataError(f'a schema has "columns" alone, got {quoted(strange)} beside it')
-        return cls(tuple(column_of(name, about) for name, about in columns.items()))
+        return cls(tuple(column_from_values(name, about) for name, about in columns.items()))
 
     def to_toml(self) -> str:
         """Serialise the schema as TOML; unconfirmed values carry a mark that a person removes.
@@ -305,7 +305,7 @@ class TableSchema(ReprMixin):
         DataError
             If it cannot be read, or says what cannot be used.
         """
-        return cls.from_dict(values_of_file(path))
+        return cls.from_dict(read_values(path))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write a TOML or JSON file, by the ending of its name.

@@ -188,7 +188,7 @@ _READ: Mapping[str, Callable[[str], Values]] = {
 _WRITE: Mapping[str, Callable[[Mapping[str, Any]], str]] = {".toml": toml_text, ".json": json_text}
 
 
-def values_of_file(path: str | os.PathLike[str]) -> Values:
+def read_values(path: str | os.PathLike[str]) -> Values:
     """Read a file by the ending of its name."""
     read = _READ.get(Path(path).suffix.lower())
     if read is None:

@@ -7,7 +7,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rashomon_explorer._utils.containers import as_pandas, check_readable, column_labels, shape_of
+from rashomon_explorer._utils.containers import (
+    as_pandas,
+    check_readable,
+    column_labels,
+    container_shape,
+)
 from rashomon_explorer.data.cells import as_text, cell_text
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.messages import check_unique, quoted, suggestion
@@ -25,7 +30,7 @@ def find_features(schema: TableSchema, X: Any) -> list[Place]:
     return _by_position(schema, X) if labels is None else find_by_name(schema, labels)
 
 
-def names_of_features(labels: Sequence[Any], places: Sequence[Place]) -> NDArray[Any]:
+def feature_names(labels: Sequence[Any], places: Sequence[Place]) -> NDArray[Any]:
     """Names of a frame's features, in the frame's order."""
     return np.array([str(label) for label in labels if label in set(places)], dtype=object)
 
@@ -56,7 +61,7 @@ def _check_features(schema: TableSchema) -> None:
 
 def _by_position(schema: TableSchema, X: Any) -> list[Place]:
     _check_features(schema)
-    shape = shape_of(X, 2)
+    shape = container_shape(X, 2)
     if shape is None or len(shape) != 2:
         found = "a table that states no shape" if shape is None else f"shape {shape}"
         raise DataError(f"X must be a table with rows and columns, got {found}")
@@ -70,7 +75,7 @@ def _by_position(schema: TableSchema, X: Any) -> list[Place]:
     )
 
 
-def cells_of(X: Any) -> Callable[[Column, Place], pd.Series]:
+def cell_reader(X: Any) -> Callable[[Column, Place], pd.Series]:
     """How to get a column's cells; the first look at values."""
     frame = as_pandas(X)
     if isinstance(frame, pd.DataFrame):

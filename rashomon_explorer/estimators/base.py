@@ -18,16 +18,16 @@ from sklearn.utils import Tags, check_random_state, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer._utils.arrays import FloatArray, backend_for
-from rashomon_explorer._utils.containers import check_readable, values_of
+from rashomon_explorer._utils.containers import check_readable, host_values
 from rashomon_explorer._utils.formatting import hit_rate_text
 from rashomon_explorer._utils.randomness import generator, noise_assumptions
 from rashomon_explorer._utils.sklearn_compat import CallbackContext, register_repr
 from rashomon_explorer._utils.taint import ONE_BY_ONE
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.data.clipping import ColumnMap, clip_rows, warn_if_clipped
-from rashomon_explorer.data.encoder import warn_of_unconfirmed
+from rashomon_explorer.data.encoder import warn_unconfirmed
 from rashomon_explorer.estimators.pipelines import learns_bounds, privacy_leaks
-from rashomon_explorer.estimators.tables import BlockTable, DeclaredTable, LazyTable
+from rashomon_explorer.estimators.tables import ChunkedTable, DeclaredTable, LazyTable
 from rashomon_explorer.exceptions import (
     LedgerWarning,
     PrivacyLeakWarning,
@@ -38,13 +38,13 @@ from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
-from rashomon_explorer.privacy.guarantee import numbers_of, requested_text
+from rashomon_explorer.privacy.guarantee import guarantee_text, requested_text
 from rashomon_explorer.privacy.ledger.charge import with_failure_assumption
 from rashomon_explorer.privacy.notions import computed_on
-from rashomon_explorer.problem.chunked_problem import BlockProblem
+from rashomon_explorer.problem.chunked_problem import ChunkedProblem
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.rows import Step
-from rashomon_explorer.rows.coercion import blocks_with, is_in_blocks
+from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
 from rashomon_explorer.rows.steps import Longer, Mapped
 from rashomon_explorer.sets.linear import sphere_in_words
 
@@ -156,7 +156,7 @@ class FittedReprMixin(BaseEstimator):
         paid = self.guarantee_
         if not paid.holds:
             return f"fitted: {what}, no guarantee"
-        said = [what, *promised, requested_text(paid) or numbers_of(paid)]
+        said = [what, *promised, requested_text(paid) or guarantee_text(paid)]
         seed = ", drawn with a known seed: not private" if paid.seeded else ""
         return f"fitted: {', '.join(said)}{seed}"
 
@@ -207,7 +207,7 @@ def warn_if_uncharged(guarantee: Guarantee, leak: str) -> None:
     )
 
 
-def warn_of_a_leak(leak: str) -> None:
+def warn_leak(leak: str) -> None:
     """Tell what the numbers themselves told, after the price was charged."""
     warnings.warn(
         f"{leak}: the rows contain numbers computed with it; only reading the rows revealed this. "
@@ -218,7 +218,7 @@ def warn_of_a_leak(leak: str) -> None:
     )
 
 
-def warn_of_sphere(radius: float) -> None:
+def warn_ball_boundary(radius: float) -> None:
     """Warn the curator that the Rashomon set goes on beyond the ball of models."""
     warnings.warn(
         f"{sphere_in_words(radius)}. (Curator only: this was read from private rows.)",
@@ -273,7 +273,7 @@ def not_known_to_be_public(estimator: Any) -> list[str]:
     return [*resampled, *(leak for pipe in pipes for leak in privacy_leaks(pipe))]
 
 
-def warn_of_repeated_records(estimator: Any) -> None:
+def warn_repeated_records(estimator: Any) -> None:
     """Warn if the fit that is to be charged is one of an ensemble that draws rows with repeats."""
     if resampler := _resampler(estimator):
         warnings.warn(
@@ -355,13 +355,13 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
         declared, charged = self._declared, self.ledger is not None
         if declared is None:
             return LazyTable(self, X, y, numeric=numeric, charged=charged)
-        warn_of_unconfirmed(declared)
+        warn_unconfirmed(declared)
         asked: dict[str, Any] = {"numeric": numeric, "charged": charged}
         return DeclaredTable(self, X, y, **asked, schema=declared, row_norm=self._row_norm)
 
     def _look_through(self, X: Any, y: Any) -> None:
-        if is_in_blocks(X):
-            self._look_through_blocks(self._any_table(X, y, numeric=self._numeric))
+        if is_chunked(X):
+            self._check_chunks(self._any_table(X, y, numeric=self._numeric))
             return
         table = self._table(X, y, numeric=self._numeric)
         self._posed(table)
@@ -369,22 +369,22 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
         if table.may_be_long:
             warn_if_shortened(clip_rows(table.values[0], self._row_norm)[1], self._row_norm)
 
-    def _look_through_blocks(self, table: LazyTable | BlockTable) -> None:
-        assert isinstance(table, BlockTable)
+    def _check_chunks(self, table: LazyTable | ChunkedTable) -> None:
+        assert isinstance(table, ChunkedTable)
         self._posed(table)
         (longer,) = table.coded(self._target_step()).reduce(Longer(self._row_norm))
         if table.may_be_long:
             warn_if_shortened(float(longer[0]) / table.shape[0], self._row_norm)
 
-    def _any_table(self, X: Any, y: Any, *, numeric: bool) -> LazyTable | BlockTable:
+    def _any_table(self, X: Any, y: Any, *, numeric: bool) -> LazyTable | ChunkedTable:
         """Measure the table, whole or in blocks; no value is read."""
-        if not is_in_blocks(X):
+        if not is_chunked(X):
             return self._table(X, y, numeric=numeric)
         declared = self._declared
-        blocks = blocks_with(X, y)
+        blocks = chunks_with_targets(X, y)
         if declared is not None:
-            warn_of_unconfirmed(declared)
-        return BlockTable(blocks, declared, self._row_norm, charged=self.ledger is not None)
+            warn_unconfirmed(declared)
+        return ChunkedTable(blocks, declared, self._row_norm, charged=self.ledger is not None)
 
     def __sklearn_tags__(self) -> Tags:
         """With a schema, text and missing values are welcome."""
@@ -398,27 +398,27 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
         if hasattr(self, "encoder_"):
             return np.asarray(self.encoder_.transform(X))
         check_readable("X", X)
-        return np.asarray(validate_data(self, values_of(X), dtype=np.float64, reset=False))
+        return np.asarray(validate_data(self, host_values(X), dtype=np.float64, reset=False))
 
     def _target_step(self) -> Step:
         """Make a block's targets what the loss takes."""
         raise TypeError(f"{type(self).__name__} must say what its targets are")
 
-    def _problem_of_blocks(
+    def _chunked_problem(
         self,
-        table: BlockTable,
+        table: ChunkedTable,
         declared: dict[str, Any],
         columns: ColumnsPlan | None,
         rng: np.random.Generator,
-    ) -> tuple[BlockProblem, ColumnMap | None, float]:
+    ) -> tuple[ChunkedProblem, ColumnMap | None, float]:
         """Pose the problem of rows in blocks as the models are to see them."""
         coded = table.coded(self._target_step())
         if columns is None:
-            problem = BlockProblem(coded, **declared)
+            problem = ChunkedProblem(coded, **declared)
             self._warn_clipped_targets(problem.targets_beyond)
             return problem, None, problem.clipped_share
         scale = released_map(table.numeric, columns, rng)
-        problem = BlockProblem(coded.then(Mapped(scale)), **declared)
+        problem = ChunkedProblem(coded.then(Mapped(scale)), **declared)
         self._warn_clipped_targets(problem.targets_beyond)
         (longer,) = table.numeric.reduce(Longer(self._row_norm))
         return problem, scale, float(longer[0]) / problem.n
@@ -426,7 +426,7 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
     def _warn_clipped_targets(self, share: float) -> None:
         """Warn if more than 1 % of the targets of a table in blocks are beyond their bounds."""
 
-    def _posed(self, table: LazyTable | BlockTable) -> Loss:
+    def _posed(self, table: LazyTable | ChunkedTable) -> Loss:
         """Loss of the problem that the table poses; reads no value where there is a ledger."""
         raise TypeError(f"{type(self).__name__} must say what its loss is")
 
@@ -434,7 +434,7 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
         """Targets (n,) as the loss takes them."""
         raise TypeError(f"{type(self).__name__} must say what its targets are")
 
-    def _public(self, table: LazyTable | BlockTable) -> dict[str, Any]:
+    def _public(self, table: LazyTable | ChunkedTable) -> dict[str, Any]:
         """Fitted attributes that say nothing of a row."""
         return table.public()
 
@@ -458,7 +458,7 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
         """Charge what may be released; the curator's own look has no price to write down."""
         if self.ledger is None or not guarantee.holds:
             return None
-        warn_of_repeated_records(self)
+        warn_repeated_records(self)
         ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
         return ledger.reserve(guarantee, note=note, parameters=parameters)
 

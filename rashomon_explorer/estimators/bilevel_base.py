@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer._utils.arrays import NUMPY, FloatArray
-from rashomon_explorer._utils.containers import check_readable, values_of
+from rashomon_explorer._utils.containers import check_readable, host_values
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data import TableSchema
@@ -41,7 +41,7 @@ from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
 from rashomon_explorer.mechanisms.penalties.stationary import StationaryPlan
 from rashomon_explorer.mechanisms.planning.offers import ZCDP
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import warn_of_large_delta
+from rashomon_explorer.mechanisms.planning.suggestions import warn_large_delta
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -251,7 +251,7 @@ class SearchParameters(BaseEstimator, CheckRowsMixin):
 
     def _planned(self, n_samples: int, n_features: int) -> TuningPlan | StationaryPlan:
         known, box, asked = self._planning_inputs(n_samples, n_features)
-        warn_of_large_delta(self.delta, n_samples)
+        warn_large_delta(self.delta, n_samples)
         return plan_mechanism(known, box.d, mechanism=self.mechanism, **asked)
 
     def _planning_inputs(
@@ -343,7 +343,7 @@ class RefittedModel(EncodedCoefficients, SearchParameters):
             rows = np.asarray(self.encoder_.transform(X))
         else:
             check_readable("X", X)
-            rows = np.asarray(validate_data(self, values_of(X), dtype=np.float64, reset=False))
+            rows = np.asarray(validate_data(self, host_values(X), dtype=np.float64, reset=False))
         shortened, _ = clip_rows(rows, self.row_norm)
         return np.asarray(
             shortened @ np.ravel(self.encoded_coef_) + float(np.ravel(self.encoded_intercept_)[0])

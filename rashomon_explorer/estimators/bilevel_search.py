@@ -11,17 +11,17 @@ from sklearn.utils import check_random_state
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.randomness import generator, noise_assumptions
 from rashomon_explorer._utils.sklearn_compat import fit_context
-from rashomon_explorer._utils.taint import ONE_BY_ONE, leak_of
+from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak
 from rashomon_explorer.data.clipping import clip_rows
-from rashomon_explorer.data.encoder import warn_of_unconfirmed
+from rashomon_explorer.data.encoder import warn_unconfirmed
 from rashomon_explorer.estimators.base import (
     find_data_dependent_step,
     not_known_to_be_public,
     reject_sample_weight,
     warn_if_shortened,
     warn_if_uncharged,
-    warn_of_a_leak,
-    warn_of_repeated_records,
+    warn_leak,
+    warn_repeated_records,
 )
 from rashomon_explorer.estimators.bilevel_base import RefittedModel, refitted
 from rashomon_explorer.estimators.classes import LABELS_ARE_PUBLIC, classes_found
@@ -171,7 +171,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
             Without a ledger also for what the rows cause.
         """
         table = self._table(X, y)
-        leak = leak_of(X, y) or find_data_dependent_step(self) or table.unconfirmed
+        leak = find_leak(X, y) or find_data_dependent_step(self) or table.unconfirmed
         if self.estimator == "ridge":
             self._labels_and_bounds()._target_bounds()
         planned = self._planned(*table.shape)
@@ -207,7 +207,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         asked: dict[str, Any] = {"numeric": numeric, "charged": self.ledger is not None}
         if declared is None:
             return LazyTable(self, X, y, **asked)
-        warn_of_unconfirmed(declared)
+        warn_unconfirmed(declared)
         return DeclaredTable(self, X, y, **asked, schema=declared, row_norm=self.row_norm)
 
     def _look_through(self, X: Any, y: Any) -> None:
@@ -249,7 +249,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
     def _reserve(self, guarantee: Guarantee, planned: TuningPlan | StationaryPlan) -> Charge | None:
         if self.ledger is None or not guarantee.holds:
             return None
-        warn_of_repeated_records(self)
+        warn_repeated_records(self)
         ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
         many = f"{planned.n_draws} draw{'' if planned.n_draws == 1 else 's'} of penalties"
         model = "" if planned.refit is None else " and a model"
@@ -264,7 +264,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
     ) -> dict[str, Any]:
         """Read the rows and draw; the fitted attributes."""
         if guarantee.holds and (leak := table.leak):
-            warn_of_a_leak(leak)
+            warn_leak(leak)
             guarantee = no_guarantee(leak)
         targets = self._labels_and_bounds()._targets(table)
         rows, shortened = clip_rows(table.values[0], self.row_norm)

@@ -11,13 +11,13 @@ from sklearn.utils import Tags
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import fit_context, with_callbacks
-from rashomon_explorer._utils.taint import leak_of
+from rashomon_explorer._utils.taint import find_leak
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators.base import reject_sample_weight
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.rashomon import BaseRashomon
-from rashomon_explorer.estimators.tables import a_label, chances, decisions, over_blocks
+from rashomon_explorer.estimators.tables import a_label, chances, decisions, predict_in_chunks
 from rashomon_explorer.estimators.targets import ClassTargets
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.privacy import Ledger
@@ -32,18 +32,18 @@ class MeanClassifier(ClassifierMixin):
     classes_: NDArray[Any]
     rashomon_set_: RashomonSet
 
-    @over_blocks(a_label)
+    @predict_in_chunks(a_label)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class whose mean probability over the draws is the largest."""
         return self._predictions(self._scores(X).mean(axis=0, keepdims=True))[0]
 
-    @over_blocks(chances)
+    @predict_in_chunks(chances)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Mean over the draws of each class's probability."""
         mean = np.asarray(self._scores(X).mean(axis=0))
         return mean if mean.ndim == 2 else np.column_stack([1 - mean, mean])
 
-    @over_blocks(decisions)
+    @predict_in_chunks(decisions)
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Log odds of the positive class's mean probability, or the log of each class's."""
         rows = self._checked(X)
@@ -321,7 +321,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
             Without a ledger also for what the rows cause.
         """
         table = self._any_table(X, y, numeric=self._numeric)
-        self._fit(table, leak_of(X, y))
+        self._fit(table, find_leak(X, y))
         return self
 
     def __sklearn_tags__(self) -> Tags:

@@ -20,23 +20,23 @@ from rashomon_explorer.estimators.base import (
     find_data_dependent_step,
     warn_if_shortened,
     warn_if_uncharged,
-    warn_of_a_leak,
+    warn_leak,
 )
-from rashomon_explorer.estimators.feasibility import DELTA, EPSILON, check_budget, rule_of
+from rashomon_explorer.estimators.feasibility import DELTA, EPSILON, check_budget, ledger_rule
 from rashomon_explorer.estimators.selection import (
     GOALS,
     PRIVATE,
     plan_with_private_scaling,
     planned_model,
 )
-from rashomon_explorer.estimators.tables import BlockTable, LazyTable
+from rashomon_explorer.estimators.tables import ChunkedTable, LazyTable
 from rashomon_explorer.exceptions import WeakGuaranteeWarning, warn_stacklevel
 from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.planning.suggestions import (
-    warn_of_large_delta,
+    warn_large_delta,
     weak_warnings_suppressed,
 )
 from rashomon_explorer.mechanisms.samplers.base import to_public_grid
@@ -102,7 +102,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
     def excess_bound_(self) -> float:
         """Bound of the expected excess loss that was promised before a row was read."""
         planned: ModelPlan = self.plan_
-        return planned.offer.promised(self.goal)
+        return planned.offer.bound(self.goal)
 
     def _planned(
         self, n_samples: int, n_features: int, loss: Loss, in_chunks: bool = False
@@ -116,7 +116,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
                 p=(n_features + 1) * loss.outputs,
                 loss=posed,
                 row_norm=row_bound(self.row_norm, intercept=True),
-                ledger=rule_of(self.ledger, self.delta),
+                ledger=ledger_rule(self.ledger, self.delta),
                 epsilon=epsilon,
                 delta=delta,
                 in_chunks=in_chunks,
@@ -127,7 +127,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
         whole = self.epsilon, self.delta
         planned = plan_at(*whole) if paid is None else plan_with_private_scaling(paid, plan_at)
         taken = planned.columns
-        if taken is not None and self.standardize == AUTO and not taken.worth_it:
+        if taken is not None and self.standardize == AUTO and not taken.improves_the_plan:
             planned = plan_at(*whole)
         if planned.weakness and not weak_warnings_suppressed():
             warnings.warn(
@@ -136,7 +136,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
                 WeakGuaranteeWarning,
                 stacklevel=warn_stacklevel(),
             )
-        warn_of_large_delta(self.delta, n_samples)
+        warn_large_delta(self.delta, n_samples)
         return planned
 
     def _columns(self, n_samples: int, n_features: int) -> ColumnsPlan | None:
@@ -149,19 +149,19 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
             self.row_norm,
             self.epsilon,
             self.delta,
-            ledger=rule_of(self.ledger, self.delta),
+            ledger=ledger_rule(self.ledger, self.delta),
         )
 
-    def _fit(self, table: LazyTable | BlockTable, leak: str) -> None:
+    def _fit(self, table: LazyTable | ChunkedTable, leak: str) -> None:
         with placed_on(table.arrays):
             self._fit_there(table, leak)
 
-    def _fit_there(self, table: LazyTable | BlockTable, leak: str) -> None:
+    def _fit_there(self, table: LazyTable | ChunkedTable, leak: str) -> None:
         """Plan, reserve, start, and only then read; at the end set the fitted attributes."""
         leak = leak or find_data_dependent_step(self) or table.unconfirmed
         loss = self._posed(table)
-        planned = self._planned(*table.shape, loss, isinstance(table, BlockTable))
-        if isinstance(table, BlockTable):
+        planned = self._planned(*table.shape, loss, isinstance(table, ChunkedTable))
+        if isinstance(table, ChunkedTable):
             _check_sums_suffice(planned)
         guarantee = no_guarantee(leak) if leak else self._stated(planned.guarantee)
         if guarantee.holds:
@@ -191,7 +191,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
 
     def _fit_table(
         self,
-        table: LazyTable | BlockTable,
+        table: LazyTable | ChunkedTable,
         loss: Loss,
         planned: ModelPlan,
         guarantee: Guarantee,
@@ -199,7 +199,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
         """Read the rows and make the model; the fitted attributes, none of which is private."""
         rng = self._generator()
         if guarantee.holds and (leak := table.leak):
-            warn_of_a_leak(leak)
+            warn_leak(leak)
             guarantee = no_guarantee(leak)
         problem, scale, shortened = self._problem(table, loss, planned, rng)
         if table.may_be_long:
@@ -217,7 +217,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
 
     def _problem(
         self,
-        table: LazyTable | BlockTable,
+        table: LazyTable | ChunkedTable,
         loss: Loss,
         planned: ModelPlan,
         rng: np.random.Generator,
@@ -229,8 +229,8 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
             "row_norm": self.row_norm,
             "ridge": planned.ridge,
         }
-        if isinstance(table, BlockTable):
-            return self._problem_of_blocks(table, declared, planned.columns, rng)
+        if isinstance(table, ChunkedTable):
+            return self._chunked_problem(table, declared, planned.columns, rng)
         rows, shortened = clip_rows(table.values[0], self.row_norm)
         scale = None if planned.columns is None else released_map(rows, planned.columns, rng)
         mapped = rows if scale is None else scale.rows(rows)

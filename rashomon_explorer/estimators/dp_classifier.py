@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import StrOptions, fit_context
-from rashomon_explorer._utils.taint import leak_of
+from rashomon_explorer._utils.taint import find_leak
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators.base import reject_sample_weight
 from rashomon_explorer.estimators.dp_base import BaseOneModel
 from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.tables import a_label, chances, decisions, over_blocks
+from rashomon_explorer.estimators.tables import a_label, chances, decisions, predict_in_chunks
 from rashomon_explorer.estimators.targets import ClassTargets
 from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.planning.options import AUTO
@@ -222,10 +222,10 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
             If rows come in blocks and the method picks rows; nothing was read or spent.
         """
         table = self._any_table(X, y, numeric=self._numeric)
-        self._fit(table, leak_of(X, y))
+        self._fit(table, find_leak(X, y))
         return self
 
-    @over_blocks(decisions)
+    @predict_in_chunks(decisions)
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Score of the positive class, or of each class: log odds for logistic loss.
 
@@ -252,7 +252,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
             return np.asarray(scores[:, 0])
         return np.column_stack([np.zeros(len(scores)), scores])
 
-    @over_blocks(a_label)
+    @predict_in_chunks(a_label)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Likeliest class.
 
@@ -270,7 +270,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
         return np.asarray(self.classes_[codes])
 
     @available_if(_has_probabilities)
-    @over_blocks(chances)
+    @predict_in_chunks(chances)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probability of each class; of logistic loss alone.
 

@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import StrOptions, fit_context
-from rashomon_explorer._utils.taint import leak_of
+from rashomon_explorer._utils.taint import find_leak
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators.base import reject_sample_weight
 from rashomon_explorer.estimators.dp_base import BaseOneModel
 from rashomon_explorer.estimators.pipelines import pays_for_rows
-from rashomon_explorer.estimators.tables import BlockTable, LazyTable, a_number, over_blocks
+from rashomon_explorer.estimators.tables import ChunkedTable, LazyTable, a_number, predict_in_chunks
 from rashomon_explorer.estimators.targets import UNSAID, BoundedTargets
 from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.planning.options import AUTO
@@ -201,10 +201,10 @@ class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
         """
         self._target_bounds()
         table = self._any_table(X, y, numeric=self._numeric)
-        self._fit(table, leak_of(X, y))
+        self._fit(table, find_leak(X, y))
         return self
 
-    @over_blocks(a_number)
+    @predict_in_chunks(a_number)
     def predict(self, X: ArrayLike) -> FloatArray:
         """Predicted target.
 
@@ -228,7 +228,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
         tags.regressor_tags.poor_score = True
         return tags
 
-    def _posed(self, table: LazyTable | BlockTable) -> Loss:
+    def _posed(self, table: LazyTable | ChunkedTable) -> Loss:
         return get_loss(self.loss)
 
     def _model(self, theta: FloatArray) -> dict[str, Any]:

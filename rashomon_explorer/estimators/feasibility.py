@@ -20,8 +20,12 @@ from rashomon_explorer.mechanisms.planning.offers import ZCDP
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import weak_warnings_suppressed
-from rashomon_explorer.mechanisms.samplers.feasibility import is_infeasible, preflight, remedies
-from rashomon_explorer.mechanisms.samplers.registry import traits_of
+from rashomon_explorer.mechanisms.samplers.feasibility import (
+    feasibility_suggestions,
+    is_infeasible,
+    preflight,
+)
+from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.privacy.ledger.charge import PendingLedger
 
@@ -41,7 +45,7 @@ def check_feasibility(planned: Plan, sampler: str, patience: int | str | None) -
     if weak_warnings_suppressed():
         return
     refuse_if_hopeless(planned, sampler, patience)
-    if not traits_of(sampler).may_give_up or not is_tried(planned):
+    if not sampler_traits(sampler).may_give_up or not is_tried(planned):
         return
     told = infeasibility_message(planned)
     kind: type[Warning] = HopelessDrawWarning if told else SlowDrawWarning
@@ -54,7 +58,7 @@ def check_feasibility(planned: Plan, sampler: str, patience: int | str | None) -
 
 def refuse_if_hopeless(planned: Plan, sampler: str, patience: int | str | None) -> None:
     """Refuse, before a charge, draws that fail on every kind of simulated rows of this shape."""
-    named = traits_of(sampler)
+    named = sampler_traits(sampler)
     if patience != AUTO or not named.may_give_up or not is_tried(planned):
         return
     if is_infeasible(planned):
@@ -94,10 +98,10 @@ def tried_on_simulated_rows(planned: Plan) -> str:
     found = preflight(planned)
     if found is None or found.likely:
         return ""
-    return f"{found.in_words} {remedies(planned)}"
+    return f"{found.in_words} {feasibility_suggestions(planned)}"
 
 
-def rule_of(ledger: str | os.PathLike[str] | Ledger | None, delta: float) -> bool | float | str:
+def ledger_rule(ledger: str | os.PathLike[str] | Ledger | None, delta: float) -> bool | float | str:
     """Whether prices must add up in a ledger, and at which Rényi order if it has one."""
     if ledger is None or delta == 0:
         return ledger is not None

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 
 from rashomon_explorer._utils.arrays import Mask, on_host
-from rashomon_explorer._utils.containers import is_frame, values_of
+from rashomon_explorer._utils.containers import host_values, is_frame
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.sklearn_compat import (
     HasMethods,
@@ -21,13 +21,13 @@ from rashomon_explorer._utils.sklearn_compat import (
     fit_context,
     select_rows,
 )
-from rashomon_explorer._utils.taint import leak_of
+from rashomon_explorer._utils.taint import find_leak
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.estimators.base import (
     find_data_dependent_step,
     reject_sample_weight,
     warn_if_uncharged,
-    warn_of_a_leak,
+    warn_leak,
 )
 from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch
 from rashomon_explorer.estimators.classes import (
@@ -45,17 +45,17 @@ from rashomon_explorer.estimators.search_candidates import (
     Grid,
     SearchRequest,
     as_parameters,
-    at_price,
-    candidates_of,
+    expand_settings,
+    make_candidates,
+    plan_candidates,
     planned_search,
-    settings_of,
 )
 from rashomon_explorer.estimators.tables import LazyTable
 from rashomon_explorer.exceptions import WeakGuaranteeWarning, warn_stacklevel
 from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
 from rashomon_explorer.mechanisms.planning.suggestions import (
     suppress_weak_warnings,
-    warn_of_large_delta,
+    warn_large_delta,
 )
 from rashomon_explorer.mechanisms.selection import WAYS, SearchPlan
 from rashomon_explorer.privacy import Guarantee, Ledger
@@ -78,7 +78,7 @@ class TrainValidationSplit:
         self.table = table
         rows, targets = table.values
         # A frame's names and text are the candidates' to read.
-        X, y = (values_of(X), values_of(y)) if is_frame(X) else (rows, targets)
+        X, y = (host_values(X), host_values(y)) if is_frame(X) else (rows, targets)
         self.fitted = tuple(select_rows(part, np.flatnonzero(~scoring)) for part in (X, y))
         self._rows = select_rows(X, np.flatnonzero(scoring))
         self._targets = targets[scoring]
@@ -105,7 +105,7 @@ def warn_if_weak_search(planned: SearchPlan) -> None:
         )
 
 
-def target_bounds_of(candidates: list[Any]) -> tuple[float, float]:
+def shared_target_bounds(candidates: list[Any]) -> tuple[float, float]:
     """Return the declared range of the target, which all candidates share."""
     knowing = [
         one._labels_and_bounds() if isinstance(one, DPBilevelSearch) else one for one in candidates
@@ -326,9 +326,9 @@ class PrivateSearch(BestCandidateMixin):
         candidates = self._candidates()
         several = is_classifier(candidates[0])
         table = self._table(X, y, numeric=not several)
-        leak = leak_of(X, y) or find_data_dependent_step(self) or table.unconfirmed
+        leak = find_leak(X, y) or find_data_dependent_step(self) or table.unconfirmed
         found = several and self._declare_classes(candidates, table)
-        width = None if several else target_bounds_of(candidates)
+        width = None if several else shared_target_bounds(candidates)
         planned = self._planned(*table.shape, candidates)
         guarantee = no_guarantee(leak) if leak else self._of_fit(planned.guarantee, found)
         if self.ledger is not None:
@@ -365,7 +365,7 @@ class PrivateSearch(BestCandidateMixin):
             class_codes(labels, found_classes(labels) if known is None else known)
 
     def _candidates(self) -> list[Any]:
-        made = candidates_of(self.estimator, settings_of(self.param_grid))
+        made = make_candidates(self.estimator, expand_settings(self.param_grid))
         seed = None if self.random_state is None else 0  # the guarantee says that one is known
         for one in made:
             if one.schema is not self.schema and one.schema != self.schema:
@@ -375,7 +375,7 @@ class PrivateSearch(BestCandidateMixin):
 
     def _planned(self, n_samples: int, n_features: int, candidates: list[Any]) -> SearchPlan:
         check_budget(self)
-        warn_of_large_delta(self.delta, n_samples)
+        warn_large_delta(self.delta, n_samples)
         held_out = int(validation_rows(n_samples, self.val_fraction).sum())
         asked = SearchRequest(
             n_samples - held_out,
@@ -385,10 +385,10 @@ class PrivateSearch(BestCandidateMixin):
             len(candidates),
             self.mean_fits,
         )
-        settings = settings_of(self.param_grid)
+        settings = expand_settings(self.param_grid)
         shape = (asked.n_train, n_features)
         planned = planned_search(
-            asked, lambda each: at_price(candidates, settings, shape, each), self.way
+            asked, lambda each: plan_candidates(candidates, settings, shape, each), self.way
         )
         warn_if_weak_search(planned)
         return planned
@@ -426,7 +426,7 @@ class PrivateSearch(BestCandidateMixin):
     ) -> dict[str, Any]:
         """Read the rows, fit and choose; the fitted attributes."""
         if guarantee.holds and (leak := sides.table.leak):
-            warn_of_a_leak(leak)
+            warn_leak(leak)
             guarantee = no_guarantee(leak)
         rng = self._generator()
         with suppress_weak_warnings():

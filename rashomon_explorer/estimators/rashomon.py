@@ -26,10 +26,10 @@ from rashomon_explorer.estimators.base import (
     BasePrivateEstimator,
     DrawReporter,
     find_data_dependent_step,
+    warn_ball_boundary,
     warn_if_shortened,
     warn_if_uncharged,
-    warn_of_a_leak,
-    warn_of_sphere,
+    warn_leak,
 )
 from rashomon_explorer.estimators.feasibility import (
     DELTA,
@@ -37,7 +37,7 @@ from rashomon_explorer.estimators.feasibility import (
     N_DRAWS,
     check_budget,
     check_feasibility,
-    rule_of,
+    ledger_rule,
 )
 from rashomon_explorer.estimators.selection import (
     PRIVATE,
@@ -46,16 +46,16 @@ from rashomon_explorer.estimators.selection import (
     select_mechanism,
     wants_private_scaling,
 )
-from rashomon_explorer.estimators.tables import BlockTable, LazyTable, a_number, over_blocks
+from rashomon_explorer.estimators.tables import ChunkedTable, LazyTable, a_number, predict_in_chunks
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.options import AUTO, MOST_DRAWS
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
-from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_of_large_delta
+from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
 from rashomon_explorer.mechanisms.samplers.base import Draws, Sampler, collect
 from rashomon_explorer.mechanisms.samplers.exponential import USUAL_PATIENCE
 from rashomon_explorer.mechanisms.samplers.hit_and_run import reaches_sphere
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, traits_of
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, sampler_traits
 from rashomon_explorer.mechanisms.samplers.scaling import released_map
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
@@ -172,9 +172,9 @@ class RashomonParameters(BasePrivateEstimator):
     def _planned(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
         planned = self._plan_with_scaling(n_samples, n_features, loss)
         # The curator's uniform draws lie in the set, whatever the plan's law promises.
-        if not traits_of(self.sampler).stays_inside:
+        if not sampler_traits(self.sampler).stays_inside:
             warn_if_weak(planned, "this plan")
-            warn_of_large_delta(self.delta, n_samples)
+            warn_large_delta(self.delta, n_samples)
         return planned
 
     def _plan_with_scaling(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
@@ -189,7 +189,7 @@ class RashomonParameters(BasePrivateEstimator):
             self._row_norm,
             self.epsilon,
             self.delta,
-            ledger=rule_of(self.ledger, self.delta),
+            ledger=ledger_rule(self.ledger, self.delta),
         )
         if not wants_private_scaling(self.standardize, self.sampler, planned, paid):
             return planned
@@ -215,14 +215,14 @@ class RashomonParameters(BasePrivateEstimator):
             "p": (n_features + 1) * loss.outputs,
             "loss": loss,
             "row_norm": row_bound(self._row_norm, intercept=True),
-            "ledger": rule_of(self.ledger, self.delta),
+            "ledger": ledger_rule(self.ledger, self.delta),
             "epsilon": epsilon,
             "delta": delta,
             **{name: getattr(self, name) for name in _PLANNED_FOR},
             **settled,
         }
         if self.sampler != AUTO:
-            if traits_of(self.sampler).n_chains and self.n_draws == AUTO:
+            if sampler_traits(self.sampler).n_chains and self.n_draws == AUTO:
                 asked["n_draws"] = MOST_DRAWS  # the curator's own look has no price
             return plan_named(self.sampler, **asked)
         return select_mechanism(**asked)
@@ -236,7 +236,7 @@ class RashomonParameters(BasePrivateEstimator):
         ridge: Any = self.ridge
         if AUTO in (radius, ridge):
             planned = self._plan_with_scaling(n_samples, n_features, loss)
-            radius, ridge = radius_of(planned), planned.ridge
+            radius, ridge = plan_radius(planned), planned.ridge
         return Constants.of(
             loss,
             n=n_samples,
@@ -247,7 +247,7 @@ class RashomonParameters(BasePrivateEstimator):
         )
 
 
-def radius_of(planned: Plan) -> float:
+def plan_radius(planned: Plan) -> float:
     """Radius of the ball that a plan of an estimator is for."""
     assert planned.radius is not None  # every mechanism says for which ball it planned
     return planned.radius
@@ -260,7 +260,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
         """Prediction of every drawn model."""
         return self._predictions(self._scores(X))
 
-    @over_blocks(a_number)
+    @predict_in_chunks(a_number)
     def decision_spread(self, X: ArrayLike) -> FloatArray:
         """How far the drawn models disagree about each row.
 
@@ -281,11 +281,11 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
     def _target_bounds(self) -> tuple[float, float]:
         return (-1.0, 1.0)
 
-    def _fit(self, table: LazyTable | BlockTable, leak: str) -> None:
+    def _fit(self, table: LazyTable | ChunkedTable, leak: str) -> None:
         with placed_on(table.arrays):
             self._fit_there(table, leak)
 
-    def _fit_there(self, table: LazyTable | BlockTable, leak: str) -> None:
+    def _fit_there(self, table: LazyTable | ChunkedTable, leak: str) -> None:
         """Plan, reserve, start, and only then read; at the end set the fitted attributes."""
         leak = leak or find_data_dependent_step(self) or table.unconfirmed
         loss = self._posed(table)
@@ -310,12 +310,12 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
         fitted = draw() if charge is None else charge.run(draw)
         self._hold(fitted)
 
-    def _posed(self, table: LazyTable | BlockTable) -> Loss:
+    def _posed(self, table: LazyTable | ChunkedTable) -> Loss:
         return get_loss(self._loss)
 
     def _drawn(
         self,
-        table: LazyTable | BlockTable,
+        table: LazyTable | ChunkedTable,
         loss: Loss,
         planned: Plan,
         sampler: Sampler,
@@ -325,7 +325,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
         """Read the rows and draw; the fitted attributes."""
         rng = self._generator()
         if guarantee.holds and (leak := table.leak):
-            warn_of_a_leak(leak)
+            warn_leak(leak)
             guarantee = no_guarantee(leak)
         problem, scale, shortened = self._problem(table, loss, planned, rng)
         if table.may_be_long:
@@ -333,7 +333,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
         public = {**self._public(table), "scale_": scale}
 
         target = GibbsTarget.of(problem, planned)
-        whole = traits_of(self._carrier(planned))
+        whole = sampler_traits(self._carrier(planned))
 
         def attributes(draws: Draws) -> dict[str, Any]:
             kept = _of_some(guarantee, len(draws.losses), planned.n_draws)
@@ -355,21 +355,21 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
             raise SamplerError("stopped before the first draw: there is no model to return")
         found = attributes(draws.first(reporter.reported))
         if found["rashomon_set_"].reaches_sphere:
-            warn_of_sphere(radius_of(planned))
+            warn_ball_boundary(plan_radius(planned))
         return found
 
     def _problem(
-        self, table: LazyTable | BlockTable, loss: Loss, planned: Plan, rng: np.random.Generator
+        self, table: LazyTable | ChunkedTable, loss: Loss, planned: Plan, rng: np.random.Generator
     ) -> tuple[Problem, ColumnMap | None, float]:
         """Pose the problem of the rows as the models are to see them."""
         declared: dict[str, Any] = {
             "loss": loss,
-            "radius": radius_of(planned),
+            "radius": plan_radius(planned),
             "row_norm": self._row_norm,
             "ridge": planned.ridge,
         }
-        if isinstance(table, BlockTable):
-            return self._problem_of_blocks(table, declared, planned.columns, rng)
+        if isinstance(table, ChunkedTable):
+            return self._chunked_problem(table, declared, planned.columns, rng)
         rows, scale = table.values[0], None
         if planned.columns is not None:
             scale = released_map(rows, planned.columns, rng)
@@ -380,7 +380,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
         n_features = planned.p // loss.outputs - 1
         steepest = self._constants(planned.n, n_features, loss).L
         return SAMPLERS[self._carrier(planned)].for_plan(
-            planned, patience=self._patience, spread=steepest * 2 * radius_of(planned)
+            planned, patience=self._patience, spread=steepest * 2 * plan_radius(planned)
         )
 
     def _guarantee(self, planned: Plan, sampler: Sampler) -> Guarantee:
@@ -403,13 +403,13 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
                 "sampler": self._carrier(planned),
                 **{k: getattr(planned, k) for k in ("n_draws", "radius", "ridge")},
                 "patience": self._patience,
-                **({} if planned.columns is None else {"columns": planned.columns.price}),
+                **({} if planned.columns is None else {"columns": planned.columns.cost}),
             },
         )
 
     def _rashomon_set(
         self,
-        table: LazyTable | BlockTable,
+        table: LazyTable | ChunkedTable,
         problem: Problem,
         planned: Plan,
         guarantee: Guarantee,

@@ -10,12 +10,12 @@ from sklearn.utils import Tags
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import fit_context, with_callbacks
-from rashomon_explorer._utils.taint import leak_of
+from rashomon_explorer._utils.taint import find_leak
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.estimators.base import reject_sample_weight
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.rashomon import BaseRashomon
-from rashomon_explorer.estimators.tables import a_number, over_blocks
+from rashomon_explorer.estimators.tables import a_number, predict_in_chunks
 from rashomon_explorer.estimators.targets import UNSAID, BoundedTargets
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.rows import ChunkedRows
@@ -176,10 +176,10 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         """
         self._target_bounds()
         table = self._any_table(X, y, numeric=self._numeric)
-        self._fit(table, leak_of(X, y))
+        self._fit(table, find_leak(X, y))
         return self
 
-    @over_blocks(a_number)
+    @predict_in_chunks(a_number)
     def predict(self, X: ArrayLike) -> FloatArray:
         """Mean over the draws of the predicted target.
 

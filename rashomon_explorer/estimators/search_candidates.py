@@ -32,9 +32,9 @@ from rashomon_explorer.mechanisms.selection import (
     Pick,
     Runs,
     SearchPlan,
+    max_over_splits,
     most_noise,
     regret,
-    worst_of,
 )
 from rashomon_explorer.privacy import Guarantee, compose
 from rashomon_explorer.privacy.conversions import zcdp_epsilon, zcdp_rho
@@ -47,7 +47,7 @@ KINDS = (BaseOneModel, BaseRashomon, RashomonTreeClassifier, DPBilevelSearch)
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
 
 
-def settings_of(param_grid: Grid) -> list[dict[str, Any]]:
+def expand_settings(param_grid: Grid) -> list[dict[str, Any]]:
     """Every setting that a grid, or one of several, stands for."""
     settings = list(ParameterGrid(param_grid))
     for name in PAID_BY_THE_SEARCH:
@@ -59,7 +59,7 @@ def settings_of(param_grid: Grid) -> list[dict[str, Any]]:
     return settings
 
 
-def candidates_of(estimator: BaseEstimator, settings: list[dict[str, Any]]) -> list[Any]:
+def make_candidates(estimator: BaseEstimator, settings: list[dict[str, Any]]) -> list[Any]:
     """Unfitted copies with each setting; ``"estimator"`` in one takes another's place."""
     made = []
     for setting in settings:
@@ -81,7 +81,7 @@ def candidates_of(estimator: BaseEstimator, settings: list[dict[str, Any]]) -> l
     return made
 
 
-def at_price(
+def plan_candidates(
     candidates: list[Any],
     settings: list[dict[str, Any]],
     shape: tuple[int, int],
@@ -207,20 +207,22 @@ def planned_search(asked: SearchRequest, priced: Priced, way: str) -> SearchPlan
             refused.append(f"{name}: {error}")
     if not plans:
         raise SamplerError("; ".join(refused))
-    plans.sort(key=lambda one: one.promised)
+    plans.sort(key=lambda one: one.selection_bound)
     why = "it was requested"
     if way == "auto":
-        why = f"the smallest bound of any selection mechanism, {rounded_up(plans[0].promised)}"
+        why = (
+            f"the smallest bound of any selection mechanism, {rounded_up(plans[0].selection_bound)}"
+        )
     return replace(plans[0], why=why, options=tuple(plans))
 
 
 def _every(asked: SearchRequest, priced: Priced) -> SearchPlan:
     """All fits add up on the rows that are fitted; the pick is paid for by the rows that score."""
     pick = _pick(asked)
-    for each in _first_prices(asked):
+    for each in _initial_costs(asked):
         for _ in range(_TRIES):
             candidates = priced(each)
-            whole = worst_of(compose([one.guarantee for one in candidates]), pick.guarantee)
+            whole = max_over_splits(compose([one.guarantee for one in candidates]), pick.guarantee)
             paid = whole.epsilon(asked.delta)
             if paid <= asked.epsilon:
                 return _plan(
@@ -234,7 +236,7 @@ def _every(asked: SearchRequest, priced: Priced) -> SearchPlan:
     )
 
 
-def _first_prices(asked: SearchRequest) -> list[tuple[float, float]]:
+def _initial_costs(asked: SearchRequest) -> list[tuple[float, float]]:
     if asked.delta == 0:
         return [(asked.epsilon / asked.k * _SAFE, 0.0)]
     rho = zcdp_rho(asked.epsilon, asked.delta) / asked.k

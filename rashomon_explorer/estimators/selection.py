@@ -31,7 +31,7 @@ from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, with_scaling_cost
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
-from rashomon_explorer.mechanisms.samplers.feasibility import is_infeasible, stays_away
+from rashomon_explorer.mechanisms.samplers.feasibility import is_infeasible, is_infeasible_on_ball
 from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 from rashomon_explorer.privacy import adaptive_epsilon
 from rashomon_explorer.problem.losses import get_loss
@@ -69,7 +69,7 @@ def _named(offer: ModelOffer, request: Request) -> tuple[ModelOffer, str]:
             f"method={method!r} does not apply: {offer.why}. Nothing was charged; "
             'method="auto" selects one that does'
         )
-    if told := _stays_away(offer, request):
+    if told := _infeasible_message(offer, request):
         raise SamplerError(
             f"{told}, so nothing was charged for method={method!r}; "
             'method="auto" selects one that is expected to succeed'
@@ -77,7 +77,7 @@ def _named(offer: ModelOffer, request: Request) -> tuple[ModelOffer, str]:
     return offer, "it was requested"
 
 
-def _stays_away(offer: ModelOffer, request: Request) -> str:
+def _infeasible_message(offer: ModelOffer, request: Request) -> str:
     """Message if draws of a named method fail on all simulated rows; empty otherwise."""
     none = "exact draws failed on all kinds of simulated rows that were tried"
     if offer.exact is not None:
@@ -91,7 +91,7 @@ def _stays_away(offer: ModelOffer, request: Request) -> str:
         *(request.n, request.p, request.psi, request.radius, request.row_norm, offer.ridge),
     )
     whole = (stage.beta for stage in planned.stages if math.isinf(stage.distance))
-    return none if any(stays_away(law, float(beta)) for beta in whole) else ""
+    return none if any(is_infeasible_on_ball(law, float(beta)) for beta in whole) else ""
 
 
 def _best(request: Request, offers: list[ModelOffer], goal: str) -> tuple[ModelOffer, str]:
@@ -109,7 +109,7 @@ def _best(request: Request, offers: list[ModelOffer], goal: str) -> tuple[ModelO
     least = f"the smallest excess bound {GOALS[goal]} of any method{alike}"
     if taken.looseness > 1:
         least = f"{least}, where its own bound counts for {1 / taken.looseness:.0%} of itself"
-    return taken, f"{least}, {rounded_up(taken.promised(goal))}; {comes}"
+    return taken, f"{least}, {rounded_up(taken.bound(goal))}; {comes}"
 
 
 def _good(offers: list[ModelOffer], goal: str) -> tuple[list[ModelOffer], dict[str, str]]:
@@ -190,7 +190,9 @@ def select_mechanism(**asked: Any) -> Plan:
     """Select a mechanism from public numbers, and plan it; reads no row, charges nothing."""
     with suppress_weak_warnings():  # the caller warns
         ways = [
-            _way(name, asked) for name, kind in SAMPLERS.compared().items() if kind.traits.weighed
+            _candidate(name, asked)
+            for name, kind in SAMPLERS.compared().items()
+            if kind.traits.weighed
         ]
         ways.sort(key=_rank)
         for way in chain(ways, _in_smaller_balls(ways, asked)):
@@ -235,7 +237,7 @@ def _taken(way: MechanismCandidate, ways: list[MechanismCandidate]) -> Plan:
     return planned
 
 
-def _way(sampler: str, asked: dict[str, Any]) -> MechanismCandidate:
+def _candidate(sampler: str, asked: dict[str, Any]) -> MechanismCandidate:
     """Fill in the request of a sampler by the default rule, and return its candidate."""
     traits = SAMPLERS[sampler].traits
     mechanism = traits.mechanism
@@ -264,7 +266,7 @@ def _in_smaller_balls(
         for way in islice(found, 1):
             largest = way.offer.plan.radius
             for radius in (R for R in _SMALLER if R < largest):
-                yield _way(way.sampler, {**asked, "radius": radius})
+                yield _candidate(way.sampler, {**asked, "radius": radius})
 
 
 def _rank(way: MechanismCandidate) -> tuple[Any, ...]:
@@ -366,5 +368,5 @@ def wants_private_scaling(
 ) -> bool:
     """Whether private centres and spreads are part of the plan."""
     if standardize == AUTO:
-        return sampler == AUTO and is_about_one(planned) and whole.worth_it
+        return sampler == AUTO and is_about_one(planned) and whole.improves_the_plan
     return standardize == PRIVATE

@@ -12,18 +12,23 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_X_y
 
 from rashomon_explorer._utils.arrays import NUMPY, FloatArray, backend_for
-from rashomon_explorer._utils.containers import check_readable, column_labels, shape_of, values_of
+from rashomon_explorer._utils.containers import (
+    check_readable,
+    column_labels,
+    container_shape,
+    host_values,
+)
 from rashomon_explorer._utils.sklearn_compat import text_names
-from rashomon_explorer._utils.taint import leak_of, recall, with_leak
+from rashomon_explorer._utils.taint import find_leak, recall, with_leak
 from rashomon_explorer.data import TableEncoder, TableSchema
 from rashomon_explorer.data.encoder import encoded_rows
 from rashomon_explorer.data.messages import check_unique
-from rashomon_explorer.data.tables import declared_labels, find_features, names_of_features
+from rashomon_explorer.data.tables import declared_labels, feature_names, find_features
 from rashomon_explorer.estimators.classes import class_codes
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.privacy.ledger.tables import recognise, recognise_hashes, row_hashes
 from rashomon_explorer.rows import ChunkedRows, Step
-from rashomon_explorer.rows.coercion import is_in_blocks
+from rashomon_explorer.rows.coercion import is_chunked
 from rashomon_explorer.rows.columns import each_row
 from rashomon_explorer.rows.source import named, read_mapped
 from rashomon_explorer.rows.steps import AsNumbers, Encoded
@@ -43,7 +48,7 @@ class LazyTable:
     def __init__(
         self, estimator: BaseEstimator, X: Any, y: Any, *, numeric: bool, charged: bool
     ) -> None:
-        if is_in_blocks(X):
+        if is_chunked(X):
             raise TypeError(
                 f"{type(estimator).__name__} needs whole tables. Chunked rows are supported by "
                 "RashomonClassifier, RashomonRegressor, RashomonTreeClassifier, DPClassifier and "
@@ -100,7 +105,7 @@ class LazyTable:
     @cached_property
     def values(self) -> tuple[FloatArray, NDArray[Any]]:
         """Validated rows (n, n_features) and targets (n,); the first look at private values."""
-        return self._checked(values_of(read_mapped(self._X)), values_of(read_mapped(self._y)))
+        return self._checked(host_values(read_mapped(self._X)), host_values(read_mapped(self._y)))
 
     @property
     def leak(self) -> str:
@@ -120,7 +125,7 @@ class LazyTable:
         try:
             checked: tuple[FloatArray, NDArray[Any]] = check_X_y(rows, targets, **self._options)
         except ValueError as error:
-            raise ValueError(_with_a_way_out(str(error))) from None
+            raise ValueError(_with_suggestion(str(error))) from None
         except TypeError as error:  # numpy finds no common type, of dates and numbers for one
             if not isinstance(error, np.exceptions.DTypePromotionError):
                 raise
@@ -128,7 +133,7 @@ class LazyTable:
         return checked
 
 
-def _with_a_way_out(refused: str) -> str:
+def _with_suggestion(refused: str) -> str:
     """Say what text and gaps need, in place of the names of other libraries' estimators."""
     first = refused.splitlines()[0].rstrip(".") if refused else refused
     if not first.startswith(("could not convert", "Input X contains NaN")):
@@ -138,7 +143,7 @@ def _with_a_way_out(refused: str) -> str:
 
 def _measured(name: str, data: Any, depth: int, charged: bool) -> tuple[Any, tuple[int, ...]]:
     """Return the data and its shape."""
-    shape = shape_of(data, depth)
+    shape = container_shape(data, depth)
     if shape is None and charged:
         raise TypeError(
             f"{name} has no shape, but the ledger is charged before a value is read: pass an "
@@ -170,7 +175,7 @@ class DeclaredTable(LazyTable):
     ) -> None:
         super().__init__(estimator, X, y, numeric=numeric, charged=charged)
         places, labels = find_features(schema, self._X), column_labels(self._X)
-        self.names = None if labels is None else names_of_features(labels, places)
+        self.names = None if labels is None else feature_names(labels, places)
         self.schema, self._row_norm = schema, row_norm
         self._columns = len(places)
         self.shape = (self.shape[0], len(schema.encoded_names))
@@ -202,7 +207,7 @@ class DeclaredTable(LazyTable):
     @cached_property
     def values(self) -> tuple[FloatArray, NDArray[Any]]:
         """Encoded rows (n, p) and targets (n,); the first look at private values."""
-        targets = values_of(self._y)
+        targets = host_values(self._y)
         if self.schema.classes is not None:
             targets = declared_labels(self.schema, targets)
         return self._checked(np.asarray(self._encoded), targets)
@@ -210,7 +215,7 @@ class DeclaredTable(LazyTable):
     @property
     def leak(self) -> str:
         """What the rows tell that they were made with; looks at them."""
-        return leak_of(self._encoded) or super().leak
+        return find_leak(self._encoded) or super().leak
 
     def public(self) -> dict[str, Any]:
         """Fitted attributes that say nothing of a row, the encoder for other rows among them."""
@@ -221,13 +226,13 @@ class DeclaredTable(LazyTable):
 _OF_A_FIT = 2**25  # bytes
 _UNCOUNTED = (
     "the partitions of this Dask DataFrame have unknown lengths, but the ledger is charged before "
-    "a partition is computed: pass row_blocks(X, y, lengths=[...]) the rows of each "
+    "a partition is computed: pass chunk_rows(X, y, lengths=[...]) the rows of each "
     "partition, or lengths=True to count them now, outside of any charge; or write the rows to "
     "Parquet, whose footers contain the lengths. Nothing was read or charged"
 )
 
 
-class BlockTable:
+class ChunkedTable:
     """What a fit asks of a table, for one that is never held: no block is read to make it."""
 
     arrays = NUMPY  # blocks are worked on by the host's cores
@@ -236,14 +241,14 @@ class BlockTable:
         self, blocks: ChunkedRows, schema: TableSchema | None, row_norm: float, *, charged: bool
     ) -> None:
         if not blocks.source.labelled:
-            raise TypeError("these rows have no targets to fit: pass y or target= to row_blocks")
+            raise TypeError("these rows have no targets to fit: pass y or target= to chunk_rows")
         if charged and not blocks.is_counted:
             raise DataError(_UNCOUNTED)
         text = getattr(blocks.source, "text_partitions", ())
         if schema is None and text and not blocks.steps:
             raise DataError(
                 f"{', '.join(text)} holds text, from folder names: declare it in a schema, or "
-                f"exclude it with row_blocks(..., columns=[...])"
+                f"exclude it with chunk_rows(..., columns=[...])"
             )
         self._blocks, self.schema, self._row_norm = blocks, schema, row_norm
         n, self.n_columns = blocks.source.shape
@@ -261,7 +266,7 @@ class BlockTable:
         found = self._blocks.source.names
         if found is None or self.schema is None:
             return None if found is None else np.array(found, dtype=object)
-        return names_of_features(found, self._places)
+        return feature_names(found, self._places)
 
     @property
     def feature_names(self) -> list[str]:
@@ -299,8 +304,8 @@ class BlockTable:
     def leak(self) -> str:
         """What the first block's numbers tell that they were made with; looks at them."""
         given = getattr(self._blocks.source, "X", None)
-        rows, _ = next(self.numeric.blocks(0, 1))
-        return leak_of(given) or recall(rows)
+        rows, _ = next(self.numeric.chunks(0, 1))
+        return find_leak(given) or recall(rows)
 
     def recognised(self, ledger: Path) -> None:
         """Note the table in the registry beside a ledger; warn if it is charged to another."""
@@ -389,13 +394,13 @@ def decisions(model: Any) -> tuple[tuple[int, ...], Any]:
     return () if len(model.classes_) == 2 else (len(model.classes_),), np.dtype(float)
 
 
-def over_blocks(form: Form) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def predict_in_chunks(form: Form) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a method that predicts rows take them in blocks and as Dask collections too."""
 
     def deco(method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)
         def predicts(self: Any, X: Any) -> Any:
-            if not is_in_blocks(X):
+            if not is_chunked(X):
                 return method(self, X)
             of_rows = _OfRows(self, method.__name__)
             if isinstance(X, ChunkedRows):

@@ -19,7 +19,7 @@ from rashomon_explorer.estimators.classes import (
     found_classes,
     known_classes,
 )
-from rashomon_explorer.estimators.tables import BlockTable, ClassCodes, LazyTable, OnUnit
+from rashomon_explorer.estimators.tables import ChunkedTable, ClassCodes, LazyTable, OnUnit
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.smooth import LogisticLoss
@@ -38,16 +38,16 @@ class ClassTargets(BasePrivateEstimator):
             n_classes = 2 if known is None else len(known)
         return LogisticLoss() if n_classes == 2 else SoftmaxLoss(n_classes)
 
-    def _posed(self, table: LazyTable | BlockTable) -> Loss:
+    def _posed(self, table: LazyTable | ChunkedTable) -> Loss:
         return self._loss_of(len(self._labels(table)))
 
-    def _public(self, table: LazyTable | BlockTable) -> dict[str, Any]:
+    def _public(self, table: LazyTable | ChunkedTable) -> dict[str, Any]:
         return {**super()._public(table), "classes_": self._labels(table)}
 
-    def _labels(self, table: LazyTable | BlockTable) -> NDArray[Any]:
+    def _labels(self, table: LazyTable | ChunkedTable) -> NDArray[Any]:
         """Return the declared classes; without a ledger, those that occur."""
         known = self._known_classes()
-        if known is None and isinstance(table, BlockTable):
+        if known is None and isinstance(table, ChunkedTable):
             raise ValueError(CLASSES_OF_BLOCKS)
         if self.ledger is not None:
             check_charged_classes(self.classes, self._declared)

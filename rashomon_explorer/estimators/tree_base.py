@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
-from rashomon_explorer._utils.containers import check_readable, values_of
+from rashomon_explorer._utils.containers import check_readable, host_values
 from rashomon_explorer._utils.randomness import generator, noise_assumptions
 from rashomon_explorer._utils.sklearn_compat import Interval
 from rashomon_explorer._utils.taint import ONE_BY_ONE, with_leak
@@ -26,7 +26,7 @@ from rashomon_explorer.estimators.base import (
     FittedReprMixin,
     not_known_to_be_public,
     reject_sample_weight,
-    warn_of_repeated_records,
+    warn_repeated_records,
 )
 from rashomon_explorer.estimators.classes import (
     LABELS_ARE_PUBLIC,
@@ -37,15 +37,15 @@ from rashomon_explorer.estimators.classes import (
 )
 from rashomon_explorer.estimators.feasibility import DELTA, EPSILON, N_DRAWS, check_budget
 from rashomon_explorer.estimators.tables import (
-    BlockTable,
+    ChunkedTable,
     DeclaredTable,
     LazyTable,
     a_label,
     chances,
-    over_blocks,
+    predict_in_chunks,
 )
 from rashomon_explorer.mechanisms.planning.advice import warn_if_weak_trees
-from rashomon_explorer.mechanisms.planning.suggestions import warn_of_large_delta
+from rashomon_explorer.mechanisms.planning.suggestions import warn_large_delta
 from rashomon_explorer.mechanisms.planning.trees import TreePlan, plan_trees
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
 from rashomon_explorer.privacy.ledger.charge import with_failure_assumption
@@ -195,7 +195,7 @@ class TreeParameters(FittedReprMixin, CheckRowsMixin):
         )
         if self.hit_rate > 0:  # with 0 nothing was asked to be promised
             warn_if_weak_trees(planned)
-        warn_of_large_delta(self.delta, n)
+        warn_large_delta(self.delta, n)
         return planned
 
     def _guarantee(self, planned: TreePlan) -> Guarantee:
@@ -216,7 +216,7 @@ class TreeParameters(FittedReprMixin, CheckRowsMixin):
     def _reserve(self, guarantee: Guarantee, planned: TreePlan, trees: TreeClass) -> Charge | None:
         if self.ledger is None or not guarantee.holds:
             return None
-        warn_of_repeated_records(self)
+        warn_repeated_records(self)
         ledger = self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
         names = (
             "n",
@@ -267,7 +267,7 @@ class TreeTable(DeclaredTable):
         return {**super().public(), "encoder_": UnitEncoder(self.schema)}
 
 
-class TreeBlocks(BlockTable):
+class ChunkedTreeTable(ChunkedTable):
     """The same for rows in blocks, with a schema or without."""
 
     @cached_property
@@ -285,11 +285,11 @@ class TreeBlocks(BlockTable):
         return found if self.schema is None else {**found, "encoder_": UnitEncoder(self.schema)}
 
 
-def answers_of(
-    table: LazyTable | BlockTable, questions: ThresholdQuestions, classes: NDArray[Any]
+def read_answers(
+    table: LazyTable | ChunkedTable, questions: ThresholdQuestions, classes: NDArray[Any]
 ) -> tuple[Any, IntArray | None]:
     """Read the rows as answers and the labels as codes: what ``CountedTrees`` takes."""
-    if isinstance(table, BlockTable):
+    if isinstance(table, ChunkedTable):
         coded = table.coded(_Codes(classes, table.schema))
         return merged_blocks(coded, questions, len(classes)), None
     rows, labels = table.values
@@ -311,13 +311,13 @@ class _Codes:
 class TreeVotes(TreeParameters):
     """Predictions of trees that were drawn: most of their votes, shares of them, and each."""
 
-    @over_blocks(a_label)
+    @predict_in_chunks(a_label)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class that most of the drawn trees say; of several the first."""
         votes = self.predict_proba(X)
         return np.asarray(self.classes_[votes.argmax(axis=1)])
 
-    @over_blocks(chances)
+    @predict_in_chunks(chances)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Share of the drawn trees that say each class."""
         says = self._codes(X)
@@ -334,5 +334,5 @@ class TreeVotes(TreeParameters):
             rows = self.encoder_.transform(X)
         else:
             check_readable("X", X)
-            rows = np.asarray(validate_data(self, values_of(X), dtype=np.float64, reset=False))
+            rows = np.asarray(validate_data(self, host_values(X), dtype=np.float64, reset=False))
         return self.rashomon_set_.labels(rows)

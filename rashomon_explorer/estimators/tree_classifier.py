@@ -16,15 +16,15 @@ from rashomon_explorer._utils.sklearn_compat import (
     fit_context,
     with_callbacks,
 )
-from rashomon_explorer._utils.taint import leak_of
+from rashomon_explorer._utils.taint import find_leak
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.data.encoder import warn_of_unconfirmed
+from rashomon_explorer.data.encoder import warn_unconfirmed
 from rashomon_explorer.estimators.base import (
     DrawReporter,
     find_data_dependent_step,
     reject_sample_weight,
     warn_if_uncharged,
-    warn_of_a_leak,
+    warn_leak,
 )
 from rashomon_explorer.estimators.classes import (
     CLASSES_OF_BLOCKS,
@@ -33,13 +33,18 @@ from rashomon_explorer.estimators.classes import (
 )
 from rashomon_explorer.estimators.pipelines import pays_for_rows
 from rashomon_explorer.estimators.tables import LazyTable
-from rashomon_explorer.estimators.tree_base import TreeBlocks, TreeTable, TreeVotes, answers_of
+from rashomon_explorer.estimators.tree_base import (
+    ChunkedTreeTable,
+    TreeTable,
+    TreeVotes,
+    read_answers,
+)
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.coercion import blocks_with, is_in_blocks
+from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
 from rashomon_explorer.sets import PredictorSet
 from rashomon_explorer.trees import CountedTrees
 from rashomon_explorer.trees.private import DrawnTrees, gibbs_draws
@@ -170,7 +175,7 @@ default=None
             than 4 GiB; nothing was read or spent. Without a ledger also for what the rows cause.
         """
         table = self._table(X, y)
-        leak = leak_of(X, y) or find_data_dependent_step(self) or table.unconfirmed
+        leak = find_leak(X, y) or find_data_dependent_step(self) or table.unconfirmed
         questions = self._questions(table.feature_names)
         classes = self._labels(table)
         trees = self._class_of(len(questions), len(classes), table.shape[0])
@@ -242,7 +247,7 @@ default=None
         costs = self._cost_matrix(classes)
         trees = self._class_of(len(questions), len(classes), table.shape[0])
         trees.check_memory(table.shape[0])
-        answers, codes = answers_of(table, questions, classes)
+        answers, codes = read_answers(table, questions, classes)
         return CountedTrees(
             answers,
             None if codes is None else classes[codes],
@@ -262,28 +267,30 @@ default=None
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _table(self, X: Any, y: Any) -> LazyTable | TreeBlocks:
+    def _table(self, X: Any, y: Any) -> LazyTable | ChunkedTreeTable:
         charged = self.ledger is not None
-        if is_in_blocks(X):
+        if is_chunked(X):
             declared = None if self.schema is None else TableSchema.of(self.schema)
             if declared is not None:
-                warn_of_unconfirmed(declared)
-            return TreeBlocks(blocks_with(X, y), declared, row_norm=1.0, charged=charged)
+                warn_unconfirmed(declared)
+            return ChunkedTreeTable(
+                chunks_with_targets(X, y), declared, row_norm=1.0, charged=charged
+            )
         if self.schema is None:
             return LazyTable(self, X, y, numeric=False, charged=charged)
         declared = TableSchema.of(self.schema)
-        warn_of_unconfirmed(declared)
+        warn_unconfirmed(declared)
         return TreeTable(self, X, y, numeric=False, charged=charged, schema=declared, row_norm=1.0)
 
     def _look_through(self, X: Any, y: Any) -> None:
         table = self._table(X, y)
         classes = self._labels(table)
         self._cost_matrix(classes)
-        answers_of(table, self._questions(table.feature_names), classes)
+        read_answers(table, self._questions(table.feature_names), classes)
 
     def _drawn(
         self,
-        table: LazyTable | TreeBlocks,
+        table: LazyTable | ChunkedTreeTable,
         questions: ThresholdQuestions,
         planned: TreePlan,
         guarantee: Guarantee,
@@ -293,10 +300,10 @@ default=None
     ) -> dict[str, Any]:
         """Read the rows, count the trees and draw; the fitted attributes."""
         if guarantee.holds and (leak := table.leak):
-            warn_of_a_leak(leak)
+            warn_leak(leak)
             guarantee = no_guarantee(leak)
         counted = CountedTrees(
-            *answers_of(table, questions, public["classes_"]),
+            *read_answers(table, questions, public["classes_"]),
             max_leaves=public["tree_class_"].max_leaves,
             max_depth=self.max_depth,
             leaf_penalty=self.leaf_penalty,
@@ -319,16 +326,16 @@ default=None
             raise SamplerError("stopped before the first draw: there is no model to return")
         return attributes(draws.first(reporter.reported))
 
-    def _labels(self, table: LazyTable | TreeBlocks) -> NDArray[Any]:
+    def _labels(self, table: LazyTable | ChunkedTreeTable) -> NDArray[Any]:
         """Return the declared classes; without a ledger, those that occur."""
         known = self._known_classes()
-        if known is None and isinstance(table, TreeBlocks):
+        if known is None and isinstance(table, ChunkedTreeTable):
             raise ValueError(CLASSES_OF_BLOCKS)
         if self.ledger is not None:
             check_charged_classes(self.classes, self._declared)
         if known is not None:
             return known
-        assert not isinstance(table, TreeBlocks)
+        assert not isinstance(table, ChunkedTreeTable)
         return found_classes(table.values[1])
 
 

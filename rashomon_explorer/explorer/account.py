@@ -11,10 +11,10 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.pricing import price
+from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
+from rashomon_explorer.plots.text import cost_text as text_price
 from rashomon_explorer.plots.text import number, what_is_left
-from rashomon_explorer.plots.text import price as text_price
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, pure, zcdp
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
 from rashomon_explorer.privacy.ledger.charge import PendingLedger
@@ -68,7 +68,7 @@ class Account:
         ):  # as much as zCDP of its ε
             most, priced = zcdp_rho(plan.epsilon, plan.delta), zcdp
         elif columns is None and math.isfinite(plan.eta):
-            most, priced = plan.eta, partial(price, n_draws=plan.n_draws, ledger=True)
+            most, priced = plan.eta, partial(draws_guarantee, n_draws=plan.n_draws, ledger=True)
         elif columns is not None and not columns.gaussian:
             most, priced = plan.guarantee.epsilon(0.0), pure
         else:  # a path or an ellipsoid, which a ledger counts by its zCDP
@@ -134,7 +134,7 @@ class NextDraw:
         return self.account.adds(self.plan.guarantee)
 
     @property
-    def price(self) -> str:
+    def cost_text(self) -> str:
         """The privacy cost as text, rounded up."""
         return text_price(self.adds)
 
@@ -144,11 +144,11 @@ class NextDraw:
         return self.account.affords(self.plan.guarantee)
 
     @property
-    def remedy(self) -> str:
+    def suggestion(self) -> str:
         """Suggestion if the budget does not allow the draw."""
         left = what_is_left(self.account.left)
         most = self.account.affordable(self.plan)
-        told = f"This draw adds {self.price}, and ε = {left} remains."
+        told = f"This draw adds {self.cost_text}, and ε = {left} remains."
         if most < _LEAST:
             return f"{told} The budget is spent."
         return f"{told} Set ε to {number(most, rounding='down')} or less, or draw fewer models."
@@ -157,7 +157,9 @@ class NextDraw:
     def alone(self) -> str:
         """Privacy cost of the draws alone, if it differs; else empty."""
         apart = self.plan.guarantee.epsilon(self.plan.delta)
-        return "" if text_price(apart) == self.price else f"{text_price(apart)} as the only charge"
+        return (
+            "" if text_price(apart) == self.cost_text else f"{text_price(apart)} as the only charge"
+        )
 
     @property
     def doubt(self) -> str:

@@ -15,14 +15,14 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.family import (
     names_in_words,
     of_trees,
-    questions_of,
     tree_estimator,
+    tree_questions,
     tree_rows,
 )
-from rashomon_explorer.explorer.model_inputs import group_labels, grouping_of
+from rashomon_explorer.explorer.model_inputs import group_labels, grouping_rule
 from rashomon_explorer.explorer.selection import CurrentSelection, taken
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.streamed_table import features_of, streamed_table
+from rashomon_explorer.explorer.streamed_table import feature_schema, streamed_table
 from rashomon_explorer.measures import exact_coefficient_ranges, flip_psi, model_class_reliance
 from rashomon_explorer.measures.ranges import FlipPsi, people_ranges, proved_people, set_problem
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
@@ -55,7 +55,7 @@ class _Screen(Protocol):
     rows: Any
 
     @property
-    def blocks(self) -> ChunkedRows | None:
+    def chunks(self) -> ChunkedRows | None:
         """All rows, where those are but a sample of rows in blocks."""
 
     @property
@@ -164,7 +164,7 @@ class ExactAnswers:
         return self._find(("flip", place), lambda: flip_psi(self.problem, row))
 
     def _make_problem(self) -> Any:
-        blocks = self._screen.blocks
+        blocks = self._screen.chunks
         if blocks is not None:
             return set_problem(self.state.rashomon_set, blocks)
         return set_problem(self.state.rashomon_set, self._screen.rows, self._screen.targets)
@@ -253,7 +253,7 @@ class TreeAnswers:
     @property
     def questions(self) -> tuple[str, ...]:
         """Names of the possible splits; public."""
-        asked, schema = questions_of(self.state.data), self.state.data.schema
+        asked, schema = tree_questions(self.state.data), self.state.data.schema
         return replace(asked, names=names_in_words(asked.names, schema)).in_words
 
     def sizes(self) -> pd.DataFrame:
@@ -319,7 +319,7 @@ class TreeAnswers:
         planned, counted = getattr(models, "plan", None), self.counted
         if not isinstance(planned, TreePlan) or planned.costs:
             return False
-        asked = questions_of(self.state.data).declared
+        asked = tree_questions(self.state.data).declared
         drawn = TreeClass(len(asked), planned.most_leaves, planned.max_depth, planned.n_labels)
         return (
             planned.questions == asked
@@ -344,7 +344,7 @@ class TreeAnswers:
         whole = streamed_table(data)
         if whole is None:
             return group_labels(data, column).to_numpy()
-        return whole.groups(column, grouping_of(data, column)).cat.codes.to_numpy()
+        return whole.groups(column, grouping_rule(data, column)).cat.codes.to_numpy()
 
     def _rates(self, models: Any, groups: NDArray[Any], label: int) -> FloatArray:
         """How often each tree says a label of each group (groups, trees), of all rows."""
@@ -355,7 +355,7 @@ class TreeAnswers:
         if whole is None:
             (found,) = says(tree_rows(data), codes)
         else:
-            encoder = UnitEncoder(features_of(data.schema))
+            encoder = UnitEncoder(feature_schema(data.schema))
             steps = Transformed(encoder, tuple(whole.came.rows.source.names or ()))
             rows = whole.came.rows.then(steps).with_targets(group=codes.astype(np.int16))
             (found,) = rows.reduce(says)
@@ -386,13 +386,13 @@ class TreeAnswers:
             whole.encoded()  # one that cannot be used is named
             return tree_estimator(state, None).counted(whole.labelled)
         return CountedTrees(
-            questions_of(self.state.data).answers(tree_rows(state.data).to_numpy(dtype=float)),
+            tree_questions(self.state.data).answers(tree_rows(state.data).to_numpy(dtype=float)),
             np.asarray(state.data.y).astype(int),
             max_leaves=state.max_leaves,
             max_depth=state.max_depth,
             leaf_penalty=state.leaf_penalty,
             classes=range(len(state.data.classes)),
-            questions=questions_of(state.data),
+            questions=tree_questions(state.data),
         )
 
     def _as_predictor_set(self, tree: Node) -> PredictorSet:

@@ -159,9 +159,9 @@ class SessionView:
         return self.session.rows
 
     @property
-    def blocks(self) -> ChunkedRows | None:
+    def chunks(self) -> ChunkedRows | None:
         """All rows as the models on screen see them, where they come in blocks; else None."""
-        return self.session.blocks
+        return self.session.chunks
 
     @property
     def targets(self) -> Any:
@@ -247,7 +247,7 @@ class Explorer(SessionView):
         declared = {key: value for key, value in said.items() if value is not None}
         if declared and not any(isinstance(given, ChunkedRows) for given in (shown, data)):
             raise TypeError(
-                f"{' and '.join(declared)} is said of rows in blocks, row_blocks(...); other data "
+                f"{' and '.join(declared)} is said of rows in blocks, chunk_rows(...); other data "
                 "have theirs with them, as load_csv(path, schema=...) makes them"
             )
         failed: Exception | None = None

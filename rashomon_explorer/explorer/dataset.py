@@ -19,7 +19,7 @@ from rashomon_explorer.explorer.messages import LEDGER_READ, error_boundary, sam
 from rashomon_explorer.explorer.model_inputs import ModelInputs
 from rashomon_explorer.explorer.selection import CurrentSelection
 from rashomon_explorer.explorer.state import BUDGET, LINEAR, SETTINGS, ExplorerState
-from rashomon_explorer.explorer.streamed_table import encoded, scaled, shape_of, streamed_table
+from rashomon_explorer.explorer.streamed_table import encoded, scaled, streamed_table, table_shape
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
@@ -65,7 +65,7 @@ def other_charged_ledgers(ledger: Path, *tables: Callable[[], Any]) -> tuple[str
         registry = TableRegistry(ledger.parent)
         if not registry.path.exists():  # no table is made that there is nothing to compare with
             return ()
-        names = {name for made in tables for name in registry.ledgers_of(made())}
+        names = {name for made in tables for name in registry.ledgers_charged(made())}
     except _UNKEPT as error:
         warn_unkept(ledger.parent, error)
         return ()
@@ -153,7 +153,7 @@ class DatasetController(ModelInputs):
             state.same_rows = same_rows(others, account.path.name)
             self._open(anew=changed_task)
         self.replan()
-        n, columns = shape_of(data)
+        n, columns = table_shape(data)
         told = (
             f"{data.name}: {plural(n, 'row')}, {plural(columns, 'feature')}. Encoded by its public"
         )
@@ -206,7 +206,7 @@ class DatasetController(ModelInputs):
         def planned(said: Mapping[str, Any]) -> Plan:
             estimator = self.make_estimator(ledger=self._to_charge).set_params(**said)
             with suppress_weak_warnings():
-                return cast(Plan, estimator.plan(*shape_of(state.data)))
+                return cast(Plan, estimator.plan(*table_shape(state.data)))
 
         self._opened = default_settings(state.data.task, planned)
         for name, value in self._opened.items():
@@ -266,8 +266,8 @@ class DatasetController(ModelInputs):
             with suppress_weak_warnings():  # by the panels, while a slider moves
                 if of_trees(state):
                     check_enumerable(state)
-                plan = estimator.plan(*shape_of(state.data))
-            constants = constants_of(estimator, *shape_of(state.data))
+                plan = estimator.plan(*table_shape(state.data))
+            constants = public_constants(estimator, *table_shape(state.data))
         except (SamplerError, ValueError) as error:
             plan, constants, why = None, None, str(error)
         else:
@@ -329,7 +329,7 @@ class DatasetController(ModelInputs):
         self.state.message = message
 
 
-def constants_of(estimator: Any, n: int, columns: int, **classes: Any) -> Constants | None:
+def public_constants(estimator: Any, n: int, columns: int, **classes: Any) -> Constants | None:
     """Public constants of an estimator's problem; trees have none but their class."""
     if not hasattr(estimator, "constants"):
         return None

@@ -13,7 +13,7 @@ from rashomon_explorer.explorer.state import FORETELLING, ExplorerState
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.samplers.registry import traits_of
+from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.rows import ChunkedRows, Step
 from rashomon_explorer.rows.workers import Threads
 from rashomon_explorer.sets import RashomonSet
@@ -168,7 +168,7 @@ class FeasibilityCheck:
     def _is_to_be_tried(self, plan: Plan) -> bool:
         if isinstance(plan, TreePlan):
             return False
-        named = traits_of(self._state.sampler)  # "auto" has tried what may give up
+        named = sampler_traits(self._state.sampler)  # "auto" has tried what may give up
         return named.may_give_up and is_tried(plan) and repr(plan) not in self._refused
 
     @property

@@ -13,7 +13,7 @@ from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.estimators import RashomonTreeClassifier
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.state import LINEAR, TREES, ExplorerState
-from rashomon_explorer.explorer.streamed_table import features_of, shape_of
+from rashomon_explorer.explorer.streamed_table import feature_schema, table_shape
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.privacy import Guarantee
@@ -47,15 +47,15 @@ def tree_estimator(state: ExplorerState, ledger: Path | None) -> RashomonTreeCla
     return RashomonTreeClassifier(
         **{name: getattr(state, name) for name in TREE_SETTINGS},
         n_draws=_DRAWS if state.n_draws == AUTO else state.n_draws,
-        schema=features_of(data.schema),
+        schema=feature_schema(data.schema),
         classes=tuple(range(len(data.classes))),
         ledger=None if ledger is None else str(ledger),
     )
 
 
-def questions_of(data: Bunch) -> ThresholdQuestions:
+def tree_questions(data: Bunch) -> ThresholdQuestions:
     """Return what trees may ask about the rows of a data set; public."""
-    return of_schema(features_of(data.schema), None)
+    return of_schema(feature_schema(data.schema), None)
 
 
 def names_in_words(names: Iterable[str], schema: TableSchema) -> tuple[str, ...]:
@@ -69,12 +69,12 @@ def tree_class(state: ExplorerState) -> TreeClass:
     """Class of the trees that the settings allow; public."""
     data = state.data
     classes = max(2, len(data.classes))
-    return TreeClass(len(questions_of(data)), state.max_leaves, state.max_depth, classes)
+    return TreeClass(len(tree_questions(data)), state.max_leaves, state.max_depth, classes)
 
 
 def tree_rows(data: Bunch) -> pd.DataFrame:
     """Rows as trees take them: numbers in their own units, levels as 0 and 1."""
-    encoder = UnitEncoder(features_of(data.schema))
+    encoder = UnitEncoder(feature_schema(data.schema))
     names = list(encoder.get_feature_names_out())
     return pd.DataFrame(encoder.transform(data.frame), columns=names, index=data.frame.index)
 
@@ -85,7 +85,7 @@ def trees_in(models: Any) -> tuple[Node, ...] | None:
     return held.trees if isinstance(held, DecisionTrees) else None
 
 
-def paid_delta(guarantee: Guarantee) -> float:
+def spent_delta(guarantee: Guarantee) -> float:
     """δ of a set's guarantee, for any kind of models."""
     return guarantee.requested[1] if guarantee.requested else 0.0
 
@@ -113,7 +113,7 @@ def reads_well(models: Models, schema: TableSchema | None) -> Models:
 
 def check_enumerable(state: ExplorerState) -> TreeClass:
     """Return the class of trees of the settings."""
-    trees, n = tree_class(state), shape_of(state.data)[0]
+    trees, n = tree_class(state), table_shape(state.data)[0]
     needed, (room, _) = trees.memory(n), allowed_memory(None)
     if needed <= room:
         return trees
@@ -128,12 +128,12 @@ def check_enumerable(state: ExplorerState) -> TreeClass:
 
 def class_in_words(state: ExplorerState) -> str:
     """Describe the number of trees in the class, and whether they can be counted."""
-    asked = plural(len(questions_of(state.data)), "question")
+    asked = plural(len(tree_questions(state.data)), "question")
     try:
         trees = check_enumerable(state)
     except DataError as error:
         return f"{asked}. These trees cannot be counted here: {error}."
-    memory = in_memory(trees.memory(shape_of(state.data)[0]))
+    memory = in_memory(trees.memory(table_shape(state.data)[0]))
     return f"{asked}, {_many(trees)}. They can be counted here, in at most {memory}."
 
 

@@ -19,8 +19,8 @@ from rashomon_explorer.estimators import (
 )
 from rashomon_explorer.explorer.external_model import ExternalModel
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.table.files import data_in_blocks
-from rashomon_explorer.rows import ChunkedRows, row_blocks
+from rashomon_explorer.explorer.table.files import chunked_dataset
+from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows.dask import is_dask
 from rashomon_explorer.sets import (
     PredictorSet,
@@ -33,7 +33,7 @@ from rashomon_explorer.sets import (
 _OURS = (RashomonClassifier, RashomonRegressor, RashomonTreeClassifier)
 _LINEAR = (LogisticRegression, Ridge, LinearRegression)
 _KNOWN = (
-    "a data set (Bunch), rows in blocks (row_blocks(...)), a fitted RashomonClassifier, "
+    "a data set (Bunch), rows in blocks (chunk_rows(...)), a fitted RashomonClassifier, "
     "RashomonRegressor or "
     "RashomonTreeClassifier, a RashomonSet, a PredictorSet, a fitted LogisticRegression, Ridge or "
     "LinearRegression, a Pipeline that ends in one, or a list of fitted models"
@@ -61,13 +61,13 @@ def as_data(given: Any, declared: Mapping[str, Any], estimator: Any = None) -> A
     if is_dask(given):
         raise TypeError(
             f"a Dask {type(given).__name__} must say what is to be predicted: "
-            "Explorer(row_blocks(frame, target=...))"
+            "Explorer(chunk_rows(frame, target=...))"
         )
     if not isinstance(given, ChunkedRows):
         return given
     known = getattr(estimator, "schema", None)
     schema = declared.get("schema", known if _has_target(known) else None)
-    return data_in_blocks(given, schema, declared.get("name"))
+    return chunked_dataset(given, schema, declared.get("name"))
 
 
 def _has_target(schema: Any) -> bool:
@@ -87,7 +87,8 @@ def _fitted(shown: Any, data: Any) -> Show:
     check_is_fitted(shown[-1] if isinstance(shown, Pipeline) else shown)
     if data is not None and not isinstance(data, Bunch):
         raise TypeError(
-            f"data of a Rashomon estimator must be a Bunch, as load_csv makes it, got {_of(data)}"
+            "data of a Rashomon estimator must be a Bunch, as load_csv returns, "
+            f"got {type(data).__name__}"
         )
     return lambda session: session.show_fitted(shown, data)
 
@@ -119,12 +120,8 @@ def _pair(data: Any) -> tuple[Any, Any]:
         return data
     raise TypeError(
         "fitted models are shown with the rows that they were fitted to: Explorer(model, data=(X, "
-        f"y)), got data of type {_of(data)}"
+        f"y)), got data of type {type(data).__name__}"
     )
-
-
-def _of(data: Any) -> str:
-    return type(data).__name__
 
 
 _WAYS: tuple[tuple[Any, Callable[[Any, Any], Show]], ...] = (
@@ -146,4 +143,4 @@ def table_from_environment() -> Bunch | None:
     if not told:
         return None
     asked = json.loads(told)
-    return data_in_blocks(row_blocks(asked["path"], target=asked["target"]), asked["schema"])
+    return chunked_dataset(chunk_rows(asked["path"], target=asked["target"]), asked["schema"])

@@ -21,7 +21,7 @@ from rashomon_explorer.explorer.account import Account, NextDraw
 from rashomon_explorer.explorer.engine import DrawJob
 from rashomon_explorer.explorer.state import Alert, ExplorerState
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.plots.text import number, plural, price, what_is_left
+from rashomon_explorer.plots.text import cost_text, number, plural, what_is_left
 
 
 def refuse_past_budget(account: Account, plan: Plan) -> None:
@@ -29,8 +29,8 @@ def refuse_past_budget(account: Account, plan: Plan) -> None:
     if account.affords(plan.guarantee):
         return
     raise BudgetExceededError(
-        f"The privacy budget is {price(account.budget)} at δ = {number(account.delta)}. "
-        f"{NextDraw(plan, account).remedy} Nothing was drawn and nothing was spent."
+        f"The privacy budget is {cost_text(account.budget)} at δ = {number(account.delta)}. "
+        f"{NextDraw(plan, account).suggestion} Nothing was drawn and nothing was spent."
     )
 
 
@@ -68,7 +68,7 @@ def receipt(state: ExplorerState, got: int, asked: int) -> str:
         return f"{told} No guarantee and no privacy cost: {state.uncharged}."
     account = state.account
     left = what_is_left(account.left)
-    return f"{told} Spent so far: {price(account.spent)}, remaining: ε = {left}."
+    return f"{told} Spent so far: {cost_text(account.spent)}, remaining: ε = {left}."
 
 
 def stale(state: ExplorerState) -> str:

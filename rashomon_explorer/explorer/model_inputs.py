@@ -42,7 +42,7 @@ def group_labels(data: Any, column: str) -> pd.Series:
     return Grouping.of(values)(values).rename(column)
 
 
-def grouping_of(data: Any, column: str) -> Grouping:
+def grouping_rule(data: Any, column: str) -> Grouping:
     """Rule by which a column's groups are told apart."""
     return Grouping.of(_column(data, column))
 
@@ -85,7 +85,7 @@ class ModelInputs:
         return set(named) <= set(range(len(data.classes or ())))
 
     @property
-    def blocks(self) -> ChunkedRows | None:
+    def chunks(self) -> ChunkedRows | None:
         """All rows as the models on screen see them, and targets; None of a table that is held."""
         whole = streamed_table(self.state.data)
         if whole is None:
@@ -106,11 +106,11 @@ class ModelInputs:
         """In which group of a column each of all rows in blocks is; read once."""
         return cast(
             "pd.Series[Any]",
-            self.state.data.whole.groups(column, grouping_of(self.state.data, column)),
+            self.state.data.whole.groups(column, grouping_rule(self.state.data, column)),
         )
 
     @property
-    def in_blocks(self) -> bool:
+    def is_chunked(self) -> bool:
         """Whether the rows of the table are not held."""
         return streamed_table(self.state.data) is not None
 

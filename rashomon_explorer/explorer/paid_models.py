@@ -21,7 +21,7 @@ from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
 from rashomon_explorer.mechanisms.penalties.plan import TuningPlan
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.plots.text import at_most, price, what_is_left
+from rashomon_explorer.plots.text import at_most, cost_text, what_is_left
 from rashomon_explorer.privacy import Guarantee
 
 
@@ -87,8 +87,8 @@ class PaidAction(ABC, Generic[T]):
         adds = account.adds(guarantee)
         if not account.affords(guarantee):
             raise BudgetExceededError(
-                f"{self.name} adds {price(adds)}, and ε = {what_is_left(account.left)} remains: "
-                f"set ε lower. Nothing was {self.done} and nothing was spent."
+                f"{self.name} adds {cost_text(adds)}; ε = {what_is_left(account.left)} remains. "
+                f"Set ε lower. Nothing was {self.done} and nothing was spent."
             )
         ledger = session.ledger_to_charge()
         make = self._maker(ledger, adds)
@@ -228,7 +228,7 @@ class SingleModelController(PaidAction[PaidModel]):
         return lambda: _paid_model(estimator.fit(rows, targets), data, columns, adds)
 
     def _receipt(self, made: PaidModel) -> str:
-        return f"Made one model by {made.method} for {price(made.adds)}"
+        return f"Made one model by {made.method} for {cost_text(made.adds)}"
 
 
 def _paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidModel:
@@ -246,7 +246,7 @@ def _paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> Paid
         "intercepts": [_scored(np.atleast_1d(fitted.encoded_intercept_)).tolist()],
     }
     others = tuple(
-        (one.method, f"excess loss {at_most(one.promised(plan.goal))}" if one.applies else one.why)
+        (one.method, f"excess loss {at_most(one.bound(plan.goal))}" if one.applies else one.why)
         for one in plan.options
         if one.method != plan.method
     )
@@ -396,7 +396,7 @@ class TuningController(PaidAction[Tuned]):
                 tuple(fitted.rashomon_set_.penalties[:, 0].tolist()),
                 bounds,
                 fitted.plan_.mechanism,
-                promised(fitted.plan_),
+                guarantee_text(fitted.plan_),
                 fitted.guarantee_,
                 search.delta,
                 adds,
@@ -405,9 +405,9 @@ class TuningController(PaidAction[Tuned]):
         return make
 
     def _receipt(self, made: Tuned) -> str:
-        return f"Private draws of a penalty: {len(made.penalties)}, for {price(made.adds)}"
+        return f"Private draws of a penalty: {len(made.penalties)}, for {cost_text(made.adds)}"
 
 
-def promised(plan: TuningPlan) -> str:
+def guarantee_text(plan: TuningPlan) -> str:
     """Describe the bound on a draw's validation loss."""
     return f"{at_most(plan.excess_bound)} above the least validation loss on average"

@@ -262,7 +262,7 @@ def accuracies(models: Any, rows: Any, targets: Any) -> tuple[FloatArray, int]:
     return found, len(kept)
 
 
-def accuracies_in_blocks(models: Any, rows: ChunkedRows) -> tuple[FloatArray, int]:
+def chunked_accuracies(models: Any, rows: ChunkedRows) -> tuple[FloatArray, int]:
     """Share of all rows that each model labels right, and how many there are (curator)."""
     (right,) = rows.reduce(_Right(models))
     return right / rows.n, rows.n

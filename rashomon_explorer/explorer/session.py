@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.exceptions import LedgerError, SamplerError
 from rashomon_explorer.explorer.background import batch_updates
-from rashomon_explorer.explorer.dataset import constants_of, note_table, other_charged_ledgers
+from rashomon_explorer.explorer.dataset import note_table, other_charged_ledgers, public_constants
 from rashomon_explorer.explorer.engine import DrawJob, FeasibilityCheck
 from rashomon_explorer.explorer.external_model import ExternalModel, check_fitted_estimator
 from rashomon_explorer.explorer.family import of_trees, tree_rows
@@ -32,8 +32,8 @@ from rashomon_explorer.explorer.streamed_table import (
     encoder_as_fitted,
     refuse_other_columns,
     rows_as_fitted,
-    shape_of,
     streamed_table,
+    table_shape,
 )
 from rashomon_explorer.mechanisms.planning.plan import PublicLaw
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
@@ -156,8 +156,8 @@ class Session(SavedSets):
         self._foreteller.refuse()
         estimator = self.make_estimator(ledger=self._open_ledger())
         with suppress_weak_warnings():
-            plan = estimator.plan(*shape_of(state.data))
-            self._drawn = constants_of(estimator, *shape_of(state.data))
+            plan = estimator.plan(*table_shape(state.data))
+            self._drawn = public_constants(estimator, *table_shape(state.data))
         account = self.refresh_account()
         if not state.uncharged and account is not None:
             refuse_past_budget(account, plan)
@@ -288,4 +288,4 @@ def _validated_chunks(whole: StreamedTable, trees: bool, watch: Step) -> Chunked
 def _constants_of(fitted: Any) -> Constants | None:
     rows: int = fitted.plan_.n
     classes = {"n_classes": len(fitted.classes_)} if hasattr(fitted, "classes_") else {}
-    return constants_of(fitted, rows, fitted.n_features_in_, **classes)
+    return public_constants(fitted, rows, fitted.n_features_in_, **classes)

@@ -24,8 +24,8 @@ from rashomon_explorer._utils.files import (
 from rashomon_explorer.data import TableSchema
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.background import batch_updates
-from rashomon_explorer.explorer.dataset import DatasetController, constants_of, linear_estimator
-from rashomon_explorer.explorer.family import paid_delta, tree_rows
+from rashomon_explorer.explorer.dataset import DatasetController, linear_estimator, public_constants
+from rashomon_explorer.explorer.family import spent_delta, tree_rows
 from rashomon_explorer.explorer.messages import (
     LOGGER,
     ON_SCREEN_ONLY,
@@ -34,9 +34,9 @@ from rashomon_explorer.explorer.messages import (
     report,
 )
 from rashomon_explorer.explorer.state import ExplorerState, Favourites
-from rashomon_explorer.explorer.streamed_table import shape_of
+from rashomon_explorer.explorer.streamed_table import table_shape
 from rashomon_explorer.mechanisms.planning.plan import PublicLaw
-from rashomon_explorer.plots.text import plural, price
+from rashomon_explorer.plots.text import cost_text, plural
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.curator import CuratorSet
@@ -145,7 +145,7 @@ class StoredSet:
     def label(self) -> str:
         """The set in a line."""
         models = plural(self.n_draws, "model")
-        return f"Draw {self.number} · {models} · {price(self.epsilon)} · {self.at:%d %b %H:%M}"
+        return f"Draw {self.number} · {models} · {cost_text(self.epsilon)} · {self.at:%d %b %H:%M}"
 
 
 class SetStore:
@@ -195,7 +195,7 @@ class SetStore:
                 f"another page. Its privacy cost stays spent"
             ) from error
 
-    def paid(self, number: int) -> Path:
+    def purchases_path(self, number: int) -> Path:
         """Say where the aggregates lie that were paid for of a set: see `Purchases`."""
         return self.folder / f"{number:04d}.paid"
 
@@ -256,7 +256,7 @@ class SetStore:
 def _of_models(
     number: int, at: datetime, models: CuratorSet, settings: dict[str, Any]
 ) -> StoredSet:
-    epsilon = models.guarantee.epsilon(paid_delta(models.guarantee))
+    epsilon = models.guarantee.epsilon(spent_delta(models.guarantee))
     return StoredSet(number, at, models.n_draws, epsilon, dict(settings))
 
 
@@ -350,7 +350,7 @@ class SavedSets(DatasetController):
             return None if law is None else law.constants
         known = linear_estimator(self.state)
         own = {k: v for k, v in settings.items() if k in known.get_params()}
-        return constants_of(known.set_params(**own), *shape_of(self.state.data))
+        return public_constants(known.set_params(**own), *table_shape(self.state.data))
 
     @batch_updates
     def delete_saved(self, number: int) -> None:

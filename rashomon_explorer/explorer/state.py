@@ -12,7 +12,7 @@ from rashomon_explorer._utils.files import replace_file
 from rashomon_explorer.data import Numeric, TableSchema
 from rashomon_explorer.data.schema import labels_unconfirmed
 from rashomon_explorer.mechanisms.planning.options import AUTO
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, traits_of
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, sampler_traits
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class ExplorerState(traitlets.HasTraits):
         return NOT_IN_RELEASE if self.view == "release" and self.unconfirmed else ""
 
     @property
-    def unpaid(self) -> bool:
+    def has_no_guarantee(self) -> bool:
         """Whether the release view hides the models because they have no guarantee."""
         models = self.rashomon_set
         return self.view == "release" and models is not None and not models.guarantee.holds
@@ -184,7 +184,7 @@ class ExplorerState(traitlets.HasTraits):
         """Why the next draw has no privacy cost and no guarantee; empty if it has both."""
         if self.unconfirmed:
             return self.unconfirmed
-        if self.family == LINEAR and traits_of(self.sampler).curator_only:
+        if self.family == LINEAR and sampler_traits(self.sampler).curator_only:
             return f"{self.sampler} reads the rows without noise and is not private"
         return ""
 

@@ -37,7 +37,7 @@ from rashomon_explorer.rows.wrappers import RowSubset
 from rashomon_explorer.sets import RashomonSet
 
 
-def features_of(schema: TableSchema) -> TableSchema:
+def feature_schema(schema: TableSchema) -> TableSchema:
     """Leave the target to the data set, which has coded it."""
     public = public_part(schema)  # an encoder needs no more of columns that no model sees
 
@@ -51,7 +51,7 @@ def features_of(schema: TableSchema) -> TableSchema:
 
 def encoded(data: Bunch) -> tuple[TableEncoder, pd.DataFrame]:
     """Encode a data set by its schema, row by row; returns the encoder and the rows."""
-    encoder = TableEncoder(features_of(data.schema))
+    encoder = TableEncoder(feature_schema(data.schema))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         return encoder, encoder.fit_transform(data.frame)
@@ -226,13 +226,13 @@ class SampledChunks:
         source = rows.source
         if not source.labelled:
             raise TypeError(
-                "Explorer needs rows with targets, got rows without: use row_blocks(..., "
+                "Explorer needs rows with targets, got rows without: use chunk_rows(..., "
                 "target=...)"
             )
         if rows.steps:
             raise TypeError(
                 "Explorer encodes rows by their schema, got transformed rows: pass the raw rows, "
-                "Explorer(row_blocks(...), schema=...), without through() or then()"
+                "Explorer(chunk_rows(...), schema=...), without through() or then()"
             )
         names = source.names or [f"x{j}" for j in range(source.shape[1])]
         y = getattr(source, "y", None)
@@ -292,7 +292,7 @@ class StreamedTable:
     ) -> ChunkedRows:
         """Return encoded rows, checked against the checksums of the first pass."""
         table = self.came.rows.then(replace(self._coded, labels=labels))
-        features = features_of(self.schema)
+        features = feature_schema(self.schema)
         names = features.encoded_names
         if encoder is None:
             table = table.then(Encoded(features, _NORM), ClipStep(_NORM, intercept=False))
@@ -346,7 +346,7 @@ def streamed_table(data: Any) -> StreamedTable | None:
     return None if data is None else data.get("whole")
 
 
-def shape_of(data: Bunch) -> tuple[int, int]:
+def table_shape(data: Bunch) -> tuple[int, int]:
     """Count the rows of a data set, held or not, and the columns that models see."""
     whole = streamed_table(data)
     n, columns = data.X.shape

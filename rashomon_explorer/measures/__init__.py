@@ -10,7 +10,7 @@ from rashomon_explorer.measures.decomposition.decomposition import (
     decomposition_by_person,
     disagreement_decomposition,
 )
-from rashomon_explorer.measures.decomposition.price import noise_against_price
+from rashomon_explorer.measures.decomposition.price import noise_by_budget
 from rashomon_explorer.measures.fairness.audit import fairness_audit, fairness_frame
 from rashomon_explorer.measures.fairness.burden import multiplicity_by_person_group
 from rashomon_explorer.measures.fairness.gaps import (
@@ -101,7 +101,7 @@ __all__ = [
     "multiplicity_by_person_group",
     "multiplicity_curve",
     "multiplicity_table",
-    "noise_against_price",
+    "noise_by_budget",
     "partial_dependence_band",
     "penalised_problem",
     "permutation_importance",

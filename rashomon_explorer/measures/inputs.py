@@ -51,7 +51,7 @@ def evaluate_nested(
     return result
 
 
-def blocks(values: NDArray[Any]) -> list[NDArray[Any]]:
+def model_batches(values: NDArray[Any]) -> list[NDArray[Any]]:
     """Cut (n_models, …) into views of a few models each, small enough for the cache."""
     step = models_at_once(values)
     return [values[start : start + step] for start in range(0, len(values), step)]
@@ -98,7 +98,7 @@ def as_scores(values: ArrayLike) -> FloatArray:
 def as_probabilities(values: ArrayLike) -> FloatArray:
     """Scores in [0, 1] that, for several classes, sum to 1."""
     array = as_scores(values)
-    for block in blocks(array):
+    for block in model_batches(array):
         if block.min() < 0 or block.max() > 1:
             worst = block.min() if block.min() < 0 else block.max()
             raise ValueError(
@@ -165,14 +165,14 @@ def _numbers(values: ArrayLike, name: str, shape: str) -> FloatArray:
 def _refuse_missing(array: FloatArray, name: str) -> None:
     # A sum is finite only if its terms are, and a sum is faster; it may overflow, hence the look.
     with np.errstate(over="ignore", invalid="ignore"):
-        finite = all(np.isfinite(block.sum()) for block in blocks(array))
+        finite = all(np.isfinite(block.sum()) for block in model_batches(array))
     if not finite and not np.isfinite(array).all():
         model, row = (int(i) for i in np.argwhere(~np.isfinite(array))[0][:2])
         raise ValueError(f"{name} holds NaN or infinity for model {model}, row {row}")
 
 
 def _check_sums(array: NDArray[Any]) -> None:
-    for block in blocks(array):
+    for block in model_batches(array):
         wrong = np.abs(block.sum(axis=2) - 1) > _ROUNDING
         if wrong.any():
             total = float(block.sum(axis=2)[wrong][0])
@@ -275,7 +275,7 @@ def _as_bytes(array: NDArray[Any], least: Any) -> Bytes | None:
         return None
     codes = np.empty(array.shape, dtype=np.uint8)
     with np.errstate(invalid="ignore"):  # NaN has no byte, and is found to differ from it
-        for block, out in zip(blocks(array), blocks(codes), strict=True):
+        for block, out in zip(model_batches(array), model_batches(codes), strict=True):
             above = block - least if least else block
             out[...] = above
             if not np.array_equal(out, above):
@@ -285,7 +285,7 @@ def _as_bytes(array: NDArray[Any], least: Any) -> Bytes | None:
 
 def _used(codes: Bytes, least: Any) -> tuple[Bytes, NDArray[Any]]:
     """Close the gaps: labels −1 and 1 are two classes, not three."""
-    counts = sum(np.bincount(block.ravel(), minlength=256) for block in blocks(codes))
+    counts = sum(np.bincount(block.ravel(), minlength=256) for block in model_batches(codes))
     used = np.flatnonzero(counts)
     table = np.zeros(256, dtype=np.uint8)
     table[used] = np.arange(len(used))

@@ -14,7 +14,7 @@ from rashomon_explorer._utils.validation import check_inner_share, check_positiv
 from rashomon_explorer.measures.confidence_sequence import ConfidenceSequence
 from rashomon_explorer.measures.inputs import Labels, as_models_by_rows
 from rashomon_explorer.measures.multiplicity.catalogue import LOWER_BOUND, MEASURES
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, traits_of
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, sampler_traits
 from rashomon_explorer.sets.diagnostics import effective_size
 
 _FEWEST = 4  # states of a chain, below which ArviZ has no answer
@@ -176,7 +176,7 @@ def _check(measure: str, half_width: float, sampler: str, n_chains: int | None) 
         )
     if measure not in _TERMS:
         raise ValueError(f"measure must be one of {sorted(_TERMS)}, got {measure!r}")
-    known = traits_of(sampler)
+    known = sampler_traits(sampler)
     if n_chains is None and not known.dependence_known:
         allowed = sorted(name for name, kind in SAMPLERS.items() if kind.traits.dependence_known)
         raise ValueError(

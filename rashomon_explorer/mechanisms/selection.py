@@ -13,7 +13,7 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.privacy import Guarantee, bounded_range, pure
-from rashomon_explorer.privacy.guarantee import price_of
+from rashomon_explorer.privacy.guarantee import epsilon_delta_text
 
 __all__ = [
     "PICKS",
@@ -24,11 +24,11 @@ __all__ = [
     "Pick",
     "Runs",
     "SearchPlan",
-    "worst_of",
+    "max_over_splits",
 ]
 
 
-def worst_of(first: Guarantee, second: Guarantee) -> Guarantee:
+def max_over_splits(first: Guarantee, second: Guarantee) -> Guarantee:
     """Guarantee of two mechanisms that read different rows, by a split that no value decides."""
     sides = (first, second)
     numbers = ("pure_epsilon", "rho", "approximate_epsilon", "approximate_delta")
@@ -295,7 +295,7 @@ class SearchPlan(ReprMixin):
         return min(self.candidates, key=lambda one: one.excess)
 
     @property
-    def promised(self) -> float:
+    def selection_bound(self) -> float:
         """Bound by which mechanisms are compared; see the notes."""
         worst = max(one.excess for one in self.candidates)
         return (1 - self.missed) * self.best.excess + self.missed * worst + self.score_regret
@@ -314,8 +314,8 @@ class SearchPlan(ReprMixin):
         facts = [
             ("mechanism", WAYS[self.way]),
             ("why", self.why),
-            ("privacy cost", price_of(self.epsilon, self.delta)),
-            ("a fit", price_of(*self.each)),
+            ("privacy cost", epsilon_delta_text(self.epsilon, self.delta)),
+            ("a fit", epsilon_delta_text(*self.each)),
             ("fits", f"{self.mean_fits:.3g}" + (" on average" if self.runs else "")),
             ("split", f"{self.n_train:,} rows are fitted, {self.n_val:,} score"),
             ("score", f"≤ {rounded_up(self.score_regret)} above the best that was fitted"),

@@ -17,7 +17,7 @@ from rashomon_explorer.papers.theorems import (
     check_batch,
     check_convex_step,
     contracting,
-    contraction_of,
+    contraction_factor,
     shift,
     state,
 )
@@ -93,7 +93,7 @@ def cyclic_strongly_convex(
     7.58
     """
     check_count(batch_size=batch_size, batches_per_epoch=batches_per_epoch, epochs=epochs)
-    c = contraction_of(
+    c = contraction_factor(
         contraction=contraction, ridge=ridge, smoothness=smoothness, step_size=step_size
     )
     moved = shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)
@@ -281,7 +281,7 @@ def sgd_strongly_convex(
     """
     check_batch(batch_size, n)
     _check_steps(n_steps)
-    c = contraction_of(
+    c = contraction_factor(
         contraction=contraction, ridge=ridge, smoothness=smoothness, step_size=step_size
     )
     moved = shift(sensitivity=sensitivity, batch_size=batch_size, sigma=sigma)

@@ -157,7 +157,7 @@ def _tried_batches(
         part = of_fewer(constants, size)
         near = min(distance, domain.diameter)
         local = local_constants(part, domain, min(domain.diameter, 2 * near))
-        beta = epsilon / local.priced_osc
+        beta = epsilon / local.charged_oscillation
         kept = distance if 2 * distance < domain.diameter else math.inf
         stages.append(Stage(epsilon, beta, kept))
         drawn = math.sqrt(2 * (quantile / beta + local.gap_tolerance) / part.m)

@@ -44,7 +44,7 @@ def check_convex_step(*, step_size: float, smoothness: float) -> None:
         )
 
 
-def contraction_of(
+def contraction_factor(
     *,
     contraction: float | None = None,
     ridge: float | None = None,
@@ -251,7 +251,7 @@ def gd_strongly_convex(
     0.4359
     """
     check_count(n=n, n_steps=n_steps)
-    c = contraction_of(
+    c = contraction_factor(
         contraction=contraction, ridge=ridge, smoothness=smoothness, step_size=step_size
     )
     moved = shift(sensitivity=sensitivity, batch_size=n, sigma=sigma)

@@ -14,15 +14,15 @@ from rashomon_explorer.plots.coefficients import (
 )
 from rashomon_explorer.plots.columns import plot_column
 from rashomon_explorer.plots.comparison import plot_pair, plot_two_sets
-from rashomon_explorer.plots.decomposition import plot_decomposition, plot_noise_against_price
+from rashomon_explorer.plots.decomposition import plot_decomposition, plot_noise_by_budget
 from rashomon_explorer.plots.fairness import plot_burden, plot_fairness_range, plot_frontier
 from rashomon_explorer.plots.guarantees import (
     GTU,
-    Promise,
+    GuaranteeRow,
+    guarantees_table,
+    list_guarantees,
     plot_bounds,
-    plot_promise,
-    promises,
-    promises_table,
+    plot_guarantee,
 )
 from rashomon_explorer.plots.importance import (
     plot_class_reliance,
@@ -35,14 +35,14 @@ from rashomon_explorer.plots.losses import plot_losses
 from rashomon_explorer.plots.penalties import plot_drawn_penalties, plot_penalties, tuning_in_words
 from rashomon_explorer.plots.people import multiplicity, plot_people
 from rashomon_explorer.plots.person import plot_people_ranges, plot_person
-from rashomon_explorer.plots.prices import plot_prices
+from rashomon_explorer.plots.prices import plot_costs
 from rashomon_explorer.plots.profile import plot_profile
 from rashomon_explorer.plots.ranges import plot_exact_ranges, plot_ranges
 from rashomon_explorer.plots.rules import plot_rules, rules_table
 from rashomon_explorer.plots.tree_answers import (
     plot_tree_flips,
+    plot_tree_guarantee,
     plot_tree_parity,
-    plot_tree_promise,
     plot_tree_questions,
     plot_tree_sizes,
 )
@@ -50,8 +50,10 @@ from rashomon_explorer.plots.trees import plot_tree_use, plot_trees
 
 __all__ = [
     "GTU",
-    "Promise",
+    "GuaranteeRow",
     "attack_in_words",
+    "guarantees_table",
+    "list_guarantees",
     "multiplicity",
     "plot_bounds",
     "plot_budget",
@@ -60,26 +62,26 @@ __all__ = [
     "plot_coefficient_spread",
     "plot_coefficients",
     "plot_column",
+    "plot_costs",
     "plot_decomposition",
     "plot_drawn_penalties",
     "plot_exact_ranges",
     "plot_fairness_range",
     "plot_frontier",
+    "plot_guarantee",
     "plot_importance",
     "plot_importance_cloud",
     "plot_importance_distribution",
     "plot_importance_pair",
     "plot_losses",
-    "plot_noise_against_price",
+    "plot_noise_by_budget",
     "plot_pair",
     "plot_penalties",
     "plot_people",
     "plot_people_ranges",
     "plot_person",
     "plot_plan",
-    "plot_prices",
     "plot_profile",
-    "plot_promise",
     "plot_ranges",
     "plot_released",
     "plot_released_coefficients",
@@ -87,15 +89,13 @@ __all__ = [
     "plot_rules",
     "plot_tradeoff",
     "plot_tree_flips",
+    "plot_tree_guarantee",
     "plot_tree_parity",
-    "plot_tree_promise",
     "plot_tree_questions",
     "plot_tree_sizes",
     "plot_tree_use",
     "plot_trees",
     "plot_two_sets",
-    "promises",
-    "promises_table",
     "rules_table",
     "tuning_in_words",
 ]

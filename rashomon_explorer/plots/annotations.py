@@ -14,7 +14,14 @@ from rashomon_explorer._utils.formatting import hit_rate_text
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
-from rashomon_explorer.plots.text import at_most, guaranteed, none_of, number, plural, promised_hits
+from rashomon_explorer.plots.text import (
+    at_most,
+    guaranteed,
+    guaranteed_hits,
+    none_phrase,
+    number,
+    plural,
+)
 from rashomon_explorer.plots.theme import PURPLE, add_band, curator_band, empty_figure
 from rashomon_explorer.sets import CuratorSet, RashomonSet, ReleasedSet, ReleasedTrees
 
@@ -77,7 +84,7 @@ def of_all_draws(released: ReleasedSet) -> str:
     if not released.as_drawn:
         return f"of {plural(released.n_draws, 'selected draw')}, inside ψ or not"
     if has_hit_rate(released.plan):
-        promised = f"guaranteed hit rate {promised_hits(released.plan)}"
+        promised = f"guaranteed hit rate {guaranteed_hits(released.plan)}"
     else:
         promised = guaranteed(released.plan)
     return f"of all {plural(released.n_draws, 'draw')} ({promised})"
@@ -87,7 +94,7 @@ def empty_set_message(models: Any) -> str:
     """Message that no model lies inside ψ."""
     if not models.n_draws:
         return "The set holds no models"
-    return f"{none_of(models.n_draws)} inside ψ = {number(models.psi)}"
+    return f"{none_phrase(models.n_draws)} inside ψ = {number(models.psi)}"
 
 
 _REMEDY = "raise epsilon or psi, draw fewer models, or take more rows"
@@ -144,7 +151,7 @@ def need_exact_draws(planned: Plan | TreePlan, plot: str) -> None:
     """Raise a ValueError for a plan of inexact draws: theorems on exact draws do not apply."""
     if isinstance(planned, TreePlan):
         raise ValueError(
-            f"{plot} shows guarantees of linear draws: plot_prices(plan) and explain(plan) "
+            f"{plot} shows guarantees of linear draws: plot_costs(plan) and explain(plan) "
             "show guarantees of trees"
         )
     if not planned.of_exact_draws:
@@ -167,14 +174,14 @@ def subsample_points(n_points: int) -> tuple[NDArray[np.intp], str]:
 def models_band(figure: go.Figure, models: Any) -> go.Figure:
     """Mark a figure that was computed from private rows; warn if its guarantee is weak."""
     guaranteed = models.guarantee.holds
-    doubt = doubt_of(models) if guaranteed else ""
+    doubt = weak_guarantee_note(models) if guaranteed else ""
     if not doubt:
         return curator_band(figure, guaranteed=guaranteed)
     # A line of its own: cards of small windows are too narrow for both.
     return add_band(figure, "curator", f"curator view: not private<br>{doubt}")
 
 
-def doubt_of(models: Any) -> str:
+def weak_guarantee_note(models: Any) -> str:
     """Short warning about a weak guarantee; empty if the guarantee is not weak."""
     planned = models if isinstance(models, Plan | TreePlan) else getattr(models, "plan", None)
     chosen = planned is not models and not getattr(models, "as_drawn", True)

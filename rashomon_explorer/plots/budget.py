@@ -11,7 +11,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import epsilon_text
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.plots.annotations import need_exact_draws
-from rashomon_explorer.plots.text import at_least, number, percent, price, what_is_left
+from rashomon_explorer.plots.text import at_least, cost_text, number, percent, what_is_left
 from rashomon_explorer.plots.theme import (
     BLUE,
     CATEGORIES,
@@ -87,7 +87,7 @@ def budget_bar(
             name="spent",
             showlegend=k == 0,
             marker={"color": BLUE, "opacity": 1 - 0.35 * (k % 2), "line": {"width": 0}},
-            hovertemplate=f"charge {k + 1}: adds {price(high - low)}<br>{note}<extra></extra>",
+            hovertemplate=f"charge {k + 1}: adds {cost_text(high - low)}<br>{note}<extra></extra>",
         )
     _add_planned(figure, spent, after, budget)
     left = max(0.0, budget - max(spent, after))
@@ -133,14 +133,14 @@ def _add_planned(figure: go.Figure, spent: float, after: float, budget: float) -
             "line": {"width": 1.5, "color": VERMILLION if over else GREEN},
             "pattern": {"shape": "/", "fgcolor": VERMILLION if over else GREEN, "size": 7},
         },
-        hovertemplate=f"planned draw: adds {price(after - spent)}<extra></extra>",
+        hovertemplate=f"planned draw: adds {cost_text(after - spent)}<extra></extra>",
     )
 
 
 def _spent_text(spent: float, after: float, budget: float) -> str:
-    parts = [f"{price(spent)} of {epsilon_text(budget)} spent"]
+    parts = [f"{cost_text(spent)} of {epsilon_text(budget)} spent"]
     if after > spent:
-        parts.append(f"{price(after)} with the planned draw")
+        parts.append(f"{cost_text(after)} with the planned draw")
     return " · ".join(parts)
 
 
@@ -164,11 +164,11 @@ def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
         Guaranteed hit rate against the total ε; the plan is the large dot.
     """
     need_exact_draws(planned, "plot_plan")
-    prices, rates = price_curve(planned, n_points=n_points)
+    prices, rates = cost_curve(planned, n_points=n_points)
     figure = new_figure(
         "Guaranteed hit rate by privacy cost",
         f"{at_least(planned.hit_rate_bound)} of the draws within ψ at "
-        f"{price(planned.epsilon)}{_paid_by(planned)}",
+        f"{cost_text(planned.epsilon)}{_off_curve_reason(planned)}",
         height=HEIGHT,
     )
     figure.add_scatter(
@@ -207,17 +207,17 @@ def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
 
 
 def _option_text(epsilon: float, hit_rate: float) -> str:
-    return f"{price(epsilon)}: {at_least(hit_rate)} hit"
+    return f"{cost_text(epsilon)}: {at_least(hit_rate)} hit"
 
 
-def _paid_by(planned: Plan) -> str:
+def _off_curve_reason(planned: Plan) -> str:
     """Text on the certificate of a plan that is not on the curve."""
     if planned.by_bounded_range:
         return ""
     return f", by the certificate “{planned.certificate}”; the curve is bounded range alone"
 
 
-def price_curve(planned: Plan, *, n_points: int = 40) -> tuple[FloatArray, FloatArray]:
+def cost_curve(planned: Plan, *, n_points: int = 40) -> tuple[FloatArray, FloatArray]:
     """Compute total privacy costs around a plan and the hit rates they guarantee."""
     etas = planned.eta * np.geomspace(0.01, 100.0, n_points)
     curve = np.array([planned.at(float(eta)) for eta in etas])

@@ -12,7 +12,6 @@ from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer.measures import coefficient_spread
 from rashomon_explorer.plots.annotations import (
     counted,
-    doubt_of,
     edges,
     empty_set_figure,
     faded_words,
@@ -23,14 +22,15 @@ from rashomon_explorer.plots.annotations import (
     opacities,
     selection_mask,
     subsample_points,
+    weak_guarantee_note,
 )
 from rashomon_explorer.plots.bars import range_bars, ring
 from rashomon_explorer.plots.text import (
-    none_of,
+    cost_text,
+    none_phrase,
     number,
     percent,
     plural,
-    price,
     short_name,
     short_names,
 )
@@ -148,14 +148,14 @@ def plot_released_coefficients(
     figure.data[0].update(
         marker_color=BLUE, hovertemplate="draw %{customdata}<br>%{x:.3f}, %{y:.3f}<extra></extra>"
     )
-    return paid_band(figure, released)
+    return released_band(figure, released)
 
 
-def paid_band(figure: go.Figure, released: ReleasedSet) -> go.Figure:
+def released_band(figure: go.Figure, released: ReleasedSet) -> go.Figure:
     """Mark a figure of released draws with their privacy cost."""
     delta = released.plan.delta
-    paid = price(released.guarantee.epsilon(delta), delta)
-    doubt = doubt_of(released)
+    paid = cost_text(released.guarantee.epsilon(delta), delta)
+    doubt = weak_guarantee_note(released)
     told = f"released at {paid}"
     return add_band(figure, "release", f"{told}<br>{doubt}" if doubt else told)
 
@@ -216,7 +216,7 @@ def _colour(dots: go.Scatter | go.Scattergl, excess: np.ndarray, top: float) -> 
 
 def _annotate_empty(figure: go.Figure, models: RashomonSet) -> None:
     figure.add_annotation(
-        text=f"{none_of(models.n_draws)} inside ψ = {number(models.psi)}.<br>"
+        text=f"{none_phrase(models.n_draws)} inside ψ = {number(models.psi)}.<br>"
         "Slide <b>ψ</b>, or untick <b>Inside ψ only</b>.",
         x=0.5,
         y=0.9,
@@ -326,7 +326,7 @@ def plot_released_spread(released: ReleasedSet) -> go.Figure:
     """
     released = need_release(released, "plot_released_spread")
     figure = _coefficient_ranges(coefficient_spread(released), of_all_draws(released))
-    return paid_band(figure, released)
+    return released_band(figure, released)
 
 
 def _coefficient_ranges(
@@ -388,7 +388,7 @@ def plot_released(released: ReleasedAggregates, *, confidence: float = 0.95) -> 
     seed = " · known seed: not private" if released.guarantee.reproducible else ""
     doubt = "<br>draws may be far outside the set" if released.doubt else ""
     figure.update_layout(margin={"t": 115 if doubt else 100})  # the band has two lines, or three
-    paid = released.price.replace(" at δ", "<br>at δ")  # figures may be narrow
+    paid = released.cost_text.replace(" at δ", "<br>at δ")  # figures may be narrow
     return add_band(figure, "release", f"released at {paid}{seed}{doubt}")
 
 

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.plots.annotations import counted, empty_set_figure, models_band
 from rashomon_explorer.plots.bars import MOST_FEATURES
-from rashomon_explorer.plots.coefficients import paid_band
-from rashomon_explorer.plots.text import number, percent, plural, price, short_name, short_names
+from rashomon_explorer.plots.coefficients import released_band
+from rashomon_explorer.plots.text import cost_text, number, percent, plural, short_name, short_names
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, GREY, SKY, new_figure
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from rashomon_explorer.sets.scores import likeliest
@@ -97,7 +97,7 @@ def plot_pair(
         height=max(360, 150 + 22 * len(shown)),
     )
     return (
-        paid_band(figure, models)
+        released_band(figure, models)
         if isinstance(models, ReleasedSet)
         else models_band(figure, models)
     )
@@ -270,7 +270,9 @@ def plot_two_sets(
         height=max(360, 160 + 26 * len(shown)),
     )
     return (
-        paid_band(figure, first) if isinstance(first, ReleasedSet) else models_band(figure, first)
+        released_band(figure, first)
+        if isinstance(first, ReleasedSet)
+        else models_band(figure, first)
     )
 
 
@@ -297,7 +299,7 @@ def _note(table: pd.DataFrame, sets: tuple[Any, Any], names: tuple[str, str]) ->
 
 def _set_text(models: Any) -> str:
     held = models.guarantee.holds
-    paid = price(models.guarantee.epsilon(models.plan.delta)) if held else "no guarantee"
+    paid = cost_text(models.guarantee.epsilon(models.plan.delta)) if held else "no guarantee"
     if isinstance(models, ReleasedSet):
         return f"{plural(models.n_draws, 'draw')}, {paid}"
     inside = f"{round(models.hit_rate * models.n_draws):,} of {models.n_draws:,} inside ψ"

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import epsilon_text
 from rashomon_explorer.measures.decomposition import DisagreementDecomposition
-from rashomon_explorer.plots.text import number, percent, plural, price, short_names
+from rashomon_explorer.plots.text import cost_text, number, percent, plural, short_names
 from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, curator_band, new_figure
 
 MOST_GROUPS = 20
@@ -97,13 +97,13 @@ def decomposition_text(found: DisagreementDecomposition) -> str:
     )
 
 
-def plot_noise_against_price(table: pd.DataFrame) -> go.Figure:
+def plot_noise_by_budget(table: pd.DataFrame) -> go.Figure:
     """Plot the mechanism noise that larger privacy budgets would leave.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        From ``measures.noise_against_price`` (curator only).
+        From ``measures.noise_by_budget`` (curator only).
 
     Returns
     -------
@@ -118,14 +118,14 @@ def plot_noise_against_price(table: pd.DataFrame) -> go.Figure:
     missing = [name for name in ("epsilon", "total", "total_low", "width") if name not in table]
     if missing:
         raise ValueError(
-            f"table must have the columns of measures.noise_against_price, lacks {missing}"
+            f"table must have the columns of measures.noise_by_budget, lacks {missing}"
         )
     shown = table[np.isfinite(table["epsilon"])].sort_values("epsilon")
     if shown.empty:
         raise ValueError("table must have at least one finite price")
     figure = new_figure(
         "Mechanism noise at larger privacy budgets",
-        f"estimated from the draws at {price(float(shown['epsilon'].iloc[0]))}",
+        f"estimated from the draws at {cost_text(float(shown['epsilon'].iloc[0]))}",
     )
     x, width = shown["epsilon"], shown["width"]
     edge = {"mode": "lines", "line": {"width": 0}, "showlegend": False, "hoverinfo": "skip"}
@@ -144,7 +144,7 @@ def plot_noise_against_price(table: pd.DataFrame) -> go.Figure:
         mode="lines+markers",
         name="the draws",
         line={"color": ORANGE, "width": 2},
-        customdata=[price(float(epsilon)) for epsilon in x],
+        customdata=[cost_text(float(epsilon)) for epsilon in x],
         hovertemplate="%{customdata}: %{y:.4g}<extra></extra>",
     )
     figure.add_scatter(

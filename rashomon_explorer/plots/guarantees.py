@@ -18,7 +18,7 @@ from rashomon_explorer.mechanisms.bounds import (
 )
 from rashomon_explorer.mechanisms.bounds.law import ExcessLaw, quadratic_law
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.samplers.registry import traits_of
+from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.plots.annotations import (
     models_band,
     need_as_drawn,
@@ -64,7 +64,7 @@ def plot_bounds(models: RashomonSet) -> go.Figure:
     """
     models = need_curator(models, "plot_bounds")
     need_as_drawn(models, "plot_bounds")
-    promise = promised_law(models.plan)
+    promise = excess_law(models.plan)
     excess = np.sort(np.maximum(models.excess, 0.0))
     end = _end(excess, models.plan, promise)
     found = _found(models, promise)
@@ -80,7 +80,7 @@ def plot_bounds(models: RashomonSet) -> go.Figure:
     return models_band(figure, models)
 
 
-def plot_promise(planned: Plan) -> go.Figure:
+def plot_guarantee(planned: Plan) -> go.Figure:
     """Plot the guaranteed share of draws below every excess loss; no row is read.
 
     Parameters
@@ -93,7 +93,7 @@ def plot_promise(planned: Plan) -> go.Figure:
     plotly.graph_objects.Figure
         What `plot_bounds` shows without the draws.
     """
-    promise = promised_law(planned)
+    promise = excess_law(planned)
     end = _end(np.zeros(0), planned, promise)
     figure = new_figure(
         "Guarantee for one draw",
@@ -106,7 +106,7 @@ def plot_promise(planned: Plan) -> go.Figure:
     return figure.update_layout(meta={"view": "plan"}, legend=legend, margin={"b": 52})
 
 
-def promised_law(planned: Plan) -> ExcessLaw:
+def excess_law(planned: Plan) -> ExcessLaw:
     """Return the law that the excess loss of a draw never exceeds; see `convex_law`."""
     need_exact_draws(planned, "a promised law")
     return convex_law(p=planned.p, beta=float(planned.beta), psi=float(planned.drawn_psi))
@@ -153,7 +153,7 @@ def _found(models: RashomonSet, promise: ExcessLaw) -> list[str]:
         f"in the set {percent(models.share_within(models.plan.psi))}, guaranteed {promised}",
         f"mean excess {number(float(models.excess.mean()))}, guaranteed {at_most(promise.mean)}",
     ]
-    known = traits_of(models.sampler)
+    known = sampler_traits(models.sampler)
     if not known.planned_law:
         words.append(known.unplanned or f"guaranteed for exact draws, not for {models.sampler}")
     return words
@@ -273,7 +273,7 @@ _BOUND = {"≥": at_least, "≤": at_most}
 
 
 @dataclass(frozen=True)
-class Promise:
+class GuaranteeRow:
     """One proved bound and the quantity that it bounds.
 
     Attributes
@@ -327,7 +327,9 @@ class Promise:
         return percent(self.measured) if self.is_share else number(self.measured)
 
 
-def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> list[Promise]:
+def list_guarantees(
+    given: Plan | RashomonSet, constants: Constants | None = None
+) -> list[GuaranteeRow]:
     """List the bounds proved for exact draws of a plan, with measured values of a set.
 
     Parameters
@@ -367,7 +369,7 @@ def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> l
     inside = models.share_within(psi_of_set) if models else _MISSING
     excess = float(models.excess.mean()) if models else _MISSING
     return [
-        Promise(
+        GuaranteeRow(
             name="Draws within ψ",
             theorem="sharp for convex losses: theory §2",
             sense="≥",
@@ -375,7 +377,7 @@ def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> l
             measured=inside,
             is_share=True,
         ),
-        Promise(
+        GuaranteeRow(
             name="Draws within ψ, by the paper",
             theorem="GTU Theorem D.6",
             sense="≥",
@@ -384,14 +386,14 @@ def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> l
             is_share=True,
             missing=crowded,
         ),
-        Promise(
+        GuaranteeRow(
             name="Mean excess loss",
             theorem="sharp for convex losses: theory §8",
             sense="≤",
-            bound=promised_law(planned).mean,
+            bound=excess_law(planned).mean,
             measured=excess,
         ),
-        Promise(
+        GuaranteeRow(
             name="Mean excess loss, by the paper",
             theorem="p/β + ψ: GTU Theorem 2.4",
             sense="≤",
@@ -402,16 +404,16 @@ def promises(given: Plan | RashomonSet, constants: Constants | None = None) -> l
     ]
 
 
-def _on_new_rows(planned: Plan, known: Constants) -> list[Promise]:
+def _on_new_rows(planned: Plan, known: Constants) -> list[GuaranteeRow]:
     """Bounds on stability and population risk, which need a ridge."""
-    stable = Promise(
+    stable = GuaranteeRow(
         name="Change of a row's mean loss",
         theorem="if one record is replaced: GTU Theorem 2.5",
         sense="≤",
         bound=_MISSING,
         missing=_NO_RIDGE,
     )
-    beyond = Promise(
+    beyond = GuaranteeRow(
         name="Mean excess loss on new rows",
         theorem="of the same population: GTU Theorem 2.6",
         sense="≤",
@@ -426,7 +428,7 @@ def _on_new_rows(planned: Plan, known: Constants) -> list[Promise]:
     return [replace(stable, bound=moved, missing=""), replace(beyond, bound=risk, missing="")]
 
 
-def promises_table(given: Plan | RashomonSet, constants: Constants | None = None) -> pd.DataFrame:
+def guarantees_table(given: Plan | RashomonSet, constants: Constants | None = None) -> pd.DataFrame:
     """Tabulate :func:`promises`.
 
     Parameters
@@ -441,7 +443,7 @@ def promises_table(given: Plan | RashomonSet, constants: Constants | None = None
     DataFrame
         One row a promise: bound, measured and theorem.
     """
-    rows = promises(given, constants)
+    rows = list_guarantees(given, constants)
     return pd.DataFrame(
         {
             "bound": [row.bound for row in rows],

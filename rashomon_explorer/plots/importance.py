@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer.measures import importance_cloud, importance_spread
 from rashomon_explorer.measures.features import COLUMNS, Features
 from rashomon_explorer.measures.importance import ImportanceDistribution, importance_tradeoffs
-from rashomon_explorer.measures.reliance.tree_reliance import trees_of
+from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 from rashomon_explorer.plots.annotations import (
     Counted,
     counted,
@@ -429,7 +429,7 @@ def importances(
     max_rows: int = MOST_ROWS,
 ) -> tuple[pd.DataFrame, int]:
     """Measure permutation importance of every feature for every model, on some rows."""
-    trees = trees_of(models)
+    trees = held_trees(models)
     X = np.asarray(X, dtype=float) if trees is None else trees.rows(X)
     y = np.asarray(y)
     if len(X) > max_rows:
@@ -443,7 +443,7 @@ def importances(
 
 def _with_best(models: Any) -> Any:
     """Append the best model to the others."""
-    if (trees := trees_of(models)) is not None:
+    if (trees := held_trees(models)) is not None:
         return replace(
             models,
             models=replace(trees, trees=(*trees.trees, *models.reference.trees)),

@@ -11,16 +11,16 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer.mechanisms.planning.advice import at_another_price
+from rashomon_explorer.mechanisms.planning.advice import plan_at_epsilon
 from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
-from rashomon_explorer.mechanisms.planning.pricing import price as priced
+from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee as priced
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.mechanisms.samplers.registry import traits_of
-from rashomon_explorer.plots.text import at_least, at_most, plural, price
+from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
+from rashomon_explorer.plots.text import at_least, at_most, cost_text, plural
 from rashomon_explorer.plots.theme import BLUE, CATEGORIES, new_figure
 
 DRAWS = (1, 5, 20, 100)
@@ -31,7 +31,7 @@ _TREES_PLANNED = 25
 _DASHES = ("solid", "dash", "dashdot", "dot", "longdash")
 
 
-def promise_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
+def guarantee_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
     """Privacy cost and guarantee for other costs and other numbers of draws."""
     counts = sorted({*draws, planned.n_draws})
     if isinstance(planned, TreePlan):
@@ -40,15 +40,15 @@ def promise_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd
     return pd.concat([made(planned, count) for count in counts], ignore_index=True)
 
 
-def promise_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> float:
+def guarantee_at(planned: Plan | TreePlan, epsilon: float, n_draws: int) -> float:
     """Guarantee at another privacy cost and number of draws, consistent with the curves."""
     if isinstance(planned, TreePlan):
-        found = at_another_price(planned, epsilon, n_draws)
+        found = plan_at_epsilon(planned, epsilon, n_draws)
         return np.nan if found is None else _promise(found)
     if _of_a_law(planned):
         prices = [_total(eta, n_draws, planned.ledger, planned.delta) for eta in _ETAS]
         eta = np.exp(np.interp(np.log(epsilon), np.log(prices), np.log(_ETAS)))
-        return planned.promised_at(float(eta))
+        return planned.hit_rate_at(float(eta))
     promised = _at_prices(planned, [epsilon], n_draws)
     return promised[0] if promised else np.nan
 
@@ -59,9 +59,9 @@ def draws_at(planned: Plan | TreePlan, epsilon: float, promise: float) -> int:
     worth = 1.0 if has_hit_rate(planned) else -1.0
 
     def enough(count: float) -> bool:
-        return worth * promise_at(planned, epsilon, int(count)) >= worth * promise
+        return worth * guarantee_at(planned, epsilon, int(count)) >= worth * promise
 
-    first, last = (promise_at(planned, epsilon, count) for count in (least, most))
+    first, last = (guarantee_at(planned, epsilon, count) for count in (least, most))
     if np.isnan(first) or np.isclose(first, last, rtol=1e-3):
         return planned.n_draws
     if enough(most):
@@ -69,7 +69,7 @@ def draws_at(planned: Plan | TreePlan, epsilon: float, promise: float) -> int:
     return int(bisect(enough, least, most, halvings=10, width=0.5)) if enough(least) else least
 
 
-def plot_prices(
+def plot_costs(
     planned: Plan | TreePlan, draws: Sequence[int] = DRAWS, *, clicked: bool = True
 ) -> go.Figure:
     """Plot guarantees by privacy cost, one curve for each number of draws.
@@ -88,7 +88,7 @@ def plot_prices(
     plotly.graph_objects.Figure
         One trace a number of draws, in rising order, then the plan.
     """
-    table = promise_curves(planned, draws)
+    table = guarantee_curves(planned, draws)
     figure = new_figure(_finding(planned), _note(planned, clicked))
     asks = "<br>click to plan it" if clicked else ""
     figure.update_layout(yaxis=_axis(planned))
@@ -179,7 +179,7 @@ def _closed(planned: Plan, count: int) -> pd.DataFrame:
     """Privacy costs of a law in closed form, by bounded range."""
     prices = np.array([_total(eta, count, planned.ledger, planned.delta) for eta in _ETAS])
     kept = (prices >= LEAST_PRICE) & (prices <= MOST_PRICE)
-    rates = [planned.promised_at(eta) for eta in np.asarray(_ETAS)[kept]]
+    rates = [planned.hit_rate_at(eta) for eta in np.asarray(_ETAS)[kept]]
     return _frame(count, prices[kept], rates)
 
 
@@ -190,7 +190,7 @@ def _total(eta: float, count: int, ledger: bool, delta: float) -> float:
 
 def _of_trees(planned: TreePlan, count: int) -> pd.DataFrame:
     prices = np.geomspace(LEAST_PRICE, MOST_PRICE, _TREES_PLANNED).tolist()
-    made = [(one, at_another_price(planned, one, count)) for one in prices]
+    made = [(one, plan_at_epsilon(planned, one, count)) for one in prices]
     kept = [(epsilon, found) for epsilon, found in made if found is not None]
     return _frame(count, [one for one, _ in kept], [_promise(found) for _, found in kept])
 
@@ -204,7 +204,7 @@ def _one_by_one(planned: Plan, count: int) -> pd.DataFrame:
 def _at_prices(planned: Plan, prices: Sequence[float], count: int) -> list[float]:
     """Plan again for each privacy cost; empty for mechanisms that the planner does not know."""
     law = PublicLaw.of(planned)
-    way = traits_of(planned.sampler).mechanism if planned.sampler else ""
+    way = sampler_traits(planned.sampler).mechanism if planned.sampler else ""
     if law is None or way not in MECHANISMS:
         return []
     asked = {name: getattr(planned, name) for name in ("psi", "delta", "ledger")}
@@ -232,7 +232,7 @@ def _worded(planned: Plan | TreePlan, promise: float) -> str:
 
 
 def _finding(planned: Plan | TreePlan) -> str:
-    bought = f"{price(planned.epsilon)} for {plural(planned.n_draws, 'draw')}"
+    bought = f"{cost_text(planned.epsilon)} for {plural(planned.n_draws, 'draw')}"
     if has_hit_rate(planned):
         return f"{bought}, each within ψ with {_worded(planned, planned.hit_rate_bound)}"
     return f"{bought}, excess loss {_worded(planned, planned.weighed_excess)} on average"
@@ -249,9 +249,8 @@ def _note(planned: Plan | TreePlan, clicked: bool) -> str:
 
 
 def _row_text(planned: Plan | TreePlan, row: Any) -> str:
-    return (
-        f"{price(row.epsilon)}, {plural(int(row.n_draws), 'draw')}: {_worded(planned, row.promise)}"
-    )
+    bound = _worded(planned, row.promise)
+    return f"{cost_text(row.epsilon)}, {plural(int(row.n_draws), 'draw')}: {bound}"
 
 
 def _axis(planned: Plan | TreePlan) -> dict[str, object]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.importance import partial_dependence
-from rashomon_explorer.measures.importance.profiles import band_of
+from rashomon_explorer.measures.importance.profiles import curve_band
 from rashomon_explorer.plots.annotations import counted, empty_set_figure, models_band, need_curator
 from rashomon_explorer.plots.text import percent, short_name, short_names
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, new_figure
@@ -83,7 +83,7 @@ def profiles(
     """Compute every model's curve, their band, and a text of the number of rows read."""
     rows, read = _read(X, max_rows)
     curves = partial_dependence(inside, rows, feature, transform=transform, n_points=n_points)
-    return curves, band_of(curves, inside, rows, feature, transform=transform), read
+    return curves, curve_band(curves, inside, rows, feature, transform=transform), read
 
 
 def profile_figure(

@@ -12,7 +12,7 @@ from rashomon_explorer.plots.text import number, plural
 from rashomon_explorer.plots.theme import BLUE, GREY, LOSS_SCALE, ORANGE, new_figure
 from rashomon_explorer.plots.trees import need_trees, trees_band
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
-from rashomon_explorer.sets.models.written import as_question, rules_of
+from rashomon_explorer.sets.models.written import as_question, tree_rules
 
 _TITLE = "Rules of the trees"
 _ALWAYS = "no question"
@@ -132,7 +132,7 @@ def _trie(models: PredictorSet | ReleasedTrees) -> dict[Path, _Place]:
     trees = need_trees(models)
     trie: dict[Path, _Place] = {}
     for draw, tree in enumerate(trees.trees):
-        for splits, _ in rules_of(tree):
+        for splits, _ in tree_rules(tree):
             path = tuple(
                 as_question(one.feature, trees.feature_names, one.relation, one.reference)
                 for one in splits

@@ -13,17 +13,17 @@ from rashomon_explorer._utils.formatting import rounded_down, rounded_up
 from rashomon_explorer.measures import coefficient_spread
 from rashomon_explorer.measures.features import Features
 from rashomon_explorer.mechanisms.planning.offers import Offer
-from rashomon_explorer.mechanisms.planning.options import options_of
+from rashomon_explorer.mechanisms.planning.options import plan_candidates
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.plots.annotations import counted, need_as_drawn, need_inside
-from rashomon_explorer.plots.budget import price_curve
-from rashomon_explorer.plots.guarantees import promised_law
+from rashomon_explorer.plots.budget import cost_curve
+from rashomon_explorer.plots.guarantees import excess_law
 from rashomon_explorer.plots.importance import MOST_ROWS, importance_ranges, importances
 from rashomon_explorer.plots.people import Multiplicity, members, multiplicity
-from rashomon_explorer.plots.prices import DRAWS, promise_curves
-from rashomon_explorer.plots.text import at_least, price
+from rashomon_explorer.plots.prices import DRAWS, guarantee_curves
+from rashomon_explorer.plots.text import at_least, cost_text
 from rashomon_explorer.privacy import LedgerEntry
 from rashomon_explorer.privacy.adaptive import running_epsilon
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
@@ -112,7 +112,7 @@ def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
     need_as_drawn(given, "excess_table")
     models = given if isinstance(given, RashomonSet) and given.n_draws else None
     planned = given.plan if isinstance(given, RashomonSet) else given
-    promise = promised_law(planned)
+    promise = excess_law(planned)
     places = np.unique([*np.linspace(0, 4 * promise.mean, 13), planned.psi])
     shares = {"promised, at least": promise.cdf(places)}
     if models is not None:
@@ -124,16 +124,16 @@ def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
 
 def plan_table(planned: Plan) -> pd.DataFrame:
     """List privacy costs and the hit rates they guarantee."""
-    prices, rates = price_curve(planned, n_points=13)
+    prices, rates = cost_curve(planned, n_points=13)
     index = pd.Index(prices, name="ε")
     frame = pd.DataFrame({"guaranteed hit rate": rates}, index=index)
     frame.attrs["rounding"] = {"ε": "up", "guaranteed hit rate": "down"}
     return frame
 
 
-def prices_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
+def costs_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
     """List the guarantee for every privacy cost and number of draws."""
-    table = promise_curves(planned, draws).sort_values(["n_draws", "epsilon"])
+    table = guarantee_curves(planned, draws).sort_values(["n_draws", "epsilon"])
     hits = has_hit_rate(planned)
     name = "guaranteed hit rate" if hits else "excess loss at most"
     frame = table.rename(columns={"n_draws": "draws", "epsilon": "ε", "promise": name})
@@ -148,12 +148,12 @@ def options_table(planned: Plan) -> pd.DataFrame:
         {
             "way": offer.name.replace("_", " ") + ", this plan" * (offer.plan == planned),
             "a draw is": offer.draws,
-            "within ψ": _promised(offer),
+            "within ψ": _guaranteed(offer),
             "those within": "uniform on the set" if offer.uniform else "crowd near the best model",
-            "price": price(offer.guarantee.epsilon(planned.delta)) if offer.guarantee else "–",
+            "price": cost_text(offer.guarantee.epsilon(planned.delta)) if offer.guarantee else "–",
             "why, or why not": offer.why,
         }
-        for offer in options_of(planned)
+        for offer in plan_candidates(planned)
     ]
     return pd.DataFrame(rows, columns=_WAYS).set_index("way")
 
@@ -161,7 +161,7 @@ def options_table(planned: Plan) -> pd.DataFrame:
 _WAYS = ["way", "a draw is", "within ψ", "those within", "price", "why, or why not"]
 
 
-def _promised(offer: Offer) -> str:
+def _guaranteed(offer: Offer) -> str:
     if not offer.applies:
         return "not here"
     # A rate may round to 1 in doubles; no law here reaches it.

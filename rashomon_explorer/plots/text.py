@@ -42,7 +42,7 @@ def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str
     return f"{rounded:,.{digits + 3}f}".rstrip("0").rstrip(".")
 
 
-def promised_hits(planned: PlanGuarantee) -> str:
+def guaranteed_hits(planned: PlanGuarantee) -> str:
     """Write the hit rate that a plan guarantees; ``"none"`` if none is proved."""
     unproved = planned.centre_excess is not None and not planned.hit_rate_bound
     return "none" if unproved else at_least(planned.hit_rate_bound)
@@ -51,7 +51,7 @@ def promised_hits(planned: PlanGuarantee) -> str:
 def guaranteed(planned: PlanGuarantee) -> str:
     """Write the guarantee for draws: a hit rate, or an excess if there is no hit rate."""
     if has_hit_rate(planned):
-        return f"guaranteed {promised_hits(planned)}"
+        return f"guaranteed {guaranteed_hits(planned)}"
     excess = getattr(planned, "weighed_excess", planned.excess_bound)
     of = " of their centre" if planned.centre_excess is not None else ""
     return f"guaranteed: excess{of} {at_most(excess)}"
@@ -67,13 +67,13 @@ def at_most(bound: float, *, share: bool = False) -> str:
     return f"≤ {percent(bound, 'up') if share else number(bound, rounding='up')}"
 
 
-def price(epsilon: float, delta: float | None = None) -> str:
+def cost_text(epsilon: float, delta: float | None = None) -> str:
     """Write a privacy cost, rounded up, so that the printed cost is an upper bound."""
     at = "" if delta is None else f" at δ = {number(delta, rounding='up')}"
     return f"ε = {epsilon_text(epsilon)}{at}"
 
 
-def none_of(n_draws: int) -> str:
+def none_phrase(n_draws: int) -> str:
     """First words of a sentence that no draw lies in a region."""
     return "The one draw does not lie" if n_draws == 1 else f"None of {n_draws:,} draws lies"
 

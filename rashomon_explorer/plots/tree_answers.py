@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.text import at_most, number, percent, plural, promised_hits
+from rashomon_explorer.plots.text import at_most, guaranteed_hits, number, percent, plural
 from rashomon_explorer.plots.theme import (
     BEST_MODEL,
     BLUE,
@@ -291,7 +291,7 @@ _POINTS = 121
 _SURE = 0.9995
 
 
-def tree_promise_table(planned: TreePlan) -> pd.DataFrame:
+def tree_guarantee_table(planned: TreePlan) -> pd.DataFrame:
     """List the guaranteed share of draws within every ψ."""
     end = max(2 * planned.psi, planned.law_psi, 1e-4)
     while planned.hit_rate(end) < _SURE and end < 1:
@@ -303,7 +303,7 @@ def tree_promise_table(planned: TreePlan) -> pd.DataFrame:
     return table
 
 
-def plot_tree_promise(planned: TreePlan) -> go.Figure:
+def plot_tree_guarantee(planned: TreePlan) -> go.Figure:
     """Plot the guaranteed share of drawn trees within every ψ.
 
     Parameters
@@ -320,13 +320,13 @@ def plot_tree_promise(planned: TreePlan) -> go.Figure:
     --------
     >>> from rashomon_explorer.mechanisms.planning.trees import plan_trees
     >>> planned = plan_trees(6907, log_size=14.6, most_leaves=5, psi=0.02, epsilon=0.25)
-    >>> plot_tree_promise(planned).layout.title.text.split("<br>")[0]
+    >>> plot_tree_guarantee(planned).layout.title.text.split("<br>")[0]
     'A drawn tree lies within ψ = 0.02 with probability ≥ 89%'
     """
-    table = tree_promise_table(planned)
+    table = tree_guarantee_table(planned)
     psis, shares = table.index.to_numpy(), table["at least"].to_numpy()
     finding = f"A drawn tree lies within ψ = {number(planned.psi)} with probability "
-    finding += promised_hits(planned)
+    finding += guaranteed_hits(planned)
     if not has_hit_rate(planned):
         finding = f"No hit rate is guaranteed for a drawn tree within ψ = {number(planned.psi)}"
     figure = new_figure(

@@ -10,9 +10,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.measures.decomposition.estimates import hit_interval
-from rashomon_explorer.mechanisms.samplers.registry import traits_of
-from rashomon_explorer.plots.annotations import doubt_of, models_band
-from rashomon_explorer.plots.text import number, percent, plural, price
+from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
+from rashomon_explorer.plots.annotations import models_band, weak_guarantee_note
+from rashomon_explorer.plots.text import cost_text, number, percent, plural
 from rashomon_explorer.plots.theme import BLUE, CATEGORIES, GREY, SKY, add_band, new_figure
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, Split
@@ -114,9 +114,9 @@ def trees_band(figure: go.Figure, models: PredictorSet | ReleasedTrees) -> go.Fi
     if not isinstance(models, ReleasedTrees):
         return models_band(figure, models)
     delta = models.guarantee.requested[1] if models.guarantee.requested else 1e-6
-    paid = price(models.guarantee.epsilon(delta), delta)
+    paid = cost_text(models.guarantee.epsilon(delta), delta)
     seed = " · known seed: not private" if models.guarantee.reproducible else ""
-    doubt = doubt_of(models)
+    doubt = weak_guarantee_note(models)
     told = f"released at {paid}{seed}"
     return add_band(figure, "release", f"{told}<br>{doubt}" if doubt else told)
 
@@ -262,7 +262,7 @@ def tree_use_table(models: PredictorSet | ReleasedTrees) -> pd.DataFrame:
             "first": pd.Series({words: first.get(words, 0) for words in counts}, dtype=int),
         }
     )
-    if models.as_drawn and traits_of(models.sampler).independent and len(trees) > 1:
+    if models.as_drawn and sampler_traits(models.sampler).independent and len(trees) > 1:
         ends = [hit_interval(k, len(trees), _CONFIDENCE) for k in table["trees"].tolist()]
         table["low"], table["high"] = [one.low for one in ends], [one.high for one in ends]
     return table.rename_axis("question").sort_values("trees", ascending=False, kind="stable")

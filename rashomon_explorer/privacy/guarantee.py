@@ -84,7 +84,7 @@ class Numbers(Protocol):
         """Least proved ε at a δ."""
 
 
-def numbers_of(guarantee: Numbers) -> str:
+def guarantee_text(guarantee: Numbers) -> str:
     """Say what holds, in numbers that are rounded up."""
     said = _numbers(guarantee)
     if guarantee.curve is None:
@@ -99,10 +99,10 @@ def requested_text(guarantee: Numbers) -> str:
     epsilon, delta = guarantee.requested
     if not guarantee.epsilon(delta) <= epsilon * (1 + _HAIR):
         return ""
-    return price_of(epsilon, delta)
+    return epsilon_delta_text(epsilon, delta)
 
 
-def price_of(epsilon: float, delta: float) -> str:
+def epsilon_delta_text(epsilon: float, delta: float) -> str:
     """ε rounded up and, above 0, δ."""
     return f"ε = {rounded_up(epsilon)}" + (f" at δ = {short(delta)}" if delta > 0 else "")
 
@@ -425,12 +425,12 @@ class Guarantee(ReprMixin):
             return f"no guarantee: {self.theorem}"
         seed = f"; {_SEEDED}" if self.seeded else ""
         paid = requested_text(self)
-        said = f"{paid} ({numbers_of(self)})" if paid else numbers_of(self)
+        said = f"{paid} ({guarantee_text(self)})" if paid else guarantee_text(self)
         return f"{said}, {self.theorem} ({'; '.join(self.assumptions)}){seed}"
 
     def _title(self) -> str:
         return (
-            f"Guarantee: {requested_text(self) or numbers_of(self)}"
+            f"Guarantee: {requested_text(self) or guarantee_text(self)}"
             if self.holds
             else "No guarantee"
         )
@@ -438,6 +438,6 @@ class Guarantee(ReprMixin):
     def _facts(self) -> list[Fact]:
         if not self.holds:
             return [("why", self.theorem)]
-        facts = [("proved", numbers_of(self)), ("by", self.theorem)]
+        facts = [("proved", guarantee_text(self)), ("by", self.theorem)]
         facts += [("if" if k == 0 else "", known) for k, known in enumerate(self.assumptions)]
         return facts + [("but", _SEEDED)] * self.seeded

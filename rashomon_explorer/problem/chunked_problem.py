@@ -10,7 +10,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.problem.domains.base import Domain
 from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
-from rashomon_explorer.problem.losses.chunked import BlockRisk, risk_of_blocks
+from rashomon_explorer.problem.losses.chunked import ChunkedRisk, chunked_risk
 from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.problem import Problem, beyond, check_labels
 from rashomon_explorer.rows import ChunkedRows
@@ -18,7 +18,7 @@ from rashomon_explorer.rows.cache import cache_chunks
 from rashomon_explorer.rows.steps import ClipStep, Longer
 
 
-class BlockProblem(Problem):
+class ChunkedProblem(Problem):
     """The problem of :class:`Problem`, for tables that do not fit in memory."""
 
     def __init__(
@@ -32,7 +32,7 @@ class BlockProblem(Problem):
         intercept: bool = True,
         domain: Domain | None = None,
     ) -> None:
-        first, _ = next(table.blocks())
+        first, _ = next(table.chunks())
         shape = table.n, first.shape[1]
         self._declare(shape, loss, radius, row_norm, ridge, intercept, domain)
         checked = table.then(_Fit(self.loss))
@@ -40,7 +40,7 @@ class BlockProblem(Problem):
         self.clipped_share = float(longer[0]) / self.n
         self.targets_beyond = float(far[0]) / self.n
         self.table = cache_chunks(checked.then(ClipStep(row_norm, intercept)).with_checksums())
-        self._objective = MinimisedObjective(risk_of_blocks(self.loss, self.table, self.p), ridge)
+        self._objective = MinimisedObjective(chunked_risk(self.loss, self.table, self.p), ridge)
 
     @property
     def rows(self) -> NoReturn:
@@ -64,7 +64,7 @@ class BlockProblem(Problem):
 
     def of_loss(self, loss: Loss) -> EmpiricalLoss:
         """Mean of another loss of the same clipped rows and targets."""
-        return BlockRisk(self.table, loss, self.p)
+        return ChunkedRisk(self.table, loss, self.p)
 
 
 _NOT_WHOLE = (

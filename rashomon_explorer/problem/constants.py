@@ -34,11 +34,11 @@ class Constants:
         return self.osc * (_GAP_PER_OSCILLATION if smooth else _GAP_PER_OSCILLATION_WITH_KINKS)
 
     @property
-    def priced_osc(self) -> float:
+    def charged_oscillation(self) -> float:
         """Oscillation of the thresholded loss with a minimum known to ``gap_tolerance``.
 
         The threshold moves by at most the oscillation's interval plus the error of the minimum
-        on either data set, so that a draw at β is η-bounded-range with η = β·priced_osc,
+        on either data set, so that a draw at β is η-bounded-range with η = β·charged_oscillation,
         whatever ψ (docs/theory.md §1).
         """
         return self.osc + 2 * self.gap_tolerance

@@ -13,7 +13,7 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.problem.domains.ball import Ball
 from rashomon_explorer.problem.domains.base import Domain
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
-from rashomon_explorer.problem.losses.chunked import BlockRisk, is_kinked
+from rashomon_explorer.problem.losses.chunked import ChunkedRisk, is_kinked
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
 
 __all__ = [
@@ -246,7 +246,7 @@ _MOST_WIDTHS = 30
 
 
 def minimise_kinked(
-    loss: ClippedSlopeRisk | BlockRisk,
+    loss: ClippedSlopeRisk | ChunkedRisk,
     ridge: float,
     domain: Domain,
     tolerance: float,
@@ -270,7 +270,7 @@ def minimise_kinked(
 
 
 def certify(
-    loss: ClippedSlopeRisk | BlockRisk,
+    loss: ClippedSlopeRisk | ChunkedRisk,
     ridge: float,
     domain: Domain,
     theta: FloatArray,

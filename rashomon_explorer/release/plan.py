@@ -11,7 +11,7 @@ from rashomon_explorer._utils.validation import (
     check_epsilon,
     check_positive,
 )
-from rashomon_explorer.mechanisms.planning.suggestions import warn_of_large_delta
+from rashomon_explorer.mechanisms.planning.suggestions import warn_large_delta
 from rashomon_explorer.privacy import Guarantee, gdp, pure
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.release.catalogue import get_queries
@@ -95,21 +95,21 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Priced:
+class QueryCost:
     """Noise of one query, and its share of the privacy cost."""
 
     noise: Noise
     share: float  # of the whole price, in the notion that adds up: ε of pure DP, μ² of Gaussian DP
 
 
-def price(
+def release_costs(
     queries: Sequence[Query],
     sensitivities: Sequence[Sensitivity],
     budget: Budget,
     weights: Mapping[str, float] | None = None,
     *,
     ledger: bool = True,
-) -> tuple[tuple[Priced, ...], Guarantee]:
+) -> tuple[tuple[QueryCost, ...], Guarantee]:
     """Noise of each query, and the joint guarantee of all of them."""
     if budget.standard_error is not None:
         if weights is not None:
@@ -118,7 +118,7 @@ def price(
         mus = [sens.l2 / error for sens, error in zip(sensitivities, errors, strict=True)]
         total = math.hypot(*mus)
         gaussians = tuple(
-            Priced(GaussianNoise(noise_scale(error, 1.0)), _share(mu * mu, total * total))
+            QueryCost(GaussianNoise(noise_scale(error, 1.0)), _share(mu * mu, total * total))
             for error, mu in zip(errors, mus, strict=True)
         )
         return gaussians, _gaussian(total)
@@ -126,13 +126,13 @@ def price(
     if budget.is_pure:
         epsilon = budget.epsilon or 0.0
         laplaces = tuple(
-            Priced(LaplaceNoise(noise_scale(sens.l1, epsilon * share)), share)
+            QueryCost(LaplaceNoise(noise_scale(sens.l1, epsilon * share)), share)
             for sens, share in zip(sensitivities, shares, strict=True)
         )
         return laplaces, _stated(pure(epsilon), _LAPLACE)
     mu = budget.mu_total(ledger=ledger)
     priced = tuple(
-        Priced(GaussianNoise(noise_scale(sens.l2, mu * math.sqrt(share))), share)
+        QueryCost(GaussianNoise(noise_scale(sens.l2, mu * math.sqrt(share))), share)
         for sens, share in zip(sensitivities, shares, strict=True)
     )
     return priced, _gaussian(mu)
@@ -176,7 +176,7 @@ def _share(part: float, whole: float) -> float:
 _LEAST_SHARE = 2.0**-40  # of the largest term; means in doubles are right to about 2⁻⁵⁰ of it
 
 
-def sensitivities_of(queries: Sequence[Query], public: PublicShape) -> tuple[Sensitivity, ...]:
+def query_sensitivities(queries: Sequence[Query], public: PublicShape) -> tuple[Sensitivity, ...]:
     """Sensitivity of each query, 0 or well above the rounding of a mean of losses or scores."""
     found = tuple(query.sensitivity(public) for query in queries)
     least = _LEAST_SHARE * _largest_term(public)
@@ -202,7 +202,7 @@ class ReleasePlan:
 
     queries: tuple[Query, ...]
     sensitivities: tuple[Sensitivity, ...]
-    priced: tuple[Priced, ...]
+    priced: tuple[QueryCost, ...]
     guarantee: Guarantee
 
     def table(self) -> "pd.DataFrame":
@@ -272,9 +272,9 @@ def plan_release(
     asked = get_queries(queries)
     for query in asked:
         query.check(public)
-    sensitivities = sensitivities_of(asked, public)
+    sensitivities = query_sensitivities(asked, public)
     budget = Budget(epsilon, delta, rho, mu, standard_error)
-    warn_of_large_delta(delta, n_rows)
+    warn_large_delta(delta, n_rows)
     return ReleasePlan(
-        asked, sensitivities, *price(asked, sensitivities, budget, weights, ledger=ledger)
+        asked, sensitivities, *release_costs(asked, sensitivities, budget, weights, ledger=ledger)
     )

@@ -9,10 +9,10 @@ from rashomon_explorer._utils.formatting import rounded_down, rounded_up
 from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.privacy.guarantee import numbers_of
+from rashomon_explorer.privacy.guarantee import guarantee_text
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise
 from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic, Statistic
-from rashomon_explorer.sets.files import number, number_of
+from rashomon_explorer.sets.files import number, number_from_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,11 +75,11 @@ class ReleasedAggregates:
         raise KeyError(f"no released number is called {name!r}: {[s.name for s in self]}")
 
     @property
-    def price(self) -> str:
+    def cost_text(self) -> str:
         """Privacy cost as text, rounded up."""
         epsilon = self.guarantee.epsilon(self.delta)
         if math.isinf(epsilon):
-            return numbers_of(self.guarantee)
+            return guarantee_text(self.guarantee)
         at = f" at δ = {rounded_up(self.delta)}" if self.delta else ""
         return f"ε = {rounded_up(epsilon)}{at}"
 
@@ -141,7 +141,7 @@ class ReleasedAggregates:
         }
 
     def __str__(self) -> str:
-        lines = [f"{self.n_rows:,} rows, {self.n_draws:,} draws; {self.price}"]
+        lines = [f"{self.n_rows:,} rows, {self.n_draws:,} draws; {self.cost_text}"]
         width = max(len(statistic.name) for statistic in self)
         for statistic in self:
             low, high = statistic.interval()
@@ -198,7 +198,7 @@ def released_values(released: ReleasedAggregates) -> dict[str, Any]:
     return plain
 
 
-def released_of(values: dict[str, Any]) -> ReleasedAggregates:
+def from_released_values(values: dict[str, Any]) -> ReleasedAggregates:
     """Inverse of `released_values`."""
     try:
         found = _restored(values)
@@ -232,5 +232,5 @@ def _restored(value: Any) -> Any:
     if kind == _GUARANTEE:
         return Guarantee.from_dict(told)
     if kind == _NUMBER:
-        return number_of(told["value"])
+        return number_from_value(told["value"])
     return _KINDS[kind](**{name: _restored(one) for name, one in told.items()})

@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.randomness import generator, noise_assumptions
-from rashomon_explorer._utils.taint import ONE_BY_ONE, leak_of, recall
+from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak, recall
 from rashomon_explorer._utils.validation import public_shape
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures.reliance.tree_reliance import trees_of
+from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import (
     suppress_weak_warnings,
     warn_if_weak,
-    warn_of_large_delta,
+    warn_large_delta,
 )
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.privacy import Charge, Guarantee, Ledger
@@ -29,7 +29,7 @@ from rashomon_explorer.privacy.ledger.charge import with_failure_assumption
 from rashomon_explorer.privacy.ledger.tables import recognise
 from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.noise import on_grid
-from rashomon_explorer.release.plan import Budget, Priced, price, sensitivities_of
+from rashomon_explorer.release.plan import Budget, QueryCost, query_sensitivities, release_costs
 from rashomon_explorer.release.query import Paid, PublicShape, Query, Rows
 from rashomon_explorer.release.released import Answer, ReleasedAggregates
 from rashomon_explorer.release.secure import add_exactly, check_secure, secure_guarantee
@@ -145,12 +145,12 @@ def release(
     for query in asked:
         query.check(public)
     budget = Budget(epsilon, delta, rho, mu, standard_error)
-    warn_of_large_delta(delta, public.n_rows)
-    sensitivities = sensitivities_of(asked, public)
+    warn_large_delta(delta, public.n_rows)
+    sensitivities = query_sensitivities(asked, public)
     if secure:
         check_secure(budget, random_state)
     as_zcdp = secure or ledger is not None
-    priced, guarantee = price(asked, sensitivities, budget, weights, ledger=as_zcdp)
+    priced, guarantee = release_costs(asked, sensitivities, budget, weights, ledger=as_zcdp)
     guarantee = secure_guarantee(guarantee) if secure else _with_source(guarantee, random_state)
     guarantee = _with_assumptions(guarantee, asked, charged=ledger is not None)
     run = _Run(asked, priced, public, secure)
@@ -180,7 +180,7 @@ def release(
 @dataclass(frozen=True)
 class _Run:
     queries: tuple[Query, ...]
-    priced: tuple[Priced, ...]
+    priced: tuple[QueryCost, ...]
     public: PublicShape
     secure: bool
 
@@ -199,7 +199,7 @@ class _Run:
         )
 
     def _answer(
-        self, query: Query, priced: Priced, exact: FloatArray, rng: np.random.Generator
+        self, query: Query, priced: QueryCost, exact: FloatArray, rng: np.random.Generator
     ) -> Answer:
         noise = priced.noise
         if self.secure:
@@ -241,7 +241,7 @@ def _public(
 ) -> PublicShape:
     """Public numbers that may be used before the charge starts: shapes, and no value."""
     released = _paid(models)
-    _refuse_leaky(leak_of(X, y, groups))
+    _refuse_leaky(find_leak(X, y, groups))
     declared = tuple(categories)
     public = PublicShape(released, 0, y is not None, groups is not None, declared)
     n_features = len(public.columns)
@@ -271,7 +271,7 @@ def _plan_of(models: Paid) -> Plan | None:
 
 
 def _paid(models: object) -> Paid:
-    if isinstance(models, RashomonSet) or trees_of(models) is not None:
+    if isinstance(models, RashomonSet) or held_trees(models) is not None:
         with suppress_weak_warnings():  # below, of the aggregates
             models = getattr(models, "release", lambda: models)()
     if not isinstance(models, Paid):

@@ -50,7 +50,9 @@ class SecureNoise(ABC):
             check_positive(grid=self.grid)
             if math.frexp(self.grid)[0] != 0.5:
                 raise ValueError(f"grid must be a power of 2, such as 2**-20, got {self.grid!r}")
-        if not (self.exponent >= _FINEST and math.isfinite(self.price) and self.price > 0):
+        if not (
+            self.exponent >= _FINEST and math.isfinite(self.noise_cost) and self.noise_cost > 0
+        ):
             raise ValueError(
                 f"sensitivity {self.sensitivity!r}, scale {self.scale!r} and grid {self.grid!r} "
                 "are too far apart, or too small, for doubles: measure in another unit"
@@ -58,7 +60,7 @@ class SecureNoise(ABC):
 
     @property
     @abstractmethod
-    def price(self) -> float:
+    def noise_cost(self) -> float:
         """What the noise may cost: the formula, of ``sensitivity`` and ``scale``."""
 
     @property
@@ -121,7 +123,7 @@ class SecureNoise(ABC):
     @cached_property
     def _mechanism(self) -> tuple[float, Any]:
         drawn = self.scale * (1 + self.rounding * self.cell / self.sensitivity) * _ULPS
-        while (made := self._noise_at(drawn)).map(float(self.sensitivity)) > self.price:
+        while (made := self._noise_at(drawn)).map(float(self.sensitivity)) > self.noise_cost:
             drawn *= _ULPS
         return drawn, made
 
@@ -152,7 +154,7 @@ class SecureGaussian(SecureNoise):
     """
 
     @property
-    def price(self) -> float:
+    def noise_cost(self) -> float:
         """ρ = Δ²/(2σ²)."""
         return (self.sensitivity / self.scale) ** 2 / 2
 
@@ -182,7 +184,7 @@ class SecureLaplace(SecureNoise):
     """
 
     @property
-    def price(self) -> float:
+    def noise_cost(self) -> float:
         """ε = Δ/b."""
         return self.sensitivity / self.scale
 

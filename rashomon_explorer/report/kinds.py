@@ -10,8 +10,8 @@ import pandas as pd
 from rashomon_explorer._utils.formatting import hit_rate_text, rounded_down, rounded_up
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots import GTU, Promise, plot_plan, plot_prices, promises
-from rashomon_explorer.plots.tables import plan_table, prices_table
+from rashomon_explorer.plots import GTU, GuaranteeRow, list_guarantees, plot_costs, plot_plan
+from rashomon_explorer.plots.tables import costs_table, plan_table
 from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.report.blocks import Block, Facts, Plot, Table
@@ -27,7 +27,7 @@ __all__ = [
     "KINDS",
     "ModelKind",
     "Rows",
-    "kind_of",
+    "model_kind",
 ]
 
 Rows = list[tuple[str, str, str]]
@@ -76,7 +76,7 @@ class ModelKind(Protocol):
         """Mechanism of the draws, and the cost of one draw."""
         ...
 
-    def promises(self, given: PublicMaterial, models: Any) -> list[Block]:
+    def guarantees(self, given: PublicMaterial, models: Any) -> list[Block]:
         """List the proved guarantees of the draws."""
         ...
 
@@ -176,12 +176,12 @@ class Linear:
         """Nothing beside the guarantee, whose theorem names it."""
         return []
 
-    def promises(self, given: PublicMaterial, models: Any) -> list[Block]:
+    def guarantees(self, given: PublicMaterial, models: Any) -> list[Block]:
         """List bounds for exact draws, and the hit rate by privacy cost."""
         planned = models.plan
         if not planned.of_exact_draws:
             return []
-        rows = promises(planned, given.constants)
+        rows = list_guarantees(planned, given.constants)
         frame = pd.DataFrame(
             {"promised": [_bound(row) for row in rows], "theorem": [row.theorem for row in rows]},
             index=pd.Index([row.name for row in rows], name="bound for exact draws"),
@@ -232,7 +232,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _bound(row: Promise) -> str:
+def _bound(row: GuaranteeRow) -> str:
     """Write a bound, rounded to the side on which it is still true."""
     if row.missing:
         return row.missing
@@ -277,7 +277,7 @@ class Others:
         """Nothing."""
         return []
 
-    def promises(self, given: PublicMaterial, models: Any) -> list[Block]:
+    def guarantees(self, given: PublicMaterial, models: Any) -> list[Block]:
         """Nothing."""
         return []
 
@@ -409,7 +409,7 @@ class Trees:
             ("Adjacency", "one record is replaced", "the number of rows is public"),
         ]
 
-    def promises(self, given: PublicMaterial, models: Any) -> list[Block]:
+    def guarantees(self, given: PublicMaterial, models: Any) -> list[Block]:
         """List guarantees from the number of trees, and the guarantee by privacy cost."""
         planned = _plan(models)
         if planned is None:
@@ -417,9 +417,9 @@ class Trees:
         return [
             Table(_promised(planned), "Guarantees, known before a row is read", _PROOFS),
             Plot(
-                plot_prices(planned, (), clicked=False),
+                plot_costs(planned, (), clicked=False),
                 "Guarantee for one draw by the privacy cost ε of the same number of draws.",
-                Table(prices_table(planned, ()), "Privacy cost and guarantee"),
+                Table(costs_table(planned, ()), "Privacy cost and guarantee"),
             ),
         ]
 
@@ -546,6 +546,6 @@ KINDS: tuple[ModelKind, ...] = (Linear(), Trees(), Others())
 """The first kind that accepts a set is its kind."""
 
 
-def kind_of(models: Any) -> ModelKind:
+def model_kind(models: Any) -> ModelKind:
     """Kind of a set, the curator's or a release."""
     return next(kind for kind in KINDS if kind.holds(models))

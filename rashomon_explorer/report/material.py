@@ -18,8 +18,8 @@ from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import ReleasedAggregates
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.coercion import as_blocks, is_in_blocks
-from rashomon_explorer.rows.columns import column_of, targets_of
+from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
+from rashomon_explorer.rows.columns import read_column, read_targets
 from rashomon_explorer.rows.wrappers import RowSubset
 from rashomon_explorer.sets import PredictorSet, RashomonSet, ReleasedSet, ReleasedTrees
 from rashomon_explorer.sets.models.fitted import StoredPredictions
@@ -70,7 +70,7 @@ class Curator(PublicMaterial):
             return self
         some = self.X.sample(PEOPLE)
         places = RowSubset.of(self.X.source, PEOPLE, 0).places
-        rows = np.concatenate([np.array(block) for block, _ in some.blocks()])
+        rows = np.concatenate([np.array(block) for block, _ in some.chunks()])
         y = None if self.y is None else self.y[places]
         groups = None if self.groups is None else self.groups.iloc[places].reset_index(drop=True)
         return replace(self, X=rows, y=y, groups=groups)
@@ -98,7 +98,7 @@ class Curator(PublicMaterial):
         if isinstance(
             self.X, ChunkedRows
         ):  # rows of the first chunk; for a sample of all rows use `people`
-            return next(self.X.blocks(0, 1))[0][start:stop]
+            return next(self.X.chunks(0, 1))[0][start:stop]
         return self.X.iloc[start:stop] if hasattr(self.X, "iloc") else self.X[start:stop]
 
     @cached_property
@@ -131,10 +131,10 @@ def curator_material(
             f"the curator's report needs a RashomonSet or a PredictorSet, got "
             f"{type(models).__name__}; a ReleasedSet or ReleasedTrees goes to release_report"
         )
-    if is_in_blocks(X):
-        X = as_blocks(X)
-        y = targets_of(X) if y is None and X.source.labelled else y
-        groups = column_of(X, groups) if isinstance(groups, str) else groups
+    if is_chunked(X):
+        X = as_chunked_rows(X)
+        y = read_targets(X) if y is None and X.source.labelled else y
+        groups = read_column(X, groups) if isinstance(groups, str) else groups
     targets = None if y is None else np.asarray(y)
     split = None if groups is None else _named(groups)
     n_rows = X.n if isinstance(X, ChunkedRows) else len(X) if X is not None else None
@@ -201,7 +201,7 @@ def _count(groups: "pd.Series[Any] | None") -> int | None:
 
 
 def _check_constants(constants: Constants, planned: Plan) -> None:
-    given = constants.n, constants.p, constants.priced_osc
+    given = constants.n, constants.p, constants.charged_oscillation
     wanted = planned.n, planned.p, planned.oscillation
     if not np.allclose(given, wanted, rtol=1e-9, atol=0):
         raise ValueError(

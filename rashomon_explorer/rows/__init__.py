@@ -1,10 +1,10 @@
 """Chunked rows: tables that are never in memory whole, and sums with reproducible digits."""
 
 from rashomon_explorer.rows.chunked import ChunkedRows, Step
-from rashomon_explorer.rows.coercion import row_blocks
+from rashomon_explorer.rows.coercion import chunk_rows
 from rashomon_explorer.rows.workers import Workers
 
-__all__ = ["ChunkedRows", "Step", "Workers", "row_blocks"]
+__all__ = ["ChunkedRows", "Step", "Workers", "chunk_rows"]
 
 
 def __dir__() -> list[str]:

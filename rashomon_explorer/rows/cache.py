@@ -48,9 +48,9 @@ class CachedRows:
         held = self.first[first:last]
         yield from held
         if last > first + len(held):
-            yield from self.table.blocks(first + len(held), last)
+            yield from self.table.chunks(first + len(held), last)
 
-    def give_way(self) -> None:
+    def release_memory(self) -> None:
         """Drop all cached chunks."""
         self.first.clear()
 
@@ -69,7 +69,7 @@ def cache_chunks(table: ChunkedRows, most: float | None = None) -> ChunkedRows:
         return table
     first: list[tuple[FloatArray, FloatArray]] = []
     columns, left = 0, min(KEPT_BYTES, room() / 4) if most is None else most
-    for rows, targets in table.blocks():
+    for rows, targets in table.chunks():
         columns, left = rows.shape[1], left - rows.nbytes - targets.nbytes
         if left < 0:
             break

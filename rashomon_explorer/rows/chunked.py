@@ -11,8 +11,8 @@ from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.exceptions import MemoryLimitError
 from rashomon_explorer.rows.memory_budget import (
-    block_needs,
     check_room,
+    chunk_bytes,
     ran_out,
     room,
     threads_within,
@@ -24,11 +24,11 @@ from rashomon_explorer.rows.reduction import (
     Step,
     Tree,
     added,
-    blocks_of,
     branch_sum,
     branches,
     glued,
     look,
+    read_chunks,
 )
 from rashomon_explorer.rows.source import Piece, RowSource, as_it_is, named
 from rashomon_explorer.rows.workers import Threads, Workers
@@ -89,7 +89,7 @@ class ChunkedRows:
         return bool(getattr(self.source, "is_counted", True))
 
     @property
-    def n_blocks(self) -> int:
+    def n_chunks(self) -> int:
         """Number of chunks."""
         return -(-self.n // self.rows)
 
@@ -124,16 +124,16 @@ class ChunkedRows:
         Examples
         --------
         >>> import numpy as np
-        >>> from rashomon_explorer.rows import row_blocks
+        >>> from rashomon_explorer.rows import chunk_rows
         >>> from sklearn.preprocessing import FunctionTransformer
-        >>> table = row_blocks(np.eye(2), np.zeros(2)).through(FunctionTransformer(np.negative))
+        >>> table = chunk_rows(np.eye(2), np.zeros(2)).through(FunctionTransformer(np.negative))
         >>> next(table.blocks())[0].tolist()
         [[-1.0, -0.0], [-0.0, -1.0]]
         """
         # Here and not at the top: a schema's encoder is one of scikit-learn's, slow to import.
-        from rashomon_explorer.rows.steps import step_of
+        from rashomon_explorer.rows.steps import encoder_step
 
-        return self.then(step_of(encoder, self.source.names))
+        return self.then(encoder_step(encoder, self.source.names))
 
     def with_targets(self, **columns: ArrayLike) -> "ChunkedRows":
         """Return the table with other columns in the place of its targets.
@@ -151,8 +151,8 @@ class ChunkedRows:
         Examples
         --------
         >>> import numpy as np
-        >>> from rashomon_explorer.rows import row_blocks
-        >>> table = row_blocks(np.eye(2), np.zeros(2)).with_targets(group=[0, 1])
+        >>> from rashomon_explorer.rows import chunk_rows
+        >>> table = chunk_rows(np.eye(2), np.zeros(2)).with_targets(group=[0, 1])
         >>> next(table.blocks())[1]["group"].tolist()
         [0, 1]
         """
@@ -171,8 +171,8 @@ class ChunkedRows:
         Examples
         --------
         >>> import numpy as np
-        >>> from rashomon_explorer.rows import row_blocks
-        >>> rows, _ = row_blocks(np.arange(100.0)[:, None], np.zeros(100)).sample(3).to_memory()
+        >>> from rashomon_explorer.rows import chunk_rows
+        >>> rows, _ = chunk_rows(np.arange(100.0)[:, None], np.zeros(100)).sample(3).to_memory()
         >>> rows.ravel().tolist() == sorted(set(rows.ravel().tolist())), len(rows)
         (True, 3)
         """
@@ -204,7 +204,7 @@ class ChunkedRows:
             "sample, X, y = rows.sample(5_000).to_memory(), and name it as one"
         )
 
-    def blocks(
+    def chunks(
         self, first: int = 0, last: int | None = None
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Rows (m, d) and targets (m,) of each chunk, in order, read in this process.
@@ -224,8 +224,8 @@ class ChunkedRows:
             If memory does not suffice.
         """
         self.check_room()
-        span = first, self.n_blocks if last is None else last
-        made = blocks_of(self.source, self._how, span)
+        span = first, self.n_chunks if last is None else last
+        made = read_chunks(self.source, self._how, span)
         while (block := self._in_words(lambda: next(made, None))) is not None:
             yield block[1:]
 
@@ -251,7 +251,7 @@ class ChunkedRows:
         """
         if not isinstance(self.workers, Threads):
             return self._reduced(self.workers, function, merge)
-        self._give_way(room() < self._needs())
+        self._release_memory(room() < self._needs())
         self.check_room()
         least = Threads(threads_within(self.workers.count, self._needs()))
         try:
@@ -260,7 +260,7 @@ class ChunkedRows:
             raise
         except MemoryError:
             pass  # the next try is made when what this one held is gone with its error
-        self._give_way(True)
+        self._release_memory(True)
         return self._in_words(lambda: self._reduced(Threads(1), function, merge))
 
     def with_checksums(self) -> "ChunkedRows":
@@ -287,13 +287,15 @@ class ChunkedRows:
         if isinstance(self.workers, Threads):
             check_room(self._needs(columns) + more, self._work)
 
-    def _give_way(self, needed: bool) -> None:
-        if needed and hasattr(self.source, "give_way"):  # what was kept ready can be made again
-            self.source.give_way()
+    def _release_memory(self, needed: bool) -> None:
+        if needed and hasattr(
+            self.source, "release_memory"
+        ):  # what was kept ready can be made again
+            self.source.release_memory()
 
     def _needs(self, columns: int | None = None) -> int:
         made = max(self.source.shape[1], columns or 0)
-        return block_needs(min(self.rows, self.n), made)
+        return chunk_bytes(min(self.rows, self.n), made)
 
     @property
     def _work(self) -> str:
@@ -311,7 +313,7 @@ class ChunkedRows:
     def _reduced(self, workers: Workers, function: Reduction, merge: Merge) -> Any:
         # One thread reads on where it is; a row group that is cut would be read from its start.
         alone = isinstance(workers, Threads) and workers.count == 1
-        spans = [(0, self.n_blocks)] if alone else list(branches(self.n_blocks, workers.count))
+        spans = [(0, self.n_chunks)] if alone else list(branches(self.n_chunks, workers.count))
         tree, what = Tree(merge), (self._how, function, merge)
         with one_blas_thread():  # how BLAS rounds depends on its threads
             for nodes in workers.run(branch_sum, self.source, what, spans):

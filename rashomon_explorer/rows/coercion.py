@@ -19,10 +19,10 @@ from rashomon_explorer.rows.chunked import ChunkedRows
 from rashomon_explorer.rows.dask import DaskRows, is_dask
 from rashomon_explorer.rows.parquet import ParquetRows
 from rashomon_explorer.rows.source import ArrayRows, RowSource, check_column
-from rashomon_explorer.rows.workers import workers_of
+from rashomon_explorer.rows.workers import resolve_workers
 
 
-def row_blocks(
+def chunk_rows(
     X: Any,
     y: Any = None,
     *,
@@ -72,22 +72,22 @@ def row_blocks(
 
     Examples
     --------
-    >>> table = row_blocks(np.eye(3), np.array([1, 0, 1]))
-    >>> table.source.shape, table.n_blocks
+    >>> table = chunk_rows(np.eye(3), np.array([1, 0, 1]))
+    >>> table.source.shape, table.n_chunks
     ((3, 3), 1)
     """
     given = (y is not None) + (target is not None)
     if labelled and given != 1:
         raise TypeError(
             "give targets once: as y, or by the name of their column, target=. For rows without "
-            "targets use row_blocks(X, labelled=False)"
+            "targets use chunk_rows(X, labelled=False)"
         )
     if not labelled and given:
         raise TypeError("labelled=False is for rows without targets, but targets were given")
     if lengths is not None and not is_dask(X):
         raise TypeError(f"lengths are those of a Dask collection's partitions, got {type(X)}")
     source = _source(X, y, target, columns, lengths)
-    return ChunkedRows(source, workers=workers_of(n_jobs, executor))
+    return ChunkedRows(source, workers=resolve_workers(n_jobs, executor))
 
 
 def _source(
@@ -138,20 +138,20 @@ def _flat(y: Any) -> Any:
     return y if y is None or hasattr(y, "shape") else np.asarray(y)
 
 
-def is_in_blocks(X: Any) -> bool:
+def is_chunked(X: Any) -> bool:
     """Whether rows are chunked rows or a Dask collection."""
     return isinstance(X, ChunkedRows) or is_dask(X)
 
 
-def as_blocks(X: Any) -> ChunkedRows:
+def as_chunked_rows(X: Any) -> ChunkedRows:
     """Chunked rows unchanged; a Dask collection as chunked rows without targets."""
-    return X if isinstance(X, ChunkedRows) else row_blocks(X, labelled=False)
+    return X if isinstance(X, ChunkedRows) else chunk_rows(X, labelled=False)
 
 
-def blocks_with(X: Any, y: Any) -> ChunkedRows:
+def chunks_with_targets(X: Any, y: Any) -> ChunkedRows:
     """Chunked rows with their own targets, or a Dask collection with those of another."""
     if not isinstance(X, ChunkedRows):
-        return row_blocks(X, y)
+        return chunk_rows(X, y)
     if y is not None:
         raise TypeError("chunked rows contain their targets: leave y out")
     return X

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def column_of(table: ChunkedRows, name: str) -> "pd.Series":
+def read_column(table: ChunkedRows, name: str) -> "pd.Series":
     """Read one column of a table by its name; it takes a few bytes a row of memory."""
     import pandas as pd
     from pandas.api.types import union_categoricals
@@ -24,10 +24,10 @@ def column_of(table: ChunkedRows, name: str) -> "pd.Series":
     return pd.Series(union_categoricals(list(parts), sort_categories=True), name=name)
 
 
-def targets_of(table: ChunkedRows) -> NDArray[Any]:
+def read_targets(table: ChunkedRows) -> NDArray[Any]:
     """Read the targets (n,) of a table from its source."""
     if not table.source.labelled:
-        raise TypeError("these rows have no targets: give y, or row_blocks(..., target=...)")
+        raise TypeError("these rows have no targets: give y, or chunk_rows(..., target=...)")
     parts = replace(table, steps=(as_it_is,), seen=None).reduce(_targets, merge=_joined)
     return np.concatenate(parts)
 

@@ -14,7 +14,7 @@ _OF_THREAD = 136 * _MIB  # a stack, and the addresses that malloc sets aside for
 _COPIES = 8  # of a block: as it was read, encoded, clipped, folded, and a loss's own
 
 
-def block_needs(rows: int, columns: int) -> int:
+def chunk_bytes(rows: int, columns: int) -> int:
     """Approximate bytes that one thread needs for the work on a chunk."""
     return _COPIES * 8 * rows * columns
 

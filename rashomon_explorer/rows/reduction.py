@@ -117,13 +117,13 @@ def branch_sum(source: RowSource, what: Any, span: Span) -> list[Node]:
     how, function, merge = what
     tree = Tree(merge)
     with one_blas_thread():
-        for _, rows, targets in blocks_of(source, how, span):
+        for _, rows, targets in read_chunks(source, how, span):
             tree.push(0, function(rows, targets))
             pause()
     return tree.nodes()
 
 
-def blocks_of(
+def read_chunks(
     source: RowSource, how: How, span: Span
 ) -> Iterator[tuple[int, FloatArray, FloatArray]]:
     """Read chunks in order: number, rows and targets."""

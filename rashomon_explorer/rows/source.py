@@ -20,7 +20,7 @@ _WASTE = 4  # bytes read for each that is wanted, where that saves calls
 _AT_ONCE = 2**24  # bytes that may be read for however few
 
 
-def mapping_of(values: Any) -> Any:
+def mapped_array(values: Any) -> Any:
     """Return the mapped array that values are, or are a view of; None if they are in memory."""
     while isinstance(values, np.ndarray):
         if isinstance(values, np.memmap) and getattr(values, "_mmap", None) is not None:
@@ -31,7 +31,7 @@ def mapping_of(values: Any) -> Any:
 
 def read_mapped(values: Any) -> Any:
     """Read a memory-mapped array into memory; return other data unchanged."""
-    if mapping_of(values) is None:
+    if mapped_array(values) is None:
         return values
     return MappedRows(values).part(0, len(values))
 
@@ -40,7 +40,7 @@ class MappedRows:
     """Reads parts of a mapped array from its file, so that a truncated file is an error."""
 
     def __init__(self, values: NDArray[Any]) -> None:
-        mapped = mapping_of(values)
+        mapped = mapped_array(values)
         assert mapped is not None
         self._mapped, self._values = mapped, np.asarray(values)
         self._fd = _reopen(mapped)
@@ -203,7 +203,7 @@ class ArrayRows:
     @property
     def reread(self) -> bool:
         """Whether the rows are mapped from a file."""
-        return mapping_of(self.X) is not None or mapping_of(self.y) is not None
+        return mapped_array(self.X) is not None or mapped_array(self.y) is not None
 
     @property
     def labelled(self) -> bool:
@@ -263,7 +263,7 @@ def numbers(values: Any) -> FloatArray:
 def _reader(values: Any) -> _Reader:
     if values is None:
         return lambda low, high: np.zeros(high - low)
-    if mapping_of(values) is not None:
+    if mapped_array(values) is not None:
         return MappedRows(values).part
     if hasattr(values, "iloc"):
         return lambda low, high: values.iloc[low:high]

@@ -51,7 +51,7 @@ class Transformed:
         return numbers(self.transformer.transform(named(rows, self.names))), targets
 
 
-def step_of(encoder: Any, names: Sequence[str] | None) -> "Encoded | Transformed":
+def encoder_step(encoder: Any, names: Sequence[str] | None) -> "Encoded | Transformed":
     """Step of a fitted encoder for a chunk; a schema's step does not report clipped cells."""
     if getattr(encoder, "schema", None) is not None:
         return Encoded(encoder.schema_, float(encoder.row_norm))

@@ -44,7 +44,7 @@ class TransformedRows:
         """Parts of whole blocks, each made as everywhere: a row that cannot be is named."""
         size = self.table.rows
         first, last = low // size, -(-high // size)
-        for index, (rows, targets) in enumerate(self.table.blocks(first, last), start=first):
+        for index, (rows, targets) in enumerate(self.table.chunks(first, last), start=first):
             at = index * size
             some = slice(max(low - at, 0), min(high - at, len(rows)))
             yield rows[some], targets[some]

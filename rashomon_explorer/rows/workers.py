@@ -284,7 +284,7 @@ class OnDask:
         return Threads, ()
 
 
-def workers_of(n_jobs: int | None = None, executor: Any = None) -> Workers:
+def resolve_workers(n_jobs: int | None = None, executor: Any = None) -> Workers:
     """Who is meant by scikit-learn's ``n_jobs``, an executor, or a Dask client."""
     if executor is None:
         return Threads() if n_jobs is None else Jobs(n_jobs)

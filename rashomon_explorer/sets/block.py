@@ -18,14 +18,14 @@ from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
 from rashomon_explorer.sets.files import (
     Arrays,
     Values,
-    ellipsoid_of,
+    ellipsoid_from_parts,
     ellipsoid_parts,
     labels,
     number,
-    number_of,
-    plan_of,
+    number_from_value,
+    plan_from_values,
     plan_values,
-    scale_of,
+    scale_from_parts,
     scale_parts,
 )
 from rashomon_explorer.sets.scores import LINKS, ScoresRows, in_words, schema_from, schema_values
@@ -308,21 +308,21 @@ class ModelBlock(ScoresRows, Selection):
 
     @staticmethod
     def _fields(arrays: Arrays, values: Values) -> dict[str, Any]:
-        low, high = (number_of(bound) for bound in values["target_bounds"])
+        low, high = (number_from_value(bound) for bound in values["target_bounds"])
         return {
             "coef": arrays["coef"],
             "feature_names": tuple(values["feature_names"]),
             "link": values["link"],
-            "row_norm": number_of(values["row_norm"]),
+            "row_norm": number_from_value(values["row_norm"]),
             "target_bounds": (low, high),
             "classes": tuple(values["classes"]),
-            "plan": plan_of(values["plan"]),
+            "plan": plan_from_values(values["plan"]),
             "guarantee": Guarantee.from_dict(values["guarantee"]),
             "steps": tuple(values["steps"]),
             # Files of older versions have none: then names tell.
             "feature_groups": values.get("feature_groups"),
-            "ellipsoid": ellipsoid_of(arrays, values),
-            "scale": scale_of(arrays, number_of(values["row_norm"])),
+            "ellipsoid": ellipsoid_from_parts(arrays, values),
+            "scale": scale_from_parts(arrays, number_from_value(values["row_norm"])),
             "schema": schema_from(values),
         }
 

@@ -11,7 +11,7 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.formatting import Fact
 from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
 from rashomon_explorer.sets.files import load
-from rashomon_explorer.sets.selection import Selection, places_of_mask
+from rashomon_explorer.sets.selection import Selection, mask_places
 
 
 class CuratorSet(Selection):
@@ -133,7 +133,7 @@ class CuratorSet(Selection):
                 f"psi must be from 0 to {self.psi:g}, the set's own, got {psi!r}: the set is not "
                 "complete beyond it; draw or build it again with the larger ψ"
             )
-        places = places_of_mask(self._hits(chosen), self.n_draws)
+        places = mask_places(self._hits(chosen), self.n_draws)
         kept = self._select(places, f"inside ψ = {chosen:g}", reads_rows=True)
         return kept if psi is None else kept._within(chosen)
 
@@ -179,7 +179,7 @@ class CuratorSet(Selection):
             )
         check_nonnegative_or_infinite(psi=psi)
         floor = float(second.min(initial=math.inf)) if least is None else float(least)
-        places = places_of_mask(self._hits(self.psi) & (second <= floor + psi), self.n_draws)
+        places = mask_places(self._hits(self.psi) & (second <= floor + psi), self.n_draws)
         return self._select(places, f"inside ψ and {name} within {psi:g}", reads_rows=True)
 
     @staticmethod

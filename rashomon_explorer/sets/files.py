@@ -20,7 +20,7 @@ from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
 from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
 from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
-from rashomon_explorer.mechanisms.objective_perturbation.plan import TiltedPlan
+from rashomon_explorer.mechanisms.objective_perturbation.plan import ObjectivePerturbationPlan
 from rashomon_explorer.mechanisms.planning.centres import Centre
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
@@ -34,7 +34,14 @@ Values = dict[str, Any]
 
 _PLANS: dict[str, type[Plan]] = {
     kind.__name__: kind
-    for kind in (Plan, PathPlan, ClippedPathPlan, TiltedPlan, EllipsoidPlan, EllipsoidExactPlan)
+    for kind in (
+        Plan,
+        PathPlan,
+        ClippedPathPlan,
+        ObjectivePerturbationPlan,
+        EllipsoidPlan,
+        EllipsoidExactPlan,
+    )
 }
 _ELLIPSOID = ("centre", "matrix", "start")
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
@@ -52,7 +59,7 @@ def tree_plan_values(plan: TreePlan | None) -> Values | None:
     return None if plan is None else _plain_values(plan)
 
 
-def tree_plan_of(values: Values | None) -> TreePlan | None:
+def tree_plan_from_values(values: Values | None) -> TreePlan | None:
     """Inverse of :func:`tree_plan_values`."""
     if values is None:
         return None
@@ -63,7 +70,7 @@ def tree_plan_of(values: Values | None) -> TreePlan | None:
     return TreePlan(**(numbers | {"guarantee": Guarantee.from_dict(values["guarantee"])}))
 
 
-def plan_of(values: Values) -> Plan:
+def plan_from_values(values: Values) -> Plan:
     """Inverse of :func:`plan_values`."""
     kind = _PLANS[values["type"]]
     # A file of an older version does not have the fields that came later.
@@ -91,7 +98,7 @@ def ellipsoid_parts(region: CutEllipsoid | None) -> tuple[Arrays, Values]:
     return arrays, {"ellipsoid": [region.level, region.radius]}
 
 
-def ellipsoid_of(arrays: Arrays, values: Values) -> CutEllipsoid | None:
+def ellipsoid_from_parts(arrays: Arrays, values: Values) -> CutEllipsoid | None:
     """Inverse of :func:`ellipsoid_parts`."""
     if "ellipsoid" not in values:
         return None
@@ -105,7 +112,7 @@ def scale_parts(scale: ColumnMap | None) -> Arrays:
     return {} if scale is None else {"scale": np.stack([scale.centre, scale.spread])}
 
 
-def scale_of(arrays: Arrays, row_norm: float) -> ColumnMap | None:
+def scale_from_parts(arrays: Arrays, row_norm: float) -> ColumnMap | None:
     """Inverse of :func:`scale_parts`."""
     if "scale" not in arrays:
         return None
@@ -118,7 +125,7 @@ def number(value: float) -> float | str:
     return float(value) if math.isfinite(value) else str(float(value))
 
 
-def number_of(value: float | str) -> float:
+def number_from_value(value: float | str) -> float:
     """Inverse of :func:`number`."""
     return _NUMBERS[value] if isinstance(value, str) else float(value)
 

@@ -14,7 +14,7 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.problem.minimisation import Minimum
 from rashomon_explorer.sets.block import ModelBlock
 from rashomon_explorer.sets.curator import CuratorSet
-from rashomon_explorer.sets.files import Arrays, Values, load, number, number_of, written_as
+from rashomon_explorer.sets.files import Arrays, Values, load, number, number_from_value, written_as
 from rashomon_explorer.sets.scores import released_schema
 from rashomon_explorer.sets.selection import Places, frozen
 
@@ -270,16 +270,16 @@ class RashomonSet(ModelBlock, CuratorSet):
     @classmethod
     def from_parts(cls, arrays: Arrays, values: Values) -> Self:
         """Inverse of :meth:`to_parts`."""
-        certified = {name: number_of(values["minimum"][name]) for name in _CERTIFIED}
+        certified = {name: number_from_value(values["minimum"][name]) for name in _CERTIFIED}
         narrowed = values["narrowed"]
         return cls(
             **cls._fields(arrays, values),
             losses=arrays["losses"],
             minimum=Minimum(arrays["best"], **certified),
-            clipped_share=number_of(values["clipped_share"]),
-            acceptance=number_of(values["acceptance"]),
+            clipped_share=number_from_value(values["clipped_share"]),
+            acceptance=number_from_value(values["acceptance"]),
             sampler=values["sampler"],
-            narrowed=None if narrowed is None else number_of(narrowed),
+            narrowed=None if narrowed is None else number_from_value(narrowed),
             reaches_sphere=values.get("reaches_sphere", False),  # not in files of older versions
         )
 

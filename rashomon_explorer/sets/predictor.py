@@ -19,8 +19,8 @@ from rashomon_explorer.sets.files import (
     Values,
     labels,
     number,
-    number_of,
-    tree_plan_of,
+    number_from_value,
+    tree_plan_from_values,
     tree_plan_values,
     written_as,
 )
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rashomon_explorer.data import TableSchema
 
 
-def parts_of(models: Any) -> tuple[Arrays, Values]:
+def predictor_parts(models: Any) -> tuple[Arrays, Values]:
     """Arrays and JSON values for a file, of stored predictions or trees."""
     arrays: Arrays = {"losses": models.losses}
     held: Values = {}
@@ -72,7 +72,7 @@ def parts_of(models: Any) -> tuple[Arrays, Values]:
     }
 
 
-def fields_of(arrays: Arrays, values: Values) -> dict[str, Any]:
+def predictor_fields(arrays: Arrays, values: Values) -> dict[str, Any]:
     """Fields of the set that :func:`parts_of` wrote."""
     parts = {}
     for name in ("models", "reference"):
@@ -82,8 +82,8 @@ def fields_of(arrays: Arrays, values: Values) -> dict[str, Any]:
     return dict(
         **parts,
         losses=arrays["losses"],
-        least=number_of(values["least"]),
-        psi=number_of(values["psi"]),
+        least=number_from_value(values["least"]),
+        psi=number_from_value(values["psi"]),
         task=values["task"],
         classes=tuple(values["classes"]),
         names=tuple(values["names"]),
@@ -93,7 +93,7 @@ def fields_of(arrays: Arrays, values: Values) -> dict[str, Any]:
         complete=values.get("complete", False),  # files of older versions do not say
         independent=values.get("independent", False),
         uniform=values.get("uniform", False),
-        planned=tree_plan_of(values.get("plan")),
+        planned=tree_plan_from_values(values.get("plan")),
         schema=schema_from(values),
     )
 
@@ -334,12 +334,12 @@ class PredictorSet(WrittenTrees, CuratorSet):
 
     def to_parts(self) -> tuple[Arrays, Values]:
         """Arrays and JSON values for a file, of stored predictions or trees."""
-        return parts_of(self)
+        return predictor_parts(self)
 
     @classmethod
     def from_parts(cls, arrays: Arrays, values: Values) -> Self:
         """Inverse of :meth:`to_parts`."""
-        return cls(**fields_of(arrays, values))
+        return cls(**predictor_fields(arrays, values))
 
     def release(self) -> ReleasedTrees:
         """Keep privately drawn trees and their guarantee alone.

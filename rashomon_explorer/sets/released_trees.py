@@ -17,8 +17,8 @@ from rashomon_explorer.sets.files import (
     labels,
     load,
     number,
-    number_of,
-    tree_plan_of,
+    number_from_value,
+    tree_plan_from_values,
     tree_plan_values,
     written_as,
 )
@@ -304,12 +304,12 @@ class ReleasedTrees(WrittenTrees, Selection):
         """Inverse of :meth:`to_parts`."""
         return cls(
             models=DecisionTrees.from_parts({}, values["models"]),
-            psi=number_of(values["psi"]),
+            psi=number_from_value(values["psi"]),
             classes=tuple(values["classes"]),
             guarantee=Guarantee.from_dict(values["guarantee"]),
             loss=values["loss"],
             steps=tuple(values["steps"]),
-            planned=tree_plan_of(values.get("plan")),
+            planned=tree_plan_from_values(values.get("plan")),
             schema=schema_from(values),
         )
 

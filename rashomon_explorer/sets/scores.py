@@ -37,7 +37,7 @@ def unit_rows(schema: "TableSchema", X: Any) -> FloatArray:
 
 def rows_by_name(X: Any, names: Sequence[str], schema: "TableSchema | None" = None) -> Any:
     """Return encoded rows; refuse a frame whose columns are not those of the models, in order."""
-    from rashomon_explorer._utils.containers import column_labels, values_of
+    from rashomon_explorer._utils.containers import column_labels, host_values
 
     labels = column_labels(X)
     if labels is None:
@@ -48,9 +48,9 @@ def rows_by_name(X: Any, names: Sequence[str], schema: "TableSchema | None" = No
     if found != list(names) and not (nameless and len(found) == len(names)):
         raise DataError(
             f"X must have the columns {_short(names)} in this order, got {_short(found)}: "
-            + _remedy(schema)
+            + _suggestion(schema)
         )
-    return values_of(X)
+    return host_values(X)
 
 
 def check_encoded(X: Any, rows: FloatArray, row_norm: float) -> None:
@@ -98,7 +98,7 @@ def _short(names: Sequence[str]) -> str:
     return str(shown) if len(names) <= 8 else f"{str(shown)[:-1]}, …] ({len(names)})"
 
 
-def _remedy(schema: "TableSchema | None") -> str:
+def _suggestion(schema: "TableSchema | None") -> str:
     if schema is not None:
         return "predict(X) takes the raw table, and encode(X) makes the rows that scores takes"
     return (

@@ -13,7 +13,7 @@ from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.privacy.guarantee import numbers_of, requested_text
+from rashomon_explorer.privacy.guarantee import guarantee_text, requested_text
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets.files import Arrays, Values, save
 from rashomon_explorer.sets.scores import likeliest
@@ -76,7 +76,7 @@ def frozen(values: ArrayLike) -> FloatArray:
     return copy
 
 
-def places_of_mask(mask: ArrayLike, count: int) -> Places:
+def mask_places(mask: ArrayLike, count: int) -> Places:
     """Return the indices of the models that a mask selects."""
     kept = np.asarray(mask)
     if kept.dtype != bool or kept.shape != (count,):
@@ -87,13 +87,13 @@ def places_of_mask(mask: ArrayLike, count: int) -> Places:
     return np.flatnonzero(kept)
 
 
-def places_of_key(key: object, count: int) -> Places:
+def key_places(key: object, count: int) -> Places:
     """Places that an index, slice, mask or sequence of places names."""
     if isinstance(key, slice):
         return np.arange(count)[key]
     given = np.asarray(key)
     if given.dtype == bool and given.ndim == 1:
-        return places_of_mask(given, count)
+        return mask_places(given, count)
     if given.size == 0:
         return np.zeros(0, dtype=np.intp)
     if given.dtype.kind not in "iu" or given.ndim > 1:
@@ -148,7 +148,7 @@ class Selection(Saved, ReprMixin):
 
     def _facts(self) -> list[Fact]:
         """Facts for the repr of any set, in place of its arrays."""
-        price = requested_text(self.guarantee) or numbers_of(self.guarantee)
+        price = requested_text(self.guarantee) or guarantee_text(self.guarantee)
         facts = [("price", price if self.guarantee.holds else "no guarantee")]
         return facts + [("chosen", step) for step in self.steps]
 
@@ -156,7 +156,7 @@ class Selection(Saved, ReprMixin):
         return self.n_draws
 
     def __getitem__(self, key: Any) -> Self:
-        places = places_of_key(key, self.n_draws)
+        places = key_places(key, self.n_draws)
         return self._select(places, "chosen by place", reads_rows=None)
 
     def __iter__(self) -> Iterator[Self]:
@@ -168,7 +168,7 @@ class Selection(Saved, ReprMixin):
         """Select the models that a mask or a rule keeps."""
         seen = self._public_view() if reads_rows is False else self
         mask = rule(seen) if callable(rule) else rule
-        places = places_of_mask(mask, self.n_draws)
+        places = mask_places(mask, self.n_draws)
         return self._select(places, "filtered", reads_rows=reads_rows)
 
     def nearest(

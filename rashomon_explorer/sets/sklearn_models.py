@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data.clipping import ColumnMap
 from rashomon_explorer.sets.scores import model_rows
-from rashomon_explorer.sets.selection import places_of_key
+from rashomon_explorer.sets.selection import key_places
 
 
 class EncodedCoefficients:
@@ -154,7 +154,7 @@ def to_sklearn(models: LinearDraws, draw: int) -> LinearModel:
     """See :meth:`ModelBlock.to_sklearn`."""
     if isinstance(draw, bool) or not isinstance(draw, int | np.integer):
         raise TypeError(f"draw must be the place of one model, got {draw!r}")
-    place = places_of_key(draw, models.n_draws)[0]
+    place = key_places(draw, models.n_draws)[0]
     each = models.coef[place].reshape(models.outputs, -1)
     model = _FITTED[models.link](models, each[:, :-1], each[:, -1])
     model.row_norm_, model.scale_ = models.row_norm, models.scale

@@ -255,7 +255,7 @@ def losses_by_leaves(counted: CountedTrees, whole: NDArray[np.int64]) -> FloatAr
     return np.array(each)
 
 
-def least_of_some(counted: CountedTrees, whole: NDArray[np.int64]) -> float:
+def least_loss_over(counted: CountedTrees, whole: NDArray[np.int64]) -> float:
     """Least loss over leaves of which there is a tree, ∞ without any."""
     return float(np.where(whole < NEVER, losses_by_leaves(counted, whole), np.inf).min())
 
@@ -306,7 +306,7 @@ def feature_table(counted: CountedTrees, psi: float | None = None) -> pd.DataFra
         using = Using(counted.levels, counted.trees, counted.least_errors, feature)
         without = float(losses_by_leaves(counted, least.best_errors).min())
         found = {
-            "psi_using": above_best(least_of_some(counted, using.best_errors), counted),
+            "psi_using": above_best(least_loss_over(counted, using.best_errors), counted),
             "psi_avoiding": above_best(without, counted),
         }
         if psi is not None and whole is not None:

@@ -26,7 +26,7 @@ from rashomon_explorer.trees.tally import TreeTally
 from rashomon_explorer.trees.tree_class import Costs, TreeClass, check_dear, cost_matrix
 
 
-def labels_of(y: ArrayLike, n: int) -> NDArray[Any]:
+def label_codes(y: ArrayLike, n: int) -> NDArray[Any]:
     """Labels that can be told apart and sorted: not missing, not of mixed kinds, no numbers."""
     labels = np.asarray(y)
     if labels.shape != (n,):
@@ -151,7 +151,7 @@ class CountedTrees(TreeTally, ReprMixin):
         shape = (X.n, X.patterns.shape[1]) if isinstance(X, MergedRows) else np.shape(X)
         if len(shape) != 2 or 0 in shape:
             raise DataError(f"X must have rows and columns of 0 and 1, got shape {shape}")
-        labels = np.array([]) if y is None else labels_of(y, shape[0])
+        labels = np.array([]) if y is None else label_codes(y, shape[0])
         if classes is None and isinstance(X, MergedRows):
             raise DataError("labels were merged by their classes: classes=[...] must name them")
         self.classes = tuple(np.unique(labels).tolist() if classes is None else classes)

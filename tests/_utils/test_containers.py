@@ -23,7 +23,7 @@ from rashomon_explorer._utils.containers import (
     is_readable,
 )
 from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
-from rashomon_explorer.rows import row_blocks
+from rashomon_explorer.rows import chunk_rows
 from rashomon_explorer.rows.dask import is_dask
 
 RNG = np.random.default_rng(0)
@@ -105,14 +105,14 @@ def test_a_schema_finds_columns_by_name_in_every_frame(made: Container, columns:
         frame.loc[4, "income"] = np.nan
     plain = _model(schema=schema).fit(frame, GOOD)
     table = made(frame)
-    for given in ((table, GOOD), (row_blocks(table, GOOD), None)):
+    for given in ((table, GOOD), (chunk_rows(table, GOOD), None)):
         found = _model(schema=schema).fit(*given)
         features = [name for name in columns if name != "good"]
         assert found.feature_names_in_.tolist() == features
         assert found.n_features_in_ == len(features)
         for rows in (table, frame[columns[::-1]], made(frame[columns[::-1]])):
             np.testing.assert_allclose(_chances(found, rows), _chances(plain, frame), rtol=1e-9)
-        rows = row_blocks(table, labelled=False)
+        rows = chunk_rows(table, labelled=False)
         np.testing.assert_allclose(_chances(found, rows), _chances(plain, frame), rtol=1e-9)
 
 
@@ -120,7 +120,7 @@ def test_a_schema_finds_columns_by_name_in_every_frame(made: Container, columns:
 def test_without_a_schema_names_are_remembered(made: Container) -> None:
     frame = (FRAME[["income", "age"]] - [500, 50]) / [1000, 100]
     plain = _model().fit(frame, GOOD)
-    for given in ((made(frame), GOOD), (row_blocks(made(frame), GOOD), None)):
+    for given in ((made(frame), GOOD), (chunk_rows(made(frame), GOOD), None)):
         found = _model().fit(*given)
         assert found.feature_names_in_.tolist() == ["income", "age"]
         np.testing.assert_allclose(_chances(found, made(frame)), _chances(plain, frame), rtol=1e-9)
@@ -130,12 +130,12 @@ def test_without_a_schema_names_are_remembered(made: Container) -> None:
 
 @pytest.mark.parametrize("made", CONTAINERS[:-1])
 def test_a_target_is_chosen_among_a_frames_columns(made: Container) -> None:
-    plain = row_blocks(FRAME, target="good")
-    rows = row_blocks(made(FRAME), target="good")
+    plain = chunk_rows(FRAME, target="good")
+    rows = chunk_rows(made(FRAME), target="good")
     assert list(rows.source.names or ()) == ["income", "home", "age"]
     assert rows.to_memory()[0].equals(plain.to_memory()[0].astype(rows.to_memory()[0].dtypes))
     assert rows.to_memory()[1].tolist() == GOOD.tolist()
-    fewer = row_blocks(made(FRAME), target="good", columns=["age", "income"])
+    fewer = chunk_rows(made(FRAME), target="good", columns=["age", "income"])
     assert list(fewer.source.names or ()) == ["age", "income"]
     assert fewer.source.only("income").names == ["income"]
     fitted = _model(schema=SCHEMA).fit(rows)
@@ -145,9 +145,9 @@ def test_a_target_is_chosen_among_a_frames_columns(made: Container) -> None:
 
 def test_columns_are_not_chosen_where_there_are_no_names() -> None:
     with pytest.raises(TypeError, match="X has none: give a DataFrame"):
-        row_blocks(np.eye(3), target="good")
+        chunk_rows(np.eye(3), target="good")
     with pytest.raises(ValueError, match="no column 'gold'"):
-        row_blocks(FRAME, target="gold")
+        chunk_rows(FRAME, target="gold")
 
 
 @pytest.mark.parametrize("made", CONTAINERS)
@@ -157,7 +157,7 @@ def test_targets_come_in_every_column(made: Container) -> None:
     y = table.loc[:, "good"] if made is _xarray else table["good"]
     plain = _model().fit(frame, GOOD)
     np.testing.assert_array_equal(_chances(_model().fit(frame, y), frame), _chances(plain, frame))
-    assert _model().fit(row_blocks(frame, y)).score(frame, GOOD) > 0.8
+    assert _model().fit(chunk_rows(frame, y)).score(frame, GOOD) > 0.8
     named = _model(schema=NUMBERS, classes=None).fit(FRAME[["income", "age"]], y)
     assert named.classes_.tolist() == [0, 1]
 
@@ -226,7 +226,7 @@ def test_what_cannot_be_read_is_refused_before_a_charge(name: str, tmp_path: Pat
     with pytest.raises(TypeError, match=r"y is an? .*cannot be read"):
         models[0].fit(FRAME[["age"]], X)
     with pytest.raises(TypeError, match="cannot be read"):
-        row_blocks(X, GOOD)
+        chunk_rows(X, GOOD)
     assert ledger.spent(1e-6) == 0.0 and ledger.entries() == []
     fitted = _model(schema=NUMBERS, classes=None).fit(FRAME[["age", "income"]], GOOD)
     for model in (fitted, _model().fit(FRAME[["income", "age"]] / 1000, GOOD)):
@@ -245,7 +245,7 @@ def test_an_array_that_only_looks_like_dasks_is_read() -> None:
 
 def test_lists_of_files_are_no_table(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="one Parquet file, or the folder"):
-        row_blocks([tmp_path / "one.parquet", tmp_path / "two.parquet"], target="good")
+        chunk_rows([tmp_path / "one.parquet", tmp_path / "two.parquet"], target="good")
 
 
 def test_an_index_that_pandas_noted_is_no_column_taken_away() -> None:

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rashomon_explorer import TableEncoder, TableSchema
-from rashomon_explorer._utils.taint import leak_of
+from rashomon_explorer._utils.taint import find_leak
 from rashomon_explorer.data import Categorical, IgnoredColumn, Numeric, Ordered, YesNo
 from rashomon_explorer.exceptions import (
     DataError,
@@ -225,9 +225,9 @@ def test_an_unconfirmed_schema_warns_and_marks_the_rows():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RowsClippedWarning)
         rows = encoder.transform(frame)
-        assert leak_of(rows) == learnt.leak != ""
+        assert find_leak(rows) == learnt.leak != ""
         declared = TableEncoder(learnt.confirm("age")).fit_transform(frame)
-    assert leak_of(declared) == ""
+    assert find_leak(declared) == ""
 
 
 def test_clone_pickle_pipeline_and_parameters():

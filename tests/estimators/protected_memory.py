@@ -19,7 +19,7 @@ import pandas as pd
 from rashomon_explorer import Ledger
 from rashomon_explorer.exceptions import BudgetExceededError
 from rashomon_explorer.privacy import Charge, pure
-from rashomon_explorer.rows import row_blocks
+from rashomon_explorer.rows import chunk_rows
 from tests.estimators.charged import CHARGED, IN_CHUNKS, public_rows
 
 PROT_NONE, PROT_READ = 0, 1
@@ -50,7 +50,7 @@ class Protected:
 SOURCES: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
     "arrays": lambda X, y: (X, y),
     "a frame": lambda X, y: (pd.DataFrame(X, columns=["a", "b"], copy=False), y),
-    "chunked arrays": lambda X, y: (row_blocks(X, y), None),
+    "chunked arrays": lambda X, y: (chunk_rows(X, y), None),
 }
 
 

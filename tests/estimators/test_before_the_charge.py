@@ -19,7 +19,7 @@ import pytest
 from rashomon_explorer import DPClassifier, Ledger
 from rashomon_explorer.exceptions import BudgetExceededError, DataError, FitError
 from rashomon_explorer.privacy import Charge, pure
-from rashomon_explorer.rows import row_blocks
+from rashomon_explorer.rows import chunk_rows
 from tests.estimators.charged import CHARGED, IN_CHUNKS, N, public_rows
 
 pytestmark = pytest.mark.filterwarnings(
@@ -144,7 +144,7 @@ def dask_frame() -> Any:
 
 
 def of_dask_frame(folder: Path) -> tuple[Any, Any]:
-    return row_blocks(dask_frame(), target="y", lengths=[N // 3] * 3), None
+    return chunk_rows(dask_frame(), target="y", lengths=[N // 3] * 3), None
 
 
 def of_dask_array(folder: Path) -> tuple[Any, Any]:
@@ -164,11 +164,11 @@ WHOLE: dict[str, Callable[[Path], tuple[Any, Any]]] = {
 }
 CHUNKED: dict[str, Callable[[Path], tuple[Any, Any]]] = {
     "chunked frame": lambda folder: (
-        row_blocks(GatedFrame(_frame()[["a", "b"]]), public_rows()[1]),
+        chunk_rows(GatedFrame(_frame()[["a", "b"]]), public_rows()[1]),
         None,
     ),
     "a source": lambda folder: (_blocks_of(GatedSource()), None),
-    "Parquet": lambda folder: (row_blocks(spoilt_parquet(folder / "rows"), target="y"), None),
+    "Parquet": lambda folder: (chunk_rows(spoilt_parquet(folder / "rows"), target="y"), None),
     "a Dask array": of_dask_array,
     "a Dask frame with lengths": of_dask_frame,
     "a Dask frame of Parquet": of_dask_parquet,
@@ -274,15 +274,15 @@ def test_opening_a_dask_frame_computes_nothing_and_counting_it_is_a_step_of_its_
 ) -> None:
     """Negative control: the same partitions do raise for who counts them, or fits uncharged."""
     frame = dask_frame()
-    rows = row_blocks(frame, target="y")
+    rows = chunk_rows(frame, target="y")
     assert not rows.is_counted and gate.early == []
     with pytest.raises(AssertionError, match="a partition was read"):
-        row_blocks(frame, target="y", lengths=True)
+        chunk_rows(frame, target="y", lengths=True)
     with pytest.raises(AssertionError, match="a partition was read"):
         DPClassifier(classes=[0, 1]).fit(rows)
     assert gate.early
     gate.start()
-    counted = row_blocks(frame, target="y", lengths=True)
+    counted = chunk_rows(frame, target="y", lengths=True)
     assert counted.is_counted and counted.n == N
     ledger = Ledger.create(tmp_path / "data.ledger", epsilon=9.0, delta=1e-5)
     CHARGED["DPClassifier"](ledger, counted, None)

@@ -22,7 +22,7 @@ from rashomon_explorer.exceptions import (
     WeakGuaranteeWarning,
 )
 from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
-from rashomon_explorer.mechanisms.planning.pricing import price
+from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.privacy import compose, pure
 from rashomon_explorer.privacy.audit import discrete
@@ -133,11 +133,11 @@ def test_the_price_is_never_more_than_was_asked(
     assert planned.guarantee.epsilon(delta) <= 0.7 * (1 + 1e-9)
     assert planned.guarantee.epsilon(delta) >= 0.6
     if planned.refit is not None:  # it is paid for beside the draws of penalties
-        alone = price(planned.eta, n_draws, ledger=True)
+        alone = draws_guarantee(planned.eta, n_draws, ledger=True)
         both = compose([alone, planned.refit.guarantee]).epsilon(delta)
         assert alone.epsilon(delta) < both == pytest.approx(planned.guarantee.epsilon(delta))
     halves = 2 if planned.mechanism == "generalised" else 1
-    assert planned.beta == planned.eta / planned.constants.priced_range / halves
+    assert planned.beta == planned.eta / planned.constants.charged_range / halves
     if refit is None and n_draws == 1 and delta == 0:
         assert planned.eta == 0.7
 

@@ -15,7 +15,7 @@ from rashomon_explorer.estimators.rashomon import select_mechanism  # the one th
 from rashomon_explorer.estimators.selection import plan_named
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.offers import Request, declined
-from rashomon_explorer.mechanisms.planning.options import cost, promises_the_set, resolve_auto
+from rashomon_explorer.mechanisms.planning.options import cost, guarantees_the_set, resolve_auto
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import (
     MECHANISMS,
@@ -23,7 +23,7 @@ from rashomon_explorer.mechanisms.planning.registry import (
 )
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, traits_of
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, sampler_traits
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from tests.crossing import crossed
 
@@ -56,7 +56,7 @@ def test_no_other_way_promises_more_of_what_was_asked_for(draws: int, epsilon: f
         assert bought.hit_rate_bound >= max(offer.hit_rate for offer in others) - 0.01
     else:
         costs = {offer.name: cost(offer.name, offer.plan) for offer in others}
-        taken = traits_of(bought.sampler).mechanism
+        taken = sampler_traits(bought.sampler).mechanism
         assert costs[taken] <= 1.06 * min(costs.values())
 
 
@@ -69,7 +69,7 @@ def test_each_way_is_completed_by_the_rule_before_they_are_compared(
     open_ = {"radius": "auto", "ridge": "auto", "n_draws": "auto"}
     asked = {**LENDING, "n": n, "p": p, **BUDGET, "epsilon": epsilon, **open_}
     bought = select_mechanism(**asked)
-    mechanism = traits_of(bought.sampler).mechanism
+    mechanism = sampler_traits(bought.sampler).mechanism
     if mechanism == "exact_best":
         mechanism, asked = "exact", {**asked, "ridge": 0.0}
     if mechanism == "unthresholded":
@@ -78,11 +78,11 @@ def test_each_way_is_completed_by_the_rule_before_they_are_compared(
     assert (bought.radius, bought.n_draws) == (settled.radius, settled.n_draws)
     if bought.n_draws == 1:
         others = [offer for offer in bought.options if offer.applies]
-        assert not any(one.plan.n_draws > 1 and promises_the_set(one.plan) for one in others)
+        assert not any(one.plan.n_draws > 1 and guarantees_the_set(one.plan) for one in others)
         costs = {one.name: cost(one.name, one.plan) for one in others}
         assert costs[mechanism] <= 1.06 * min(costs.values())
     else:
-        assert bought.n_draws in (5, 10, 20) and promises_the_set(bought)
+        assert bought.n_draws in (5, 10, 20) and guarantees_the_set(bought)
 
 
 def test_fewer_than_five_models_are_no_set() -> None:
@@ -118,7 +118,7 @@ def test_what_may_give_up_is_not_taken_where_simulated_rows_say_that_it_does(
     _nothing_comes(monkeypatch)
     bought = ask(epsilon=3.99)
     select_mechanism.cache_clear()
-    assert not traits_of(bought.sampler).may_give_up
+    assert not sampler_traits(bought.sampler).may_give_up
 
 
 def test_nothing_is_charged_for_ways_that_are_all_hopeless(
@@ -156,8 +156,8 @@ def test_draws_at_psi_zero_keep_the_psi_of_the_set(name: str, tmp_path: Path) ->
     models = model.rashomon_set_
     assert models.psi == model.plan_.psi == 0.05
     assert model.plan_.drawn_psi == 0
-    assert traits_of(name).planned_law == (name == "unthresholded")
-    assert not traits_of(name).uniform_on
+    assert sampler_traits(name).planned_law == (name == "unthresholded")
+    assert not sampler_traits(name).uniform_on
     models.save(tmp_path / "set.npz")
     assert type(models).load(tmp_path / "set.npz").plan == model.plan_
 

@@ -38,7 +38,7 @@ from rashomon_explorer import (
     privacy_leaks,
 )
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer._utils.taint import leak_of, mark
+from rashomon_explorer._utils.taint import find_leak, mark
 from rashomon_explorer.exceptions import CuratorOnlyError, LedgerWarning, PrivacyLeakWarning
 from rashomon_explorer.problem.problem import Problem
 
@@ -85,7 +85,7 @@ def test_learning_warns_and_the_scaler_says_it(X: FloatArray) -> None:
     assert np.allclose(np.abs(scaled).max(axis=0), 1 / np.sqrt(X.shape[1]))
     declared = PublicBoundsScaler().fit(X)
     assert not declared.learnt_bounds_ and declared.guarantee_.epsilon(0.0) == 0.0
-    assert type(declared.transform(X)) is np.ndarray and leak_of(declared.transform(X)) == ""
+    assert type(declared.transform(X)) is np.ndarray and find_leak(declared.transform(X)) == ""
 
 
 def test_a_constant_column_has_no_bounds_to_learn(frame: pd.DataFrame) -> None:
@@ -132,11 +132,11 @@ def test_the_mark_outlives_what_people_do_with_rows(X: FloatArray, frame: pd.Dat
         PublicBoundsScaler().set_output(transform="pandas").fit_transform(table),
         pickle.loads(pickle.dumps(scaler.fit(X))).transform(X),
     ):
-        assert leak_of(kept) == LEARNT
+        assert find_leak(kept) == LEARNT
     assert np.array_equal(pickle.loads(pickle.dumps(rows)), rows)
-    assert leak_of(X, None, [1.0], "text") == leak_of(mark([1.0], "lost")) == ""
-    assert leak_of(mark(X, "a"), mark(X, "b"), mark(X, "a")) == "a; b"
-    assert leak_of(X) == ""  # another array of the same numbers is not marked with them
+    assert find_leak(X, None, [1.0], "text") == find_leak(mark([1.0], "lost")) == ""
+    assert find_leak(mark(X, "a"), mark(X, "b"), mark(X, "a")) == "a; b"
+    assert find_leak(X) == ""  # another array of the same numbers is not marked with them
 
 
 @learns
@@ -191,8 +191,8 @@ def test_a_last_step_that_fits_copies_knows_what_came_before(
 def test_a_value_called_leak_is_no_mark() -> None:
     """A column or a row of that name is an attribute of a pandas object, and private."""
     labels = pd.Series(["HIV", "none"], index=["leak", "other"])
-    assert leak_of(labels, pd.DataFrame({"leak": ["HIV"]})) == ""
-    assert leak_of(mark(labels, LEARNT)) == LEARNT
+    assert find_leak(labels, pd.DataFrame({"leak": ["HIV"]})) == ""
+    assert find_leak(mark(labels, LEARNT)) == LEARNT
 
 
 def test_a_table_with_learnt_bounds_carries_them_along(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_table_with_learnt_bounds_carries_them_along(tmp_path: Path) -> None:
 def test_other_learning_steps_take_the_mark_off_but_are_found_by_asking() -> None:
     """Outside a pipeline, and where they change the numbers: the documentation names it."""
     rows = mark(np.eye(3), "learnt")
-    assert leak_of(StandardScaler().fit_transform(rows)) == ""
+    assert find_leak(StandardScaler().fit_transform(rows)) == ""
     pipe = make_pipeline(PublicBoundsScaler("learn"), StandardScaler(), RashomonClassifier())
     assert len(privacy_leaks(pipe)) == 2
 

@@ -169,5 +169,5 @@ def test_rows_longer_than_declared_are_told_of_and_mapped_ones_are_not(table: An
 def test_without_columns_nothing_changes() -> None:
     planned = _made(standardize=None).plan(N, D)
     assert with_scaling_cost(planned.columns, planned.guarantee) is planned.guarantee
-    assert not ColumnsPlan(999, 2, 1.0, 1.0, 1e-6).worth_it
-    assert ColumnsPlan(1000, 2, 1.0, 1.0, 1e-6).worth_it
+    assert not ColumnsPlan(999, 2, 1.0, 1.0, 1e-6).improves_the_plan
+    assert ColumnsPlan(1000, 2, 1.0, 1.0, 1e-6).improves_the_plan

@@ -43,8 +43,8 @@ def gaussian_of(width):
 def test_constants_that_every_price_is_made_of(constants, kinked):
     assert constants.gap_tolerance == exactly(3e-8)
     assert kinked.gap_tolerance == exactly(3e-5)
-    assert constants.priced_osc == exactly(0.03 + 6e-8)
-    assert kinked.priced_osc == exactly(0.03 + 6e-5)
+    assert constants.charged_oscillation == exactly(0.03 + 6e-8)
+    assert kinked.charged_oscillation == exactly(0.03 + 6e-5)
     made = Constants.of("squared", n=10, p=2, domain=Ball(2.0), row_bound=1.0, ridge=0.25)
     # Half the square of y − s, |y| ≤ 1, |s| ≤ 2: slope at most 3, two losses from 0 to 4.5.
     assert (made.L, made.M, made.m, made.osc) == (3.0 + 0.5, 1.25, 0.25, 2 * 4.5 / 10)

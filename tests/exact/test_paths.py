@@ -79,7 +79,7 @@ class TestDrifts:
         target = GibbsTarget(posed, 50.0, 0.1, SmoothThreshold(0.5))
         full = FullDrift(target)
         moved = 2 * (posed.L - 0.25 * 2.0) / 40
-        found = moved + posed.constants.priced_osc / 0.5 * posed.L
+        found = moved + posed.constants.charged_oscillation / 0.5 * posed.L
         assert full.sensitivity(1) == pytest.approx(found)
         assert full.largest_step == exactly(2 / (50.0 * (posed.M + posed.L**2 / 0.5)))
         assert full.diameter == 4.0

@@ -15,7 +15,11 @@ from rashomon_explorer.mechanisms.certificates.sensitivity import (
 from rashomon_explorer.mechanisms.localisation.output_plan import plan_regularised
 from rashomon_explorer.mechanisms.localisation.plan import plan_perturbed, solver_distance
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.pricing import affordable_draws, affordable_eta, price
+from rashomon_explorer.mechanisms.planning.pricing import (
+    affordable_draws,
+    affordable_eta,
+    draws_guarantee,
+)
 from rashomon_explorer.papers.localisation import plan_iterated, with_ridge
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
 from rashomon_explorer.problem.constants import Constants
@@ -40,9 +44,9 @@ ROWS = {"n": 1000, "p": 3, "psi": 0.02, "radius": 2.0, "row_norm": 1.5}
 
 class TestDraws:
     def test_price(self):
-        assert price(0.3, 4, ledger=True).rho == exactly(4 * 0.09 / 8)
-        assert price(0.3, 4, ledger=True).pure_epsilon == exactly(1.2)
-        assert price(0.3, 4).rho == exactly(4 * 0.09 / 8)
+        assert draws_guarantee(0.3, 4, ledger=True).rho == exactly(4 * 0.09 / 8)
+        assert draws_guarantee(0.3, 4, ledger=True).pure_epsilon == exactly(1.2)
+        assert draws_guarantee(0.3, 4).rho == exactly(4 * 0.09 / 8)
 
     def test_affordable(self):
         assert affordable_eta(4.0, 0.0, 20) == exactly(0.2)
@@ -55,8 +59,8 @@ class TestDraws:
     def test_a_plan_charges_what_it_draws(self, ledger):
         bought = plan(**ROWS, epsilon=2.0, n_draws=5, ledger=ledger)
         made = Constants.of("logistic", n=1000, p=3, domain=Ball(2.0), row_bound=1.5)
-        assert bought.oscillation == made.priced_osc
-        assert bought.beta == pytest.approx(0.4 / made.priced_osc)
+        assert bought.oscillation == made.charged_oscillation
+        assert bought.beta == pytest.approx(0.4 / made.charged_oscillation)
         assert bought.eta == pytest.approx(0.4)
         assert bought.guarantee.pure_epsilon == pytest.approx(2.0)
         assert bought.hit_rate_bound == exactly(guaranteed_hit_rate(3, bought.beta, 0.02))

@@ -14,7 +14,7 @@ from rashomon_explorer.release.groups import GroupGaps
 from rashomon_explorer.release.losses import Accuracies, Excess, LossDifferences, Losses, SoftHits
 from rashomon_explorer.release.multiplicity import MultiplicityQuery, largest_disagreement
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, on_grid
-from rashomon_explorer.release.plan import Budget, price
+from rashomon_explorer.release.plan import Budget, release_costs
 from rashomon_explorer.release.query import PublicShape, Sensitivity
 from rashomon_explorer.release.reliance import Reliance
 from tests.exact.conftest import exactly
@@ -146,7 +146,7 @@ class TestBudgets:
     MOVED = (Sensitivity(0.05, 0.05), Sensitivity(0.3, 0.2))
 
     def test_laplace(self):
-        priced, total = price(self.QUERIES, self.MOVED, Budget(epsilon=2.0))
+        priced, total = release_costs(self.QUERIES, self.MOVED, Budget(epsilon=2.0))
         assert [one.noise.scale for one in priced] == [
             pytest.approx(0.05, rel=1e-8),
             pytest.approx(0.3, rel=1e-8),
@@ -157,7 +157,7 @@ class TestBudgets:
 
     def test_gaussian(self):
         weights = {"ambiguity": 1.0, "losses": 3.0}
-        priced, total = price(self.QUERIES, self.MOVED, Budget(mu=2.0), weights)
+        priced, total = release_costs(self.QUERIES, self.MOVED, Budget(mu=2.0), weights)
         scales = [0.05 / (2 * math.sqrt(0.25)), 0.2 / (2 * math.sqrt(0.75))]
         assert [one.noise.scale for one in priced] == pytest.approx(scales, rel=1e-8)
         assert [one.share for one in priced] == [0.25, 0.75]
@@ -165,7 +165,7 @@ class TestBudgets:
         assert total.mu == 2.0
 
     def test_wanted_errors(self):
-        priced, total = price(self.QUERIES, self.MOVED, Budget(standard_error=0.1))
+        priced, total = release_costs(self.QUERIES, self.MOVED, Budget(standard_error=0.1))
         assert total.mu == exactly(math.hypot(0.5, 2.0))
         assert [one.noise.scale for one in priced] == pytest.approx([0.1, 0.1], rel=1e-8)
         assert min(one.noise.scale for one in priced) > 0.1

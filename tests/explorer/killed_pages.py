@@ -28,7 +28,7 @@ def _sets(ledger: Path) -> list[tuple[int, int]]:
 
 
 def _paid(ledger: Path) -> list[Any]:
-    return [one.released for one in Purchases(SetStore(ledger).paid(1)).all()]
+    return [one.released for one in Purchases(SetStore(ledger).purchases_path(1)).all()]
 
 
 def _models(ledger: Path) -> list[str]:
@@ -39,7 +39,7 @@ Act = tuple[Callable[[Path], object], Callable[[Path], list[Any]]]
 
 KEEPING: dict[str, Act] = {
     "set": (lambda ledger: SetStore(ledger).keep(MODELS, {"psi": 0.1}), _sets),
-    "purchase": (lambda ledger: Purchases(SetStore(ledger).paid(1)).add(BOUGHT), _paid),
+    "purchase": (lambda ledger: Purchases(SetStore(ledger).purchases_path(1)).add(BOUGHT), _paid),
     "model": (lambda ledger: _keep(SetStore(ledger).folder, OneText("paid"), ".model"), _models),
 }
 
@@ -82,11 +82,11 @@ def _delete_and_kill() -> int:
         with tempfile.TemporaryDirectory() as folder:
             sets = SetStore(Path(folder) / "loans.ledger")
             sets.keep(MODELS, {})
-            Purchases(sets.paid(1)).add(BOUGHT)
+            Purchases(sets.purchases_path(1)).add(BOUGHT)
             died = _killed_at(at, lambda sets=sets: sets.delete(1))
             listed = sets.all()
             if listed:
-                assert len(Purchases(sets.paid(1)).all()) == 1
+                assert len(Purchases(sets.purchases_path(1)).all()) == 1
                 assert sets.open(1).n_draws == MODELS.n_draws
             assert sets.keep(MODELS, {}).number == 2
             assert len(sets.all()) == len(listed) + 1

@@ -11,7 +11,7 @@ import pytest
 from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.table.editor import TableEditor
-from rashomon_explorer.rows import row_blocks
+from rashomon_explorer.rows import chunk_rows
 
 N, PEOPLE, BLOCK = 3_000, 400, 256
 SCHEMA = TableSchema(
@@ -45,7 +45,7 @@ def in_files(folder: Path, frame: pd.DataFrame) -> Path:
 
 
 def blocked(folder: Path) -> Any:
-    return replace(row_blocks(folder, target="repaid"), rows=BLOCK)
+    return replace(chunk_rows(folder, target="repaid"), rows=BLOCK)
 
 
 def drawn(explorer: Explorer) -> None:

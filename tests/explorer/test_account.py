@@ -5,7 +5,7 @@ import math
 import pytest
 
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account
-from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_tilted
+from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
 from rashomon_explorer.plots.budget import plot_budget
 from rashomon_explorer.plots.tables import charges_table
 from rashomon_explorer.privacy import (
@@ -102,7 +102,7 @@ def test_what_is_left_buys_a_tilt_of_the_price_it_says(tmp_path):
     asked = {"n": 4_000, "p": 11, "psi": 0.0, "radius": 8.0, "row_norm": 1.5, "delta": DELTA}
 
     def planned(epsilon):
-        return plan_tilted(**asked, epsilon=epsilon, ledger=ledger.order)
+        return plan_objective_perturbation(**asked, epsilon=epsilon, ledger=ledger.order)
 
     most = account.affordable(planned(3.0))
     assert 0.5 < most < 2.0

@@ -12,7 +12,7 @@ from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.messages import LOGGER
 from rashomon_explorer.explorer.panels.data import OWN_FILE
 from rashomon_explorer.explorer.session import HOME_VARIABLE
-from rashomon_explorer.plots.text import at_least, at_most, number, percent, price, what_is_left
+from rashomon_explorer.plots.text import at_least, at_most, cost_text, number, percent, what_is_left
 from tests.crossing import crossed
 from tests.explorer.pressing import press_draw
 
@@ -60,18 +60,26 @@ def test_every_number_of_the_panels_is_a_line_of_python(drawn):
     assert at_least(plan[0]) in shown
     # One price: what the draw adds to the ledger. What it would cost alone is named as such.
     adds = plan[4]
-    assert adds < plan[1] and f"{price(adds)}</dd>" in shown
-    assert f"{price(plan[1])} as the only charge" in shown
+    assert adds < plan[1] and f"{cost_text(adds)}</dd>" in shown
+    assert f"{cost_text(plan[1])} as the only charge" in shown
     assert number(plan[2]) in shown
     assert at_most(plan[3]) in shown
     assert what_is_left(8.0 - drawn.ledger.spent() - adds) in shown
-    assert f"<b>{price(adds)}</b>" in drawn.draw_panel.price.value
-    assert f"planned <b>{price(adds).removeprefix('ε = ')}</b>" in drawn.budget_panel.gauge.value
+    assert f"<b>{cost_text(adds)}</b>" in drawn.draw_panel.price.value
+    assert (
+        f"planned <b>{cost_text(adds).removeprefix('ε = ')}</b>" in drawn.budget_panel.gauge.value
+    )
     n_draws, epsilon, hit_rate, minimum, worst, clipped = (
         _evaluate([line], drawn) for line in drawn.numbers_panel.lines()
     )
     tiles = drawn.numbers_panel.facts.value
-    expected = [n_draws, price(epsilon), percent(hit_rate), number(minimum[0], 4), number(worst)]
+    expected = [
+        n_draws,
+        cost_text(epsilon),
+        percent(hit_rate),
+        number(minimum[0], 4),
+        number(worst),
+    ]
     for words in (*map(str, expected), percent(clipped)):
         assert f"{words}</dd>" in tiles
     budget, spent, left, entries = (_evaluate([line], drawn) for line in drawn.budget_panel.lines())

@@ -17,8 +17,8 @@ from rashomon_explorer.explorer.export import bundle, score
 from rashomon_explorer.explorer.export.basket import AGGREGATES
 from rashomon_explorer.explorer.export.purchases import Purchases
 from rashomon_explorer.explorer.table.editor import TableEditor
-from rashomon_explorer.plots.text import price
-from rashomon_explorer.release.released import released_of, released_values
+from rashomon_explorer.plots.text import cost_text
+from rashomon_explorer.release.released import from_released_values, released_values
 from rashomon_explorer.sets import ReleasedSet
 
 
@@ -59,7 +59,7 @@ def test_the_price_on_the_button_is_what_the_ledger_charges(page):
     panel.yes.click()
     assert page.state.alert is None
     added = page.ledger.spent() - before
-    assert price(added) == promised
+    assert cost_text(added) == promised
     entry = page.ledger.entries()[-1]
     asked = "release: ambiguity, mean_accuracy, mean_excess"
     assert (entry.state, entry.note) == ("committed", asked)
@@ -140,7 +140,7 @@ def test_the_bundle_is_used_without_the_page(bought, tmp_path):
     (tmp_path / "models.npz").write_bytes(held["models.npz"])
     assert np.array_equal(ReleasedSet.load(tmp_path / "models.npz").coef, models.coef)
     together = json.loads(held["guarantee.json"])["together"]["epsilon"]
-    assert price(together) in held["README.txt"].decode()
+    assert cost_text(together) in held["README.txt"].decode()
     assert json.loads(held["aggregates.json"])[0]["answers"][0]["query"] == "ambiguity"
     assert b"ambiguity" in held["report.html"] and b"noise" in held["definitions.json"]
     assert {"schema.toml", "score.py", "figures/coefficients.html"} <= set(held)
@@ -152,7 +152,7 @@ def test_the_bundle_is_used_without_the_page(bought, tmp_path):
 def test_what_was_bought_is_there_again_on_a_new_page(bought, cancer):
     page = bought
     released = page.state.paid[0].released
-    assert released_of(json.loads(json.dumps(released_values(released)))) == released
+    assert from_released_values(json.loads(json.dumps(released_values(released)))) == released
     again = Explorer(data=cancer, home=page.session.home)
     assert again.state.paid == page.state.paid != ()
     again.session.delete_saved(again.state.in_view)

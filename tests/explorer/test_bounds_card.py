@@ -8,7 +8,7 @@ import pytest
 from rashomon_explorer.estimators import RashomonClassifier
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.mechanisms.bounds import convex_law, population_risk
-from rashomon_explorer.plots import promises
+from rashomon_explorer.plots import list_guarantees
 from rashomon_explorer.plots.text import at_least, at_most, number, percent
 
 
@@ -55,7 +55,7 @@ def test_after_a_draw_each_promise_stands_beside_what_was_measured(chosen):
     assert {"draws", "measured", "chance, 95 %"} < _traces(chosen)
     words = _words(chosen)
     assert "not private" in words
-    for promise in promises(models, chosen.constants):
+    for promise in list_guarantees(models, chosen.constants):
         assert f"{promise.theorem} {promise.promised} {promise.found}" in re.sub(r"\s+", " ", words)
     assert words.count(percent(models.hit_rate)) >= 2
     assert words.count(number(float(models.excess.mean()))) == 2

@@ -10,7 +10,7 @@ import pytest
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer import streamed_table as whole
 from rashomon_explorer.explorer.cards import CARDS
-from rashomon_explorer.explorer.model_inputs import grouping_of
+from rashomon_explorer.explorer.model_inputs import grouping_rule
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.measures import (
     exact_coefficient_ranges,
@@ -127,13 +127,13 @@ def test_the_python_line_of_a_figure_shows_the_same(page: Any, name: str) -> Non
 
 
 def test_the_python_lines_of_the_panels_are_of_blocks(page: Any) -> None:
-    assert "row_blocks('loans', target='repaid')" in "\n".join(page.data_panel.lines())
+    assert "chunk_rows('loans', target='repaid')" in "\n".join(page.data_panel.lines())
     assert "explorer.blocks, explorer.session.all_targets" in "\n".join(page.take_panel.lines())
 
 
 def test_numbers_are_grouped_by_one_rule(page: Any, held: Explorer) -> None:
     ages = page.session.all_groups("age")
-    rule = grouping_of(page.data, "age")
+    rule = grouping_rule(page.data, "age")
     assert ages.tolist() == rule(held.data.frame["age"]).tolist()
     assert len(set(ages)) == 4
 

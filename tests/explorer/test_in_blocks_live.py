@@ -19,12 +19,12 @@ from rashomon_explorer.exceptions import DataError, RowsChangedError
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer import inputs as asked_table
 from rashomon_explorer.explorer import streamed_table as whole
-from rashomon_explorer.explorer.streamed_table import encoded, shape_of
+from rashomon_explorer.explorer.streamed_table import encoded, table_shape
 from rashomon_explorer.explorer.table.editor import TableEditor
-from rashomon_explorer.explorer.table.files import data_in_blocks
+from rashomon_explorer.explorer.table.files import chunked_dataset
 from rashomon_explorer.privacy import Ledger
 from rashomon_explorer.release import release
-from rashomon_explorer.rows import row_blocks
+from rashomon_explorer.rows import chunk_rows
 from rashomon_explorer.rows.source import ArrayRows
 from rashomon_explorer.rows.workers import Threads
 from tests.explorer.loans_in_blocks import (
@@ -71,7 +71,7 @@ def test_a_bad_row_is_named_before_anything_is_charged(tmp_path: Path) -> None:
 
 
 def sampled() -> Any:
-    return row_blocks(np.zeros((N, 1)), np.zeros(N)).sample(PEOPLE).source.places
+    return chunk_rows(np.zeros((N, 1)), np.zeros(N)).sample(PEOPLE).source.places
 
 
 def test_who_changes_or_takes_away_files_is_told(tmp_path: Path) -> None:
@@ -86,14 +86,14 @@ def test_who_changes_or_takes_away_files_is_told(tmp_path: Path) -> None:
     card.redraw()
     assert "have changed since" in str(card.view.figure).replace("<br>", " ")
     with pytest.raises(RowsChangedError, match=r"part-1\.parquet"):
-        list(explorer.blocks.blocks())
+        list(explorer.chunks.chunks())
     in_files(folder, table())
     (folder / "part-2.parquet").unlink()
     with pytest.raises(RowsChangedError, match=r"part-2\.parquet was readable .* restore it"):
-        list(explorer.blocks.blocks())
+        list(explorer.chunks.chunks())
     in_files(folder, table().iloc[: N - 100])
     with pytest.raises(RowsChangedError, match=r"had 100 rows in row group 3 .* and has 0"):
-        list(explorer.blocks.blocks())
+        list(explorer.chunks.chunks())
 
 
 def test_without_a_declaration_one_is_proposed_and_nothing_is_charged(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_arrays_of_every_kind_are_taken(kind: str) -> None:
     rng = np.random.default_rng(1)
     X = rng.uniform(-1, 1, size=(900, 2))
     y = (X[:, 0] + rng.normal(0, 0.5, 900) > 0).astype(int)
-    rows = {"array": row_blocks, "mapped": mapped, "dask": of_dask}[kind](X, y)
+    rows = {"array": chunk_rows, "mapped": mapped, "dask": of_dask}[kind](X, y)
     schema = TableSchema(
         [
             Numeric("x0", (-1, 1)),
@@ -123,8 +123,8 @@ def test_arrays_of_every_kind_are_taken(kind: str) -> None:
             YesNo("target", (0, 1), role="target"),
         ]
     )
-    data = data_in_blocks(replace(rows, rows=BLOCK), schema, "ours")
-    assert data.name == "ours" and shape_of(data) == (900, 2)
+    data = chunked_dataset(replace(rows, rows=BLOCK), schema, "ours")
+    assert data.name == "ours" and table_shape(data) == (900, 2)
     frame = pd.DataFrame(X, columns=["x0", "x1"]).assign(target=y)
     _, held = encoded(TableEditor("x", frame, schema).data())
     read = list(data.whole.encoded().blocks())
@@ -135,12 +135,12 @@ def test_arrays_of_every_kind_are_taken(kind: str) -> None:
 def mapped(X: Any, y: Any) -> Any:
     with tempfile.TemporaryDirectory() as folder:  # a mapped file stays until it is let go
         np.save(f"{folder}/x.npy", X)
-        return row_blocks(np.load(f"{folder}/x.npy", mmap_mode="r"), y)
+        return chunk_rows(np.load(f"{folder}/x.npy", mmap_mode="r"), y)
 
 
 def of_dask(X: Any, y: Any) -> Any:
     da = pytest.importorskip("dask.array")
-    return row_blocks(da.from_array(X, chunks=(300, 2)), da.from_array(y, chunks=300))
+    return chunk_rows(da.from_array(X, chunks=(300, 2)), da.from_array(y, chunks=300))
 
 
 def test_a_fitted_estimator_is_shown_with_its_rows_in_blocks(page: Any, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_what_needs_rows_that_are_held_says_what_to_do(page: Any) -> None:
     with pytest.raises(TypeError, match="is said of rows in blocks"):
         Explorer(data=page.data, schema=SCHEMA)
     with pytest.raises(TypeError, match="got rows without"):
-        Explorer(row_blocks(np.eye(3), labelled=False))
+        Explorer(chunk_rows(np.eye(3), labelled=False))
     with pytest.raises(TypeError, match="pass the raw rows"):
         Explorer(page.blocks.then(lambda rows, y: (rows, y)))
 
@@ -259,7 +259,7 @@ class WAIT:
 def of_frame(kind: type[ArrayRows]) -> Any:
     frame = table()
     source = kind(frame.drop(columns="repaid"), frame["repaid"])
-    return replace(row_blocks(np.eye(2), [0, 1]), source=source, rows=BLOCK)
+    return replace(chunk_rows(np.eye(2), [0, 1]), source=source, rows=BLOCK)
 
 
 def test_a_pass_over_blocks_holds_no_other_figure(page: Any, tmp_path: Path) -> None:
@@ -350,7 +350,7 @@ def test_the_page_never_holds_the_table(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("rashomon_explorer.rows.cache.KEPT_BYTES", 2**16)
     numbers = [Numeric(name, (-1, 1)) for name in ("a", "b")]
     schema = TableSchema([*numbers, YesNo("target", (0, 1), role="target")])
-    rows = replace(row_blocks(np.eye(2), [0, 1]), source=Counted(), rows=400)
+    rows = replace(chunk_rows(np.eye(2), [0, 1]), source=Counted(), rows=400)
     rows = replace(rows, workers=Threads(2))
     explorer = Explorer(rows, home=tmp_path, schema=schema)
     explorer.state.psi, explorer.state.radius = 0.3, 1.0

@@ -14,7 +14,7 @@ from rashomon_explorer.data import load_dataset
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.export import score
 from rashomon_explorer.explorer.paid_models import _paid_model
-from rashomon_explorer.plots.text import at_most, price
+from rashomon_explorer.plots.text import at_most, cost_text
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_the_price_on_the_button_is_what_the_ledger_charges(page):
     assert at_most(page.state.one_plan.excess_bound) in panel.words.value
     panel.make.click()
     assert page.state.alert is None and page.state.page == "release"
-    assert price(page.ledger.spent()) == promised
+    assert cost_text(page.ledger.spent()) == promised
     (entry,) = page.ledger.entries()
     assert entry.state == "committed" and entry.note.startswith("DPClassifier")
     made = page.state.one_model

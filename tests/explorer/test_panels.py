@@ -11,7 +11,7 @@ from rashomon_explorer.explorer.panels import BudgetGauge, ModelPanel, PlanPanel
 from rashomon_explorer.explorer.panels.settings import losses_for
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets.controls import Slider
-from rashomon_explorer.mechanisms.planning.options import options_of
+from rashomon_explorer.mechanisms.planning.options import plan_candidates
 from tests.explorer.pressing import press_draw
 
 
@@ -97,11 +97,11 @@ def test_the_plan_lists_every_offer_of_the_planner_when_asked(explorer, cancer):
     ways = explorer.plan_panel.ways
     assert ways.offers.value == "" and ways.offers.layout.display == "none"
     ways.button.value = True
-    for offer in options_of(explorer.plan):
+    for offer in plan_candidates(explorer.plan):
         assert offer.draws in ways.offers.value and escape(offer.why) in ways.offers.value
     assert ways.offers.value.count("this plan") == 1
     assert ways.offers.value.count("not here") == sum(
-        not offer.applies for offer in options_of(explorer.plan)
+        not offer.applies for offer in plan_candidates(explorer.plan)
     )
     before = ways.offers.value
     explorer.state.epsilon = 2 * explorer.state.epsilon

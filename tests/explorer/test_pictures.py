@@ -15,7 +15,7 @@ from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.export import bundle
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, ToPicture
 from rashomon_explorer.plots import plot_losses
-from rashomon_explorer.release.released import released_of, released_values
+from rashomon_explorer.release.released import from_released_values, released_values
 from rashomon_explorer.sets import ReleasedSet
 
 PNG, SVG = b"\x89PNG\r\n\x1a\n...", b"<svg class='main-svg'></svg>"
@@ -47,7 +47,7 @@ def test_figures_are_made_of_what_leaves_alone(page, tmp_path):
         given,
         models=ReleasedSet.load(tmp_path / "models.npz"),
         purchases=tuple(
-            replace(one, released=released_of(written))
+            replace(one, released=from_released_values(written))
             for one, written in zip(given.purchases, paid, strict=True)
         ),
         schema=None,

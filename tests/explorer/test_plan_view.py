@@ -4,8 +4,8 @@ import pytest
 
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.html import DEFINITIONS
-from rashomon_explorer.plots.prices import draws_at, promise_at
-from rashomon_explorer.plots.text import at_most, plural, promised_hits
+from rashomon_explorer.plots.prices import draws_at, guarantee_at
+from rashomon_explorer.plots.text import at_most, guaranteed_hits, plural
 from rashomon_explorer.privacy import best_attack
 
 
@@ -132,9 +132,9 @@ def test_the_plan_is_dragged_and_its_promise_follows(page, curve):
     assert (dials["epsilon"].value, dials["n_draws"].value) == (2.35, wanted)
     again = page.session.make_estimator(ledger=page.session._ledger_path).plan(*page.data.X.shape)
     assert page.plan.hit_rate_bound == again.hit_rate_bound
-    assert promised_hits(again) in page.plan_panel.facts.value
+    assert guaranteed_hits(again) in page.plan_panel.facts.value
     if curve is None:
-        assert page.plan.hit_rate_bound >= 0.5 > promise_at(page.plan, 2.35, wanted + 2)
+        assert page.plan.hit_rate_bound >= 0.5 > guarantee_at(page.plan, 2.35, wanted + 2)
     figure = card.view.figure
     handle = figure["layout"]["meta"]["handle"]
     point = figure["data"][handle["trace"]]

@@ -13,7 +13,7 @@ from rashomon_explorer.data.encoder import UnitEncoder
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.export import score_trees
 from rashomon_explorer.explorer.export.basket import AGGREGATES
-from rashomon_explorer.plots.text import price
+from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.sets import ReleasedTrees
 
 
@@ -40,7 +40,7 @@ def test_aggregates_of_trees_cost_what_the_button_says(page):
     before, promised = page.ledger.spent(), panel.pay.description.removeprefix("Pay ")
     bought = _paid(page)
     assert page.state.alert is None
-    assert price(page.ledger.spent() - before) == promised
+    assert cost_text(page.ledger.spent() - before) == promised
     assert promised in page.take_panel.receipt.value
     loss = bought.released["mean loss of the draws"]
     exact = (page.rashomon_set.labels(page.rows) != np.asarray(page.targets)).mean()
@@ -81,7 +81,7 @@ def test_the_bundle_of_trees_is_used_without_the_page(page, tmp_path):
     assert held["dot/tree_11.dot"].decode() == again.dot(11) + "\n"
     together = json.loads(held["guarantee.json"])["together"]["epsilon"]
     words = held["README.txt"].decode()
-    assert price(together, 1e-6) in words and "12 trees of 50,000 rows" in words
+    assert cost_text(together, 1e-6) in words and "12 trees of 50,000 rows" in words
     assert {name for name in held if name in words} >= {"trees.json", "trees.txt", "score.py"}
     assert json.loads(held["aggregates.json"])[0]["answers"][0]["query"] == "ambiguity"
     assert {"figures/rules.html", "figures/one_record.json", "definitions.json"} <= set(held)

@@ -11,8 +11,8 @@ from rashomon_explorer.data import TableSchema, YesNo
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.explorer.family import names_in_words, tree_rows
 from rashomon_explorer.explorer.html import of_figure
-from rashomon_explorer.plots import plot_tree_promise
-from rashomon_explorer.plots.tree_answers import tree_promise_table
+from rashomon_explorer.plots import plot_tree_guarantee
+from rashomon_explorer.plots.tree_answers import tree_guarantee_table
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +65,9 @@ def test_a_linear_page_offers_no_trees(tmp_path):
 
 def test_what_is_promised_of_a_tree_is_a_curve_that_reads_no_row(page):
     plan = page.plan
-    table = tree_promise_table(plan)["at least"]
+    table = tree_guarantee_table(plan)["at least"]
     assert table[plan.psi] == plan.hit_rate_bound and table.is_monotonic_increasing
-    figure = plot_tree_promise(plan)
+    figure = plot_tree_guarantee(plan)
     assert "≥ 89%" in figure.layout.title.text and figure.layout.meta["view"] == "plan"
     card = page.cards["promise"]
     card.redraw()

@@ -9,7 +9,7 @@ from rashomon_explorer.estimators import audit_tuning
 from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError
 from rashomon_explorer.explorer import Explorer
 from rashomon_explorer.explorer.paid_models import Tuned
-from rashomon_explorer.plots.text import price
+from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.privacy import pure
 
 
@@ -25,7 +25,7 @@ def test_the_price_on_the_button_is_what_the_ledger_charges_and_it_is_kept(page)
     panel.many.value = 5
     panel.draw.click()
     assert page.state.alert is None and page.state.page == "release"
-    assert price(page.ledger.spent()) == promised
+    assert cost_text(page.ledger.spent()) == promised
     (entry,) = page.ledger.entries()
     assert entry.state == "committed" and entry.note == "DPBilevelSearch, 5 draws of penalties"
     made = page.state.tuned

@@ -17,7 +17,7 @@ from rashomon_explorer.measures import (
     decomposition_by_person,
     disagreement,
     disagreement_decomposition,
-    noise_against_price,
+    noise_by_budget,
 )
 from rashomon_explorer.measures.decomposition.estimates import Mixture, hit_interval, variance
 from rashomon_explorer.measures.decomposition.inputs import check_same_set
@@ -438,7 +438,7 @@ def test_weights_lead_to_the_law_at_a_larger_price(line):
 def test_prices_start_at_the_one_paid_and_end_at_the_width(fitted):
     X, _, fit = fitted
     models = fit()
-    table = noise_against_price(models, X, [40.0, 80.0, np.inf])
+    table = noise_by_budget(models, X, [40.0, 80.0, np.inf])
     found = disagreement_decomposition(models, X)
     first, last = table.iloc[0], table.iloc[-1]
     assert first["beta"] == pytest.approx(models.plan.beta)
@@ -457,7 +457,7 @@ def test_prices_start_at_the_one_paid_and_end_at_the_width(fitted):
 @pytest.mark.law
 def test_draws_of_a_small_budget_foretell_those_of_a_larger_one(fitted):
     X, _, fit = fitted
-    told = noise_against_price(fit(n_draws=400), X, 160.0, confidence=0.999).iloc[0]
+    told = noise_by_budget(fit(n_draws=400), X, 160.0, confidence=0.999).iloc[0]
     seen = disagreement_decomposition(
         fit(n_draws=400, epsilon=160.0, random_state=5), X, confidence=0.999
     )
@@ -528,7 +528,7 @@ def test_sets_that_cannot_answer_are_refused(fitted):
     for split in (
         disagreement_decomposition,
         decomposition_by_person,
-        partial(noise_against_price, epsilon=50),
+        partial(noise_by_budget, epsilon=50),
     ):
         with pytest.raises(CuratorOnlyError, match="not in a release"):
             split(models.release(), X)
@@ -553,9 +553,9 @@ def test_sets_that_cannot_answer_are_refused(fitted):
             lambda: disagreement_decomposition(models, X, reference=fit(psi=0.04)),
             "same Rashomon set: its psi is 0.04",
         ),
-        (lambda: noise_against_price(models, X, 39.0), "at least 40, the cost of the draws"),
+        (lambda: noise_by_budget(models, X, 39.0), "at least 40, the cost of the draws"),
         (
-            lambda: noise_against_price(fit(sampler="finite_grid", n_draws=9), X, 50.0),
+            lambda: noise_by_budget(fit(sampler="finite_grid", n_draws=9), X, 50.0),
             "sampler='exact'.*got 'finite_grid'",
         ),
     ]

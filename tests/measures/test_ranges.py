@@ -19,8 +19,8 @@ from rashomon_explorer.measures import (
     exact_score_ranges,
     relative_psi,
 )
-from rashomon_explorer.measures.ranges.level_set import least_tilted_norm
-from rashomon_explorer.measures.ranges.search import _axes, furthest_of_model
+from rashomon_explorer.measures.ranges.level_set import least_shifted_norm
+from rashomon_explorer.measures.ranges.search import _axes, furthest_point
 from rashomon_explorer.mechanisms.rejection.neighbourhood import Shifted
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -79,7 +79,7 @@ def test_the_step_in_shared_axes_is_the_step_by_each_inverse(radius):
     room, stiff = rng.uniform(0.1, 3.0, 7), rng.uniform(1.0, 4.0, 7)
     shared = metric.furthest(direction, theta, gradient, room, stiff, radius)
     inverse = np.linalg.inv(root @ root.T) / stiff[:, None, None]
-    each = furthest_of_model(direction, theta, gradient, room, inverse, radius)
+    each = furthest_point(direction, theta, gradient, room, inverse, radius)
     np.testing.assert_allclose(shared, each, rtol=1e-6, atol=1e-8)
     if np.isfinite(radius):
         assert (np.linalg.norm(shared, axis=0) > radius * (1 - 1e-9)).any()
@@ -327,7 +327,7 @@ def test_a_tangent_bound_is_the_least_over_its_multipliers():
     for radius in (0.3, 2.0):
         length = np.linalg.norm(a[:, None] - grid * g[:, None], axis=0)
         brute = (grid * price + radius * length).min(axis=0)
-        found = least_tilted_norm(a, g, price, radius)
+        found = least_shifted_norm(a, g, price, radius)
         assert (found <= brute + 1e-12).all()
         np.testing.assert_allclose(found, brute, atol=1e-4)
 

@@ -11,7 +11,7 @@ from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import (
     decomposition_by_person,
     disagreement_decomposition,
-    noise_against_price,
+    noise_by_budget,
 )
 from rashomon_explorer.mechanisms.planning.trees import energy_cap
 from rashomon_explorer.sets import CuratorSet
@@ -208,6 +208,6 @@ def test_what_cannot_answer_is_refused_in_words(table, private, reference, tmp_p
         with pytest.raises(ValueError, match=message):
             disagreement_decomposition(given, X, reference=beside)
     with pytest.raises(ValueError, match="fit again with the larger epsilon"):
-        noise_against_price(models, X, 60.0)
+        noise_by_budget(models, X, 60.0)
     with pytest.raises(CuratorOnlyError, match="not in a release"):
         disagreement_decomposition(models.release(), X)

@@ -11,9 +11,9 @@ from rashomon_explorer.mechanisms.selection import (
     Exponential,
     PermuteAndFlip,
     Runs,
+    max_over_splits,
     most_noise,
     regret,
-    worst_of,
 )
 from rashomon_explorer.privacy import bounded_range, pure, zcdp
 from rashomon_explorer.privacy.audit import discrete
@@ -135,7 +135,7 @@ def test_two_sides_are_the_dearer_and_not_the_sum() -> None:
         ]
         return np.log(np.ravel(told))
 
-    stated = worst_of(pure(own), pick.guarantee)
+    stated = max_over_splits(pure(own), pick.guarantee)
     assert stated.epsilon(0.0) == 0.9
     for same in [0, 1]:
         assert discrete(law(0, same), law(1, same)).epsilon(0.0) <= own + 1e-12
@@ -145,7 +145,7 @@ def test_two_sides_are_the_dearer_and_not_the_sum() -> None:
 
 
 def test_a_notion_that_one_side_lacks_is_lost() -> None:
-    both = worst_of(zcdp(0.3), bounded_range(1.0))
+    both = max_over_splits(zcdp(0.3), bounded_range(1.0))
     assert both.rho == 0.3 and both.pure_epsilon == math.inf and both.mu == math.inf
     assert "the split is by place, and public" in both.assumptions
 

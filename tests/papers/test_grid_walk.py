@@ -251,7 +251,7 @@ def test_the_laws_of_neighbours_are_as_close_as_certified(psi):
     eta, accuracy = 0.8, 0.4
     shared = [(0.5, 1.0), (-1.0, 1.0), (0.2, -1.0)]
     first, second = [*shared, (1.0, 1.0)], [*shared, (1.0, -1.0)]
-    beta = eta / one_parameter(1.0, first).problem.constants.priced_osc
+    beta = eta / one_parameter(1.0, first).problem.constants.charged_oscillation
 
     def log_ratio(beta):
         one, other = one_parameter(beta, first, psi), one_parameter(beta, second, psi)

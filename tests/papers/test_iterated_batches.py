@@ -93,9 +93,9 @@ def test_the_plan_by_hand():
     assert PLANNED.sizes == (2_000, 2_000)
     part = of_fewer(KNOWN, 2_000)
     assert part.osc == pytest.approx(2 * KNOWN.osc)
-    assert part.priced_osc * first.beta == pytest.approx(EPSILON)
+    assert part.charged_oscillation * first.beta == pytest.approx(EPSILON)
     local = local_constants(part, Ball(RADIUS), min(1.0, 2 * second.distance))
-    assert second.beta * local.priced_osc == pytest.approx(EPSILON)
+    assert second.beta * local.charged_oscillation == pytest.approx(EPSILON)
     assert PLANNED.stable == pytest.approx(2 / 2_000)
 
 

@@ -31,7 +31,7 @@ def test_the_ridge_has_the_least_bound_and_its_closed_form(n):
         other = plan_regularised(constants, ball, epsilon=1.0, ridge=factor * plan.ridge)
         assert other.population_bound > plan.population_bound
         assert other.beta == plan.beta
-    assert plan.beta * constants.priced_osc == pytest.approx(1.0)
+    assert plan.beta * constants.charged_oscillation == pytest.approx(1.0)
     assert plan.guarantee.epsilon(0.0) == 1.0
 
 

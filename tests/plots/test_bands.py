@@ -5,7 +5,7 @@ import pytest
 from rashomon_explorer import RashomonClassifier, RashomonSet, plots
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.plots.annotations import doubt_of
+from rashomon_explorer.plots.annotations import weak_guarantee_note
 from rashomon_explorer.plots.theme import empty_figure
 
 _MOST_LETTERS = 42  # of the band's size, in the narrowest figure of a window of 1280 pixels
@@ -33,7 +33,7 @@ def test_a_band_writes_a_hit_rate_as_the_page_does() -> None:
     with suppress_weak_warnings():
         planned = plan(569, 31, 0.02, radius=4.0, row_norm=2**0.5, epsilon=4.0, n_draws=20)
     assert 0 < planned.hit_rate_bound < 1e-40
-    assert doubt_of(planned) == "guaranteed hit rate ≥ 0%: weak guarantee"
+    assert weak_guarantee_note(planned) == "guaranteed hit rate ≥ 0%: weak guarantee"
 
 
 def test_words_of_an_empty_figure_fit_a_phone():

@@ -5,7 +5,7 @@ import pytest
 
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.plots import plot_budget, plot_plan
-from rashomon_explorer.plots.budget import budget_bar, price_curve
+from rashomon_explorer.plots.budget import budget_bar, cost_curve
 from rashomon_explorer.privacy import Ledger, bounded_range, compose
 
 
@@ -53,7 +53,7 @@ def test_a_ledger_without_a_budget_says_so(tmp_path):
 
 def test_curve_passes_through_the_plan_and_rises():
     planned = _plan()
-    prices, rates = price_curve(planned, n_points=41)
+    prices, rates = cost_curve(planned, n_points=41)
     assert np.all(np.diff(prices) > 0)
     assert np.all(np.diff(rates) >= 0)
     middle = 20
@@ -64,7 +64,7 @@ def test_curve_passes_through_the_plan_and_rises():
 
 
 def test_curve_agrees_with_planning_each_price():
-    prices, rates = price_curve(_plan(), n_points=5)
+    prices, rates = cost_curve(_plan(), n_points=5)
     for price, rate in zip(prices, rates, strict=True):
         assert _plan(epsilon=price).hit_rate_bound == pytest.approx(rate, rel=1e-4)
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import gamma
 
-from rashomon_explorer.measures.decomposition import noise_against_price
+from rashomon_explorer.measures.decomposition import noise_by_budget
 from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.plots import plot_bounds, plot_plan, plot_promise, promises
+from rashomon_explorer.plots import list_guarantees, plot_bounds, plot_guarantee, plot_plan
 from rashomon_explorer.plots.tables import excess_table
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
@@ -30,8 +30,8 @@ def test_promises_are_those_of_the_law_that_is_drawn_from() -> None:
     crowded, plain = bought("unthresholded"), bought("unthresholded", psi=0.0)
     public = {k: v for k, v in ROWS.items() if k != "loss"}
     known = Constants.of("logistic", **public, domain=Ball(4.0), row_bound=1.5)
-    told = {one.name: one for one in promises(crowded, known)}
-    same = {one.name: one for one in promises(plain, known)}
+    told = {one.name: one for one in list_guarantees(crowded, known)}
+    same = {one.name: one for one in list_guarantees(plain, known)}
     within = gamma(crowded.p).cdf(crowded.beta * crowded.psi)
     assert told["Draws within ψ"].bound == pytest.approx(within)
     assert told["Draws within ψ, by the paper"].missing
@@ -46,7 +46,7 @@ def test_promises_are_those_of_the_law_that_is_drawn_from() -> None:
 def test_figures_show_the_gamma_law_and_the_sets_own_threshold() -> None:
     crowded = bought("unthresholded")
     within = gamma(crowded.p).cdf(crowded.beta * crowded.psi)
-    marks = next(one for one in plot_promise(crowded).data if one.name == "promised")
+    marks = next(one for one in plot_guarantee(crowded).data if one.name == "promised")
     assert tuple(marks.x[:1]) == (crowded.psi,)
     assert marks.y[0] == pytest.approx(within)
     assert excess_table(crowded)["promised, at least"].loc[crowded.psi] == pytest.approx(within)
@@ -55,7 +55,7 @@ def test_figures_show_the_gamma_law_and_the_sets_own_threshold() -> None:
 @pytest.mark.parametrize(
     "name", ["path", "path_average", "path_clipped", "ellipsoid", "ellipsoid_exact"]
 )
-@pytest.mark.parametrize("show", [promises, plot_promise, plot_plan])
+@pytest.mark.parametrize("show", [list_guarantees, plot_guarantee, plot_plan])
 def test_no_theorem_of_exact_draws_is_quoted_for_others(name: str, show: object) -> None:
     with pytest.raises(ValueError, match=r"guarantees of exact draws.*explain\(plan\)"):
         show(bought(name))  # type: ignore[operator]
@@ -64,7 +64,7 @@ def test_no_theorem_of_exact_draws_is_quoted_for_others(name: str, show: object)
 def test_draws_at_psi_zero_do_not_end_at_the_width_of_the_set(models) -> None:
     crowded = replace(models, plan=replace(models.plan, law_psi=0.0), sampler="unthresholded")
     with pytest.raises(ValueError, match="sampler='exact'"):
-        noise_against_price(crowded, np.zeros((2, 3)), 50.0)
+        noise_by_budget(crowded, np.zeros((2, 3)), 50.0)
     title = plot_bounds(crowded).layout.title.text
     assert "not of" not in title
     assert plan(1000, 3, 0.1, radius=1.0, row_norm=1.0, epsilon=9.0).of_exact_draws

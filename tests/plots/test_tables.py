@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rashomon_explorer import plots
 from rashomon_explorer.explorer.html import table_html
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
-from rashomon_explorer.mechanisms.planning.options import options_of
+from rashomon_explorer.mechanisms.planning.options import plan_candidates
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.plots import tables
@@ -42,7 +42,7 @@ def test_people_by_group_add_up_to_everyone(models, rows):
 def test_every_way_to_spend_a_budget_is_listed_and_one_of_them_is_the_plan(make, ridge):
     asked = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6, "ridge": ridge}
     planned = make(50_000, 11, 0.02, n_draws=5, **asked)
-    offers, table = options_of(planned), tables.options_table(planned)
+    offers, table = plan_candidates(planned), tables.options_table(planned)
     assert len(table) == len(offers) == len(MECHANISMS)
     assert sum("this plan" in way for way in table.index) == 1
     for offer, (_, row) in zip(offers, table.iterrows(), strict=True):

@@ -5,13 +5,13 @@ import re
 
 import numpy as np
 
-from rashomon_explorer.plots import Promise
+from rashomon_explorer.plots import GuaranteeRow
 from rashomon_explorer.plots.text import (
     at_least,
     at_most,
+    cost_text,
     number,
     percent,
-    price,
     short_names,
     what_is_left,
 )
@@ -51,7 +51,7 @@ def test_a_number_is_rounded_to_the_side_that_is_true():
         low, high = _read(at_least(value, share=False)), _read(at_most(value))
         assert low <= value <= high, value
         assert high - low <= 0.0101 * value
-        left, paid = _read(what_is_left(value)), _read(price(value))
+        left, paid = _read(what_is_left(value)), _read(cost_text(value))
         assert left <= value <= paid <= high and paid - max(left, low) <= 0.0101 * value
         if value < 1e-6:  # which is what rounding leaves of a budget that was spent whole
             assert left == 0
@@ -67,17 +67,17 @@ def test_negative_control_the_nearest_number_is_no_bound():
 
 def test_signs_infinities_and_hairs():
     assert number(-1.2345, rounding="down") == "-1.24" and number(-1.2345, rounding="up") == "-1.23"
-    assert price(math.inf) == "ε = ∞" and number(math.nan) == "unknown" == percent(math.nan)
-    assert what_is_left(8.0 - 7.3) == "0.7" and price(0.1 + 0.2) == "ε = 0.3001"
-    assert price(4.0, 1.2341e-6) == "ε = 4 at δ = 1.24e-6"
+    assert cost_text(math.inf) == "ε = ∞" and number(math.nan) == "unknown" == percent(math.nan)
+    assert what_is_left(8.0 - 7.3) == "0.7" and cost_text(0.1 + 0.2) == "ε = 0.3001"
+    assert cost_text(4.0, 1.2341e-6) == "ε = 4 at δ = 1.24e-6"
     assert at_least(0.29) == "≥ 29%"  # 100 · 0.29 is below 29 in doubles
 
 
 def test_promises_are_written_on_their_side():
-    assert Promise("", "", "≥", 0.1455, is_share=True).promised == "≥ 14%"
-    assert Promise("", "", "≤", 0.1401, is_share=True).promised == "≤ 15%"
-    assert Promise("", "", "≤", 0.02341).promised == "≤ 0.0235"
-    assert Promise("", "", "≥", 0.02349).promised == "≥ 0.0234"
+    assert GuaranteeRow("", "", "≥", 0.1455, is_share=True).promised == "≥ 14%"
+    assert GuaranteeRow("", "", "≤", 0.1401, is_share=True).promised == "≤ 15%"
+    assert GuaranteeRow("", "", "≤", 0.02341).promised == "≤ 0.0235"
+    assert GuaranteeRow("", "", "≥", 0.02349).promised == "≥ 0.0234"
 
 
 def test_names_that_differ_still_differ_when_cut():

@@ -109,8 +109,8 @@ def test_figures_of_linear_models_say_where_trees_go(paid, table):
             lambda: plots.plot_importance(released, *table),
             "released trees to plot_trees",
         ),
-        (ValueError, lambda: plots.plot_bounds(paid), r"plot_prices\(plan\)"),
-        (ValueError, lambda: plots.plot_plan(paid.plan), r"plot_prices\(plan\)"),
+        (ValueError, lambda: plots.plot_bounds(paid), r"plot_costs\(plan\)"),
+        (ValueError, lambda: plots.plot_plan(paid.plan), r"plot_costs\(plan\)"),
         (AttributeError, lambda: released.coef, "and this release holds trees"),
         (AttributeError, lambda: released.anything, "no attribute 'anything'"),
     ]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer import plots
-from rashomon_explorer.measures import disagreement_decomposition, noise_against_price
+from rashomon_explorer.measures import disagreement_decomposition, noise_by_budget
 from rashomon_explorer.plots import decomposition as figures
 from rashomon_explorer.privacy.notions import no_guarantee
 
@@ -69,13 +69,13 @@ def test_many_groups_are_cut_in_words_and_names_are_no_markup(monkeypatch):
 
 
 def test_a_larger_price_is_drawn_down_to_the_width(models, rows):
-    table = noise_against_price(models, rows.X, [20.0, 80.0, np.inf])
-    figure = plots.plot_noise_against_price(table)
+    table = noise_by_budget(models, rows.X, [20.0, 80.0, np.inf])
+    figure = plots.plot_noise_by_budget(table)
     assert list(_trace(figure, "the draws").x) == [20.0, 80.0]
     np.testing.assert_allclose(_trace(figure, "the set").y, table["width"].iloc[:2])
     assert figure.layout.meta["view"] == "curator"
     assert figure.layout.yaxis.title.text == "disagreement of two draws"
     with pytest.raises(ValueError, match=r"lacks \['width'\]"):
-        plots.plot_noise_against_price(table.drop(columns="width"))
+        plots.plot_noise_by_budget(table.drop(columns="width"))
     with pytest.raises(ValueError, match="at least one finite price"):
-        plots.plot_noise_against_price(table.iloc[2:])
+        plots.plot_noise_by_budget(table.iloc[2:])

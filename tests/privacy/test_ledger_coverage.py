@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rashomon_explorer import DPClassifier, RashomonClassifier
-from rashomon_explorer.mechanisms.langevin.sampled_plan import sampled_price
+from rashomon_explorer.mechanisms.langevin.sampled_plan import least_noise
 from rashomon_explorer.papers import sgd_composition
 from rashomon_explorer.privacy import (
     BudgetExceededError,
@@ -125,8 +125,8 @@ def test_the_numbers_of_the_documentation_on_sampled_steps(sampled, tmp_path: Pa
     order = filter_order(4.0, 1e-6)
     assert round(sampled.renyi(order), 2) == 0.11 and round(order * zcdp_rho(4.0, 1e-6), 1) == 2.2
     ledger = Ledger.create(tmp_path / "four.ledger", epsilon=4.0, delta=1e-6)
-    noise, paid = sampled_price(1.0, 1e-6, orders=((order, order * zcdp_rho(1.0, 1e-6)),))
-    assert sampled_price(1.0, 1e-6, orders=((22.014, 0.53616),))[0] == pytest.approx(50.7, rel=1e-3)
+    noise, paid = least_noise(1.0, 1e-6, orders=((order, order * zcdp_rho(1.0, 1e-6)),))
+    assert least_noise(1.0, 1e-6, orders=((22.014, 0.53616),))[0] == pytest.approx(50.7, rel=1e-3)
     assert noise < 50.8 and round(ledger.epsilon_after(paid), 1) == 1.9
     for counted in (
         Guarantee(

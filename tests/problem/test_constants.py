@@ -87,7 +87,7 @@ def test_the_price_exceeds_the_oscillation_by_the_gap_it_allows(
     loss: str, radius: float, norm: float
 ) -> None:
     constants = Constants.of(loss, n=50, p=3, domain=Ball(radius), row_bound=norm)
-    assert constants.priced_osc == constants.osc + 2 * constants.gap_tolerance
+    assert constants.charged_oscillation == constants.osc + 2 * constants.gap_tolerance
     assert 0 < constants.gap_tolerance <= 1e-5 * constants.osc
 
 

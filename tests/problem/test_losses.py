@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import mean_pinball_loss
 
 from rashomon_explorer.problem.losses import LOSSES, get_loss
-from rashomon_explorer.problem.losses.base import sum_row_blocks
+from rashomon_explorer.problem.losses.base import sum_row_batches
 from rashomon_explorer.problem.losses.kinked import AbsoluteLoss, SmoothedHingeLoss
 from rashomon_explorer.problem.losses.smooth import LogisticRisk, SquaredLoss
 from tests.crossing import crossed
@@ -145,7 +145,7 @@ def test_logistic_losses_do_not_overflow_however_large_the_ball(reach):
 def test_sums_over_blocks_do_not_depend_on_the_number_of_threads():
     values = np.random.default_rng(3).standard_normal((100_003, 4))
     sums = [
-        sum_row_blocks(lambda rows: (values[rows].sum(0),), *values.shape, workers=w)[0]
+        sum_row_batches(lambda rows: (values[rows].sum(0),), *values.shape, workers=w)[0]
         for w in (1, 2, 3)
     ]
     assert (sums[0] == sums[1]).all() and (sums[0] == sums[2]).all()

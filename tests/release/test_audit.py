@@ -72,7 +72,7 @@ def test_a_release_stays_within_its_claim(name):
     ("name", "noise"), [("losses", GaussianNoise), ("least loss", LaplaceNoise)]
 )
 def test_half_the_noise_is_caught(name, noise, monkeypatch):
-    full = run.price
+    full = run.release_costs
 
     def half(*given, **settings):
         priced, guarantee = full(*given, **settings)

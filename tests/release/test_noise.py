@@ -7,7 +7,7 @@ import pytest
 
 from rashomon_explorer.release.catalogue import get_queries
 from rashomon_explorer.release.noise import GaussianNoise, LaplaceNoise, on_grid
-from rashomon_explorer.release.plan import Budget, price
+from rashomon_explorer.release.plan import Budget, release_costs
 from rashomon_explorer.release.query import Sensitivity
 from rashomon_explorer.release.statistic import Gap, Measured, RateStatistic
 
@@ -125,7 +125,7 @@ SENSITIVITIES = [Sensitivity(0.01, 0.01), Sensitivity(0.3, 0.1)]
 
 
 def _price(budget, weights=None, ledger=False):
-    return price(get_queries(NAMES), SENSITIVITIES, budget, weights, ledger=ledger)
+    return release_costs(get_queries(NAMES), SENSITIVITIES, budget, weights, ledger=ledger)
 
 
 def test_gaussian_prices_add_up_to_the_budget():

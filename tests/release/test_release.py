@@ -87,7 +87,7 @@ def test_a_release_is_charged_and_committed(tmp_path):
     assert released.charge == entry.id and entry.state == "committed"
     assert ledger.spent() == pytest.approx(1.0)
     assert set(entry.parameters["queries"]) == set(EVERYTHING)
-    assert released.price.startswith("ε = ")
+    assert released.cost_text.startswith("ε = ")
     again = _released(ledger=ledger, epsilon=0.5, delta=1e-6)
     assert again.charge == 2 and ledger.spent() < 1.5
 
@@ -147,7 +147,7 @@ def test_what_is_wrong_in_public_costs_nothing(tmp_path):
 def test_laplace_noise_is_pure():
     released = _released(delta=0.0)
     assert released.guarantee.pure_epsilon == 1.0
-    assert released.price == "ε = 1"
+    assert released.cost_text == "ε = 1"
     assert "Laplace" in released.to_dict()["answers"][0]["noise"]
 
 

@@ -13,7 +13,7 @@ import pytest
 from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.mechanisms.planning.options import options_of
+from rashomon_explorer.mechanisms.planning.options import plan_candidates
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy import adaptive_epsilon, approximate, pure, zcdp
 from rashomon_explorer.privacy.notions import no_guarantee
@@ -97,7 +97,7 @@ def test_both_editions_list_every_offer_of_the_planner(
 ) -> None:
     for text in (release_text, curator_text):
         assert "Alternative mechanisms" in words_of(text)
-        assert all(offer.draws in words_of(text) for offer in options_of(models.plan))
+        assert all(offer.draws in words_of(text) for offer in plan_candidates(models.plan))
         assert words_of(text).count(", this plan") == 1
 
 

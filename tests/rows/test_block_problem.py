@@ -18,13 +18,13 @@ from rashomon_explorer import (
 )
 from rashomon_explorer.data import Categorical, Numeric, TableSchema
 from rashomon_explorer.exceptions import DataError, FitError, RowsClippedWarning, SameTableWarning
-from rashomon_explorer.problem.chunked_problem import BlockProblem
+from rashomon_explorer.problem.chunked_problem import ChunkedProblem
 from rashomon_explorer.problem.losses import Loss, get_loss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.lower_bounds import excess_bound
 from rashomon_explorer.problem.lower_bounds.quadratic import Where, bowl_under
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.rows import row_blocks
+from rashomon_explorer.rows import chunk_rows
 
 N, D = 600, 3
 RNG = np.random.default_rng(3)
@@ -37,11 +37,11 @@ TARGETS: dict[str, Any] = {
 }
 
 
-def _pair(name: str) -> tuple[Problem, BlockProblem]:
+def _pair(name: str) -> tuple[Problem, ChunkedProblem]:
     loss: Loss = SoftmaxLoss(3) if name == "softmax" else get_loss(name)
     whole = Problem(X, TARGETS[name], loss=loss, radius=3.0, ridge=0.01)
-    table = replace(row_blocks(X, TARGETS[name]), rows=64)
-    return whole, BlockProblem(table, loss=loss, radius=3.0, ridge=0.01)
+    table = replace(chunk_rows(X, TARGETS[name]), rows=64)
+    return whole, ChunkedProblem(table, loss=loss, radius=3.0, ridge=0.01)
 
 
 @pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.RowsClippedWarning")
@@ -70,7 +70,7 @@ def test_sums_minimum_and_bounds_are_those_of_the_whole_table(name: str) -> None
 
 
 def test_a_problem_in_blocks_holds_no_rows() -> None:
-    problem = BlockProblem(row_blocks(0.1 * X, SIGNS))
+    problem = ChunkedProblem(chunk_rows(0.1 * X, SIGNS))
     for asked in (lambda: problem.rows, lambda: problem.targets, lambda: problem.batches(2, RNG)):
         with pytest.raises(TypeError, match="never held whole"):
             asked()
@@ -84,7 +84,7 @@ def test_a_fit_on_blocks_draws_what_a_fit_on_the_array_draws() -> None:
     asked = {**FIT, "sampler": "exact", "classes": [0, 1]}
     labels = (SIGNS > 0).astype(int)
     one = RashomonClassifier(**asked).fit(0.3 * X, labels)
-    other = RashomonClassifier(**asked).fit(replace(row_blocks(0.3 * X, labels), rows=64))
+    other = RashomonClassifier(**asked).fit(replace(chunk_rows(0.3 * X, labels), rows=64))
     np.testing.assert_array_equal(other.rashomon_set_.coef, one.rashomon_set_.coef)
     assert other.guarantee_ == one.guarantee_
     assert other.classes_.tolist() == one.classes_.tolist()
@@ -93,12 +93,12 @@ def test_a_fit_on_blocks_draws_what_a_fit_on_the_array_draws() -> None:
 def test_private_columns_and_bounded_targets_work_on_blocks() -> None:
     asked = {**FIT, "sampler": "ellipsoid", "standardize": "private", "target_bounds": (-2.0, 2.0)}
     one = RashomonRegressor(**asked).fit(0.3 * X, X[:, 0])
-    other = RashomonRegressor(**asked).fit(replace(row_blocks(0.3 * X, X[:, 0]), rows=64))
+    other = RashomonRegressor(**asked).fit(replace(chunk_rows(0.3 * X, X[:, 0]), rows=64))
     np.testing.assert_allclose(other.rashomon_set_.coef, one.rashomon_set_.coef, atol=1e-5)
     assert other.scale_ is not None
     with pytest.warns(RowsClippedWarning, match="target_bounds"):
         RashomonRegressor(**{**asked, "target_bounds": (-0.1, 0.1)}).fit(
-            row_blocks(0.3 * X, X[:, 0])
+            chunk_rows(0.3 * X, X[:, 0])
         )
 
 
@@ -115,7 +115,7 @@ def test_a_dask_table_with_text_and_missing_values_in_three_lines() -> None:
         ]
     )
     asked = {**FIT, "sampler": "exact", "schema": schema}
-    one = RashomonClassifier(**asked).fit(row_blocks(frame, target="paid"))
+    one = RashomonClassifier(**asked).fit(chunk_rows(frame, target="paid"))
     table = dd.from_pandas(frame, npartitions=4)
     other = RashomonClassifier(**asked).fit(table[["age", "home"]], table["paid"])
     np.testing.assert_array_equal(other.rashomon_set_.coef, one.rashomon_set_.coef)
@@ -133,7 +133,7 @@ def _refusing(tmp_path: Path) -> tuple[Ledger, dict[str, Any]]:
 @pytest.mark.filterwarnings("ignore")
 def test_nothing_is_spent_on_what_is_refused_before_a_row_is_read(tmp_path: Path) -> None:
     ledger, asked = _refusing(tmp_path)
-    table = row_blocks(0.3 * X, SIGNS)
+    table = chunk_rows(0.3 * X, SIGNS)
     for broken, message in (
         ({**asked, "classes": None}, "declare them"),
         ({**asked, "schema": TableSchema([Numeric("age", (0, 80))])}, "column"),
@@ -156,7 +156,7 @@ def test_a_bad_row_costs_the_charge_and_its_place_is_for_the_curator(tmp_path: P
     ledger, asked = _refusing(tmp_path)
     bad = 0.3 * X
     bad[599, 2] = np.inf
-    table = replace(row_blocks(bad, (SIGNS > 0).astype(int)), rows=64)
+    table = replace(chunk_rows(bad, (SIGNS > 0).astype(int)), rows=64)
     with pytest.raises(FitError) as caught:
         RashomonClassifier(**asked).fit(table)
     assert "599" not in str(caught.value) and "row 599: NaN or infinity" in caught.value.detail
@@ -164,10 +164,10 @@ def test_a_bad_row_costs_the_charge_and_its_place_is_for_the_curator(tmp_path: P
     labels = (SIGNS > 0).astype(int)
     labels[300] = 2
     with pytest.raises(FitError) as caught:
-        RashomonClassifier(**asked).fit(replace(row_blocks(0.3 * X, labels), rows=64))
+        RashomonClassifier(**asked).fit(replace(chunk_rows(0.3 * X, labels), rows=64))
     assert "row 300: y holds 2" in caught.value.detail
     with pytest.raises(DataError, match="row 300: y holds 2"):  # for who may look, before a charge
-        RashomonClassifier(classes=[0, 1]).check_rows(row_blocks(0.3 * X, labels))
+        RashomonClassifier(classes=[0, 1]).check_rows(chunk_rows(0.3 * X, labels))
 
 
 @pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
@@ -177,7 +177,7 @@ def test_a_table_in_blocks_is_known_again_under_another_ledger(tmp_path: Path) -
     for name in ("one", "two"):
         Ledger.create(tmp_path / f"{name}.ledger", epsilon=100.0, delta=1e-5)
     RashomonClassifier(**asked, ledger=tmp_path / "one.ledger").fit(0.3 * X, labels)
-    table = replace(row_blocks(0.3 * X, labels), rows=64)
+    table = replace(chunk_rows(0.3 * X, labels), rows=64)
     with pytest.warns(SameTableWarning):
         RashomonClassifier(**asked, ledger=tmp_path / "two.ledger").fit(table)
 
@@ -187,15 +187,15 @@ def test_a_guarantee_names_what_it_assumes_of_files_and_of_the_way_to_workers(
 ) -> None:
     np.save(tmp_path / "x.npy", X)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    assert row_blocks(X, SIGNS).assumptions == ()
-    (steady,) = row_blocks(mapped, SIGNS).assumptions
+    assert chunk_rows(X, SIGNS).assumptions == ()
+    (steady,) = chunk_rows(mapped, SIGNS).assumptions
     assert "the same in every pass" in steady
     asked = {**FIT, "sampler": "exact", "classes": [-1, 1], "row_norm": 4.0, "random_state": None}
-    found = RashomonClassifier(**asked).fit(row_blocks(mapped, SIGNS)).guarantee_
+    found = RashomonClassifier(**asked).fit(chunk_rows(mapped, SIGNS)).guarantee_
     assert steady in found.assumptions
-    assert "joblib" in row_blocks(X, SIGNS, n_jobs=2).assumptions[0]
+    assert "joblib" in chunk_rows(X, SIGNS, n_jobs=2).assumptions[0]
 
 
 def test_labels_that_a_loss_does_not_know_are_refused() -> None:
     with pytest.raises(DataError, match="row 1: labels must be"):
-        BlockProblem(row_blocks(np.eye(2), np.array([1.0, 0.0])))
+        ChunkedProblem(chunk_rows(np.eye(2), np.array([1.0, 0.0])))

@@ -19,9 +19,9 @@ from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer.exceptions import ClusterError, FitError
 from rashomon_explorer.measures import exact_score_ranges
 from rashomon_explorer.privacy import pure
-from rashomon_explorer.problem.chunked_problem import BlockProblem
+from rashomon_explorer.problem.chunked_problem import ChunkedProblem
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.rows import ChunkedRows, row_blocks
+from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows.workers import ClusterWatch, OnDask
 from tests.sums import counted, moments
 
@@ -79,9 +79,9 @@ def test_three_dead_workers_change_no_digit_and_a_dead_cluster_says_so(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     cluster.run(os.chdir, "/")  # workers stand elsewhere than where the folder is named
-    assert _digest(_in_files(Path("rows"), cluster)) == _digest(row_blocks(X, Y))
-    here = BlockProblem(row_blocks(X, Y)).value_and_gradient(THETA)
-    problem = BlockProblem(row_blocks(X, Y, executor=cluster))
+    assert _digest(_in_files(Path("rows"), cluster)) == _digest(chunk_rows(X, Y))
+    here = ChunkedProblem(chunk_rows(X, Y)).value_and_gradient(THETA)
+    problem = ChunkedProblem(chunk_rows(X, Y, executor=cluster))
     late = Timer(0.02, _kill_one, (cluster, 1))
     for kill in (
         lambda: _kill_one(cluster),  # its part of earlier sums was made, and with it go the rows
@@ -129,7 +129,7 @@ def test_a_worker_that_is_lost_while_rows_are_sent_is_no_error_of_the_rows(
         return await send(*given, **named)
 
     monkeypatch.setattr(distributed.scheduler, "scatter_to_workers", lose)
-    table = row_blocks(X[:20_000], Y[:20_000], executor=threads)
+    table = chunk_rows(X[:20_000], Y[:20_000], executor=threads)
     if losses == 1:
         assert table.reduce(counted) == (20_000,)
     else:
@@ -145,7 +145,7 @@ def test_rows_take_no_way_on_which_dask_waits_for_the_dead(threads: Any) -> None
         await asyncio.sleep(3600)
 
     threads.cluster.scheduler.replicate = replicate
-    assert row_blocks(X, Y, executor=threads).reduce(counted) == (len(X),)
+    assert chunk_rows(X, Y, executor=threads).reduce(counted) == (len(X),)
 
 
 @pytest.mark.parametrize("sent", [True, False])
@@ -160,7 +160,7 @@ def test_work_for_which_nobody_comes_ends_in_words(
         distributed.LocalCluster(**asked, silence_logs=50) as local,
         distributed.Client(local) as client,
     ):
-        table = row_blocks(X, Y, executor=client) if sent else _in_files(tmp_path / "r", client)
+        table = chunk_rows(X, Y, executor=client) if sent else _in_files(tmp_path / "r", client)
         with pytest.raises(ClusterError, match="has no worker"):
             table.reduce(counted)
 
@@ -181,7 +181,7 @@ def test_work_waits_for_paused_workers_and_not_for_ever(
         while {worker.status.name for worker in local.scheduler.workers.values()} != {status}:
             time.sleep(0.01)
 
-    table = row_blocks(X, Y, executor=threads)
+    table = chunk_rows(X, Y, executor=threads)
     all_are("paused")
     Timer(0.2, all_are, ("running",)).start()
     assert table.reduce(counted) == (len(X),)
@@ -238,7 +238,7 @@ def test_a_pass_ends_in_words_where_workers_start_again_and_again(
 
     monkeypatch.setattr(threads, "gather", lambda futures, **options: never())
     with pytest.raises(ClusterError, match=r"started again before they finished .* memory_limit"):
-        row_blocks(X, Y, executor=threads).reduce(counted)
+        chunk_rows(X, Y, executor=threads).reduce(counted)
 
 
 def test_a_full_disk_on_spill_changes_no_digit_and_no_charge(tmp_path: Path) -> None:
@@ -246,14 +246,14 @@ def test_a_full_disk_on_spill_changes_no_digit_and_no_charge(tmp_path: Path) -> 
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
     asked: dict[str, Any] = {"n_workers": 2, "processes": False, "dashboard_address": None}
     asked |= {"memory_limit": 2**34, "local_directory": str(tmp_path), "silence_logs": 50}
-    want, allowed = _digest(row_blocks(X, Y)), resource.getrlimit(resource.RLIMIT_FSIZE)
+    want, allowed = _digest(chunk_rows(X, Y)), resource.getrlimit(resource.RLIMIT_FSIZE)
     for full in (False, True):
         with (
             dask.config.set(scheduler="threads"),
             distributed.LocalCluster(**asked) as local,
             distributed.Client(local) as client,
         ):
-            table = row_blocks(X, Y, executor=client)
+            table = chunk_rows(X, Y, executor=client)
             table.reduce(counted)  # rows are there
             if full:  # to a worker this is an OSError as of a disk without room
                 resource.setrlimit(resource.RLIMIT_FSIZE, (2**19, allowed[1]))
@@ -273,9 +273,9 @@ def test_a_hundred_kills_at_random_instants_leave_a_charge_each_and_the_same_dig
 ) -> None:
     """Before a task, in it, after its part was made, and after the commit."""
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
-    rng, want, late, states = np.random.default_rng(0), _digest(row_blocks(X, Y)), 0, []
+    rng, want, late, states = np.random.default_rng(0), _digest(chunk_rows(X, Y)), 0, []
     # Rows that are sent, and rows that workers read for themselves.
-    tables = [row_blocks(X, Y, executor=cluster), _in_files(tmp_path / "rows", cluster)]
+    tables = [chunk_rows(X, Y, executor=cluster), _in_files(tmp_path / "rows", cluster)]
     for number in range(KILLS):
         cluster.wait_for_workers(2, timeout=120)
         charge = ledger.reserve(pure(0.01), note=f"sums {number}", parameters={"n": len(X)})
@@ -305,7 +305,7 @@ def _in_files(folder: Path, client: Any) -> ChunkedRows:
     folder.mkdir()
     table = pa.table({"one": X[:, 0], "two": X[:, 1], "y": Y})
     parquet.write_table(table, folder / "part.parquet", row_group_size=30_000)
-    return row_blocks(folder, target="y", executor=client)
+    return chunk_rows(folder, target="y", executor=client)
 
 
 def _digest(table: ChunkedRows) -> str:
@@ -319,7 +319,7 @@ def test_kills_during_fits_leave_one_charge_each_and_the_same_draws(
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
     asked: dict[str, Any] = {"sampler": "exact", "epsilon": 1.0, "n_draws": 2, "radius": 2.0}
     asked |= {"classes": [-1, 1], "random_state": 0, "ledger": ledger}
-    want = RashomonClassifier(**asked).fit(row_blocks(X, Y)).rashomon_set_.coef
+    want = RashomonClassifier(**asked).fit(chunk_rows(X, Y)).rashomon_set_.coef
     cluster.run(os.chdir, "/")  # a worker stands in another folder
     done = Event()
 
@@ -332,7 +332,7 @@ def test_kills_during_fits_leave_one_charge_each_and_the_same_draws(
     killer.start()
     try:
         for fits in (2, 3):
-            found = RashomonClassifier(**asked).fit(row_blocks(X, Y, executor=cluster))
+            found = RashomonClassifier(**asked).fit(chunk_rows(X, Y, executor=cluster))
             np.testing.assert_array_equal(found.rashomon_set_.coef, want)
             states = [entry.state for entry in ledger.entries()]
             assert states == ["committed"] * fits
@@ -360,7 +360,7 @@ def test_a_lost_scheduler_leaves_a_charge_that_is_started_and_says_why(
     monkeypatch.setattr(threads, "gather", lose)
     with pytest.raises(FitError) as caught:
         RashomonClassifier(**asked, classes=[-1, 1], ledger=ledger).fit(
-            row_blocks(X, Y, executor=threads)
+            chunk_rows(X, Y, executor=threads)
         )
     assert "ClusterError: the connection to the Dask scheduler at inproc://" in caught.value.detail
     assert "workers were lost" not in caught.value.detail

@@ -16,7 +16,7 @@ from rashomon_explorer import (
 )
 from rashomon_explorer.data import Categorical, Numeric
 from rashomon_explorer.exceptions import FitError
-from rashomon_explorer.rows import row_blocks
+from rashomon_explorer.rows import chunk_rows
 
 pytestmark = [pytest.mark.law, pytest.mark.filterwarnings("ignore")]
 
@@ -64,7 +64,7 @@ def test_a_bad_label_in_a_late_row_group_is_named(
     made, asked = ESTIMATORS[name]
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=9.0, delta=1e-6)
     frame.loc[9_000 * ROWS + 2, "label"] = "perhaps"
-    table = row_blocks(_written(frame, tmp_path / "rows"), target="label")
+    table = chunk_rows(_written(frame, tmp_path / "rows"), target="label")
     clf = made(schema=SCHEMA, ledger=ledger, random_state=0, **asked)
     with pytest.raises(FitError) as caught:
         clf.fit(table)

@@ -23,8 +23,8 @@ from rashomon_explorer.measures import (
 from rashomon_explorer.measures.fairness.gaps import LABEL_GAPS
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES
 from rashomon_explorer.measures.ranges import people_ranges
-from rashomon_explorer.rows import ChunkedRows, row_blocks
-from rashomon_explorer.rows.columns import column_of, targets_of
+from rashomon_explorer.rows import ChunkedRows, chunk_rows
+from rashomon_explorer.rows.columns import read_column, read_targets
 from rashomon_explorer.rows.workers import Threads
 from rashomon_explorer.sets import RashomonSet
 
@@ -53,7 +53,7 @@ def drawn(kind: str) -> RashomonSet:
 
 
 def blocked(**changes: Any) -> ChunkedRows:
-    return replace(row_blocks(X, labelled=False), rows=BLOCK, **changes)
+    return replace(chunk_rows(X, labelled=False), rows=BLOCK, **changes)
 
 
 @pytest.mark.parametrize("kind", ["two", "three", "regression"])
@@ -100,7 +100,7 @@ def test_one_worker_and_eight_give_the_same_digits() -> None:
 
 def test_a_part_that_is_left_out_is_seen() -> None:
     """Control: without its last block a table has other measures."""
-    short = replace(row_blocks(X[: N - N % BLOCK], labelled=False), rows=BLOCK)
+    short = replace(chunk_rows(X[: N - N % BLOCK], labelled=False), rows=BLOCK)
     asked: dict[str, Any] = {"measures": ["ambiguity", "discrepancy", "cohen_kappa", "score_std"]}
     whole = multiplicity_table(drawn("two"), X, **asked)["value"]
     found = multiplicity_table(drawn("two"), short, **asked)["value"]
@@ -113,9 +113,9 @@ def test_groups_are_a_column_of_the_files_that_is_no_feature(tmp_path: Path) -> 
     for number, low in enumerate(range(0, N, 250)):
         part = frame.iloc[low : low + 250]
         part.to_parquet(tmp_path / f"part-{number}.parquet", row_group_size=100)
-    table = replace(row_blocks(tmp_path, target="label", columns=list("abc")), rows=BLOCK)
-    np.testing.assert_array_equal(column_of(table, "region"), GROUPS)
-    np.testing.assert_array_equal(targets_of(table), frame["label"])
+    table = replace(chunk_rows(tmp_path, target="label", columns=list("abc")), rows=BLOCK)
+    np.testing.assert_array_equal(read_column(table, "region"), GROUPS)
+    np.testing.assert_array_equal(read_targets(table), frame["label"])
     measures = ["ambiguity", "disagreement"]
     found = multiplicity_table(drawn("two"), table, groups="region", measures=measures)
     whole = multiplicity_table(drawn("two"), X, groups=GROUPS, measures=measures)
@@ -131,11 +131,11 @@ def test_what_shuffles_columns_says_that_it_takes_a_sample() -> None:
 
 def test_some_rows_are_picked_by_their_places_alone() -> None:
     y = np.arange(N)
-    table = replace(row_blocks(pd.DataFrame(X, columns=list("abc")), y), rows=BLOCK)
+    table = replace(chunk_rows(pd.DataFrame(X, columns=list("abc")), y), rows=BLOCK)
     rows, targets = table.sample(100).to_memory()
     assert list(rows.columns) == list("abc") and len(set(targets)) == 100
     np.testing.assert_array_equal(rows, X[targets])
-    again, _ = replace(row_blocks(X, labelled=False), rows=BLOCK).sample(100).to_memory()
+    again, _ = replace(chunk_rows(X, labelled=False), rows=BLOCK).sample(100).to_memory()
     np.testing.assert_array_equal(again, rows)
     np.testing.assert_array_equal(table.sample(10**6).to_memory()[1], y)
 
@@ -152,7 +152,7 @@ def test_an_audit_is_that_of_all_rows(kind: str) -> None:
     models = drawn(kind)
     y = X[:, 0] if kind == "regression" else RNG.integers(0, CLASSES[kind], N)
     whole = fairness_audit(models, X, y, GROUPS, **AUDITS[kind])
-    table = replace(row_blocks(X, y), rows=BLOCK)
+    table = replace(chunk_rows(X, y), rows=BLOCK)
     found = fairness_audit(models, table, None, GROUPS, **AUDITS[kind])
     pd.testing.assert_frame_equal(found.table, whole.table, rtol=1e-12, atol=1e-13)
     pd.testing.assert_series_equal(found.best, whole.best, rtol=1e-12, atol=1e-13)
@@ -167,7 +167,7 @@ def test_a_ratio_and_several_attributes_are_taken_by_their_names() -> None:
     y = RNG.integers(0, 2, N)
     asked: dict[str, Any] = {"agg": "ratio", "metrics": ["demographic_parity", "equalized_odds"]}
     whole = fairness_audit(drawn("two"), X, y, frame[["region", "old"]], **asked)
-    table = replace(row_blocks(frame.assign(y=y), target="y"), rows=BLOCK)
+    table = replace(chunk_rows(frame.assign(y=y), target="y"), rows=BLOCK)
     table = table.through(FunctionTransformer(_first_three))
     found = fairness_audit(drawn("two"), table, None, ["region", "old"], **asked)
     pd.testing.assert_frame_equal(found.table, whole.table, rtol=1e-12, atol=1e-13)
@@ -183,7 +183,7 @@ def test_exact_ranges_of_rows_in_blocks_are_those_of_all_rows() -> None:
     model = RashomonClassifier(**own, random_state=0).fit(X, y)
     problems = [
         declared_problem(model, X, y),
-        declared_problem(model, replace(row_blocks(X, y), rows=BLOCK)),
+        declared_problem(model, replace(chunk_rows(X, y), rows=BLOCK)),
     ]
     of_all, of_blocks = (exact_coefficient_ranges(problem, 0.01) for problem in problems)
     pd.testing.assert_frame_equal(of_blocks, of_all, rtol=1e-9, atol=1e-12)
@@ -192,4 +192,4 @@ def test_exact_ranges_of_rows_in_blocks_are_those_of_all_rows() -> None:
     gaps = [exact_group_gap(problems[0], 0.01, rows, GROUPS) for rows in (X, blocked())]
     pd.testing.assert_frame_equal(gaps[1], gaps[0], rtol=1e-12, atol=1e-12)
     with pytest.raises(ValueError, match="rows"):  # control: other rows than the draws'
-        declared_problem(model, replace(row_blocks(X[:650], y[:650]), rows=BLOCK))
+        declared_problem(model, replace(chunk_rows(X[:650], y[:650]), rows=BLOCK))

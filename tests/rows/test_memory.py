@@ -14,7 +14,7 @@ from rashomon_explorer import Ledger, RashomonClassifier
 from rashomon_explorer._utils import memory_limits
 from rashomon_explorer._utils.memory_limits import MemoryLimit
 from rashomon_explorer.exceptions import MemoryLimitError
-from rashomon_explorer.rows import ChunkedRows, row_blocks
+from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows.cache import cache_chunks
 from rashomon_explorer.rows.memory_budget import check_room, ran_out, threads_within
 from rashomon_explorer.rows.workers import Threads
@@ -76,7 +76,7 @@ def test_limits_of_a_group_and_of_the_group_around_it_hold(
     assert found[0].left == 50 * MIB + 50
     assert threads_within(4, MIB) == 1  # and the same digits
     made = [
-        ChunkedRows(row_blocks(np.eye(64), np.ones(64)).source, rows=4, workers=Threads(count))
+        ChunkedRows(chunk_rows(np.eye(64), np.ones(64)).source, rows=4, workers=Threads(count))
         for count in (1, 4)
     ]
     np.testing.assert_array_equal(*(table.reduce(_sums)[0] for table in made))
@@ -107,7 +107,7 @@ def test_words_name_the_limit_and_what_suffices(monkeypatch: pytest.MonkeyPatch)
 
 def _table() -> ChunkedRows:
     rows = np.random.default_rng(0).normal(size=(64, 3))
-    return ChunkedRows(row_blocks(rows, rows[:, 0]).source, rows=8, workers=Threads(2))
+    return ChunkedRows(chunk_rows(rows, rows[:, 0]).source, rows=8, workers=Threads(2))
 
 
 def test_what_is_kept_gives_way_before_work_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +143,7 @@ def test_nothing_is_charged_for_rows_that_have_no_room(
 ) -> None:
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=9.0, delta=1e-6)
     rows = np.random.default_rng(0).normal(size=(500, 2)) * 0.2
-    table = row_blocks(rows, np.sign(rows[:, 0]))
+    table = chunk_rows(rows, np.sign(rows[:, 0]))
     model = RashomonClassifier(sampler="objective_perturbation", classes=[-1, 1], ledger=ledger)
     with monkeypatch.context() as patched:
         _only(patched, MemoryLimit("ulimit -v", 700 * MIB, 699 * MIB, own=True))
@@ -170,13 +170,13 @@ resource.setrlimit(KIND, (2**33, allowed))  # before Arrow is imported
 warnings.simplefilter("ignore")
 import numpy as np
 from rashomon_explorer import Ledger, RashomonClassifier
-from rashomon_explorer.problem.chunked_problem import BlockProblem
-from rashomon_explorer.rows import parquet, row_blocks
+from rashomon_explorer.problem.chunked_problem import ChunkedProblem
+from rashomon_explorer.rows import parquet, chunk_rows
 from rashomon_explorer.exceptions import MemoryLimitError
 from rashomon_explorer._utils.memory_limits import memory_limits
 
 folder, ledger, more = sys.argv[2], sys.argv[3], int(sys.argv[4])
-rows = row_blocks(folder, target="label")
+rows = chunk_rows(folder, target="label")
 taken = next(limit for limit in memory_limits() if limit.own).taken
 allow = lambda more: resource.setrlimit(KIND, (taken + more * 2**20, allowed))
 asked = {"sampler": "objective_perturbation", "n_draws": 1, "radius": 2.0, "random_state": 0}
@@ -195,7 +195,7 @@ if len(sys.argv) > 5:
 
     parquet._open_file = partial(ParquetFile, pre_buffer=True)
     try:
-        told["control"] = float(BlockProblem(rows).value(np.zeros((21, 1)))[0])
+        told["control"] = float(ChunkedProblem(rows).value(np.zeros((21, 1)))[0])
     except MemoryLimitError as error:
         told["control"] = str(error)
 print(json.dumps(told))
@@ -249,7 +249,7 @@ def test_a_row_group_larger_than_what_is_left_is_fitted(kind: str, tmp_path: Pat
     words, entries = told["refused"]
     assert f"ulimit -{'v' if own else 'd'} leaves less" in words and entries == 0
     assert told["states"] == ["committed"]
-    whole = row_blocks(folder, target="label")
+    whole = chunk_rows(folder, target="label")
     asked: dict[str, Any] = {"sampler": "objective_perturbation", "n_draws": 1, "radius": 2.0}
     asked |= {"classes": [-1, 1], "ledger": tmp_path / "clinic.ledger", "random_state": 0}
     here = RashomonClassifier(**asked).fit(whole)

@@ -9,9 +9,9 @@ import pytest
 from rashomon_explorer import DPClassifier, DPRegressor
 from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.mechanisms.planning.offers import Request
-from rashomon_explorer.problem.chunked_problem import BlockProblem
+from rashomon_explorer.problem.chunked_problem import ChunkedProblem
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.rows import ChunkedRows, row_blocks
+from rashomon_explorer.rows import ChunkedRows, chunk_rows
 
 RNG = np.random.default_rng(2)
 N = 3_000  # three blocks
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def _blocks(targets: Any, **asked: Any) -> ChunkedRows:
-    return replace(row_blocks(X, targets, **asked), rows=1024)
+    return replace(chunk_rows(X, targets, **asked), rows=1024)
 
 
 def _both(kind: str, **asked: Any) -> tuple[Any, Any]:
@@ -74,7 +74,7 @@ def test_the_model_of_blocks_is_that_of_the_table(kind: str, method: str) -> Non
         )
     assert blocked.plan_.offer == whole.plan_.offer
     assert set(whole.guarantee_.assumptions) <= set(blocked.guarantee_.assumptions)
-    rows = row_blocks(X, labelled=False)
+    rows = chunk_rows(X, labelled=False)
     np.testing.assert_array_equal(blocked.predict(rows), blocked.predict(X))
 
 
@@ -92,7 +92,7 @@ def test_private_columns_are_those_of_the_table() -> None:
 
 def test_all_rows_a_step_are_a_sum_and_picked_rows_are_refused() -> None:
     method: Any = METHODS["noisy_sgd"]
-    whole, blocked = Problem(X, SIGNS, loss="hinge"), BlockProblem(_blocks(SIGNS), loss="hinge")
+    whole, blocked = Problem(X, SIGNS, loss="hinge"), ChunkedProblem(_blocks(SIGNS), loss="hinge")
     offer = method.offer(_request(ledger=True, in_chunks=True))
     assert not offer.picks_rows and "chunks" in offer.why
     drawn = [method.draw(one, offer, np.random.default_rng(0)) for one in (whole, blocked)]

@@ -25,7 +25,7 @@ if not os.path.exists(f"{folder}/x.npy"):
     sys.exit(0)
 
 from rashomon_explorer import RashomonClassifier
-from rashomon_explorer.rows import row_blocks
+from rashomon_explorer.rows import chunk_rows
 from rashomon_explorer.rows.cache import cache_chunks
 from rashomon_explorer.measures import multiplicity_table
 from rashomon_explorer.report import report
@@ -33,7 +33,7 @@ from rashomon_explorer.report import report
 cache_chunks.__globals__["KEPT_BYTES"] = 2**24  # or the whole table would be kept ready
 start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 X, y = (np.load(f"{folder}/{name}.npy", mmap_mode="r") for name in "xy")
-rows = row_blocks(X, y)
+rows = chunk_rows(X, y)
 own = {"n_draws": 2, "sampler": "exact", "radius": 2.0, "epsilon": 8.0, "classes": (0, 1)}
 models = RashomonClassifier(psi=0.02, **own).fit(rows).rashomon_set_
 assert len(multiplicity_table(models, rows))

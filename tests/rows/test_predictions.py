@@ -10,7 +10,7 @@ import pytest
 from rashomon_explorer import RashomonClassifier
 from rashomon_explorer.data import Categorical, Numeric, TableSchema
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.rows import row_blocks
+from rashomon_explorer.rows import chunk_rows
 
 SCHEMA = TableSchema(
     [
@@ -43,7 +43,7 @@ def test_blocks_and_dask_are_predicted_as_the_whole_table(
     method: str, clf: Any, table: pd.DataFrame
 ) -> None:
     whole = getattr(clf, method)(table)
-    found = getattr(clf, method)(row_blocks(table, labelled=False))
+    found = getattr(clf, method)(chunk_rows(table, labelled=False))
     np.testing.assert_array_equal(found, whole)
     dd = pytest.importorskip("dask.dataframe")
     lazy = getattr(clf, method)(dd.from_pandas(table, npartitions=4))
@@ -73,11 +73,11 @@ def test_a_row_that_cannot_be_predicted_is_named(tmp_path: Path) -> None:
     X[71] = np.nan
     pd.DataFrame(X, columns=["a"]).to_parquet(tmp_path / "part.parquet", row_group_size=30)
     with pytest.raises(DataError, match="row group 2, row 11 of it"):
-        clf.predict(row_blocks(tmp_path, labelled=False))
+        clf.predict(chunk_rows(tmp_path, labelled=False))
 
 
 def test_rows_without_targets_are_not_fitted(table: pd.DataFrame) -> None:
     with pytest.raises(TypeError, match="no targets to fit"):
-        RashomonClassifier(schema=SCHEMA).fit(row_blocks(table, labelled=False))
+        RashomonClassifier(schema=SCHEMA).fit(chunk_rows(table, labelled=False))
     with pytest.raises(TypeError, match="labelled=False is for rows without"):
-        row_blocks(table, target="paid", labelled=False)
+        chunk_rows(table, target="paid", labelled=False)

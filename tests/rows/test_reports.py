@@ -14,7 +14,7 @@ from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.measures import disagreement_decomposition, model_reliance
 from rashomon_explorer.measures.importance import shap_importance
 from rashomon_explorer.report import material, report
-from rashomon_explorer.rows import ChunkedRows, row_blocks
+from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.sets import RashomonSet
 
 N, BLOCK = 900, 128
@@ -40,7 +40,7 @@ def drawn(kind: str) -> RashomonSet:
 
 
 def blocked(y: Any = None) -> ChunkedRows:
-    rows = row_blocks(X, labelled=False) if y is None else row_blocks(X, y)
+    rows = chunk_rows(X, labelled=False) if y is None else chunk_rows(X, y)
     return replace(rows, rows=BLOCK)
 
 
@@ -61,7 +61,7 @@ def test_width_or_noise_is_that_of_all_rows(kind: str, measure: str) -> None:
 
 def test_a_block_that_is_left_out_is_seen() -> None:
     """Control: fewer rows, other numbers."""
-    short = replace(row_blocks(X[: N - 200], labelled=False), rows=BLOCK)
+    short = replace(chunk_rows(X[: N - 200], labelled=False), rows=BLOCK)
     whole, found = (disagreement_decomposition(drawn("two"), rows) for rows in (X, short))
     assert abs(found.total.value - whole.total.value) > 1e-6
     ours, theirs = (shap_importance(drawn("two"), rows).to_numpy() for rows in (short, X))
@@ -121,7 +121,7 @@ def test_a_report_of_blocks_has_the_numbers_of_all_rows(
 
 def test_groups_of_a_report_are_a_column(tmp_path: Path) -> None:
     frame = pd.DataFrame(X, columns=["x0", "x1", "x2"]).assign(region=GROUPS, y=Y["two"])
-    rows = replace(row_blocks(frame, target="y", columns=["x0", "x1", "x2", "region"]), rows=BLOCK)
+    rows = replace(chunk_rows(frame, target="y", columns=["x0", "x1", "x2", "region"]), rows=BLOCK)
     only = rows.then(_Numbers())
     path = report(drawn("two"), tmp_path / "r.html", only, groups="region", interactive=False)
     assert "Groups by region" in path.read_text(encoding="utf-8")

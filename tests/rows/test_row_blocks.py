@@ -18,10 +18,10 @@ import pytest
 
 from rashomon_explorer import DPClassifier
 from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneError
-from rashomon_explorer.rows import ChunkedRows, row_blocks
+from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows import dask as dask_rows
 from rashomon_explorer.rows.cache import cache_chunks
-from rashomon_explorer.rows.columns import column_of
+from rashomon_explorer.rows.columns import read_column
 from rashomon_explorer.rows.dask import DaskRows, known_lengths
 from rashomon_explorer.rows.reduction import ChunkChecksums, Tree, branches
 from rashomon_explorer.rows.source import read_mapped
@@ -60,25 +60,25 @@ def mapped(folder: Path) -> ChunkedRows:
     held = np.lib.format.open_memmap(folder / "x.npy", mode="w+", dtype=float, shape=X.shape)
     held[:] = X
     held.flush()
-    return row_blocks(np.load(folder / "x.npy", mmap_mode="r"), Y)
+    return chunk_rows(np.load(folder / "x.npy", mmap_mode="r"), Y)
 
 
 def of_dask_array(folder: Path) -> ChunkedRows:
     da = pytest.importorskip("dask.array")
-    return row_blocks(da.from_array(X, chunks=(101, 2)), da.from_array(Y, chunks=101))
+    return chunk_rows(da.from_array(X, chunks=(101, 2)), da.from_array(Y, chunks=101))
 
 
 def of_dask_frame(folder: Path) -> ChunkedRows:
     dd = pytest.importorskip("dask.dataframe")
     frame = dd.from_pandas(pd.DataFrame(X, columns=list("abc")).assign(label=Y), npartitions=7)
-    return row_blocks(frame, target="label")
+    return chunk_rows(frame, target="label")
 
 
 SOURCES: dict[str, Callable[[Path], ChunkedRows]] = {
-    "a column-major array": lambda folder: row_blocks(np.asfortranarray(X), Y),
-    "a DataFrame": lambda folder: row_blocks(pd.DataFrame(X), pd.Series(Y)),
+    "a column-major array": lambda folder: chunk_rows(np.asfortranarray(X), Y),
+    "a DataFrame": lambda folder: chunk_rows(pd.DataFrame(X), pd.Series(Y)),
     "a mapped file": mapped,
-    "Parquet": lambda folder: row_blocks(in_parquet(folder), target="label"),
+    "Parquet": lambda folder: chunk_rows(in_parquet(folder), target="label"),
     "a Dask array": of_dask_array,
     "a Dask DataFrame": of_dask_frame,
 }
@@ -88,25 +88,25 @@ SOURCES: dict[str, Callable[[Path], ChunkedRows]] = {
 def test_every_source_gives_the_digits_of_an_array(name: str, tmp_path: Path) -> None:
     table = small(SOURCES[name](tmp_path))
     assert table.source.shape == (N, D)
-    assert _bits(table) == _bits(small(row_blocks(X, Y)))
+    assert _bits(table) == _bits(small(chunk_rows(X, Y)))
 
 
 @pytest.mark.parametrize("workers", [Threads(1), Threads(2), Threads(8)])
 def test_one_worker_and_eight_give_the_same_digits(workers: Any) -> None:
-    assert _bits(small(row_blocks(X, Y), workers=workers)) == _bits(small(row_blocks(X, Y)))
+    assert _bits(small(chunk_rows(X, Y), workers=workers)) == _bits(small(chunk_rows(X, Y)))
 
 
 @pytest.mark.law
 def test_other_processes_give_the_same_digits(tmp_path: Path) -> None:
     with ProcessPoolExecutor(2) as pool:
-        table = row_blocks(in_parquet(tmp_path), target="label", executor=pool)
-        assert _bits(small(table)) == _bits(small(row_blocks(X, Y)))
-    assert _bits(small(row_blocks(X, Y, n_jobs=2))) == _bits(small(row_blocks(X, Y)))
+        table = chunk_rows(in_parquet(tmp_path), target="label", executor=pool)
+        assert _bits(small(table)) == _bits(small(chunk_rows(X, Y)))
+    assert _bits(small(chunk_rows(X, Y, n_jobs=2))) == _bits(small(chunk_rows(X, Y)))
 
 
 def test_adding_blocks_up_by_worker_gives_other_digits() -> None:
     """Negative control: without the fixed tree the number of workers shows."""
-    blocks = [_sums(rows, targets)[0] for rows, targets in small(row_blocks(X, Y)).blocks()]
+    blocks = [_sums(rows, targets)[0] for rows, targets in small(chunk_rows(X, Y)).chunks()]
     sums = {
         np.sum([np.sum(blocks[low::count], axis=0) for low in range(count)], axis=0).tobytes()
         for count in (1, 2, 8)
@@ -133,7 +133,7 @@ def test_branches_make_the_tree_that_parts_make(workers: int) -> None:
 
 
 def test_kept_blocks_are_those_that_were_made() -> None:
-    table = small(row_blocks(X, Y)).then(AsNumbers())
+    table = small(chunk_rows(X, Y)).then(AsNumbers())
     for room in (0, 5_000, 10**9):
         held = cache_chunks(table, room)
         assert _bits(held) == _bits(table)
@@ -148,7 +148,7 @@ def test_a_bad_row_of_a_late_block_is_named_by_file_row_group_and_row(tmp_path: 
     frame.loc[150, "b"] = np.nan
     whole = pa.Table.from_pandas(frame, preserve_index=False)
     pq.write_table(whole, folder / "part-2.parquet", row_group_size=100)
-    table = small(row_blocks(folder, target="label")).then(AsNumbers())
+    table = small(chunk_rows(folder, target="label")).then(AsNumbers())
     with pytest.raises(DataError, match=r"part-2.parquet, row group 1, row 50 of it \(row 950"):
         table.reduce(_sums)
 
@@ -176,10 +176,10 @@ def test_a_version_tells_tables_and_orders_apart() -> None:
     swapped = X.copy()
     swapped[[3, 4]] = X[[4, 3]]
     found = {
-        version(row_blocks(rows, Y)) for rows in (X, swapped, X[:-1].repeat(1, axis=0)[:N])[:2]
+        version(chunk_rows(rows, Y)) for rows in (X, swapped, X[:-1].repeat(1, axis=0)[:N])[:2]
     }
     assert len(found) == 2
-    assert version(row_blocks(X, Y)) == version(row_blocks(np.asfortranarray(X), Y)) in found
+    assert version(chunk_rows(X, Y)) == version(chunk_rows(np.asfortranarray(X), Y)) in found
 
 
 @pytest.mark.parametrize(
@@ -196,17 +196,17 @@ def test_a_version_tells_tables_and_orders_apart() -> None:
 )
 def test_what_is_no_table_is_refused_in_words(asked: dict[str, Any], message: str) -> None:
     with pytest.raises((DataError, TypeError), match=message):
-        row_blocks(**asked)
+        chunk_rows(**asked)
 
 
 def test_parquet_files_must_agree_and_have_the_columns(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     folder = in_parquet(tmp_path)
     with pytest.raises(DataError, match="no column 'income'"):
-        row_blocks(folder, target="label", columns=["income"])
+        chunk_rows(folder, target="label", columns=["income"])
     pd.DataFrame({"a": ["text"], "label": [1.0]}).to_parquet(folder / "part-9.parquet")
     with pytest.raises(DataError, match=r"part-9\.parquet has other columns"):
-        row_blocks(folder, target="label")
+        chunk_rows(folder, target="label")
 
 
 def test_pages_of_a_mapped_file_are_let_go_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -215,12 +215,12 @@ def test_pages_of_a_mapped_file_are_let_go_and_nothing_is_lost(tmp_path: Path) -
     held[:] = np.arange(rows)[:, None]
     shifted = np.load(tmp_path / "x.npy", mmap_mode="r")[1:]
     for array in (held, shifted, np.load(tmp_path / "x.npy", mmap_mode="c")):
-        table = row_blocks(array, labelled=False)
+        table = chunk_rows(array, labelled=False)
         sums = [table.reduce(_column_sums)[0].tolist() for _ in range(2)]
         assert sums[0] == sums[1] == [rows * (rows - 1) / 2] * 4
     private = np.load(tmp_path / "x.npy", mmap_mode="c")
     private[0] = 7.0  # a copy on write is nobody's to let go
-    row_blocks(private, labelled=False).reduce(_column_sums)
+    chunk_rows(private, labelled=False).reduce(_column_sums)
     assert private[0].tolist() == [7.0] * 4
 
 
@@ -230,10 +230,10 @@ def _column_sums(rows: Any, targets: Any) -> tuple[Any, ...]:
 
 def test_no_more_is_kept_ready_than_a_quarter_of_what_is_left(monkeypatch: Any) -> None:
     monkeypatch.setattr("rashomon_explorer.rows.cache.room", lambda: 4.0 * 4_000)
-    ready = cache_chunks(small(row_blocks(X, Y)))
+    ready = cache_chunks(small(chunk_rows(X, Y)))
     held = sum(rows.nbytes + targets.nbytes for rows, targets in ready.source.first)
     assert 2_000 < held <= 4_000
-    assert _bits(ready) == _bits(small(row_blocks(X, Y)))
+    assert _bits(ready) == _bits(small(chunk_rows(X, Y)))
 
 
 @pytest.mark.law
@@ -244,7 +244,7 @@ def test_a_bad_cell_in_the_nine_thousandth_block_is_named(tmp_path: Path) -> Non
     for number, low in enumerate(range(0, len(frame), 50_000)):
         part = frame.iloc[low : low + 50_000]
         part.to_parquet(tmp_path / f"part-{number}.parquet", row_group_size=10_000)
-    table = replace(row_blocks(tmp_path, target="label").then(AsNumbers()), rows=16)
+    table = replace(chunk_rows(tmp_path, target="label").then(AsNumbers()), rows=16)
     with pytest.raises(DataError, match=r"part-2.parquet, row group 4, row 4005 of it"):
         table.reduce(_sums)
 
@@ -269,12 +269,12 @@ def test_files_that_a_failed_job_has_left_are_no_rows(tmp_path: Path) -> None:
         "more/part-5.parquet",
         "more/_temporary/part-6.parquet",
     )
-    found = row_blocks(tmp_path, target="label").to_memory()[0]["a"].tolist()
+    found = chunk_rows(tmp_path, target="label").to_memory()[0]["a"].tolist()
     read = dataset.dataset(tmp_path, format="parquet").to_table()["a"].to_pylist()
     assert sorted(found) == sorted(read) == [0.0, 5.0]
     _write(tmp_path / "failed", "_part-0.parquet")
     with pytest.raises(DataError, match=r"1 begin with _ or . and are skipped"):
-        row_blocks(tmp_path / "failed", target="label")
+        chunk_rows(tmp_path / "failed", target="label")
 
 
 @pytest.mark.parametrize(
@@ -295,12 +295,12 @@ def test_folders_give_the_columns_that_pyarrow_gives(
     _write(tmp_path, *names)
     read = dataset.dataset(tmp_path, format="parquet", partitioning="hive").to_table().to_pandas()
     want = read.drop(columns="label").sort_values("a", ignore_index=True)
-    table = row_blocks(tmp_path, target="label")
+    table = chunk_rows(tmp_path, target="label")
     assert list(table.source.names or ()) == list(want)
     rows = table.to_memory()[0].sort_values("a", ignore_index=True)
     pd.testing.assert_frame_equal(rows, want, check_dtype=False)
     for name in want:
-        assert set(column_of(table, name).dropna()) == set(want[name].dropna())
+        assert set(read_column(table, name).dropna()) == set(want[name].dropna())
 
 
 def test_folders_that_say_two_things_are_refused_in_words(tmp_path: Path) -> None:
@@ -315,9 +315,9 @@ def test_folders_that_say_two_things_are_refused_in_words(tmp_path: Path) -> Non
     ):
         _write(tmp_path / str(number), *names)
         with pytest.raises(DataError, match=message):
-            row_blocks(tmp_path / str(number), target="label")
+            chunk_rows(tmp_path / str(number), target="label")
     _write(tmp_path / "text", "r=EU/p.parquet", "r=US/p.parquet")
-    rows = row_blocks(tmp_path / "text", target="label")
+    rows = chunk_rows(tmp_path / "text", target="label")
     with pytest.raises(DataError, match="r holds text, from the names of folders: declare it"):
         DPClassifier(classes=[0, 1]).fit(rows)
 
@@ -331,22 +331,22 @@ def test_a_dask_frame_of_parquet_gives_x_and_y_in_the_same_partitions(tmp_path: 
     for number, low in enumerate(range(0, N, 130)):
         frame.iloc[low : low + 130].to_parquet(tmp_path / f"part-{number}.parquet", index=False)
     lazy = dd.read_parquet(tmp_path)
-    want = _bits(small(row_blocks(X, Y)))
+    want = _bits(small(chunk_rows(X, Y)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             "rashomon_explorer.rows.dask.count_partitions",
             lambda data: pytest.fail("counted"),
         )
         for table in (
-            row_blocks(lazy, target="label"),
-            row_blocks(lazy[["a", "b", "c"]], lazy["label"]),
+            chunk_rows(lazy, target="label"),
+            chunk_rows(lazy[["a", "b", "c"]], lazy["label"]),
         ):
             assert table.is_counted and _bits(small(table)) == want
     filtered = lazy[lazy.a < np.inf]
     for table in (
-        row_blocks(filtered, target="label"),
-        row_blocks(filtered[["a", "b", "c"]], filtered["label"]),
-        row_blocks(filtered, target="label", lengths=True),
+        chunk_rows(filtered, target="label"),
+        chunk_rows(filtered[["a", "b", "c"]], filtered["label"]),
+        chunk_rows(filtered, target="label", lengths=True),
     ):
         assert _bits(small(table)) == want
 
@@ -371,10 +371,10 @@ def test_a_dask_partition_that_changes_its_length_between_passes_is_noticed() ->
     dd = pytest.importorskip("dask.dataframe")
     made = partial(_of_length, lengths=[5, 5])
     frame = dd.from_map(made, [0, 1], meta=pd.DataFrame({"a": [0.0], "label": [0.0]})[:0])
-    table = row_blocks(frame, target="label", lengths=[5, 5])
+    table = chunk_rows(frame, target="label", lengths=[5, 5])
     assert isinstance(table.source, DaskRows)
     assert [len(rows) for rows, _ in table.source.pieces(0, 10)] == [5, 5]
-    changed = row_blocks(
+    changed = chunk_rows(
         dd.from_map(partial(_of_length, lengths=[6, 4]), [0, 1], meta=frame._meta),
         target="label",
         lengths=[5, 5],
@@ -386,14 +386,14 @@ def test_a_dask_partition_that_changes_its_length_between_passes_is_noticed() ->
     with pytest.raises(DataError, match="there are 2 partitions, expected 1"):
         list(more.pieces(0, 5))
     with pytest.raises(DataError, match="same number of partitions"):
-        row_blocks(frame, target="label", lengths=[10])
+        chunk_rows(frame, target="label", lengths=[10])
 
 
 _TRUNCATED = """
 import os, sys
 import numpy as np
 from rashomon_explorer import DPClassifier
-from rashomon_explorer.rows import row_blocks
+from rashomon_explorer.rows import chunk_rows
 from rashomon_explorer.exceptions import RowsGoneError
 path, kind, n = sys.argv[1], sys.argv[2], 100_000
 held = np.lib.format.open_memmap(
@@ -412,7 +412,7 @@ def truncating(rows, targets):
     return total(rows, targets)
 if kind == "unlinked":
     os.unlink(path)
-table = row_blocks(X, labelled=False)
+table = chunk_rows(X, labelled=False)
 assert np.array_equal(table.reduce(total)[0], want.sum(axis=0))
 try:
     if kind == "whole":
@@ -447,7 +447,7 @@ def test_a_mapped_file_that_is_truncated_is_an_error_and_not_the_end_of_the_proc
 def test_a_short_mapped_file_is_named(tmp_path: Path) -> None:
     table = mapped(tmp_path)
     before = _bits(table)
-    assert before == _bits(row_blocks(X, Y))
+    assert before == _bits(chunk_rows(X, Y))
     os.truncate(tmp_path / "x.npy", 300)
     with pytest.raises(RowsGoneError, match=r"x\.npy is shorter"):
         _bits(table)
@@ -480,7 +480,7 @@ def test_dask_plans_in_one_thread_at_a_time_and_computes_in_several(monkeypatch:
     dd = pytest.importorskip("dask.dataframe")
     frame = dd.from_pandas(pd.DataFrame({"a": np.ones(8), "label": np.ones(8)}), npartitions=2)
     frame = frame.map_partitions(_meeting, meta=frame._meta)
-    table = replace(row_blocks(frame, target="label", lengths=[4, 4]), rows=2, workers=Threads(2))
+    table = replace(chunk_rows(frame, target="label", lengths=[4, 4]), rows=2, workers=Threads(2))
     partition, planning = dask_rows._partition, Lock()
 
     def alone(data: Any, place: int) -> Any:

@@ -11,7 +11,7 @@ import pytest
 from rashomon_explorer import Ledger, RashomonTreeClassifier, TableSchema
 from rashomon_explorer.data import Categorical, Numeric
 from rashomon_explorer.exceptions import DataError, FitError
-from rashomon_explorer.rows import ChunkedRows, row_blocks
+from rashomon_explorer.rows import ChunkedRows, chunk_rows
 from rashomon_explorer.rows.workers import Threads
 from rashomon_explorer.trees.rows import MergedRows, merged
 
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def _blocks(X: Any, labels: Any = LABELS, workers: int = 2) -> ChunkedRows:
-    return replace(row_blocks(X, labels), rows=128, workers=Threads(workers))
+    return replace(chunk_rows(X, labels), rows=128, workers=Threads(workers))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -54,7 +54,7 @@ def test_counts_and_draws_are_those_of_the_table(kind: str) -> None:
     drawn = [clf.fit(*given).rashomon_set_ for given in ((X, LABELS), (_blocks(X),))]
     assert drawn[0].models.trees == drawn[1].models.trees
     np.testing.assert_array_equal(drawn[0].losses, drawn[1].losses)
-    np.testing.assert_array_equal(clf.predict(row_blocks(X, labelled=False)), clf.predict(X))
+    np.testing.assert_array_equal(clf.predict(chunk_rows(X, labelled=False)), clf.predict(X))
     assert len(clf.feature_names_in_) == 2 if kind == "schema" else True
 
 

@@ -222,11 +222,11 @@ def test_raw_numbers_are_refused_where_encoded_rows_are_expected() -> None:
 
 
 def test_three_classes_and_rows_in_blocks_carry_their_schema() -> None:
-    from rashomon_explorer.rows import row_blocks
+    from rashomon_explorer.rows import chunk_rows
 
     schema = TableSchema([SCHEMA["age"], SCHEMA["home"]])
     X, y = FRAME[["age", "home"]], FRAME["school"]
     clf = RashomonClassifier(schema=schema, classes=["none", "high", "college"], epsilon=900.0)
-    clf.fit(row_blocks(X, y))
+    clf.fit(chunk_rows(X, y))
     released = clf.rashomon_set_.release()
     np.testing.assert_array_equal(released.predict(X), clf.predict(X))

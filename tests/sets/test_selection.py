@@ -225,7 +225,7 @@ def test_promises_are_shown_of_all_draws_alone() -> None:
     models = make()
     assert "guaranteed" in plots.plot_losses(models).layout.title.text
     assert "guaranteed" not in plots.plot_losses(models.inside()).layout.title.text
-    for show in (plots.plot_bounds, plots.promises):
+    for show in (plots.plot_bounds, plots.list_guarantees):
         with pytest.raises(ValueError, match=r"some were selected \(inside ψ = 0.1, 2 of 4\)"):
             show(models.inside())
         show(replace(models.inside(), steps=()))  # the refusal looks at the steps and no more

@@ -231,7 +231,7 @@ def test_figures_and_measures_take_them() -> None:
     assert "guaranteed" not in plots.plot_losses(models).layout.title.text
     plots.plot_people(models, X)
     plots.plot_people(models.stored(X), X)
-    for show in (plots.plot_bounds, plots.promises):
+    for show in (plots.plot_bounds, plots.list_guarantees):
         with pytest.raises(ValueError, match="these models have no guarantee"):
             show(models)
 

@@ -1,7 +1,7 @@
 """The figures of the dashboard, each with its table and its Python line."""
 
 from rashomon_explorer.explorer.cards.base import FigureCard
-from rashomon_explorer.explorer.cards.budget import BoundsCard, BudgetCard, PlanCard, PromiseCard
+from rashomon_explorer.explorer.cards.budget import BoundsCard, BudgetCard, GuaranteeCard, PlanCard
 from rashomon_explorer.explorer.cards.coefficients import (
     CoefficientRangesCard,
     SetRangesCard,
@@ -42,7 +42,7 @@ CARDS: tuple[type[FigureCard], ...] = (
     SpreadCard,
     PeopleCard,
     BoundsCard,
-    PromiseCard,
+    GuaranteeCard,
     PlanCard,
     BudgetCard,
     CoefficientRangesCard,

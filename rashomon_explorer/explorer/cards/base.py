@@ -216,7 +216,7 @@ class FigureCard:
         if recipe is None:
             return
         made = asyncio.ensure_future(
-            run_in_thread(recipe.figure, passes=self.slow and self.session.in_blocks)
+            run_in_thread(recipe.figure, passes=self.slow and self.session.is_chunked)
         )
         if self.slow and recipe.lines and not (await asyncio.wait({made}, timeout=_MOMENT))[0]:
             self._kinds.value = _MEASURING

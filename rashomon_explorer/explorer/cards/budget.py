@@ -19,21 +19,21 @@ from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.mechanisms.samplers.registry import traits_of
+from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.plots import (
     GTU,
-    Promise,
+    GuaranteeRow,
+    list_guarantees,
     plot_bounds,
-    plot_prices,
-    plot_promise,
-    plot_tree_promise,
-    promises,
+    plot_costs,
+    plot_guarantee,
+    plot_tree_guarantee,
 )
 from rashomon_explorer.plots.budget import HEIGHT, budget_bar
 from rashomon_explorer.plots.prices import LEAST_PRICE, MOST_PRICE, draws_at
-from rashomon_explorer.plots.tables import charges_table, excess_table, prices_table
+from rashomon_explorer.plots.tables import charges_table, costs_table, excess_table
 from rashomon_explorer.plots.text import number
-from rashomon_explorer.plots.tree_answers import tree_promise_table
+from rashomon_explorer.plots.tree_answers import tree_guarantee_table
 from rashomon_explorer.sets import RashomonSet
 
 _GTU = GTU.removeprefix("GTU: ")
@@ -72,11 +72,11 @@ class BoundsCard(FigureCard):
         if isinstance(planned, TreePlan):
             self.facts.value = ""
             return Recipe(
-                partial(plot_tree_promise, planned),
-                partial(tree_promise_table, planned),
+                partial(plot_tree_guarantee, planned),
+                partial(tree_guarantee_table, planned),
                 (
-                    "from rashomon_explorer.plots import plot_tree_promise",
-                    "plot_tree_promise(explorer.plan)",
+                    "from rashomon_explorer.plots import plot_tree_guarantee",
+                    "plot_tree_guarantee(explorer.plan)",
                 ),
             )
         if not planned.of_exact_draws:
@@ -86,12 +86,12 @@ class BoundsCard(FigureCard):
             self._show_facts(planned)
             where = "explorer.plan" if models is None else "explorer.rashomon_set.plan"
             return Recipe(
-                partial(plot_promise, planned),
+                partial(plot_guarantee, planned),
                 partial(excess_table, planned),
                 (
-                    "from rashomon_explorer.plots import plot_promise, promises",
+                    "from rashomon_explorer.plots import plot_guarantee, promises",
                     f"promises({where}, explorer.constants)",
-                    f"plot_promise({where})",
+                    f"plot_guarantee({where})",
                 ),
             )
         self._show_facts(models)
@@ -110,14 +110,14 @@ class BoundsCard(FigureCard):
         return models if models is not None and models.n_draws else None
 
     def _show_facts(self, given: Plan | RashomonSet) -> None:
-        told = _promises_html(
-            promises(given, self.session.constants), measured=isinstance(given, RashomonSet)
+        told = _guarantees_html(
+            list_guarantees(given, self.session.constants), measured=isinstance(given, RashomonSet)
         )
         head = "<summary>Guarantees and theorems</summary>"
         self.facts.value = f"<details>{head}{told}{_remark(given)}</details>"
 
 
-class PromiseCard(BoundsCard):
+class GuaranteeCard(BoundsCard):
     """Guarantees of the current settings; reads no row."""
 
     name = "promise"
@@ -130,7 +130,7 @@ class PromiseCard(BoundsCard):
         return None
 
 
-def _promises_html(rows: Sequence[Promise], *, measured: bool) -> str:
+def _guarantees_html(rows: Sequence[GuaranteeRow], *, measured: bool) -> str:
     head = '<th scope="col">guaranteed</th>'
     if measured:
         head += '<th scope="col">measured<br><span class="rx-amber">not private</span></th>'
@@ -145,7 +145,7 @@ def _promises_html(rows: Sequence[Promise], *, measured: bool) -> str:
     return _table(first, head, caption, measured=measured) + weaker * bool(papers)
 
 
-def _table(rows: Sequence[Promise], head: str, caption: str, *, measured: bool) -> str:
+def _table(rows: Sequence[GuaranteeRow], head: str, caption: str, *, measured: bool) -> str:
     body = "".join(_row(row, measured=measured) for row in rows)
     return (
         f'<table class="rx-promise-table"><caption>{escape(caption)}</caption>'
@@ -153,7 +153,7 @@ def _table(rows: Sequence[Promise], head: str, caption: str, *, measured: bool) 
     )
 
 
-def _row(row: Promise, *, measured: bool) -> str:
+def _row(row: GuaranteeRow, *, measured: bool) -> str:
     kind = ' class="rx-note"' if row.missing else ""
     cells = f"<td{kind}>{escape(row.promised)}</td>"
     if measured:
@@ -168,7 +168,7 @@ def _remark(given: Plan | RashomonSet) -> str:
         said.append(
             "A mean over few draws can exceed its bound by chance. –: not measurable on one table."
         )
-        if not traits_of(given.sampler).planned_law:
+        if not sampler_traits(given.sampler).planned_law:
             said.append(f"These are draws of {given.sampler}, which has no guarantee.")
     return f'<p class="rx-note">{escape(" ".join(said))}</p>'
 
@@ -221,9 +221,9 @@ class PlanCard(FigureCard):
             why = NO_DATA if self.state.data is None else NO_PLAN
             return empty(self.title, why, HEIGHT)
         return Recipe(
-            partial(plot_prices, plan),
-            partial(prices_table, plan),
-            ("from rashomon_explorer.plots import plot_prices", "plot_prices(explorer.plan)"),
+            partial(plot_costs, plan),
+            partial(costs_table, plan),
+            ("from rashomon_explorer.plots import plot_costs", "plot_costs(explorer.plan)"),
         )
 
 

@@ -103,7 +103,7 @@ class GroupCard(ByColumn, PrivateDataCard):
         people, session = self.session.picked.everyone, self.session
 
         def find() -> Any:
-            rows = session.blocks
+            rows = session.chunks
             if rows is not None:
                 return fairness_audit(models, rows, session.all_targets, session.all_groups(column))
             return fairness_audit(models, people.rows, people.targets, people.groups(column))
@@ -111,7 +111,7 @@ class GroupCard(ByColumn, PrivateDataCard):
         return self._found.of((models, session.rows), column, find)
 
     def _audit_line(self) -> str:
-        if self.session.in_blocks:
+        if self.session.is_chunked:
             return (
                 "audit = fairness_audit(explorer.rashomon_set, explorer.blocks, "
                 f"explorer.session.all_targets, explorer.session.all_groups({self.column!r}))"
@@ -282,12 +282,12 @@ class BurdenCard(GroupCard):
         )
 
     def _whom(self, column: str) -> str:
-        if self.session.in_blocks:
+        if self.session.is_chunked:
             return f"explorer.blocks, explorer.session.all_groups({column!r})"
         return f"{_PEOPLE}.rows, {_PEOPLE}.groups({column!r})"
 
     def _numbers(self, models: Any, column: str) -> pd.DataFrame:
-        people, rows = self.session.picked.everyone, self.session.blocks
+        people, rows = self.session.picked.everyone, self.session.chunks
         if rows is not None:
             return multiplicity_by_person_group(
                 self.session.picked.models, rows, self.session.all_groups(column)
@@ -346,7 +346,7 @@ class WidthOrNoiseCard(GroupCard):
         answers = self.session.tree_answers if trees_in(models) else None
         every = "reference=explorer.tree_answers.class_of_draws(explorer.rashomon_set), "
         beside = every if answers else ""
-        sampled = bool(answers) or not self.session.in_blocks
+        sampled = bool(answers) or not self.session.is_chunked
         rows = f"{_PEOPLE}.rows" if sampled else "explorer.blocks"
         groups = f"{_PEOPLE}.groups({column!r})"
         if not sampled:
@@ -367,7 +367,7 @@ class WidthOrNoiseCard(GroupCard):
 
     def _split(self, models: Any, column: str, answers: Any) -> Any:
         session = self.session
-        rows = None if answers is not None else session.blocks
+        rows = None if answers is not None else session.chunks
         if rows is not None:
             return split_draws(models, rows, session.all_groups(column) if column else None)
         people = session.picked.everyone

@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from rashomon_explorer.explorer.account import Account
-from rashomon_explorer.plots.text import price
+from rashomon_explorer.plots.text import cost_text
 from rashomon_explorer.release import Excess, Query, SoftHits, plan_release
 from rashomon_explorer.release.catalogue import get_query
 from rashomon_explorer.release.plan import ReleasePlan
@@ -134,9 +134,9 @@ class Basket:
         """Increase of the ledger's total ε caused by this release: its privacy cost."""
         return 0.0 if self.plan is None else account.adds(self.plan.guarantee)
 
-    def price(self, account: Account) -> str:
+    def cost_text(self, account: Account) -> str:
         """Return the privacy cost as text, rounded up."""
-        return price(self.adds(account))
+        return cost_text(self.adds(account))
 
     def affordable(self, account: Account) -> bool:
         """Whether the budget allows it."""

@@ -21,7 +21,7 @@ from rashomon_explorer.explorer.html import DEFINITIONS
 from rashomon_explorer.measures.glossary import TERMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots import (
-    plot_promise,
+    plot_guarantee,
     plot_released,
     plot_released_spread,
     plot_rules,
@@ -30,7 +30,7 @@ from rashomon_explorer.plots import (
     plot_trees,
 )
 from rashomon_explorer.plots.budget import attack_in_words
-from rashomon_explorer.plots.text import number, plural, price, what_is_left
+from rashomon_explorer.plots.text import cost_text, number, plural, what_is_left
 from rashomon_explorer.plots.theme import templates
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.report import release_report
@@ -47,7 +47,7 @@ schema.toml       what is public of the table, and how a row becomes what the tr
 """Lines of the README."""
 
 
-def trees_of(given: Contents) -> ReleasedTrees:
+def released_trees(given: Contents) -> ReleasedTrees:
     """Return the released trees of a bundle of trees."""
     if not isinstance(given.models, ReleasedTrees):
         raise TypeError(f"a bundle of trees needs ReleasedTrees, got {type(given.models).__name__}")
@@ -55,7 +55,7 @@ def trees_of(given: Contents) -> ReleasedTrees:
 
 
 def _for_people(given: Contents) -> ReleasedTrees:
-    return reads_well(trees_of(given), given.schema)
+    return reads_well(released_trees(given), given.schema)
 
 
 def tree_figures(given: Contents) -> dict[str, go.Figure]:
@@ -76,7 +76,7 @@ def dot_files(given: Contents) -> dict[str, str]:
 
 
 def _json(given: Contents) -> str:
-    models = trees_of(given)
+    models = released_trees(given)
     told = {
         "format": "rashomon-explorer trees",
         "version": 1,
@@ -97,7 +97,7 @@ def _text(given: Contents) -> str:
 def _npz(given: Contents) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trees.npz"
-        trees_of(given).save(path)
+        released_trees(given).save(path)
         return path.read_bytes()
 
 
@@ -139,7 +139,7 @@ def readme(given: Contents, *, pictures: bool = False) -> str:
     parts = [
         f"{kind} of the Rashomon set of {given.table}, released with differential privacy",
         _what(given),
-        f"Total privacy cost: {price(given.total, given.delta)}. That is: "
+        f"Total privacy cost: {cost_text(given.total, given.delta)}. That is: "
         f"{attack_in_words(models.guarantee)}, for the models alone.",
         _receipt(given),
         "Any use of these files is allowed: results computed from them and from public rows cost "
@@ -162,9 +162,9 @@ def _what(given: Contents) -> str:
 
 
 def _receipt(given: Contents) -> str:
-    lines = [f"Models: {price(given.models_price)} as the only charge."]
+    lines = [f"Models: {cost_text(given.models_epsilon)} as the only charge."]
     lines += [
-        f"Aggregates: {one.what} · added {price(one.adds)} · {one.at:%d %b %Y}"
+        f"Aggregates: {one.what} · added {cost_text(one.adds)} · {one.at:%d %b %Y}"
         for one in given.purchases
     ]
     account = given.account
@@ -238,7 +238,7 @@ def figures(given: Contents) -> dict[str, go.Figure]:
 def _linear_figures(models: ReleasedSet) -> dict[str, go.Figure]:
     made = {"coefficients": plot_released_spread(models)}
     if models.as_drawn and models.plan.of_exact_draws:
-        made["promise"] = plot_promise(models.plan)
+        made["promise"] = plot_guarantee(models.plan)
     return made
 
 

@@ -15,7 +15,7 @@ from rashomon_explorer.data.schema import public_part
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer.account import Account
 from rashomon_explorer.explorer.export.basket import Basket, Paid
-from rashomon_explorer.explorer.family import in_words, paid_delta, trees_in
+from rashomon_explorer.explorer.family import in_words, spent_delta, trees_in
 from rashomon_explorer.explorer.messages import (
     LOGGER,
     ON_SCREEN_ONLY,
@@ -26,12 +26,12 @@ from rashomon_explorer.explorer.messages import (
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.set_store import Failed, NumberedFiles, log_unread, read_file
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.plots.text import plural, price, what_is_left
+from rashomon_explorer.plots.text import cost_text, plural, what_is_left
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
 from rashomon_explorer.privacy.adaptive import ledger_order
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.release import ReleasedAggregates, release
-from rashomon_explorer.release.released import released_of, released_values
+from rashomon_explorer.release.released import from_released_values, released_values
 from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 
 
@@ -55,7 +55,7 @@ class Purchase:
     @property
     def label(self) -> str:
         """The purchase in a line."""
-        return f"{self.what} · {price(self.adds)} · {self.at:%d %b %H:%M}"
+        return f"{self.what} · {cost_text(self.adds)} · {self.at:%d %b %H:%M}"
 
     def to_values(self) -> dict[str, Any]:
         """Plain values, for a file."""
@@ -72,7 +72,7 @@ class Purchase:
         """Inverse of `to_values`."""
         draws = values["draws"]
         return cls(
-            released_of(values["released"]),
+            from_released_values(values["released"]),
             datetime.fromisoformat(values["at"]),
             values["adds"],
             None if draws is None else tuple(draws),
@@ -154,10 +154,10 @@ class Contents:
     @property
     def delta(self) -> float:
         """δ that the models were paid for with."""
-        return paid_delta(self.models.guarantee)
+        return spent_delta(self.models.guarantee)
 
     @property
-    def models_price(self) -> float:
+    def models_epsilon(self) -> float:
         """ε that the models cost by themselves."""
         return self.models.guarantee.epsilon(self.delta)
 
@@ -252,7 +252,7 @@ class ReleaseController:
         state, models = self.state, self.models(draws)
         if state.data is None or self.session.rows is None:
             raise DataError(_NO_ROWS)
-        if self.session.in_blocks:
+        if self.session.is_chunked:
             raise DataError(_IN_BLOCKS)
         if state.unconfirmed:
             raise CuratorOnlyError(f"nothing of this table can be released: {state.unconfirmed}")
@@ -325,14 +325,14 @@ class ReleaseController:
             account = session.refresh_account()
             left = "" if account is None else f" Remaining: ε = {what_is_left(account.left)}."
             numbers = plural(len(bought.released.statistics), "number")
-            session.set_status(f"Released {numbers} for {price(bought.adds)}.{left}")
+            session.set_status(f"Released {numbers} for {cost_text(bought.adds)}.{left}")
         finally:
             for error in unkept:
                 report(state, "Saving the released aggregates", error, ON_SCREEN_ONLY)
 
     def _purchases(self) -> Purchases | None:
         kept, number = self.session.set_store, self.state.in_view
-        return None if kept is None or not number else Purchases(kept.paid(number))
+        return None if kept is None or not number else Purchases(kept.purchases_path(number))
 
     def _follow(self) -> None:
         """Show what was paid for of the set on screen, and of no other."""

@@ -12,7 +12,7 @@ from rashomon_explorer.explorer.export.purchases import ReleaseController
 from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.panels.card import AsyncCharge, CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.widgets.controls import ChoiceTable, Slider
-from rashomon_explorer.plots.text import number, percent, plural, price, what_is_left
+from rashomon_explorer.plots.text import cost_text, number, percent, plural, what_is_left
 
 _ALL, _SELECTED = "all", "selected"
 _NO_GROUPS = "no groups"
@@ -239,12 +239,12 @@ class BasketPanel:
             )
             self.pay.description, self.pay.disabled = "Nothing to pay", True
             return
-        asked, left = basket.price(account), what_is_left(account.left)
+        asked, left = basket.cost_text(account), what_is_left(account.left)
         affordable = basket.affordable(account)
         self.pay.disabled = not affordable or self.paying.under_way or self.state.busy
         self.pay.description = "Paying…" if self.paying.under_way else f"Pay {asked}"
         self.yes.description = f"Spend {asked} permanently"
-        alone = price(basket.plan.guarantee.epsilon(account.delta))
+        alone = cost_text(basket.plan.guarantee.epsilon(account.delta))
         told = f"{alone} if it were the only charge; after the draws it adds {asked} to the ledger."
         if not affordable:
             told = f"<b>Over the budget</b>: this adds {asked}, and ε = {left} remains."

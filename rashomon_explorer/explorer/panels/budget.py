@@ -7,13 +7,13 @@ import ipywidgets
 import traitlets
 
 from rashomon_explorer._utils.formatting import epsilon_text
-from rashomon_explorer.explorer.family import paid_delta
+from rashomon_explorer.explorer.family import spent_delta
 from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets.controls import Fold, Slider, ThemeSwitch
-from rashomon_explorer.plots.text import number, plural, price, what_is_left
+from rashomon_explorer.plots.text import cost_text, number, plural, what_is_left
 from rashomon_explorer.sets import RashomonSet
 
 
@@ -102,7 +102,9 @@ def gauge_html(state: ExplorerState, *, short: bool = False) -> str:
     if account is None:
         return '<p class="rx-note">Each data set has its own budget.</p>'
     if not math.isfinite(account.budget):
-        return f'<p class="rx-note">This ledger has no budget. Spent: {price(account.spent)}.</p>'
+        return (
+            f'<p class="rx-note">This ledger has no budget. Spent: {cost_text(account.spent)}.</p>'
+        )
     free = state.spent or bool(state.uncharged)
     after = account.spent if free or plan is None else account.after(plan.guarantee)
     return _gauge(account.spent, after, account.budget, account.delta, short=short)
@@ -202,7 +204,11 @@ def _words(models: RashomonSet | None) -> str:
     if models is None or not models.n_draws:
         return "no models yet"
     held = models.guarantee.holds
-    paid = price(models.guarantee.epsilon(paid_delta(models.guarantee))) if held else "no guarantee"
+    paid = (
+        cost_text(models.guarantee.epsilon(spent_delta(models.guarantee)))
+        if held
+        else "no guarantee"
+    )
     return f"{plural(models.n_draws, 'model')} · {paid}"
 
 

@@ -14,7 +14,7 @@ from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_e
 from rashomon_explorer.explorer.panels.schema import SchemaPanel
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
-from rashomon_explorer.explorer.streamed_table import shape_of, streamed_table
+from rashomon_explorer.explorer.streamed_table import streamed_table, table_shape
 from rashomon_explorer.explorer.table.editor import TableEditor
 
 _FETCHING = "Fetching from OpenML"
@@ -128,8 +128,8 @@ class DataPanel:
         if (whole := streamed_table(data)) is not None:
             return (
                 "from rashomon_explorer import Explorer",
-                "from rashomon_explorer.rows import row_blocks",
-                f"rows = row_blocks({data.name!r}, target={whole.came.target!r})",
+                "from rashomon_explorer.rows import chunk_rows",
+                f"rows = chunk_rows({data.name!r}, target={whole.came.target!r})",
                 f"explorer = Explorer(rows, schema={data.name + '.toml'!r})",
                 "explorer.data.frame, explorer.blocks",
             )
@@ -194,7 +194,7 @@ class DataPanel:
         if data is None:
             self.about.value = ""
             return
-        n, columns = shape_of(data)
+        n, columns = table_shape(data)
         if self.state.unconfirmed_reason:
             rows = f"<p><b>{escape(data.name)}</b>: {n:,} rows</p>"
             self.about.value = (

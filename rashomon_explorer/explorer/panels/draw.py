@@ -19,12 +19,12 @@ from rashomon_explorer.mechanisms.planning.suggestions import (
     next_improvement,
 )
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.text import at_most, plural, price, promised_hits
+from rashomon_explorer.plots.text import at_most, cost_text, guaranteed_hits, plural
 
 _OF_A_PATH = "For less loss than the zero model"
 
 
-class Remedies:
+class SuggestionButtons:
     """One button a suggestion; text for what no slider can change, such as more rows."""
 
     def __init__(self, state: ExplorerState, dials: Mapping[str, Slider]) -> None:
@@ -153,7 +153,7 @@ class DrawPanel:
         self.said.add_class("rx-said")
         hide_when_empty(self.said)
         self._code = CodeToggle(self.lines, "Draw")
-        self.remedies = Remedies(self.state, dials or {})
+        self.remedies = SuggestionButtons(self.state, dials or {})
         self.question = Question("Draw all the same", error_boundary(self.state, "Drawing", begin))
         self.draw.on_click(
             error_boundary(self.state, "Drawing", lambda _: self._confirm_or_draw(begin))
@@ -218,7 +218,7 @@ class DrawPanel:
             return
         others = " The suggestions above improve the guarantee." if self.remedies.buttons else ""
         self.question.ask(
-            f"Spend {offer.price} on draws with such a weak guarantee? This cannot be "
+            f"Spend {offer.cost_text} on draws with such a weak guarantee? This cannot be "
             f"undone.{others}"
         )
 
@@ -247,22 +247,22 @@ class DrawPanel:
                 when = " once all rows are checked"
             return "", f"The privacy cost is reserved in the ledger{when}."
         if not offer.affordable:
-            brief = f"<b>Over the budget</b> by {price(offer.adds - offer.account.left)}"
-            return brief, f"<b>Over the budget</b>: {escape(offer.remedy)}"
+            brief = f"<b>Over the budget</b> by {cost_text(offer.adds - offer.account.left)}"
+            return brief, f"<b>Over the budget</b>: {escape(offer.suggestion)}"
         return self._offered(offer)
 
     def _offered(self, offer: NextDraw) -> tuple[str, str]:
-        spends = f"Drawing will spend <b>{offer.price}</b>"
+        spends = f"Drawing will spend <b>{offer.cost_text}</b>"
         if offer.doubt:
             why = f"{spends}. The guarantee is weak: {escape(offer.doubt)}."
-            return f"<b>{offer.price}</b> · weak guarantee", why
+            return f"<b>{offer.cost_text}</b> · weak guarantee", why
         if not has_hit_rate(offer.plan):
             excess = getattr(offer.plan, "weighed_excess", offer.plan.excess_bound)
-            return f"<b>{offer.price}</b> · excess {escape(at_most(excess))}", f"{spends}."
+            return f"<b>{offer.cost_text}</b> · excess {escape(at_most(excess))}", f"{spends}."
         # The plan may be out of sight while a slider moves, so its guarantee is repeated here.
-        promise = promised_hits(offer.plan)
+        promise = guaranteed_hits(offer.plan)
         whole = f"{spends}. Each draw is within ψ with probability <b>{promise}</b>."
-        return f"<b>{offer.price}</b> · <b>{promise}</b> within ψ", whole
+        return f"<b>{offer.cost_text}</b> · <b>{promise}</b> within ψ", whole
 
     def _bar(self) -> str:
         state = self.state

@@ -12,12 +12,12 @@ from sklearn.utils import Bunch
 
 from rashomon_explorer.exceptions import CuratorOnlyError, DataError
 from rashomon_explorer.explorer.export.purchases import ReleaseController
-from rashomon_explorer.explorer.family import paid_delta
+from rashomon_explorer.explorer.family import spent_delta
 from rashomon_explorer.explorer.messages import report as report_failure
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making, ToPicture
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.plots.text import plural, price, what_is_left
+from rashomon_explorer.plots.text import cost_text, plural, what_is_left
 from rashomon_explorer.sets import RashomonSet
 
 _HTML, _ZIP = "text/html", "application/zip"
@@ -83,7 +83,7 @@ class TakePanel:
     def lines(self) -> tuple[str, ...]:
         """Python that writes the same files."""
         rows = "explorer.rows, explorer.targets"
-        if self.shop.session.in_blocks:
+        if self.shop.session.is_chunked:
             rows = "explorer.blocks, explorer.session.all_targets"
         return (
             "from rashomon_explorer.report import report",
@@ -115,13 +115,13 @@ class TakePanel:
 
     def _purchases_html(self) -> str:
         models, account = self.state.rashomon_set, self.state.account
-        paid = price(
-            models.guarantee.epsilon(paid_delta(models.guarantee)), paid_delta(models.guarantee)
+        paid = cost_text(
+            models.guarantee.epsilon(spent_delta(models.guarantee)), spent_delta(models.guarantee)
         )
         lines = [f"{plural(models.n_draws, 'model')}: <b>{paid}</b> by themselves"]
         for one in self.state.paid:
             when = f"{one.at:%d %b %H:%M}"
-            added = f"added <b>{price(one.adds)}</b>"
+            added = f"added <b>{cost_text(one.adds)}</b>"
             lines.append(f"{escape(one.what)}: {added}, charge {one.released.charge}, {when}")
         if not self.state.paid:
             lines.append("No aggregates were released for this set.")
@@ -170,10 +170,10 @@ class TakePanel:
         def inputs() -> tuple[Any, Any, Any]:
             """Rows, targets and groups; of rows in blocks all of them."""
             split = None if state.data is None else _groups(state.data)
-            if not session.in_blocks:
+            if not session.is_chunked:
                 return rows, targets, split
             all_of = None if split is None else session.all_groups(str(split.name))
-            return session.blocks, session.all_targets, all_of
+            return session.chunks, session.all_targets, all_of
 
         def make() -> FileInTransit:
             from rashomon_explorer.report import curator_report

@@ -14,7 +14,7 @@ from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making
 from rashomon_explorer.plots.tables import charges_table
-from rashomon_explorer.plots.text import plural, price, what_is_left
+from rashomon_explorer.plots.text import cost_text, plural, what_is_left
 
 _HINT = "The ledger as JSON, without data-dependent values and times of day"
 
@@ -84,8 +84,8 @@ class LedgerPanel:
 
 def _account_html(account: Account) -> str:
     counted = sum(entry.counts for entry in account.charges)
-    spent = f"{plural(counted, 'charge')}: {price(account.spent)} spent"
-    limit = f" of {price(account.budget)}, {what_is_left(account.left)} remaining"
+    spent = f"{plural(counted, 'charge')}: {cost_text(account.spent)} spent"
+    limit = f" of {cost_text(account.budget)}, {what_is_left(account.left)} remaining"
     return f"<p>{escape(spent + limit)} (<code>{escape(account.path.name)}</code>).</p>"
 
 

@@ -21,8 +21,8 @@ from rashomon_explorer.explorer.messages import error_boundary
 from rashomon_explorer.explorer.panels.card import CodeToggle, card
 from rashomon_explorer.explorer.selection import (
     accuracies,
-    accuracies_in_blocks,
     answers,
+    chunked_accuracies,
     large_coefficients,
     leaves,
     most_different,
@@ -196,7 +196,7 @@ class ModelsPanel:
     def refresh(self) -> None:
         """List the models again; while others are being drawn, now and then."""
         models, state = self.state.rashomon_set, self.state
-        listed = models is not None and models.n_draws > 0 and not state.unpaid
+        listed = models is not None and models.n_draws > 0 and not state.has_no_guarantee
         known = isinstance(models, RashomonSet) or trees_in(models) is not None
         by_size, *by_place = self.pickers
         by_size.disabled = not (listed and known)
@@ -204,7 +204,9 @@ class ModelsPanel:
             button.disabled = not (listed and self._has_distances)
         if not listed:
             self.table.fill(0, [])
-            self.said.html = UNPAID if state.unpaid else "No models yet. Press <b>Draw</b>."
+            self.said.html = (
+                UNPAID if state.has_no_guarantee else "No models yet. Press <b>Draw</b>."
+            )
             return
         if state.busy and time.monotonic() - self._filled < _OFTEN:
             return
@@ -260,12 +262,12 @@ class ModelsPanel:
                 self._fill()
 
         def find() -> tuple[FloatArray, int]:
-            blocks = session.blocks
+            blocks = session.chunks
             if blocks is not None and isinstance(models, RashomonSet):
-                return accuracies_in_blocks(models, blocks)
+                return chunked_accuracies(models, blocks)
             return accuracies(models, rows, targets)
 
-        self._later.do(find, show, passes=session.in_blocks)
+        self._later.do(find, show, passes=session.is_chunked)
 
     def _among(self) -> NDArray[np.intp]:
         models, state = self.state.rashomon_set, self.state
@@ -448,7 +450,7 @@ class SelectionPanel:
         chosen = self.state.selection[:_MOST]
         models = self.state.rashomon_set
         linear = isinstance(models, RashomonSet)
-        if self.state.unpaid:
+        if self.state.has_no_guarantee:
             self.table.value = f'<p class="rx-note">{UNPAID}</p>'
             self.clear.disabled = not chosen
             return

@@ -5,13 +5,13 @@ from html import escape
 
 import ipywidgets
 
-from rashomon_explorer.explorer.family import paid_delta
+from rashomon_explorer.explorer.family import spent_delta
 from rashomon_explorer.explorer.html import fact
 from rashomon_explorer.explorer.messages import stale
 from rashomon_explorer.explorer.panels.card import CodeToggle, hide_when_empty
 from rashomon_explorer.explorer.state import SETTINGS, ExplorerState
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.text import guaranteed, number, percent, price, promised_hits
+from rashomon_explorer.plots.text import cost_text, guaranteed, guaranteed_hits, number, percent
 from rashomon_explorer.sets import PredictorSet, RashomonSet
 
 _VIEWS = [("Curator", "curator"), ("Release", "release")]
@@ -109,8 +109,8 @@ class NumbersPanel:
         models = self.state.rashomon_set
         if not models.guarantee.holds:
             return fact("Guarantee", "none", models.guarantee.theorem, kind="rx-over")
-        delta = paid_delta(models.guarantee)
-        paid = price(models.guarantee.epsilon(delta))
+        delta = spent_delta(models.guarantee)
+        paid = cost_text(models.guarantee.epsilon(delta))
         seed = "known seed: not private" if models.guarantee.reproducible else ""
         note = seed or f"at δ = {number(delta, rounding='up')}"
         return fact("Spent", paid, note, kind="rx-paid")
@@ -141,7 +141,7 @@ def _promised(models: RashomonSet) -> str:
         return guaranteed(models.plan).replace("guaranteed:", "promised")
     if models.psi == models.plan.psi:
         return guaranteed(models.plan)
-    return f"{promised_hits(models.plan)} guaranteed at ψ = {number(models.plan.psi)}"
+    return f"{guaranteed_hits(models.plan)} guaranteed at ψ = {number(models.plan.psi)}"
 
 
 def _curator_facts(models: RashomonSet) -> list[str]:

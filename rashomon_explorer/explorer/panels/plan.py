@@ -16,14 +16,14 @@ from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import improvement_messages
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
-from rashomon_explorer.mechanisms.samplers.feasibility import preflight, remedies
+from rashomon_explorer.mechanisms.samplers.feasibility import feasibility_suggestions, preflight
 from rashomon_explorer.plots.tables import options_table
 from rashomon_explorer.plots.text import (
     at_most,
+    cost_text,
+    guaranteed_hits,
     number,
     percent,
-    price,
-    promised_hits,
     what_is_left,
 )
 from rashomon_explorer.privacy import approximate, best_attack
@@ -59,7 +59,7 @@ def _with_the_rest(state: ExplorerState) -> str:
     return f"; with all previous charges, at most {percent(together, 'up')}"
 
 
-class OtherWays:
+class AlternativesButton:
     """Button that lists the planner's candidates for the current plan, the best first."""
 
     def __init__(self, plan: Callable[[], Plan | None]) -> None:
@@ -133,7 +133,7 @@ class PlanPanel:
         )
         self.in_words.add_class("rx-quiet")
         self.in_words.observe(lambda _: self._refresh(), "value")
-        self.ways = OtherWays(lambda: self.state.plan)
+        self.ways = AlternativesButton(lambda: self.state.plan)
         self._code = CodeToggle(self.lines, "Plan")
         state.observe(lambda _: self.refresh(), ["plan", "no_plan", "account", "data", "phase"])
         asked = ipywidgets.HBox([self.in_words, self.ways.button])
@@ -191,9 +191,11 @@ class PlanPanel:
         at = f"at δ = {number(plan.delta, rounding='up')}"
         offer = NextDraw.of(state)
         if offer is None or state.spent:
-            return [fact("Privacy cost", price(plan.guarantee.epsilon(plan.delta)), at)]
+            return [fact("Privacy cost", cost_text(plan.guarantee.epsilon(plan.delta)), at)]
         return [
-            fact("Privacy cost", offer.price, f"{at}{f'; {offer.alone}' if offer.alone else ''}")
+            fact(
+                "Privacy cost", offer.cost_text, f"{at}{f'; {offer.alone}' if offer.alone else ''}"
+            )
         ]
 
     def _after(self) -> list[str]:
@@ -203,7 +205,7 @@ class PlanPanel:
         left = offer.account.budget - offer.account.after(offer.plan.guarantee)
         if offer.affordable:
             return [fact("Remaining after this draw", f"ε = {what_is_left(left)}")]
-        return [fact("Over the budget", f"by {price(-left)}", offer.remedy, kind="rx-over")]
+        return [fact("Over the budget", f"by {cost_text(-left)}", offer.suggestion, kind="rx-over")]
 
     def _advice(self) -> str:
         why = weak_guarantee_reason(self.state.plan)
@@ -220,7 +222,7 @@ def _lead(plan: Plan) -> str:
     rows = f"for any {plan.n:,} rows"
     if has_hit_rate(plan):
         share = f"share of draws within ψ, {rows}"
-        return fact("Guaranteed hit rate", promised_hits(plan), share, kind="rx-lead")
+        return fact("Guaranteed hit rate", guaranteed_hits(plan), share, kind="rx-lead")
     name, most = _excess(plan)
     return fact(name, most, f"on average, {rows}; no hit rate is guaranteed", kind="rx-lead")
 
@@ -256,4 +258,4 @@ _SCALED = "the privacy cost includes centres and spreads; coefficients are in th
 def _feasibility_text(plan: Plan) -> list[str]:
     """Return the result of the feasibility check on simulated rows; takes a moment."""
     found = None if isinstance(plan, TreePlan) else preflight(plan)
-    return [] if found is None else [f"{found.in_words} {remedies(plan)}".rstrip()]
+    return [] if found is None else [f"{found.in_words} {feasibility_suggestions(plan)}".rstrip()]

@@ -18,7 +18,7 @@ from rashomon_explorer.explorer.widgets.controls import Slider
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.text import at_most, promised_hits
+from rashomon_explorer.plots.text import at_most, guaranteed_hits
 from rashomon_explorer.problem.losses import get_loss
 
 
@@ -237,7 +237,7 @@ class MechanismPicker:
         if state.sampler == AUTO:
             return f"Selected: {taken.replace('_', ' ')}. {why[:1].upper()}{why[1:]}."
         if has_hit_rate(state.plan):
-            return f"Guaranteed hit rate: {promised_hits(state.plan)}."
+            return f"Guaranteed hit rate: {guaranteed_hits(state.plan)}."
         return (
             "No guaranteed hit rate; the expected excess loss is "
             f"{at_most(state.plan.excess_bound)}."

@@ -7,11 +7,11 @@ import ipywidgets
 from rashomon_explorer.explorer.panels.settings import ModelPanel
 from rashomon_explorer.explorer.panels.single import GoalPanel
 from rashomon_explorer.explorer.state import SETTINGS, TREES, ExplorerState
-from rashomon_explorer.explorer.streamed_table import shape_of
+from rashomon_explorer.explorer.streamed_table import table_shape
 from rashomon_explorer.explorer.widgets.controls import Step
 from rashomon_explorer.mechanisms.planning.options import AUTO
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.text import at_most, number, plural, price, promised_hits
+from rashomon_explorer.plots.text import at_most, cost_text, guaranteed_hits, number, plural
 
 
 class Rail:
@@ -65,7 +65,7 @@ def _data_line(state: ExplorerState) -> str:
     data = state.data
     if data is None:
         return "Choose a data set."
-    n, columns = shape_of(data)
+    n, columns = table_shape(data)
     if state.unconfirmed_reason:
         return escape(plural(n, "row"))
     told = [plural(n, "row"), plural(columns, "feature")]
@@ -82,7 +82,7 @@ def _tree_line(state: ExplorerState) -> str:
     told = [
         f"trees of at most {state.max_leaves} {'leaf' if state.max_leaves == 1 else 'leaves'}",
         f"ψ = {number(state.psi)}",
-        price(state.epsilon),
+        cost_text(state.epsilon),
         plural(state.requested_draws, "draw"),
     ]
     return escape(" · ".join(told))
@@ -95,7 +95,7 @@ def _model_line(state: ExplorerState) -> str:
         state.loss,
         state.sampler.replace("_", " "),
         f"ψ = {number(state.psi)}",
-        price(state.epsilon),
+        cost_text(state.epsilon),
         plural(state.requested_draws, "draw"),
         *(
             f"{name} {_setting(state, name)}"
@@ -128,4 +128,4 @@ def _plan_line(state: ExplorerState) -> str:
     if not has_hit_rate(state.plan):
         excess = at_most(getattr(state.plan, "weighed_excess", state.plan.excess_bound))
         return f"{escape(way)} · excess loss <b>{escape(excess)}</b>"
-    return f"{escape(way)} · hit rate <b>{escape(promised_hits(state.plan))}</b>"
+    return f"{escape(way)} · hit rate <b>{escape(guaranteed_hits(state.plan))}</b>"

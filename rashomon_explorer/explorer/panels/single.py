@@ -25,7 +25,7 @@ from rashomon_explorer.explorer.state import LINEAR
 from rashomon_explorer.explorer.widgets.controls import Fold
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making
 from rashomon_explorer.mechanisms.one_model.plan import ModelPlan
-from rashomon_explorer.plots.text import at_most, price, what_is_left
+from rashomon_explorer.plots.text import at_most, cost_text, what_is_left
 from rashomon_explorer.privacy import pure, zcdp
 from rashomon_explorer.privacy.conversions import zcdp_rho
 from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
@@ -110,7 +110,7 @@ class GoalPanel:
             self.make.disabled, self.make.description = True, "Make one model"
             self.make.button_style = "primary"
             return
-        adds, affordable = price(account.adds(plan.guarantee)), account.affords(plan.guarantee)
+        adds, affordable = cost_text(account.adds(plan.guarantee)), account.affords(plan.guarantee)
         self.make.disabled = self.paying.under_way or self.state.busy or not affordable
         self.make.description = (
             "Making it…" if self.paying.under_way else f"Make one model · {adds}"
@@ -221,9 +221,9 @@ class OneModelPanel:
 
 
 def _result_html(made: PaidModel) -> str:
-    paid = price(made.guarantee.epsilon(made.delta), made.delta)
+    paid = cost_text(made.guarantee.epsilon(made.delta), made.delta)
     facts = [
-        fact("Spent", paid, f"added {price(made.adds)}", kind="rx-paid"),
+        fact("Spent", paid, f"added {cost_text(made.adds)}", kind="rx-paid"),
         fact("Expected excess loss", made.excess, "on these rows"),
         fact("On new rows", made.unseen),
         fact("Made by", made.method.replace("_", " "), made.why),
@@ -245,7 +245,7 @@ def _coefficients(made: PaidModel) -> pd.DataFrame:
 
 
 def _zipped(made: PaidModel, table: str, schema: str) -> FileInTransit:
-    paid = price(made.guarantee.epsilon(made.delta), made.delta)
+    paid = cost_text(made.guarantee.epsilon(made.delta), made.delta)
     readme = (
         f"One differentially private model of {table}, by {made.method}: {made.why}.\n\n"
         f"Privacy cost: {paid}. Guaranteed expected excess loss: {made.excess} on these rows and "

@@ -13,10 +13,10 @@ from rashomon_explorer.explorer.paid_models import (
     Tuned,
     TuningController,
     TuningOffer,
-    promised,
+    guarantee_text,
 )
 from rashomon_explorer.explorer.panels.card import AsyncCharge, CodeToggle, card
-from rashomon_explorer.plots.text import number, price
+from rashomon_explorer.plots.text import cost_text, number
 
 _DRAWING = "Drawing a penalty"
 
@@ -87,7 +87,7 @@ class TuningPanel:
             self.draw.button_style = "primary"
             return
         adds, affordable = (
-            price(account.adds(offer.plan.guarantee)),
+            cost_text(account.adds(offer.plan.guarantee)),
             account.affords(offer.plan.guarantee),
         )
         self.draw.disabled = self.paying.under_way or self.state.busy or not affordable
@@ -121,17 +121,17 @@ def _words(offer: TuningOffer, adds: str) -> str:
     )
     told = (
         f"This will spend <b>{adds}</b> on {many} from {plan.n_points} penalties, by "
-        f"the {escape(plan.mechanism)} mechanism: {escape(promised(plan))}.{doubt}"
+        f"the {escape(plan.mechanism)} mechanism: {escape(guarantee_text(plan))}.{doubt}"
     )
     return f'<p class="rx-note">{told}</p>'
 
 
 def _result_html(made: Tuned) -> str:
-    paid = price(made.guarantee.epsilon(made.delta), made.delta)
+    paid = cost_text(made.guarantee.epsilon(made.delta), made.delta)
     drawn = ", ".join(number(one) for one in sorted(made.penalties))
     facts = [
         fact("Drawn", drawn, "penalties of the mean loss"),
-        fact("Spent", paid, f"added {price(made.adds)}", kind="rx-paid"),
+        fact("Spent", paid, f"added {cost_text(made.adds)}", kind="rx-paid"),
         fact("Guarantee", made.promised, f"by the {made.mechanism} mechanism"),
     ]
     band = '<span class="rx-band rx-paid-band">released</span>'

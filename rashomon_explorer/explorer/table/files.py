@@ -66,7 +66,7 @@ def read_table(name: str, content: bytes) -> pd.DataFrame:
     return frame
 
 
-def data_in_blocks(
+def chunked_dataset(
     rows: ChunkedRows,
     schema: TableSchema | str | os.PathLike[str] | None = None,
     name: str | None = None,

@@ -5,7 +5,7 @@ from rashomon_explorer.measures.decomposition.decomposition import (
     disagreement_decomposition,
 )
 from rashomon_explorer.measures.decomposition.estimates import Estimate
-from rashomon_explorer.measures.decomposition.price import noise_against_price
+from rashomon_explorer.measures.decomposition.price import noise_by_budget
 from rashomon_explorer.measures.decomposition.result import DisagreementDecomposition
 
 __all__ = [
@@ -13,5 +13,5 @@ __all__ = [
     "Estimate",
     "decomposition_by_person",
     "disagreement_decomposition",
-    "noise_against_price",
+    "noise_by_budget",
 ]

@@ -20,7 +20,7 @@ from rashomon_explorer.measures.decomposition.estimates import (
     GroupEstimates,
     Mixture,
     hit_interval,
-    split_of,
+    mixture_estimates,
     variance,
 )
 from rashomon_explorer.measures.decomposition.inputs import (
@@ -36,7 +36,7 @@ from rashomon_explorer.measures.decomposition.kernels import (
 )
 from rashomon_explorer.measures.decomposition.result import CURATOR, DisagreementDecomposition
 from rashomon_explorer.measures.inputs import group_masks, models_at_once
-from rashomon_explorer.rows.coercion import is_in_blocks
+from rashomon_explorer.rows.coercion import is_chunked
 
 _ESTIMATES = ("total", "width", "noise", "share_of_noise")
 
@@ -115,13 +115,13 @@ def disagreement_decomposition(
     """
     check_inner_share(confidence=confidence)
     pair_measure = get_pair_measure(measure)
-    if is_in_blocks(X):
+    if is_chunked(X):
         if inside is not None:
             raise ValueError("inside is for arrays: a set has this information already")
         found = check_chunked_inputs(models, X, pair_measure, reference, reference_chains, groups)
     else:
         found = check_inputs(models, X, pair_measure, inside, reference, reference_chains)
-    units = units_of(found, pair_measure)
+    units = select_units(found, pair_measure)
     mixture = Mixture.of(units, found.uniform, _width_of(found))
     split = estimates(found, units, mixture, confidence)
     hits, n_draws = int(found.inside.sum()), len(found.inside)
@@ -145,7 +145,7 @@ def disagreement_decomposition(
     )
 
 
-def units_of(found: Inputs, measure: PairMeasure, rows: Mask | None = None) -> Units:
+def select_units(found: Inputs, measure: PairMeasure, rows: Mask | None = None) -> Units:
     """Units of some rows, or all."""
     if rows is None and found.pairs is not None:
         return _units(found, found.pairs.whole)
@@ -159,7 +159,7 @@ def _units(found: Inputs, means: FloatArray) -> Units:
 
 def estimates(found: Inputs, units: Units, mixture: Mixture, confidence: float) -> GroupEstimates:
     """Estimates of a mixture of what was given."""
-    return split_of(
+    return mixture_estimates(
         units,
         mixture,
         uniform=found.uniform,
@@ -227,7 +227,7 @@ def _grouped(
         return
     for name, mask in group_masks(groups, found.values.shape[1]).items():
         some = bool(mask.any())
-        units = units_of(found, measure, mask) if some else None
+        units = select_units(found, measure, mask) if some else None
         yield name, int(mask.sum()), units, _width_of(found, mask) if some else None
 
 

@@ -165,7 +165,7 @@ class GroupEstimates:
     share_of_noise: Estimate
 
 
-def split_of(
+def mixture_estimates(
     units: Units,
     mixture: Mixture,
     *,

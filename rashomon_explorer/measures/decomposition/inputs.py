@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures.decomposition.kernels import TREES, Law, PairMeasure, law_of
+from rashomon_explorer.measures.decomposition.kernels import TREES, Law, PairMeasure, draw_law
 from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.coercion import as_blocks
-from rashomon_explorer.rows.columns import column_of
+from rashomon_explorer.rows.coercion import as_chunked_rows
+from rashomon_explorer.rows.columns import read_column
 from rashomon_explorer.sets import CuratorSet, PredictorSet, RashomonSet, ReleasedSet, ReleasedTrees
 from rashomon_explorer.sets.models.trees import DecisionTrees
 from rashomon_explorer.trees import CountedTrees, label_shares
@@ -38,7 +38,7 @@ def check_same_set(drawn: Any, reference: Any) -> None:
         f"its {name} {_is(name)} {_text(other)}, the draws' {_text(own)}"
         for name, (own, other) in apart.items()
     )
-    raise ValueError(f"reference must describe the same Rashomon set: {told}. {_remedy(apart)}")
+    raise ValueError(f"reference must describe the same Rashomon set: {told}. {_suggestion(apart)}")
 
 
 def _settings(drawn: Any, reference: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -83,7 +83,7 @@ def _text(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else repr(value)
 
 
-def _remedy(apart: dict[str, tuple[Any, Any]]) -> str:
+def _suggestion(apart: dict[str, tuple[Any, Any]]) -> str:
     if "scale" in apart:
         return "Draw both with standardize=None: released centres and spreads are not drawn twice"
     named = [f"{name}={own!r}" for name, (own, _) in apart.items() if name in _SETTABLE]
@@ -151,7 +151,7 @@ def pair_means(
 ) -> PairMeans:
     """Find them in one pass; no row is held."""
     if isinstance(groups, str):
-        groups = column_of(table, groups)
+        groups = read_column(table, groups)
     if groups is None:
         codes, names = np.zeros(table.n, dtype=np.intp), pd.Index([])
     else:
@@ -247,8 +247,8 @@ def check_chunked_inputs(
             "reference must be models for rows in blocks: counted.draw(2_000, psi) in the place of "
             "all counted trees"
         )
-    table = as_blocks(X)
-    first = np.array(next(table.blocks(0, 1))[0])
+    table = as_chunked_rows(X)
+    first = np.array(next(table.chunks(0, 1))[0])
     found = check_inputs(models, first, measure, None, reference, chains)
     others = [] if reference is None else [_reference(reference, models)]
     return replace(found, pairs=pair_means([models, *others], table, measure, groups))
@@ -272,7 +272,7 @@ def _of_set(
         kept = _reference(reference, drawn)
         others = _values(kept, X, measure)
         chains = _chains(len(others), reference_chains, _own_chains(kept))
-    known, task = law_of(drawn), getattr(drawn, "task", "")
+    known, task = draw_law(drawn), getattr(drawn, "task", "")
     uniform = bool(known.uniform_on)
     _refuse_unknown_width(hit, n_counted + len(others), uniform, known, exact is not None)
     every = np.concatenate([values, others]) if len(others) else values
@@ -330,7 +330,7 @@ def _of_arrays(
 
 
 def _draws(models: CuratorSet) -> Any:
-    known = law_of(models)
+    known = draw_law(models)
     if not known.independent:
         allowed = sorted(name for name, kind in SAMPLERS.items() if kind.traits.independent)
         raise ValueError(
@@ -346,19 +346,19 @@ def _draws(models: CuratorSet) -> Any:
 
 
 def _reference(reference: Any, drawn: Any) -> Any:
-    known = law_of(reference)
+    known = draw_law(reference)
     if not isinstance(reference, CuratorSet) or not known.uniform_on:
         raise ValueError(
             "reference must be a RashomonSet of draws that are uniform on the set, fitted with "
             "sampler='hit_and_run' (curator) or 'exact' on the same rows, or of trees what "
             f"CountedTrees.draw gives, got {known.name!r}"
         )
-    wanted = law_of(drawn).uniform_on
+    wanted = draw_law(drawn).uniform_on
     of_trees = isinstance(drawn, PredictorSet)
     if (wanted and known.uniform_on != wanted) or (known.uniform_on == TREES) != of_trees:
         raise ValueError(
             f"reference must be uniform on the set of the draws: {known.name!r} draws from "
-            f"another set of models than {law_of(drawn).name!r}"
+            f"another set of models than {draw_law(drawn).name!r}"
         )
     if of_trees and _too_many_leaves(reference, drawn):
         raise ValueError(
@@ -378,7 +378,7 @@ def _too_many_leaves(reference: Any, drawn: Any) -> bool:
 
 def _own_chains(reference: CuratorSet) -> int:
     """Chains that a reference came from; fewer states than the sampler has are of one each."""
-    chains = law_of(reference).n_chains or math.inf
+    chains = draw_law(reference).n_chains or math.inf
     return int(min(chains, reference.n_draws))
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures.inputs import Labels, as_scores
-from rashomon_explorer.mechanisms.samplers.registry import traits_of
+from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.sets import CuratorSet, PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.trees import DecisionTrees
 
@@ -145,7 +145,7 @@ class Law:
     why: str = "draws of this sampler are not proved to be uniform inside"
 
 
-def law_of(models: object) -> Law:
+def draw_law(models: object) -> Law:
     """Law of a set's draws; of anything else nothing is known."""
     for kind, tell in _LAWS.items():
         if isinstance(models, kind):
@@ -154,7 +154,7 @@ def law_of(models: object) -> Law:
 
 
 def _linear(models: RashomonSet) -> Law:
-    known = traits_of(models.sampler)
+    known = sampler_traits(models.sampler)
     return Law(
         name=models.sampler,
         independent=known.independent,
@@ -162,11 +162,11 @@ def _linear(models: RashomonSet) -> Law:
         stays_inside=known.stays_inside,
         least_hit_rate=models.plan.hit_rate_bound if known.planned_law else 0.0,
         n_chains=known.n_chains,
-        remedy=_remedy(models),
+        remedy=_suggestion(models),
     )
 
 
-def _remedy(models: RashomonSet) -> str:
+def _suggestion(models: RashomonSet) -> str:
     """Say which reference is of the set of the draws: one of the same ball and ridge."""
     return (
         f"pass reference=, draws with sampler='hit_and_run', radius={models.plan.radius!r} and "

@@ -11,21 +11,21 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.measures.decomposition.decomposition import estimates, flat, units_of
+from rashomon_explorer.measures.decomposition.decomposition import estimates, flat, select_units
 from rashomon_explorer.measures.decomposition.estimates import Mixture
 from rashomon_explorer.measures.decomposition.inputs import check_inputs
 from rashomon_explorer.measures.decomposition.kernels import Layout, get_pair_measure
 from rashomon_explorer.measures.decomposition.result import CURATOR
-from rashomon_explorer.measures.reliance.tree_reliance import trees_of
+from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta
-from rashomon_explorer.mechanisms.samplers.registry import traits_of
+from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 
 _SAME = 1 - 1e-9  # of the price paid: the same number, found again by bisection
 
 
-def noise_against_price(
+def noise_by_budget(
     models: RashomonSet,
     X: ArrayLike,
     epsilon: ArrayLike,
@@ -77,7 +77,7 @@ def noise_against_price(
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
     >>> asked = {"psi": 0.1, "epsilon": 40.0, "n_draws": 50, "radius": 4.0, "random_state": 0}
     >>> fitted = RashomonClassifier(sampler="exact", ridge=0.0, **asked).fit(X, y)
-    >>> table = noise_against_price(fitted.rashomon_set_, X, [40, 90, np.inf])
+    >>> table = noise_by_budget(fitted.rashomon_set_, X, [40, 90, np.inf])
     >>> table["hit_rate"].round(2).tolist(), float(table["noise"].iloc[-1])
     ([0.66, 0.77, 1.0], 0.0)
     """
@@ -85,7 +85,7 @@ def noise_against_price(
     pair_measure = get_pair_measure(measure)
     _check_models(models)
     found = check_inputs(models, X, pair_measure, None, reference, None)
-    units, plan = units_of(found, pair_measure), models.plan
+    units, plan = select_units(found, pair_measure), models.plan
     energy = plan.threshold.energy(np.asarray(models.excess) - models.psi)
     energy = np.pad(np.where(found.inside, 0.0, energy), (0, len(units.layout.sizes) - len(energy)))
     rows = []
@@ -130,13 +130,13 @@ def _check_models(models: Any) -> None:
         raise CuratorOnlyError(
             "the weights of draws outside depend on private rows: not available for a release"
         )
-    if trees_of(models) is not None:
+    if held_trees(models) is not None:
         raise ValueError(
             "a plan of trees has another threshold of its law at every epsilon, so draws of one "
             "plan cannot represent another: fit again with the larger epsilon, and "
             "decompose those draws"
         )
-    known = isinstance(models, RashomonSet) and traits_of(models.sampler).planned_law
+    known = isinstance(models, RashomonSet) and sampler_traits(models.sampler).planned_law
     # A law at ψ = 0 ends at the best model at no price, and not at the set's width.
     if not known or models.plan.law_psi is not None:
         kind = getattr(models, "sampler", type(models).__name__)

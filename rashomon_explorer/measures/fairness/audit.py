@@ -16,10 +16,10 @@ from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer.measures.fairness.chunked import (
     FirstLabels,
     JoinedScores,
+    chunked_rates,
+    chunked_table,
     named_columns,
-    rates_of_blocks,
-    score_blocks,
-    table_of_blocks,
+    score_chunks,
 )
 from rashomon_explorer.measures.fairness.gaps import check_names, frontier
 from rashomon_explorer.measures.fairness.rates import LABEL_RATES, Groups, GroupsLike, Judged
@@ -27,9 +27,9 @@ from rashomon_explorer.measures.fairness.task import QUALITY, FairnessTask, need
 from rashomon_explorer.measures.multiplicity.table import CURATOR
 from rashomon_explorer.measures.ranges.exact import exact_ranges, gap_directions
 from rashomon_explorer.measures.ranges.people import draws_in_range
-from rashomon_explorer.privacy.guarantee import numbers_of
+from rashomon_explorer.privacy.guarantee import guarantee_text
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.coercion import as_blocks, is_in_blocks
+from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 from rashomon_explorer.rows.columns import each_row
 from rashomon_explorer.sets import CuratorSet
 
@@ -197,7 +197,7 @@ class FairnessAudit(ReprMixin):
             ("curator", "not private: read from the rows"),
             ("inside", f"ψ = {self.psi:g}"),
             *((gap, _ends(self.table[gap])) for gap in self.gaps),
-            ("draws", numbers_of(price) if price.holds else "no guarantee"),
+            ("draws", guarantee_text(price) if price.holds else "no guarantee"),
         ]
 
     def ranges(self, problem: Any = None) -> pd.DataFrame:
@@ -338,11 +338,11 @@ class FairnessAudit(ReprMixin):
         self._need_classes()
         groups, inside = self.task.groups, self.models[self.table.index]
         if isinstance(self.X, ChunkedRows):
-            found = rates_of_blocks(self.task, self.X, inside.scores, len(inside), rate)
+            found = chunked_rates(self.task, self.X, inside.scores, len(inside), rate)
             return pd.DataFrame(found, self.table.index, groups.index())
         parts = [
             LABEL_RATES[rate].rates(self.task.judged(scores), groups, rate)
-            for scores in score_blocks(inside, self.X, len(groups.codes))
+            for scores in score_chunks(inside, self.X, len(groups.codes))
         ]
         return pd.DataFrame(np.concatenate(parts), self.table.index, groups.index())
 
@@ -475,7 +475,7 @@ def fairness_audit(
     1
     """
     need_curator(models, "fairness_gaps(released.labels(X), y, groups)")
-    blocks = as_blocks(X) if is_in_blocks(X) else None
+    blocks = as_chunked_rows(X) if is_chunked(X) else None
     if blocks is not None:
         y, groups = named_columns(blocks, y, groups)
     if y is None:
@@ -491,11 +491,11 @@ def fairness_audit(
         )
     if blocks is None:
         n_rows = len(task.truth)
-        table = pd.concat([task.table(scores) for scores in score_blocks(inside, X, n_rows)])
+        table = pd.concat([task.table(scores) for scores in score_chunks(inside, X, n_rows)])
         best = task.table(_best_scores(models, X)).iloc[0]
     else:
         together = JoinedScores(inside, models)
-        table = table_of_blocks(task, blocks, together, len(together))
+        table = chunked_table(task, blocks, together, len(together))
         table, best = table.iloc[:-1], table.iloc[-1]
     table.index = pd.Index(places, name="model")
     losses = np.asarray(inside.losses)

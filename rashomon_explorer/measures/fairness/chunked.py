@@ -13,14 +13,14 @@ from rashomon_explorer.measures.fairness.gaps import LABEL_GAPS, SCORE_GAPS, gap
 from rashomon_explorer.measures.fairness.rates import LABEL_RATES, SCORE_RATES, Judged, Scored
 from rashomon_explorer.measures.fairness.task import QUALITY, FairnessTask, of_class
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.columns import column_of, targets_of
+from rashomon_explorer.rows.columns import read_column, read_targets
 
 _CELLS = 2**21  # models × rows that are held at once
 _QUALITY = "quality"
 Sums = dict[str, Any]
 
 
-def table_of_blocks(
+def chunked_table(
     task: FairnessTask, table: ChunkedRows, scores_of: Callable[[Any], FloatArray], models: int
 ) -> pd.DataFrame:
     """Quality and gaps, as :meth:`FairnessTask.table` makes them of all rows."""
@@ -47,7 +47,7 @@ def table_of_blocks(
     return found[[QUALITY[task.task], *(f"{name}_{task.agg}" for name in task.metrics)]]
 
 
-def rates_of_blocks(
+def chunked_rates(
     task: FairnessTask,
     table: ChunkedRows,
     scores_of: Callable[[Any], FloatArray],
@@ -70,7 +70,7 @@ def _sums(
         _sizes(task, rate)  # refuses what is not defined for some group
     step = max(1, _CELLS // models)
     about = task.task, task.positive, len(task.groups.names), task.n_bins
-    of_block = _OfBlock(*about, scores_of, rates, step)
+    of_block = _ChunkSums(*about, scores_of, rates, step)
     beside = table.with_targets(truth=task.truth, group=task.groups.codes)
     found: Sums = beside.reduce(of_block, merge=_added)
     return found
@@ -92,7 +92,7 @@ def _sizes(task: FairnessTask, rate: str) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class _OfBlock:
+class _ChunkSums:
     """What the rows of a block add to each rate's sums, (n_models, n_groups, …)."""
 
     task: str
@@ -145,12 +145,12 @@ def _added(one: Sums, other: Sums) -> Sums:
 
 def named_columns(table: ChunkedRows, y: Any, groups: Any) -> tuple[Any, Any]:
     """Read targets and groups that are named instead of given."""
-    truth = targets_of(table) if y is None else y
+    truth = read_targets(table) if y is None else y
     if isinstance(groups, str):
-        return truth, column_of(table, groups)
+        return truth, read_column(table, groups)
     if isinstance(groups, list | tuple) and 0 < len(groups) < table.n:
         if all(isinstance(name, str) for name in groups):
-            return truth, pd.DataFrame({name: column_of(table, name) for name in groups})
+            return truth, pd.DataFrame({name: read_column(table, name) for name in groups})
     return truth, groups
 
 
@@ -184,7 +184,7 @@ class FirstLabels:
 _BLOCKS_CELLS = 2**22  # scores that are held at once
 
 
-def score_blocks(models: Any, X: Any, n_rows: int) -> Iterator[FloatArray]:
+def score_chunks(models: Any, X: Any, n_rows: int) -> Iterator[FloatArray]:
     """Scores of a few models at a time: all at once may not fit into memory."""
     step = max(1, _BLOCKS_CELLS // max(1, n_rows * max(1, models.n_classes)))
     for start in range(0, models.n_draws, step):

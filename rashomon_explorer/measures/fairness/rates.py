@@ -15,8 +15,8 @@ from rashomon_explorer.measures.inputs import (
     Labels,
     as_models_by_rows,
     as_probabilities,
-    blocks,
     group_codes,
+    model_batches,
 )
 from rashomon_explorer.sets.scores import likeliest
 
@@ -218,7 +218,7 @@ class LabelRate:
         return np.concatenate(
             [
                 cells.means(self.counted(block[:, cells.order], truth, judged.positive))
-                for block in blocks(judged.codes)
+                for block in model_batches(judged.codes)
             ]
         )
 
@@ -272,7 +272,9 @@ def _labels_present(coded: Labels, truth: NDArray[Any]) -> list[Any]:
     """Labels that occur, in the truth or in a model: not every code need."""
     found = np.unique(truth).tolist()
     for code, label in enumerate(coded.classes.tolist()):
-        if label not in found and any((block == code).any() for block in blocks(coded.codes)):
+        if label not in found and any(
+            (block == code).any() for block in model_batches(coded.codes)
+        ):
             found.append(label)
     return sorted(found)
 
@@ -369,7 +371,7 @@ class ScoreRate:
         return np.concatenate(
             [
                 self.value(self.sums(scored, block[:, cells.order], truth, cells), cells.sizes)
-                for block in blocks(scored.scores)
+                for block in model_batches(scored.scores)
             ]
         )
 

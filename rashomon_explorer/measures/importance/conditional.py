@@ -27,8 +27,8 @@ from rashomon_explorer.measures.reliance.set_reliance import (
 from rashomon_explorer.measures.reliance.tree_reliance import (
     coded_rows,
     column_names,
+    held_trees,
     tree_reliance,
-    trees_of,
 )
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
@@ -80,7 +80,7 @@ def conditional_reliance(
     >>> bool((conditional_reliance(models, X, y).abs() < 1e-9).all(axis=None))  # a twin is no news
     True
     """
-    if trees_of(models) is not None:
+    if held_trees(models) is not None:
         raise TypeError(
             "what other features explain of an answer to a question cannot be taken off it, so "
             "that trees have no conditional reliance: reliance_within(models, X, y, strata) "
@@ -136,7 +136,7 @@ def reliance_within(
     >>> reliance_within(models, X, y, strata=y).shape
     (3, 1)
     """
-    if (trees := trees_of(models)) is not None:
+    if (trees := held_trees(models)) is not None:
         return _of_trees(trees, models, X, y, strata, features, form, loss)
     task = LinearTask.of(models, X, y, loss)
     groups = feature_groups(features, models.feature_names[:-1], models.feature_groups)

@@ -15,8 +15,8 @@ from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.measures.evaluation import checked_rows, need_linear
 from rashomon_explorer.measures.features import Columns, Features, feature_groups
-from rashomon_explorer.measures.reliance.tree_reliance import coded_rows, column_names, trees_of
-from rashomon_explorer.sets.models.trees import DecisionTrees, columns_of
+from rashomon_explorer.measures.reliance.tree_reliance import coded_rows, column_names, held_trees
+from rashomon_explorer.sets.models.trees import DecisionTrees, tree_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +30,9 @@ class Scorer:
     asking: Callable[[Columns], Columns]
 
 
-def scorer_of(models: Any, X: ArrayLike, y: ArrayLike) -> Scorer:
+def make_scorer(models: Any, X: ArrayLike, y: ArrayLike) -> Scorer:
     """Models with rows and targets: linear ones, or trees."""
-    trees = trees_of(models)
+    trees = held_trees(models)
     return _of_linear(models, X, y) if trees is None else _of_trees(trees, models, X, y)
 
 
@@ -52,7 +52,7 @@ def _of_linear(models: Any, X: ArrayLike, y: ArrayLike) -> Scorer:
 
 def _of_trees(trees: DecisionTrees, models: Any, X: ArrayLike, y: ArrayLike) -> Scorer:
     rows, codes = coded_rows(trees, models, X, y)
-    asks = [columns_of(tree) for tree in trees.trees]
+    asks = [tree_columns(tree) for tree in trees.trees]
 
     def losses(given: FloatArray, asked: Columns) -> FloatArray:
         return np.asarray((trees.take(asked).labels(given) != codes).mean(axis=1))
@@ -154,7 +154,7 @@ def permutation_table(
 ) -> pd.DataFrame:
     """Measure as :func:`permutation_importance`, in a table with a column a group."""
     check_count(n_repeats=n_repeats)
-    judge = scorer_of(models, X, y)
+    judge = make_scorer(models, X, y)
     groups = feature_groups(features, judge.names, judge.groups)
     asking = {name: judge.asking(columns) for name, columns in groups.items()}
     rng = check_random_state(random_state)

@@ -169,10 +169,10 @@ def partial_dependence_band(
     ['min', 'q05', 'median', 'q95', 'max', 'best']
     """
     curves = _curves(models.scores, models, X, feature, grid, transform, n_points, of)
-    return band_of(curves, models, X, feature, transform=transform, of=of)
+    return curve_band(curves, models, X, feature, transform=transform, of=of)
 
 
-def band_of(
+def curve_band(
     curves: pd.DataFrame,
     models: Any,
     X: Any,

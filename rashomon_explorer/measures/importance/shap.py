@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.evaluation import need_linear
 from rashomon_explorer.measures.features import Features, feature_groups
-from rashomon_explorer.measures.importance.shap_trees import players, values_of
-from rashomon_explorer.measures.reliance.tree_reliance import column_names, trees_of
+from rashomon_explorer.measures.importance.shap_trees import players, tree_shap_values
+from rashomon_explorer.measures.reliance.tree_reliance import column_names, held_trees
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.coercion import as_blocks, is_in_blocks
+from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from rashomon_explorer.sets.models.trees import DecisionTrees, Node
 
@@ -116,10 +116,10 @@ def shap_importance(
     >>> shap_importance(models, X).shape
     (3, 1)
     """
-    if (trees := trees_of(models)) is not None:
+    if (trees := held_trees(models)) is not None:
         return _of_trees(trees, X, background, features)
-    if is_in_blocks(X):
-        return _of_blocks(models, as_blocks(X), background, features)
+    if is_chunked(X):
+        return _of_blocks(models, as_chunked_rows(X), background, features)
     coef, away, groups = _centred(models, X, background, features)
     sizes = {name: _mean_size(coef[:, :, j], away[:, j]) for name, j in groups.items()}
     return pd.DataFrame(sizes).rename_axis(index="model", columns="feature")
@@ -178,7 +178,7 @@ def _of_trees(
     known: dict[Node, FloatArray] = {}
     for tree in trees.trees:
         if tree not in known:
-            values = values_of(tree, rows, others, list(groups.values()), trees.n_classes)
+            values = tree_shap_values(tree, rows, others, list(groups.values()), trees.n_classes)
             sizes = np.abs(values).mean(axis=0)
             known[tree] = sizes if sizes.ndim == 1 else sizes.sum(axis=1)
     table = pd.DataFrame([known[tree] for tree in trees.trees], columns=list(groups))
@@ -198,7 +198,7 @@ def _centred(
     features: Features,
 ) -> tuple[FloatArray, FloatArray, dict[str, NDArray[np.intp]]]:
     """Coefficients (n_draws, outputs, n_features), rows less the background's mean, groups."""
-    if trees_of(models) is not None:
+    if held_trees(models) is not None:
         raise TypeError("linear_shap needs linear models: tree_shap is for sets of trees")
     need_linear(models)
     names = models.feature_names[:-1]

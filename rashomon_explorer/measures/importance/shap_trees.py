@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures.features import Features, feature_groups
-from rashomon_explorer.measures.reliance.tree_reliance import column_names, trees_of
-from rashomon_explorer.sets.models.trees import RELATIONS, Leaf, Node, Split, columns_of
+from rashomon_explorer.measures.reliance.tree_reliance import column_names, held_trees
+from rashomon_explorer.sets.models.trees import RELATIONS, Leaf, Node, Split, tree_columns
 
 _MOST_VALUES = 200_000_000
 _BITS = 62  # of a whole number that codes answers
@@ -70,7 +70,7 @@ def tree_shap(
     >>> tree_shap(models, X[:2]).round(2).tolist()
     [[[-0.5, 0.0], [0.5, 0.0]]]
     """
-    trees = trees_of(models)
+    trees = held_trees(models)
     if trees is None:
         raise TypeError(
             f"tree_shap needs a set of decision trees, got {type(models).__name__}: linear_shap is "
@@ -89,7 +89,9 @@ def tree_shap(
     known: dict[Node, FloatArray] = {}  # draws are often the same tree
     for tree in trees.trees:
         if tree not in known:
-            known[tree] = values_of(tree, rows, others, list(groups.values()), trees.n_classes)
+            known[tree] = tree_shap_values(
+                tree, rows, others, list(groups.values()), trees.n_classes
+            )
     return np.stack([known[tree] for tree in trees.trees])
 
 
@@ -107,7 +109,7 @@ def players(features: Features, names: Sequence[str]) -> dict[str, NDArray[np.in
     return groups
 
 
-def values_of(
+def tree_shap_values(
     tree: Node,
     rows: FloatArray,
     others: FloatArray,
@@ -117,7 +119,7 @@ def values_of(
     """Shapley values (n_rows, groups[, classes]) of one tree."""
     player = {int(column): place for place, own in enumerate(groups) for column in own}
     kept = len(groups)
-    for column in sorted(columns_of(tree) - set(player)):
+    for column in sorted(tree_columns(tree) - set(player)):
         player[column] = len(player) + kept  # left out of the groups, and in the game all the same
     # Rows that answer a tree's few questions alike are one: n is left behind here.
     mine, place, _ = _patterns(tree, rows)

@@ -9,7 +9,7 @@ from scipy.special import entr, expit, rel_entr
 from sklearn.exceptions import ConvergenceWarning
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.measures.inputs import as_probabilities, blocks
+from rashomon_explorer.measures.inputs import as_probabilities, model_batches
 from rashomon_explorer.measures.multiplicity.spread import Range
 
 _TINY = 1e-300
@@ -204,7 +204,7 @@ def capacity_bounds(scores: ArrayLike, *, tolerance: float = 1e-9) -> FloatArray
     if values.ndim == 3 and values.shape[2] != 2:
         return _several_classes(values, tolerance)
     seen = Range()
-    for block in blocks(values if values.ndim == 2 else values[:, :, 1]):
+    for block in model_batches(values if values.ndim == 2 else values[:, :, 1]):
         seen.add(block)
     return _two_classes(*seen.ends())
 

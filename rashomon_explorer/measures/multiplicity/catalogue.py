@@ -13,8 +13,8 @@ from rashomon_explorer.measures.inputs import (
     MeasureTally,
     as_probabilities,
     as_scores,
-    blocks,
     evaluate_nested,
+    model_batches,
 )
 from rashomon_explorer.measures.multiplicity.capacity import capacity_tally
 from rashomon_explorer.measures.multiplicity.labels import (
@@ -76,7 +76,7 @@ class Largest:
     def part(self, values: NDArray[Any], make: Callable[[], Any], sizes: Sizes) -> Part:
         """Count rows (n_models,) on which each model differs."""
         differs = make().differs
-        counted = [np.count_nonzero(differs(block), axis=1) for block in blocks(values)]
+        counted = [np.count_nonzero(differs(block), axis=1) for block in model_batches(values)]
         return np.concatenate(counted)
 
     def value(self, total: Part, rows: int, sizes: Sizes) -> FloatArray:

@@ -12,8 +12,8 @@ from rashomon_explorer.measures.inputs import (
     MakeTally,
     as_reference,
     as_scores,
-    blocks,
     evaluate_nested,
+    model_batches,
 )
 from rashomon_explorer.measures.multiplicity.pairs import pair_tally
 from rashomon_explorer.measures.multiplicity.spread import (
@@ -203,7 +203,7 @@ def viable_prediction_range(scores: ArrayLike) -> FloatArray:
     [[0.2, 0.6], [0.8, 0.9]]
     """
     seen = Range()
-    for block in blocks(as_scores(scores)):
+    for block in model_batches(as_scores(scores)):
         seen.add(block)
     return np.stack(seen.ends(), axis=-1)
 

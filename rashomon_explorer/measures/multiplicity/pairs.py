@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, IntArray
 from rashomon_explorer._utils.validation import check_count
-from rashomon_explorer.measures.inputs import Bytes, Labels, blocks, evaluate_nested
+from rashomon_explorer.measures.inputs import Bytes, Labels, evaluate_nested, model_batches
 from rashomon_explorer.measures.multiplicity.spread import Votes
 
 _WORDS = 128  # of 64 rows each, compared before the next: models side by side stay in the cache
@@ -133,7 +133,7 @@ def class_counts(codes: Bytes, n_classes: int) -> IntArray:
 
 
 def _disputed(codes: Bytes) -> NDArray[np.int_]:
-    differs = [(block != codes[0]).any(axis=0) for block in blocks(codes)]
+    differs = [(block != codes[0]).any(axis=0) for block in model_batches(codes)]
     return np.flatnonzero(np.any(differs, axis=0))
 
 

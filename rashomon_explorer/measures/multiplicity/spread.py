@@ -14,8 +14,8 @@ from rashomon_explorer.measures.inputs import (
     Labels,
     as_probabilities,
     as_scores,
-    blocks,
     evaluate_nested,
+    model_batches,
 )
 
 
@@ -77,7 +77,7 @@ def score_variance(scores: ArrayLike, *, ddof: int = 1) -> FloatArray:
     """
     values = as_scores(scores)
     tally = RunningMoments(ddof)
-    for block in blocks(values):
+    for block in model_batches(values):
         tally.add(block)
     return tally.variance()
 
@@ -304,7 +304,7 @@ class Votes:
     def over(cls, labels: Labels) -> "Votes":
         """Count all models at once."""
         votes = cls(labels.n_classes, labels.codes.shape[1])
-        for block in blocks(labels.codes):
+        for block in model_batches(labels.codes):
             votes.add(block)
         return votes
 

@@ -28,8 +28,8 @@ from rashomon_explorer.measures.multiplicity.catalogue import (
 )
 from rashomon_explorer.measures.multiplicity.group_tables import measure_rows, nest
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.coercion import as_blocks, is_in_blocks
-from rashomon_explorer.rows.columns import column_of
+from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
+from rashomon_explorer.rows.columns import read_column
 from rashomon_explorer.sets.scores import likeliest
 
 _CELLS = 2**21  # models × rows × classes that are held at once: a thread's sixteen megabytes
@@ -64,7 +64,7 @@ class Found:
         return sum(found[1:], start=found[0]) if found else None
 
 
-def measured_in_blocks(
+def measure_chunks(
     models: Any,
     table: ChunkedRows,
     names: Sequence[str],
@@ -76,7 +76,7 @@ def measured_in_blocks(
     sizes: NDArray[np.int_],
 ) -> Found:
     """Make every measure's sums in one pass over the rows."""
-    column = column_of(table, groups) if isinstance(groups, str) else groups
+    column = read_column(table, groups) if isinstance(groups, str) else groups
     nobody = np.zeros(table.n, dtype=np.int8), [None]
     codes, found = nobody if column is None else group_codes(column, table.n)
     beside: dict[str, Any] = {"group": codes}
@@ -84,7 +84,7 @@ def measured_in_blocks(
         beside["baseline"] = np.asarray(baseline, dtype=float)
     everyone = np.array_equal(order, np.arange(models.n_draws))
     best = getattr(models, "best_scores", None)
-    of_block = _OfBlock(
+    of_block = _ChunkSums(
         models if everyone else models[order], best, tuple(names), dict(options), sizes
     )
     sums = table.with_targets(**beside).reduce(of_block, merge=_added)
@@ -92,7 +92,7 @@ def measured_in_blocks(
 
 
 @dataclass(frozen=True, eq=False)
-class _OfBlock:
+class _ChunkSums:
     """What the rows of a block add to every measure's sum."""
 
     models: Any  # in the order in which they enter
@@ -249,7 +249,7 @@ def multiplicity_table(
         raise ValueError(_empty_set_message(models, inside_only))
     options = {"tolerance": tolerance, "kappa": kappa}
     asked = _Request(models, X, names, groups, baseline, options, order, sizes)
-    table, certain = _of_blocks(asked) if is_in_blocks(X) else _of_all(asked)
+    table, certain = _of_blocks(asked) if is_chunked(X) else _of_all(asked)
     frame = pd.DataFrame(table, columns=["place", "group", "measure", "value", "sampled", "rows"])
     place = frame.pop("place").to_numpy()
     frame.insert(0, "psi", thresholds[place])
@@ -294,9 +294,9 @@ def _of_all(asked: _Request) -> tuple[list[tuple[Any, ...]], bool]:
 
 
 def _of_blocks(asked: _Request) -> tuple[list[tuple[Any, ...]], bool]:
-    found = measured_in_blocks(
+    found = measure_chunks(
         asked.models,
-        as_blocks(asked.X),
+        as_chunked_rows(asked.X),
         asked.names,
         groups=asked.groups,
         baseline=asked.baseline,

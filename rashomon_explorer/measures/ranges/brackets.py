@@ -18,7 +18,7 @@ from rashomon_explorer.measures.ranges.search import Decide, Extents, furthest
 from rashomon_explorer.problem.domains import Ball, Domain
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.rows.workers import workers_of
+from rashomon_explorer.rows.workers import resolve_workers
 
 _WIDE = 1e-3
 
@@ -194,7 +194,7 @@ def bracketed(
         found: Iterator[Extents] = (_bracket(problem, what, part) for part in parts)
     else:
         _ = problem.minimum  # found once, and sent along
-        found = workers_of(n_jobs, executor).run(_bracket, problem, what, parts)
+        found = resolve_workers(n_jobs, executor).run(_bracket, problem, what, parts)
     inner, outer, points = zip(*((one.inner, one.outer, one.points) for one in found), strict=True)
     return Extents(np.concatenate(inner), np.concatenate(outer), np.concatenate(points, axis=1))
 

@@ -109,7 +109,7 @@ _LEAST = 1e-12  # of the domain's size: a shorter way is rounding
 _STEEPEST = 1e10  # relative to the first: beyond it the loss drowns in rounding
 
 
-class _Tilted(Penalised):
+class _LinearlyPerturbed(Penalised):
     """L(θ) − tilt·θ."""
 
     def __init__(self, objective: ConvexFunction, tilt: FloatArray) -> None:
@@ -147,7 +147,7 @@ def furthest_on(
         inner = float(direction @ (best - centre))
         if outer - inner <= least or enough(inner, outer) or tilt > steepest:
             break
-        tilted = _Tilted(among.objective, tilt * direction)
+        tilted = _LinearlyPerturbed(among.objective, tilt * direction)
         found = minimise_on(tilted, domain, tolerance * room / 4, theta)
         theta = found.theta
         bound = (among.level - found.value + found.gap) / tilt - float(direction @ centre)

@@ -10,13 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data.tables import declared_labels
-from rashomon_explorer.problem.chunked_problem import BlockProblem
+from rashomon_explorer.problem.chunked_problem import ChunkedProblem
 from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.smooth import LogisticLoss, SquaredLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.coercion import blocks_with, is_in_blocks
+from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
 from rashomon_explorer.rows.steps import AsNumbers, Mapped
 from rashomon_explorer.sets import RashomonSet
 
@@ -75,8 +75,8 @@ def declared_problem(
             else f"{type(estimator).__name__} holds no linear draws, and no problem is known: "
             f"{_COUNTED}"
         )
-    if is_in_blocks(X):
-        table = blocks_with(X, y)
+    if is_chunked(X):
+        table = chunks_with_targets(X, y)
         if hasattr(estimator, "encoder_"):
             table = table.through(estimator.encoder_).then(_Plain(estimator))
         return set_problem(models, table)
@@ -145,8 +145,8 @@ def set_problem(
         "ridge": models.plan.ridge,
     }
     problem: Problem
-    if is_in_blocks(X):
-        problem = BlockProblem(_coded(models, blocks_with(X, y)), **declared)
+    if is_chunked(X):
+        problem = ChunkedProblem(_coded(models, chunks_with_targets(X, y)), **declared)
     else:
         rows: Any = X if models.scale is None else models.scale.rows(np.asarray(X))
         problem = Problem(rows, _targets(models, np.asarray(y)), **declared)

@@ -14,8 +14,8 @@ from rashomon_explorer.measures.ranges.brackets import bracketed
 from rashomon_explorer.measures.ranges.level_set import ConvexProblem, check_problem
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem.problem import Problem, add_intercept
-from rashomon_explorer.rows.coercion import as_blocks, is_in_blocks
-from rashomon_explorer.rows.columns import column_of
+from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
+from rashomon_explorer.rows.columns import read_column
 from rashomon_explorer.sets.scores import model_rows
 
 
@@ -71,12 +71,10 @@ def scored_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
 
 def score_directions(problem: ConvexProblem, X: ArrayLike) -> tuple[FloatArray, pd.Index]:
     """Directions of every row's score, with several scores a row of each class but the first."""
-    return directions_of_rows(scored_rows(problem, X), row_index(X), problem.loss.outputs)
+    return row_directions(scored_rows(problem, X), row_index(X), problem.loss.outputs)
 
 
-def directions_of_rows(
-    rows: FloatArray, index: pd.Index, outputs: int
-) -> tuple[FloatArray, pd.Index]:
+def row_directions(rows: FloatArray, index: pd.Index, outputs: int) -> tuple[FloatArray, pd.Index]:
     """Directions of the scores of rows (n_rows, width) as the models score them."""
     if outputs == 1:
         return rows, index
@@ -98,11 +96,11 @@ def gap_directions(
     """Directions of the difference of mean scores of every pair of groups."""
     if problem.loss.outputs > 1:
         raise ValueError("a group gap needs one score a row: give directions of your own")
-    blocks = as_blocks(X) if is_in_blocks(X) else None
+    blocks = as_chunked_rows(X) if is_chunked(X) else None
     rows = scored_rows(problem, X) if blocks is None else np.empty(0)
     n_rows = len(rows) if blocks is None else blocks.n
     if isinstance(groups, str) and blocks is not None:
-        groups = column_of(blocks, groups)
+        groups = read_column(blocks, groups)
     codes, names = pd.factorize(np.asarray(groups), sort=True)
     if codes.shape != (n_rows,):
         raise ValueError(f"groups must hold one a row, got {codes.shape} for {n_rows} rows")

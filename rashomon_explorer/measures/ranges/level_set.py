@@ -36,7 +36,7 @@ class BallReach:
         self, direction: FloatArray, gradient: FloatArray, room: FloatArray
     ) -> FloatArray:
         """Least of λ(room + g·θ*) + R‖a − λg‖ − a·θ*, shape (K,)."""
-        bound = least_tilted_norm(direction, gradient, room + self.centre @ gradient, self.radius)
+        bound = least_shifted_norm(direction, gradient, room + self.centre @ gradient, self.radius)
         return np.asarray(bound - self.centre @ direction)
 
 
@@ -57,10 +57,12 @@ class EllipsoidReach:
     ) -> FloatArray:
         """Least of λ·room + extent·‖Wᵀ(a − λg)‖, shape (K,)."""
         a, g = self.whiten.T @ direction, self.whiten.T @ gradient
-        return least_tilted_norm(a, g, room, self.extent)
+        return least_shifted_norm(a, g, room, self.extent)
 
 
-def least_tilted_norm(a: FloatArray, g: FloatArray, price: FloatArray, radius: float) -> FloatArray:
+def least_shifted_norm(
+    a: FloatArray, g: FloatArray, price: FloatArray, radius: float
+) -> FloatArray:
     """Least over λ ≥ 0 of λ·price + radius·‖a − λg‖, shape (K,), for columns a, g of (p, K)."""
     square = np.maximum(np.einsum("ij,ij->j", g, g), 1e-300)
     best = np.einsum("ij,ij->j", a, g) / square

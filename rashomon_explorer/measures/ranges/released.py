@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.measures.ranges.exact import directions_of_rows, row_index
+from rashomon_explorer.measures.ranges.exact import row_directions, row_index
 from rashomon_explorer.measures.ranges.flips import flip_directions
 from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
 from rashomon_explorer.problem.problem import add_intercept
@@ -87,7 +87,7 @@ def released_score_ranges(models: Drawn, X: ArrayLike) -> pd.DataFrame:
     """
     region = _region(models)
     rows = _scored_rows(models, X)
-    directions, index = directions_of_rows(rows, row_index(X), models.outputs)
+    directions, index = row_directions(rows, row_index(X), models.outputs)
     return _table(models, region, directions, index)
 
 

@@ -16,7 +16,7 @@ _INNER_STEPS = 60
 _CLOSE = 1e-13
 
 
-def furthest_of_model(
+def furthest_point(
     direction: FloatArray,
     theta: FloatArray,
     gradient: FloatArray,
@@ -64,7 +64,7 @@ class SharedMetric:
         stiff: FloatArray,
         radius: float,
     ) -> FloatArray:
-        """Furthest points of models with B times ``stiff`` (K,), see :func:`furthest_of_model`."""
+        """Furthest points of models with B times ``stiff`` (K,), see :func:`furthest_point`."""
         a, g, start = (self.vectors.T @ one for one in (direction, gradient, theta))
         own = self.curvature[:, None] * stiff
         square = np.maximum(2 * room + (g * g / own).sum(axis=0), 0.0)
@@ -218,7 +218,7 @@ class _Own:
         inverse = self._inverse[active] / search.stiff[active][:, None, None]
         direction, theta, gradient = search.evaluate(active)
         radius = search.among.reach.radius
-        return furthest_of_model(direction, theta, gradient, room, inverse, radius)
+        return furthest_point(direction, theta, gradient, room, inverse, radius)
 
     def learn(
         self, active: NDArray[np.intp], search: "_Search", theta: FloatArray, gradient: FloatArray

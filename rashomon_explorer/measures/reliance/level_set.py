@@ -77,7 +77,7 @@ class LastCallCache:
         return self._answer
 
 
-def loss_of(problem: Problem) -> LastCallCache:
+def model_loss(problem: Problem) -> LastCallCache:
     """Objective and gradient of a problem at one model at a time."""
 
     def look(theta: FloatArray) -> tuple[float, FloatArray]:
@@ -96,7 +96,7 @@ def ascend_in_level_set(
     loss: ValueAndGradient | None = None,
 ) -> FloatArray:
     """Model (p,) of the set that a local search from ``start`` (p,) finds highest."""
-    loss = loss or loss_of(problem)
+    loss = loss or model_loss(problem)
     wide = np.full(problem.p, problem.domain.diameter) if width is None else 1.01 * width
     scale = max(level - problem.minimum.value, 1e-12)
 

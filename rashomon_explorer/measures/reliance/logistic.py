@@ -16,7 +16,7 @@ from rashomon_explorer.measures.reliance.level_set import (
     Quadratic,
     ascend_in_level_set,
     least_on_intersection,
-    loss_of,
+    model_loss,
     project_to_level_set,
 )
 from rashomon_explorer.measures.reliance.pair_losses import (
@@ -356,7 +356,7 @@ class _Around:
 
     @cached_property
     def loss(self) -> LastCallCache:
-        return loss_of(self.problem)
+        return model_loss(self.problem)
 
     @cached_property
     def ellipsoid(self) -> Quadratic:

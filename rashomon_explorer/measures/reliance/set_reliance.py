@@ -19,13 +19,13 @@ from rashomon_explorer.measures.reliance.pair_losses import ROW_LOSSES, switched
 from rashomon_explorer.measures.reliance.tree_reliance import (
     coded_rows,
     column_names,
+    held_trees,
     problem_task,
     tree_reliance,
-    trees_of,
 )
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.rows import ChunkedRows
-from rashomon_explorer.rows.coercion import blocks_with, is_in_blocks
+from rashomon_explorer.rows.coercion import chunks_with_targets, is_chunked
 from rashomon_explorer.sets.models.trees import DecisionTrees
 
 Groups = Mapping[str, Sequence[str]] | None
@@ -176,10 +176,10 @@ def model_reliance(
     >>> bool((table["x0"] > table["x1"]).all())
     True
     """
-    if (trees := trees_of(models_or_problem)) is not None:
+    if (trees := held_trees(models_or_problem)) is not None:
         return _of_trees(trees, models_or_problem, X, y, features, form, loss)
-    if is_in_blocks(X):
-        return _of_blocks(models_or_problem, blocks_with(X, y), features, form, loss)
+    if is_chunked(X):
+        return _of_blocks(models_or_problem, chunks_with_targets(X, y), features, form, loss)
     task, names, own_groups = reliance_task(models_or_problem, X, y, loss)
     groups = feature_groups(features, names, own_groups)
     return reliance_table(task, groups, form)
@@ -189,7 +189,7 @@ def _of_blocks(
     models: Any, table: ChunkedRows, features: Features, form: str, loss: str | None
 ) -> pd.DataFrame:
     """Under squared loss moments say everything, and they are sums."""
-    first, targets = next(table.blocks(0, 1))
+    first, targets = next(table.chunks(0, 1))
     task, names, own_groups = reliance_task(models, first, targets, loss)
     if task.loss != "squared":
         raise TypeError(

@@ -15,7 +15,7 @@ from rashomon_explorer.measures.confidence_sequence import ConfidenceSequence
 from rashomon_explorer.measures.features import Features, feature_groups
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
 from rashomon_explorer.measures.reliance.set_reliance import model_reliance
-from rashomon_explorer.measures.reliance.tree_reliance import trees_of
+from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 
 Rows = FloatArray | pd.DataFrame
 Columns = int | str | Sequence[int | str]
@@ -252,7 +252,7 @@ def reliance_over_draws(
     x0  0.51   0.51  0.51
     x1  0.00   0.00  0.00
     """
-    if trees_of(models) is None or not getattr(models, "independent", True):
+    if held_trees(models) is None or not getattr(models, "independent", True):
         raise TypeError(
             "intervals need independent draws of trees, as CountedTrees.draw or "
             f"RashomonTreeClassifier makes them, got {type(models).__name__}"

@@ -22,7 +22,7 @@ Answers = dict[tuple[int, str, float], Mask]
 """What is answered to questions, for each row or for all alike."""
 
 
-def trees_of(models: Any) -> DecisionTrees | None:
+def held_trees(models: Any) -> DecisionTrees | None:
     """Trees that a set, or an estimator's set, holds; None of any other."""
     held = getattr(getattr(models, "rashomon_set_", models), "models", None)
     return held if isinstance(held, DecisionTrees) else None

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
-from rashomon_explorer.privacy.guarantee import Guarantee, numbers_of
+from rashomon_explorer.privacy.guarantee import Guarantee, guarantee_text
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +41,7 @@ class Certificate(ReprMixin):
         return f"Certificate {self.name}: {self.title}"
 
     def _facts(self) -> list[Fact]:
-        price = numbers_of(self.guarantee) if self.guarantee is not None else "none"
+        price = guarantee_text(self.guarantee) if self.guarantee is not None else "none"
         unsound = ", with unsound constants" if self.printed else ""
         applies = f"{'yes' if self.applies else 'no'}{unsound}"
         return [

@@ -243,7 +243,7 @@ def largest_beta(
     check_count(n_draws=n_draws)
     law = GibbsLaw(constants, domain, psi, 1.0, width, interior)
     # A hair less, so that the sum of prices does not pass ε by an ulp.
-    beta = epsilon / (n_draws * constants.priced_osc) * (1 - 1e-12)
+    beta = epsilon / (n_draws * constants.charged_oscillation) * (1 - 1e-12)
     best = oscillation(replace(law, beta=beta), delta=delta, n_draws=n_draws)
     best = for_ledger(best) if ledger else best
     for theorem in GIBBS.values():

@@ -115,7 +115,7 @@ def oscillation(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate
     for one draw; k draws cost the optimum for bounded range, at most kη²/8-zCDP.
     """
     check_count(n_draws=n_draws)
-    eta = law.beta * law.constants.priced_osc
+    eta = law.beta * law.constants.charged_oscillation
     why = f"holds for every ψ: η = β·osc = {eta:.4g} a draw ({law.in_words()})"
     return Certificate(*_OSCILLATION, repeated_bounded_range(eta, n_draws), True, why)
 

@@ -69,8 +69,8 @@ def _one_sided(law: GibbsLaw, quantile: float) -> float:
     edge = _edge(law)
     top = law.psi + law.tolerance + law.width
     mass, mean = mean_above(law.constants.p, law.beta, top, min(edge, top))
-    raised = min(mass * _difference(law, mean), law.constants.priced_osc)
-    return law.beta * min(raised + _difference(law, quantile), law.constants.priced_osc)
+    raised = min(mass * _difference(law, mean), law.constants.charged_oscillation)
+    return law.beta * min(raised + _difference(law, quantile), law.constants.charged_oscillation)
 
 
 def _range(law: GibbsLaw, quantile: float) -> float:
@@ -79,7 +79,7 @@ def _range(law: GibbsLaw, quantile: float) -> float:
     reach = math.sqrt(2 * quantile / law.constants.m)
     across = law.slope * min(2 * reach + shift, law.domain.diameter)
     beyond = law.slope * min(reach + shift, law.domain.diameter) + law.tolerance
-    return law.beta * min(max(across, beyond), law.constants.priced_osc)
+    return law.beta * min(max(across, beyond), law.constants.charged_oscillation)
 
 
 def _difference(law: GibbsLaw, excess: float) -> float:

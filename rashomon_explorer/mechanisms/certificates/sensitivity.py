@@ -44,7 +44,7 @@ def gradient_sensitivity(
     both += gradient_error
     if psi == 0 and width == 0:
         return both
-    omega = constants.priced_osc + value_error
+    omega = constants.charged_oscillation + value_error
     largest = constants.L
     if interior:
         largest = min(largest, math.sqrt(2 * constants.M * (psi + width + omega)))
@@ -77,7 +77,7 @@ def batch_sensitivity(
     moved = 2 * constants.L / constants.n if data_slope is None else data_slope
     own, other = moved * constants.n / size, 0.0
     if psi > 0 or width > 0:
-        omega, whole = constants.priced_osc, constants.osc * constants.n / size
+        omega, whole = constants.charged_oscillation, constants.osc * constants.n / size
         other = _slope_change(omega, width) * constants.L
         weighed = _slope_change(omega + whole, width) * constants.L
         own = own + weighed if width else max(own, weighed)

@@ -50,7 +50,7 @@ def expected_margin(p: int, steepness: float, share: float) -> float:
     return WIDEST if good(WIDEST) else bisect(good, top, WIDEST, halvings=30)
 
 
-def promised_hits(p: int, beta: float, psi: float, excess: Callable[[float], float]) -> float:
+def ellipsoid_hit_rate(p: int, beta: float, psi: float, excess: Callable[[float], float]) -> float:
     """Lower bound of the probability that an exact draw on the ellipsoid lies in the set.
 
     The centre is one of the ellipsoid's models, so that the least loss there is at most e above
@@ -155,7 +155,7 @@ def plan_ellipsoid_exact(
         )
         return _with_draws(first, math.sqrt(8 * part * rho / n_draws), constants, margin)
 
-    planned = max(map(plan_at, _SHARES if share is None else (share,)), key=_worth)
+    planned = max(map(plan_at, _SHARES if share is None else (share,)), key=_ranking)
     warn_if_weak(planned, "this plan")
     return planned
 
@@ -177,8 +177,8 @@ def _with_draws(
     beta = draw_eta / first.oscillation
     assert first.radius is not None and first.zero_loss is not None
     known = partial(excess_at_most, first.centre, constants, first.radius, first.zero_loss)
-    tail = promised_hits(first.p, beta, first.psi, known) if first.psi > 0 else 0.0
-    proved = first.margin if first.promises else 0.0
+    tail = ellipsoid_hit_rate(first.p, beta, first.psi, known) if first.psi > 0 else 0.0
+    proved = first.margin if first.has_hit_rate else 0.0
     sure = proved > 0 and first.hit_rate_bound > tail
     size = margin if margin is not None else _size(first, beta, proved if sure else 0.0)
     bound = max(tail, first.hit_rate_bound if size <= proved else 0.0)
@@ -198,7 +198,7 @@ def _size(first: EllipsoidPlan, beta: float, proved: float) -> float:
     return max(_LEAST, expected_margin(first.p, beta * first.psi, share))
 
 
-def _worth(planned: EllipsoidExactPlan) -> tuple[float, float, float]:
+def _ranking(planned: EllipsoidExactPlan) -> tuple[float, float, float]:
     """More promised, then larger, then around a better model."""
     useful = planned.hit_rate_bound if planned.hit_rate_bound >= WEAK_HIT_RATE else 0.0
     return round(useful, 2), planned.margin, -planned.centre.excess

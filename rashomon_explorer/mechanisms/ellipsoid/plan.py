@@ -21,12 +21,12 @@ from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import gdp
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss, get_loss, loss_of_zeros
+from rashomon_explorer.problem.losses import Loss, get_loss, zero_model_loss
 
 _WIDEST = 1.0
 
 
-def bend_of(loss: Loss, row_bound: float) -> float | None:
+def third_derivative_bound(loss: Loss, row_bound: float) -> float | None:
     """Find b with |φ'''(t)| ≤ b·‖w‖·φ''(t) for a row's loss φ(t) = ℓ(θ + tw), or None."""
     steepest = {"squared": 0.0, "logistic": 1.0, "softmax": math.sqrt(2 if loss.outputs > 1 else 1)}
     return steepest[loss.name] * row_bound if loss.name in steepest else None
@@ -105,7 +105,7 @@ class EllipsoidPlan(Plan):
     sampler: str = field(default="ellipsoid", kw_only=True, compare=False)
 
     @property
-    def promises(self) -> bool:
+    def has_hit_rate(self) -> bool:
         """Whether a hit rate is proved."""
         return self.hit_rate_bound > 0
 
@@ -195,7 +195,7 @@ def ellipsoid_for(
     ledger: bool,
 ) -> EllipsoidPlan:
     """Plan of an ellipsoid at μ-GDP; checks and warns of nothing."""
-    centre, hessian_mu = _shared(constants, psi, radius, mu, loss_of_zeros(kind))
+    centre, hessian_mu = _shared(constants, psi, radius, mu, zero_model_loss(kind))
     proved = _proved(constants, kind, psi, radius, row_norm, centre)
     chosen = _margin(psi, centre, proved) if margin is None else float(margin)
     promised = 0 < chosen <= proved
@@ -209,7 +209,7 @@ def ellipsoid_for(
         n_draws=n_draws,
         eta=math.inf,
         beta=math.inf,
-        oscillation=constants.priced_osc,
+        oscillation=constants.charged_oscillation,
         hit_rate_bound=WANTED if promised else 0.0,
         excess_bound=math.inf,
         guarantee=replace(ellipsoid_guarantee(centre, hessian_mu), requested=(epsilon, delta)),
@@ -219,7 +219,7 @@ def ellipsoid_for(
         row_norm=float(row_norm),
         ridge=constants.m,
         outputs=kind.outputs,
-        zero_loss=loss_of_zeros(kind),
+        zero_loss=zero_model_loss(kind),
         centre=centre,
         hessian_mu=hessian_mu,
         hessian_noise=hessian_sensitivity(constants) / hessian_mu,
@@ -280,8 +280,8 @@ def _proved(
     centre: Centre,
 ) -> float:
     """Largest margin with a proof; 0 where there is none."""
-    bend = bend_of(loss, row_norm)
-    if bend is None or psi == 0 or not surely_inside(constants, radius, loss_of_zeros(loss)):
+    bend = third_derivative_bound(loss, row_norm)
+    if bend is None or psi == 0 or not surely_inside(constants, radius, zero_model_loss(loss)):
         return 0.0
     excess = excess_quantile(centre, constants, (1 - WANTED) / 2)
     return proved_margin(psi=psi, ridge=constants.m, bend=bend, excess=excess)

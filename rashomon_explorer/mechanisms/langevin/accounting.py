@@ -110,7 +110,7 @@ def earlier_epochs(c: float, l: int, epochs: int) -> float:  # noqa: E741
     return weight * math.tanh(-l * (epochs - 1) * log / 2)
 
 
-def last_of_batches_guarantee(
+def last_batch_state_guarantee(
     *,
     beta: float,
     sensitivity: float,

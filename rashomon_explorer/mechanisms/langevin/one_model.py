@@ -18,7 +18,7 @@ from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warn
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import gdp
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
-from rashomon_explorer.problem.losses import get_loss, loss_of_zeros
+from rashomon_explorer.problem.losses import get_loss, zero_model_loss
 from rashomon_explorer.problem.problem import Problem
 
 _SAFE = 1 - 1e-9  # of μ: what is charged must not pass the budget by an ulp
@@ -80,7 +80,7 @@ class NoisyDescent:
         why = unsuited(request)
         if why:
             return declined(self, why)
-        zeros = loss_of_zeros(get_loss(request.loss))
+        zeros = zero_model_loss(get_loss(request.loss))
         centre = by_gradients(request.constants, request.radius, affordable_mu(request), zeros)
         return ModelOffer(
             self.name,
@@ -106,7 +106,7 @@ def _average(problem: Problem, planned: Centre, rng: np.random.Generator) -> Flo
 
 def _forgetful(request: Request) -> tuple[float, Centre]:
     """Path of small steps under the best ridge."""
-    mu, zeros = affordable_mu(request), loss_of_zeros(get_loss(request.loss))
+    mu, zeros = affordable_mu(request), zero_model_loss(get_loss(request.loss))
 
     def made(tried: Request) -> tuple[float, Centre]:
         path = plan_weighted_path(tried.constants, request.radius, mu, zeros)

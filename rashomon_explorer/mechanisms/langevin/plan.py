@@ -18,7 +18,7 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss, get_loss, loss_of_zeros
+from rashomon_explorer.problem.losses import Loss, get_loss, zero_model_loss
 from rashomon_explorer.problem.losses.clipped_gradient import MOST_PULL, clipped
 from rashomon_explorer.problem.thresholds import NoThreshold, SmoothThreshold, Threshold
 
@@ -154,7 +154,7 @@ def plan_path(
         n_draws=n_draws,
         eta=math.inf,
         beta=path.beta,
-        oscillation=constants.priced_osc,
+        oscillation=constants.charged_oscillation,
         hit_rate_bound=0.0,
         excess_bound=path.excess,
         guarantee=replace(
@@ -177,7 +177,7 @@ def plan_path(
         row_norm=float(row_norm),
         ridge=float(ridge),
         outputs=loss.outputs,
-        zero_loss=loss_of_zeros(loss),
+        zero_loss=zero_model_loss(loss),
     )
     warn_if_weak(planned, "this plan")
     return planned

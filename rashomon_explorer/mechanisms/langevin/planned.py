@@ -11,7 +11,7 @@ from rashomon_explorer._utils.arrays import FloatArray, to_host
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_share
-from rashomon_explorer.mechanisms.langevin.gradients import drift_of
+from rashomon_explorer.mechanisms.langevin.gradients import drift_for
 from rashomon_explorer.mechanisms.langevin.gradients.base import Drift
 from rashomon_explorer.mechanisms.langevin.gradients.clipped import ClippedDrift
 from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
@@ -86,7 +86,7 @@ class PlannedPath:
 
     def _drift(self, target: GibbsTarget) -> Drift:
         """Gradient that the chains follow."""
-        return drift_of(target, batch_size=None, precision="double", lazy=True)
+        return drift_for(target, batch_size=None, precision="double", lazy=True)
 
 
 def _check_stable(drift: Drift, plan: PathPlan) -> None:

@@ -59,12 +59,12 @@ def plan_sampled_descent(
     hoped = _promised(constants, slope, start, _SAMPLED, _in_the_limit(mu))
     if hoped[-1] * _WORTHWHILE > whole.excess:  # the accounting takes its time
         return whole
-    noise, guarantee = sampled_price(epsilon, delta, orders)
+    noise, guarantee = least_noise(epsilon, delta, orders)
     return SampledDescent(*_promised(constants, slope, start, _SAMPLED, noise), guarantee)
 
 
 @lru_cache(maxsize=64)
-def sampled_price(
+def least_noise(
     epsilon: float, delta: float, orders: tuple[tuple[float, float], ...] = ()
 ) -> tuple[float, Guarantee]:
     """Least σ, to a thousandth, at which sampled steps cost (ε, δ), and their guarantee."""

@@ -15,11 +15,11 @@ from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
 from rashomon_explorer.mechanisms.langevin.accounting import (
     affordable_time,
+    last_batch_state_guarantee,
     last_iterate_guarantee,
-    last_of_batches_guarantee,
     path_guarantee,
 )
-from rashomon_explorer.mechanisms.langevin.gradients import drift_of
+from rashomon_explorer.mechanisms.langevin.gradients import drift_for
 from rashomon_explorer.mechanisms.langevin.gradients.base import Drift, DriftInBatches
 from rashomon_explorer.mechanisms.samplers.base import Batch
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -212,7 +212,7 @@ class LangevinSampler:
         """
         if not 0 < pace <= 1:
             raise ValueError(f"pace must be in (0, 1], got {pace!r}")
-        drift = drift_of(target, batch_size=None, precision="double", lazy=True)
+        drift = drift_for(target, batch_size=None, precision="double", lazy=True)
         step_size = pace * drift.largest_step
         if not math.isfinite(step_size):
             raise ValueError("no largest stable step is known here: choose step_size and n_steps")
@@ -274,7 +274,7 @@ class LangevinSampler:
         steady: dict[str, Any] = {"contraction": contraction, "diameter": drift.diameter}
         if isinstance(drift, DriftInBatches):
             own = {**common, "sensitivity": drift.sensitivity(1), "n_batches": drift.n_batches}
-            return self._from_start(last_of_batches_guarantee(**own, **steady))
+            return self._from_start(last_batch_state_guarantee(**own, **steady))
         return self._from_start(last_iterate_guarantee(**common, **steady))
 
     def _from_start(self, guarantee: Guarantee) -> Guarantee:
@@ -390,7 +390,7 @@ class LangevinSampler:
         return self.shown == "path" and waited > 0 and waited % self.thin == 0
 
     def _drift(self, target: GibbsTarget) -> Drift:
-        return drift_of(
+        return drift_for(
             target, batch_size=self.batch_size, precision=self.precision, lazy=self.lazy
         )
 

@@ -55,7 +55,7 @@ def plan_regularised(
     best = 2 * constants.L / (radius * math.sqrt(n))
     chosen = best if ridge is None else ridge
     check_positive(ridge=chosen)
-    beta = epsilon / constants.priced_osc
+    beta = epsilon / constants.charged_oscillation
     statistical = chosen / 2 * radius**2 + 2 * constants.L**2 / (chosen * n)
     return RegularisedPlan(
         ridge=chosen,

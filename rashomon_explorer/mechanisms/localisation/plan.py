@@ -99,7 +99,7 @@ def planned_stages(
     distance, stages = start, []
     for price in prices:
         local = local_constants(constants, domain, min(domain.diameter, 2 * distance))
-        beta = price / local.priced_osc
+        beta = price / local.charged_oscillation
         stages.append(Stage(price, beta, distance if 2 * distance < domain.diameter else math.inf))
         distance = math.sqrt(2 * (quantile / beta + local.gap_tolerance) / constants.m)
     return tuple(stages)

@@ -129,7 +129,7 @@ def plan_perturbed_objective(
         tails = 1 if monotone else 2
         scale = moved / _largest_ratio(kept, jump, (1 - _BLUR) * delta, tails, outputs)
         blurred, spread = _SAFE * gdp_mu(_BLUR * epsilon, _BLUR * delta), p
-    # What rounding leaves of the gradient, and of the way to the sphere (`tilted_minimiser`).
+    # What rounding leaves of the gradient, and of the way to the sphere (`perturbed_minimiser`).
     size = constants.L + math.sqrt(spread) * scale
     least = _GRADIENT * size / m + math.sqrt(_SPHERE * size * radius / m)
     solver = max(_CLOSE * moved / m, least)

@@ -17,8 +17,8 @@ from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
     row_slope,
 )
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import (
+    perturbed_minimiser,
     radial_noise,
-    tilted_minimiser,
 )
 from rashomon_explorer.mechanisms.one_model.base import ModelOffer, declined, stable_gap
 from rashomon_explorer.mechanisms.planning.offers import Request, added, best_ridged
@@ -70,7 +70,7 @@ class ObjectivePerturbation:
         best: PerturbedObjective = offer.settings
         tilt = radial_noise(problem.p, best.scale, rng, gaussian=best.gaussian)
         blur = radial_noise(problem.p, best.blur, rng, gaussian=best.gaussian)
-        return tilted_minimiser(problem, tilt, best.solver) + blur
+        return perturbed_minimiser(problem, tilt, best.solver) + blur
 
 
 def _tried(request: Request, tried: Request) -> Iterator[PerturbedObjective]:
@@ -94,7 +94,7 @@ def _tried(request: Request, tried: Request) -> Iterator[PerturbedObjective]:
 def _prices(request: Request) -> Iterator[dict[str, Any]]:
     """List what may be paid: a pure ε, and (ε, δ) or what a ledger counts of it."""
     yield {"epsilon": request.epsilon, "delta": 0.0}
-    counted = request.price_at_order
+    counted = request.cost_at_order
     if counted is not None:
         order, most = counted
         yield {"epsilon": most, "delta": 0.0, "order": order}

@@ -19,14 +19,14 @@ from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
     plan_perturbed_objective,
     row_slope,
 )
-from rashomon_explorer.mechanisms.planning.offers import price_at_order
+from rashomon_explorer.mechanisms.planning.offers import cost_at_order
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_of_large_delta
+from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import approximate
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss, get_loss, loss_of_zeros
+from rashomon_explorer.problem.losses import Loss, get_loss, zero_model_loss
 from rashomon_explorer.problem.losses.clipped_gradient import MOST_PULL, clipped
 
 _RIDGES = tuple(2.0 ** (k / 2) for k in range(-4, 25, 2))  # times the one of cheap determinants
@@ -36,7 +36,7 @@ _WORTH_FOLLOWING = 0.045
 
 
 @dataclass(frozen=True, repr=False)
-class TiltedPlan(Plan):
+class ObjectivePerturbationPlan(Plan):
     """What a budget buys of minimisers of a tilted objective, known before the rows are touched."""
 
     most: float = field(default=math.inf, kw_only=True)
@@ -74,7 +74,7 @@ class TiltedPlan(Plan):
         ]
 
 
-def plan_tilted(
+def plan_objective_perturbation(
     n: int,
     p: int,
     psi: float,
@@ -89,7 +89,7 @@ def plan_tilted(
     most: float | None = None,
     gaussian: bool | None = None,
     ledger: bool | float | str = False,
-) -> TiltedPlan:
+) -> ObjectivePerturbationPlan:
     """Plan draws that are each the minimiser of a tilted objective; reads no row.
 
     The ridge is that of the least promise for models as long as ρ = min(R, √(2L(0)/E‖b‖)), where
@@ -104,10 +104,10 @@ def plan_tilted(
     shape: dict[str, Any] = {"n": n, "p": p, "domain": Ball(radius), "row_bound": row_norm}
     constants = Constants.of(whole, **shape, ridge=ridge)
     share = epsilon / n_draws * _SAFE if n_draws > 1 else epsilon
-    prices = _prices(whole, (epsilon, delta), share, n_draws, gaussian, ledger=ledger)
+    prices = _candidate_costs(whole, (epsilon, delta), share, n_draws, gaussian, ledger=ledger)
     slope, strength, how = _best(whole, shape, ridge, prices, most)
     hits = max(0.0, 1 - how.excess / psi) if psi > 0 and math.isinf(slope) else 0.0
-    planned = TiltedPlan(
+    planned = ObjectivePerturbationPlan(
         n=n,
         p=p,
         psi=psi,
@@ -117,17 +117,17 @@ def plan_tilted(
         n_draws=n_draws,
         eta=share,
         beta=math.inf,
-        oscillation=constants.priced_osc,
+        oscillation=constants.charged_oscillation,
         hit_rate_bound=hits,
         excess_bound=how.excess if math.isinf(slope) else math.inf,
-        guarantee=_priced(how, share, delta, n_draws, (epsilon, delta)),
+        guarantee=_total_guarantee(how, share, delta, n_draws, (epsilon, delta)),
         certificate="objective perturbation",
         ledger=bool(ledger),
         radius=radius,
         row_norm=row_norm,
         ridge=ridge,
         outputs=whole.outputs,
-        zero_loss=loss_of_zeros(whole),
+        zero_loss=zero_model_loss(whole),
         law_psi=0.0,
         most=slope,
         tilt_ridge=strength,
@@ -138,12 +138,12 @@ def plan_tilted(
         followed_excess=how.excess,
     )
     warn_if_weak(planned, "this plan")
-    warn_of_large_delta(delta, n)
+    warn_large_delta(delta, n)
     return planned
 
 
 @dataclass(frozen=True)
-class _Price:
+class _DrawCost:
     """Of a draw: pure at δ = 0, (ε, δ), or a Rényi divergence at an order."""
 
     epsilon: float
@@ -151,7 +151,7 @@ class _Price:
     order: float | None = None
 
 
-def _prices(
+def _candidate_costs(
     whole: Loss,
     budget: tuple[float, float],
     share: float,
@@ -159,16 +159,16 @@ def _prices(
     gaussian: bool | None,
     *,
     ledger: bool | float | str,
-) -> tuple[_Price, ...]:
+) -> tuple[_DrawCost, ...]:
     """List what prices of a draw may be tried."""
-    pure = _Price(share)
-    counted = price_at_order(*budget, ledger)
-    found: _Price | None = None
+    pure = _DrawCost(share)
+    counted = cost_at_order(*budget, ledger)
+    found: _DrawCost | None = None
     if counted is not None and whole.outputs == 1:
         order, most = counted
-        found = _Price(most / n_draws * _SAFE, order=order)
+        found = _DrawCost(most / n_draws * _SAFE, order=order)
     elif budget[1] > 0 and whole.outputs == 1 and not ledger:
-        found = _Price(share, budget[1] / n_draws)
+        found = _DrawCost(share, budget[1] / n_draws)
     if gaussian and found is None:
         raise ValueError(
             "Gaussian objective perturbation needs delta > 0, one score a row, and no ledger or "
@@ -180,7 +180,7 @@ def _prices(
     return (found,) if gaussian or found.order is not None else (pure, found)
 
 
-def _priced(
+def _total_guarantee(
     how: PerturbedObjective,
     share: float,
     delta: float,
@@ -201,7 +201,7 @@ def _best(
     whole: Loss,
     shape: dict[str, Any],
     ridge: float,
-    prices: tuple[_Price, ...],
+    prices: tuple[_DrawCost, ...],
     most: float | None,
 ) -> _Found:
     """Slope, ridge, noise and promise; the loss itself where it is promised nearly as much."""
@@ -224,7 +224,7 @@ def _best(
 
 
 def _ridged(
-    followed: Loss, whole: Loss, shape: dict[str, Any], ridge: float, price: _Price
+    followed: Loss, whole: Loss, shape: dict[str, Any], ridge: float, price: _DrawCost
 ) -> tuple[float, PerturbedObjective] | None:
     """Ridge of the least promise for models of the length ρ, and what is promised of the ball."""
     domain = shape["domain"]
@@ -236,7 +236,7 @@ def _ridged(
         / shape["n"]
         * least_length(shape["p"], price.epsilon, price.delta, monotone=monotone, order=price.order)
     )
-    length = min(domain.radius, math.sqrt(2 * loss_of_zeros(whole) / least))
+    length = min(domain.radius, math.sqrt(2 * zero_model_loss(whole) / least))
 
     def plan_at(own: float, radius: float) -> PerturbedObjective | None:
         constants = Constants.of(followed, **shape, ridge=ridge + own)

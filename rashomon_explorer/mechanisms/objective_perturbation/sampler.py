@@ -11,7 +11,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.ellipsoid.sampler import CERTIFIED
-from rashomon_explorer.mechanisms.objective_perturbation.plan import TiltedPlan
+from rashomon_explorer.mechanisms.objective_perturbation.plan import ObjectivePerturbationPlan
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -60,7 +60,7 @@ class PerturbedObjectiveFunction:
         return self._problem.hessian(theta)
 
 
-def tilted_minimiser(problem: Problem, tilt: FloatArray, error: float) -> FloatArray:
+def perturbed_minimiser(problem: Problem, tilt: FloatArray, error: float) -> FloatArray:
     """Minimiser (p,) over the ball, certified to lie within ``error`` of the exact one.
 
     With r = ∇J(θ) + λθ, λ ≥ 0, the distance d has md² ≤ ‖r‖d + λ‖θ‖(R − ‖θ‖) (docs/theory.md §15).
@@ -125,8 +125,10 @@ class ObjectivePerturbationSampler:
 
     def __post_init__(self) -> None:
         """Refuse a plan of another mechanism."""
-        if not isinstance(self.plan, TiltedPlan):
-            raise TypeError("these draws need a TiltedPlan: make it with plan_tilted")
+        if not isinstance(self.plan, ObjectivePerturbationPlan):
+            raise TypeError(
+                "plan must be an ObjectivePerturbationPlan, as plan_objective_perturbation returns"
+            )
 
     @classmethod
     def for_plan(
@@ -143,18 +145,18 @@ class ObjectivePerturbationSampler:
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
         """Endless batches of one draw."""
         planned = self.plan
-        assert isinstance(planned, TiltedPlan)
+        assert isinstance(planned, ObjectivePerturbationPlan)
         problem = SurrogateProblem(target.problem, _followed(target, planned), planned.tilt_ridge)
         while True:
             tilt = radial_noise(problem.p, planned.tilt, rng, gaussian=planned.gaussian)
             blur = radial_noise(problem.p, planned.blur, rng, gaussian=planned.gaussian)
-            near = tilted_minimiser(problem, tilt, planned.solver) + blur
+            near = perturbed_minimiser(problem, tilt, planned.solver) + blur
             theta = problem.domain.project(near[:, None])
             yield Batch(theta, target.problem.value(theta), evaluated=1)
             pause()
 
 
-def _followed(target: GibbsTarget, planned: TiltedPlan) -> Loss:
+def _followed(target: GibbsTarget, planned: ObjectivePerturbationPlan) -> Loss:
     whole = target.problem.loss
     found = whole if math.isinf(planned.most) else clipped(whole, planned.most)
     if found is None:

@@ -37,13 +37,13 @@ class ModelOffer:
         """Whether the budget can be spent so."""
         return self.guarantee is not None
 
-    def promised(self, goal: str) -> float:
+    def bound(self, goal: str) -> float:
         """Bound of the expected excess on the rows, or on new ones."""
         return self.unseen if goal == "population" else self.excess
 
     def weighed(self, goal: str) -> float:
         """By what methods are compared: the promise, less what its bound is too loose by."""
-        return self.promised(goal) / self.looseness
+        return self.bound(goal) / self.looseness
 
 
 class Method(Protocol):

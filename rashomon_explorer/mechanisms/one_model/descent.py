@@ -35,12 +35,12 @@ from rashomon_explorer.mechanisms.planning.centres import Centre, average_weight
 from rashomon_explorer.mechanisms.planning.offers import (
     Request,
     best_ridged,
+    cost_at_order,
     own_cost,
-    price_at_order,
 )
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import gdp, pure
-from rashomon_explorer.problem.losses import get_loss, loss_of_zeros
+from rashomon_explorer.problem.losses import get_loss, zero_model_loss
 from rashomon_explorer.problem.problem import Problem
 
 
@@ -56,7 +56,7 @@ class LastIterate:
         why = unsuited(request)
         if why:
             return declined(self, why)
-        mu, zeros = affordable_mu(request), loss_of_zeros(get_loss(request.loss))
+        mu, zeros = affordable_mu(request), zero_model_loss(get_loss(request.loss))
 
         def made(tried: Request) -> tuple[float, LastState]:
             bought = plan_last_state(tried.constants, request.radius, mu, zeros)
@@ -108,7 +108,7 @@ class NoisySGD:
         bought = plan_sampled_descent(
             request.constants,
             request.radius,
-            loss_of_zeros(get_loss(request.loss)),
+            zero_model_loss(get_loss(request.loss)),
             epsilon=request.epsilon,
             delta=request.delta,
             mu=affordable_mu(request),
@@ -149,15 +149,15 @@ def unsampled_because(request: Request) -> str:
     """Why all rows are taken in each step; empty where some may be."""
     if request.in_chunks:
         return _IN_CHUNKS
-    if request.ledger and request.price_at_order is None:
+    if request.ledger and request.cost_at_order is None:
         return _WITHOUT_ORDER
     return "" if find_spec("dp_accounting") else _EXTRA
 
 
 def _orders(request: Request) -> tuple[tuple[float, float], ...]:
     """Orders at which sampled steps must cost what a path does: a ledger's, and that of (ε, δ)."""
-    at = request.price_at_order
-    own = price_at_order(request.epsilon, request.delta, True)
+    at = request.cost_at_order
+    own = cost_at_order(request.epsilon, request.delta, True)
     return () if at is None or own is None else tuple({at, own})
 
 
@@ -192,7 +192,7 @@ class OutputPerturbation:
     def offer(self, request: Request) -> ModelOffer:
         """See :class:`Method`."""
         prices = [None, affordable_mu(request)] if request.delta > 0 else [None]
-        zeros = loss_of_zeros(get_loss(request.loss))
+        zeros = zero_model_loss(get_loss(request.loss))
 
         def made(tried: Request) -> tuple[float, NoisyMinimiser | None]:
             if tried.ridge == 0:
@@ -238,7 +238,7 @@ class LocalisedGaussian:
         """See :class:`Method`."""
         if not request.delta > 0:
             return declined(self, "needs delta > 0")
-        mu, zeros = affordable_mu(request), loss_of_zeros(get_loss(request.loss))
+        mu, zeros = affordable_mu(request), zero_model_loss(get_loss(request.loss))
 
         def made(tried: Request) -> tuple[float, LocalisedDescent | None]:
             if tried.ridge == 0:

@@ -14,8 +14,8 @@ from rashomon_explorer.mechanisms.planning.options import LEAST_RADIUS, RADII
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan, with_scaling_cost
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.privacy.guarantee import price_of
-from rashomon_explorer.problem.losses import get_loss, loss_of_zeros
+from rashomon_explorer.privacy.guarantee import epsilon_delta_text
+from rashomon_explorer.problem.losses import get_loss, zero_model_loss
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,7 +44,7 @@ class ModelPlan(ReprMixin):
         return tuple(
             sorted(
                 (*self.compared, *others),
-                key=lambda one: (not one.applies, one.promised(self.goal)),
+                key=lambda one: (not one.applies, one.bound(self.goal)),
             )
         )
 
@@ -103,7 +103,7 @@ class ModelPlan(ReprMixin):
     @property
     def zero_loss(self) -> float:
         """Bound on the loss of the model of zeros."""
-        return loss_of_zeros(get_loss(self.request.loss))
+        return zero_model_loss(get_loss(self.request.loss))
 
     @property
     def weakness(self) -> str:
@@ -124,7 +124,7 @@ class ModelPlan(ReprMixin):
         facts = [
             ("model", self.offer.model),
             ("why", self.why),
-            ("privacy cost", f"{price_of(self.epsilon, self.delta)}, {self.offer.why}"),
+            ("privacy cost", f"{epsilon_delta_text(self.epsilon, self.delta)}, {self.offer.why}"),
             ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
             ("on new rows", f"≤ {rounded_up(self.population_bound)} on average"),
             ("ball", f"radius {self.radius:.4g}, ridge {self.ridge:.4g}"),
@@ -138,7 +138,7 @@ class ModelPlan(ReprMixin):
 def _instead(offer: ModelOffer, goal: str) -> str:
     if not offer.applies:
         return f"not available: {offer.why}"
-    return f"≤ {rounded_up(offer.promised(goal))}: {offer.model}"
+    return f"≤ {rounded_up(offer.bound(goal))}: {offer.model}"
 
 
 _WORTH = 1.5
@@ -150,7 +150,7 @@ def auto_radius(request: Request, worth: float | None = None) -> float:
     loss = get_loss(request.loss)
     if worth is None:
         worth = _WORTH_OF_LENGTH if loss.link == "identity" else _WORTH
-    zeros = loss_of_zeros(loss)
+    zeros = zero_model_loss(loss)
     most = RADII[-1] if math.isfinite(request.constants.M) else LEAST_RADIUS
     balls = (replace(request, radius=radius) for radius in RADII if radius <= most)
     return min(balls, key=lambda one: _promised(one) + worth * zeros / one.radius).radius
@@ -160,4 +160,4 @@ def _promised(request: Request) -> float:
     offer = ObjectivePerturbation().offer(request)
     if offer.applies:
         return offer.excess
-    return request.p * request.constants.priced_osc / request.epsilon
+    return request.p * request.constants.charged_oscillation / request.epsilon

@@ -327,7 +327,7 @@ class PenaltyConstants(ReprMixin):
         return 1e-3 * self.gradient_sensitivity / (2 * self.inexactness)
 
     @property
-    def priced_slope(self) -> float:
+    def charged_slope(self) -> float:
         """What a hypergradient is charged for: Δ = K/n + 2·C·α, α its inner error."""
         return self.gradient_sensitivity + 2 * self.inexactness * self.gradient_tolerance
 
@@ -337,7 +337,7 @@ class PenaltyConstants(ReprMixin):
         return 1e-5 * self.range / (4 * self.whitened_gradient_bound)
 
     @property
-    def priced_range(self) -> float:
+    def charged_range(self) -> float:
         """What a draw is charged for: s + 4·τ, where |Φ̃ − Φ| ≤ τ is what the inner errors do."""
         return self.range + 4 * self.whitened_gradient_bound * self.tolerance
 

@@ -63,7 +63,7 @@ def walk(
         states[:, step] = x
         there = known_at(known, landscape, x)
         told = landscape.gradient(x, there.gradient_tolerance)
-        told = told + there.priced_slope / planned.mu * rng.standard_normal(len(x))
+        told = told + there.charged_slope / planned.mu * rng.standard_normal(len(x))
         x = np.clip(x - told / known.smoothness, -reach, reach)
     return states
 

@@ -18,9 +18,9 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
 from rashomon_explorer.mechanisms.penalties.landscape import pair_sensitivity
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, price
+from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
 from rashomon_explorer.privacy import Guarantee, compose
-from rashomon_explorer.privacy.guarantee import price_of
+from rashomon_explorer.privacy.guarantee import epsilon_delta_text
 
 MECHANISMS = ("exponential", "generalised")
 """Mechanisms that draw from the grid; both are exact and pure DP."""
@@ -57,12 +57,12 @@ class TuningPlan(ReprMixin):
     def beta(self) -> float:
         """Inverse temperature k = η/s, s with what inner errors cost."""
         exponential = self.mechanism == "exponential"
-        return self.eta / self.constants.priced_range / (1 if exponential else 2)
+        return self.eta / self.constants.charged_range / (1 if exponential else 2)
 
     @property
     def n_points(self) -> int:
         """Number N of points of the grid."""
-        return points_of(self.constants, self.d, self.spacing)
+        return grid_points(self.constants, self.d, self.spacing)
 
     @property
     def loss_range(self) -> float:
@@ -134,7 +134,7 @@ class TuningPlan(ReprMixin):
             ("grid", f"{self.n_points:,} points, λ from {known.low:g} to {known.high:g}"),
             ("excess", f"≤ {rounded_up(self.excess_bound)} on average, over the grid's best"),
             ("surely", f"≤ {rounded_up(self._sure)} in {hit_rate_text(SURE)} of draws"),
-            ("privacy cost", price_of(self.epsilon, self.delta)),
+            ("privacy cost", epsilon_delta_text(self.epsilon, self.delta)),
             ("law", f"{self.mechanism}, β = {self.beta:,.3g}; s = {known.range:.3g}, by {dearer}"),
             ("split", f"{known.n_train:,} rows are fitted, {known.n_val:,} validate"),
         ]
@@ -147,7 +147,7 @@ class TuningPlan(ReprMixin):
         return facts + [("warning", f"{self.weakness}. {self.suggestion}")] * bool(self.weakness)
 
 
-def points_of(constants: PenaltyConstants, d: int, spacing: float) -> int:
+def grid_points(constants: PenaltyConstants, d: int, spacing: float) -> int:
     """Points of the grid of multiples of ``spacing`` in the cube of log penalties."""
     half = math.log(constants.high / constants.low) / 2
     return int((2 * math.floor(half / spacing * (1 + 1e-12)) + 1) ** d)
@@ -185,14 +185,14 @@ def plan_tuning(
     check_nonnegative(psi=psi)
     _check_few(d)
     apart = log_spacing(constants, d, spacing)
-    points = points_of(constants, d, apart)
+    points = grid_points(constants, d, apart)
     if points > _MOST_POINTS or points < 2:
         raise SamplerError(
             f"spacing {spacing!r} makes {points:,} points of {d} penalties between "
             f"{constants.low:g} and {constants.high:g}, expected 2 to {_MOST_POINTS:,}: each is a "
             "fit. Change spacing, the factor between neighbouring penalties"
         )
-    eta, guarantee = _priced(epsilon, delta, n_draws, refit, ledger)
+    eta, guarantee = _budgeted(epsilon, delta, n_draws, refit, ledger)
     asked = replace(guarantee, requested=(epsilon, delta))
     made = TuningPlan(constants, d, apart, epsilon, delta, n_draws, psi, eta, asked, refit)
     return _with_mechanism(made, mechanism)
@@ -213,7 +213,7 @@ def _with_mechanism(made: TuningPlan, asked: str) -> TuningPlan:
     promised = rounded_up(made.excess_within(SURE))
     if made.excess_within(SURE) <= made.constants.zero_loss / 2:
         return replace(made, why=f"the exponential mechanism guarantees an excess of {promised}")
-    share = _mean_pair(made) / made.constants.priced_range if few else 1.0
+    share = _mean_pair(made) / made.constants.charged_range if few else 1.0
     if share >= 0.5:
         return replace(made, why="a record moves most comparisons of penalties about as far as any")
     why = (
@@ -252,13 +252,13 @@ def log_spacing(constants: PenaltyConstants, d: int, spacing: float | None) -> f
     return math.log(spacing)
 
 
-def _priced(
+def _budgeted(
     epsilon: float, delta: float, n_draws: int, refit: Plan | None, ledger: bool
 ) -> tuple[float, Guarantee]:
     """η of one draw, the largest that the total allows, and what all releases reveal."""
 
     def total(eta: float) -> Guarantee:
-        tuning = price(eta, n_draws, ledger=ledger or refit is not None)
+        tuning = draws_guarantee(eta, n_draws, ledger=ledger or refit is not None)
         return tuning if refit is None else compose([tuning, refit.guarantee])
 
     if refit is None:

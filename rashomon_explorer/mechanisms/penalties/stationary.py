@@ -14,12 +14,12 @@ from rashomon_explorer._utils.validation import (
 )
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.penalties.constants import PenaltyConstants
-from rashomon_explorer.mechanisms.penalties.plan import points_of
+from rashomon_explorer.mechanisms.penalties.plan import grid_points
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, price
+from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon, approximate, compose, gdp
 from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu, zcdp_rho
-from rashomon_explorer.privacy.guarantee import price_of
+from rashomon_explorer.privacy.guarantee import epsilon_delta_text
 
 STATIONARY = ("hypergradient", "warm_hypergradient", "gradient_norm")
 """Mechanisms that guarantee a small gradient of the validation loss, not a small excess."""
@@ -94,8 +94,8 @@ class StationaryPlan(ReprMixin):
     @property
     def beta(self) -> float:
         """Inverse temperature of the draw from the grid; 0 where there is none."""
-        moved = 2 * self.constants.priced_slope
-        return self.eta / (moved if self.on_grid else self.constants.priced_range)
+        moved = 2 * self.constants.charged_slope
+        return self.eta / (moved if self.on_grid else self.constants.charged_range)
 
     @property
     def on_grid(self) -> bool:
@@ -106,12 +106,12 @@ class StationaryPlan(ReprMixin):
     def n_points(self) -> int:
         """Points of the grid: of all penalties, or of one that is shared where a walk starts."""
         few = self.d if self.on_grid or self.d <= 3 else 1
-        return points_of(self.constants, few, self.spacing) if self.eta else 1
+        return grid_points(self.constants, few, self.spacing) if self.eta else 1
 
     @property
     def noise(self) -> float:
         """Largest noise a coordinate of one step; it is less wherever penalties are higher."""
-        return self.constants.priced_slope / self.mu if self.mu else 0.0
+        return self.constants.charged_slope / self.mu if self.mu else 0.0
 
     @property
     def start_excess(self) -> float:
@@ -176,7 +176,7 @@ class StationaryPlan(ReprMixin):
         facts = [
             ("gradient", f"{far}{rounded_up(known.slope)} anywhere"),
             ("excess", "no guarantee: a stationary point need not be the minimum"),
-            ("privacy cost", price_of(self.epsilon, self.delta)),
+            ("privacy cost", epsilon_delta_text(self.epsilon, self.delta)),
             ("split", f"{known.n_train:,} rows are fitted, {known.n_val:,} validate"),
         ]
         if self.n_steps:
@@ -342,7 +342,7 @@ class _Budget:
         return eta, mu, self._total([*started, walked(mu)])
 
     def _started(self, eta: float) -> Guarantee:
-        return price(eta, self.n_draws, ledger=True)
+        return draws_guarantee(eta, self.n_draws, ledger=True)
 
     def _total(self, parts: list[Guarantee]) -> Guarantee:
         return compose([*parts, *([] if self.refit is None else [self.refit.guarantee])])

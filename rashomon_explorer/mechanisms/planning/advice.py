@@ -8,7 +8,7 @@ from rashomon_explorer.exceptions import SamplerError, WeakGuaranteeWarning, war
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
 from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
 from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
-from rashomon_explorer.mechanisms.objective_perturbation.plan import TiltedPlan
+from rashomon_explorer.mechanisms.objective_perturbation.plan import ObjectivePerturbationPlan
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.suggestions import (
     improvement_messages,
@@ -43,7 +43,7 @@ def explain_trees(planned: TreePlan) -> list[str]:
     return [*told, f"The loss of a draw exceeds the least by at most {most} on average."]
 
 
-def at_another_price(planned: TreePlan, epsilon: float, n_draws: int) -> TreePlan | None:
+def plan_at_epsilon(planned: TreePlan, epsilon: float, n_draws: int) -> TreePlan | None:
     """Plan draws from the same class at another privacy cost; None if none is possible."""
     try:
         return plan_trees(
@@ -100,8 +100,8 @@ say: that follows from p = 11 and βψ alone.
         )
     if isinstance(planned, PathPlan):
         return "\n".join([_cost(planned), _steps(planned), _average(planned)])
-    if isinstance(planned, TiltedPlan):
-        return "\n".join([*_tilted(planned), *improvement_messages(planned)])
+    if isinstance(planned, ObjectivePerturbationPlan):
+        return "\n".join([*_objective_perturbation(planned), *improvement_messages(planned)])
     if isinstance(planned, EllipsoidExactPlan):
         return "\n".join([_twice(planned), _centre(planned), *_on_ellipsoid(planned)])
     if isinstance(planned, EllipsoidPlan):
@@ -183,7 +183,7 @@ def _centre(planned: EllipsoidPlan) -> str:
 
 def _size(planned: EllipsoidPlan) -> str:
     reach = f"Models are uniform where the quadratic excess is at most {planned.margin:.2f}·ψ"
-    if not planned.promises:
+    if not planned.has_hit_rate:
         return (
             f"{reach}; no hit rate is guaranteed; a private query estimates it at a privacy cost."
         )
@@ -210,7 +210,7 @@ def _on_ellipsoid(planned: EllipsoidExactPlan) -> list[str]:
         "likely."
     )
     hits = "No hit rate is guaranteed; a private query estimates it at a privacy cost."
-    if planned.promises:
+    if planned.has_hit_rate:
         promised = hit_rate_text(planned.hit_rate_bound).replace("%", " %")
         hits = f"At least {promised} of the draws are within ψ = {planned.psi:g} of the least loss."
     outside = "Models of the set outside the ellipsoid are never drawn, however many there are."
@@ -243,7 +243,7 @@ def _clipped(planned: ClippedPathPlan) -> str:
     )
 
 
-def _tilted(planned: TiltedPlan) -> tuple[str, ...]:
+def _objective_perturbation(planned: ObjectivePerturbationPlan) -> tuple[str, ...]:
     each = f", {rounded_up(planned.eta)} each" if planned.n_draws > 1 else ""
     draws = "models cost" if planned.n_draws > 1 else "model costs"
     total = rounded_up(planned.guarantee.epsilon(planned.delta))

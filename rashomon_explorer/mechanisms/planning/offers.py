@@ -17,7 +17,7 @@ ZCDP = "zcdp"
 """Marks a ledger that composes pure DP and zCDP only."""
 
 
-def price_at_order(
+def cost_at_order(
     epsilon: float, delta: float, ledger: bool | float | str
 ) -> tuple[float, float] | None:
     """Rényi order a of a ledger, and the D_a that costs there what (ε, δ) costs in zCDP."""
@@ -46,9 +46,9 @@ class Request:
     in_chunks: bool = False
 
     @property
-    def price_at_order(self) -> tuple[float, float] | None:
-        """Rényi order a and D_a that may be spent there; see :func:`price_at_order`."""
-        return price_at_order(self.epsilon, self.delta, self.ledger)
+    def cost_at_order(self) -> tuple[float, float] | None:
+        """Rényi order a and D_a that may be spent there; see :func:`cost_at_order`."""
+        return cost_at_order(self.epsilon, self.delta, self.ledger)
 
     @property
     def numbers(self) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import (
     suppress_weak_warnings,
-    warn_of_large_delta,
+    warn_large_delta,
 )
-from rashomon_explorer.problem.losses import Loss, get_loss, loss_of_zeros
+from rashomon_explorer.problem.losses import Loss, get_loss, zero_model_loss
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -123,7 +123,7 @@ def _balls(
     mechanism: Mechanism, one: Request, radius: Any, ridge: Any, worth: float, *, unasked: bool
 ) -> list[Request]:
     """List what may be settled on, at ψ = 0: up to the ball that is best for one model."""
-    zeros = loss_of_zeros(get_loss(one.loss))
+    zeros = zero_model_loss(get_loss(one.loss))
     share = _share(mechanism, one) if ridge == AUTO else None
 
     def at(size: float) -> Request:
@@ -134,7 +134,7 @@ def _balls(
         return [at(radius)]
     best = min(
         map(at, RADII),
-        key=lambda tried: _promised(mechanism, tried) + worth * zeros / tried.radius,
+        key=lambda tried: _excess_bound(mechanism, tried) + worth * zeros / tried.radius,
     )
     around = _LEAST_UNASKED if unasked else _LEAST_AROUND
     least = around if mechanism.name in _AROUND else LEAST_RADIUS
@@ -148,7 +148,7 @@ def _sure(
 
     def tried(ball: Request, count: int) -> Request | None:
         request = replace(ball, psi=psi, n_draws=count)
-        return request if promises_the_set(mechanism.plan(request)) else None
+        return request if guarantees_the_set(mechanism.plan(request)) else None
 
     # Where the fewest are not promised in the smallest ball, no others are.
     if not counts or psi == 0 or tried(balls[0], counts[-1]) is None:
@@ -157,7 +157,7 @@ def _sure(
     return next((one for one in found if one is not None), None)
 
 
-def promises_the_set(planned: Plan) -> bool:
+def guarantees_the_set(planned: Plan) -> bool:
     """Whether draws are promised to lie in the set, or around a model that is promised to."""
     centre = planned.centre_excess
     around = centre is not None and centre <= planned.psi
@@ -167,7 +167,7 @@ def promises_the_set(planned: Plan) -> bool:
 def _share(mechanism: Mechanism, one: Request) -> float:
     """Ridge of the least promise at radius 1; what it promises and biases both grow as mR does."""
     tried = [replace(one, ridge=ridge) for ridge in (_RIDGES if _may_help(one) else (0.0,))]
-    return min(tried, key=lambda request: _promised(mechanism, request)).ridge
+    return min(tried, key=lambda request: _excess_bound(mechanism, request)).ridge
 
 
 def _may_help(one: Request) -> bool:
@@ -175,7 +175,7 @@ def _may_help(one: Request) -> bool:
     return one.delta > 0 and not one.ledger
 
 
-def _promised(mechanism: Mechanism, request: Request) -> float:
+def _excess_bound(mechanism: Mechanism, request: Request) -> float:
     """Bound the expected excess over the best model of the ball, by the loss without its ridge."""
     excess = float(mechanism.plan(request).weighed_excess)
     return excess + request.ridge * request.radius**2 / 2
@@ -234,11 +234,11 @@ def plan_options(
     request = Request(n, p, psi, loss, radius, row_norm, ridge, epsilon, delta, n_draws, ledger)
     check_count(n_draws=n_draws)
     check_delta(delta)
-    warn_of_large_delta(delta, n)
+    warn_large_delta(delta, n)
     return tuple(sorted(_offers(request), key=_rank))
 
 
-def options_of(planned: Plan) -> tuple[Offer, ...]:
+def plan_candidates(planned: Plan) -> tuple[Offer, ...]:
     """Every way to spend the budget of a plan, the best first; reads no row."""
     law = PublicLaw.of(planned)
     if law is None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, hit_rate_text, rounded_up
 from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate, unthresholded_hit_rate
 from rashomon_explorer.mechanisms.planning.offers import Offer
-from rashomon_explorer.mechanisms.planning.pricing import PriceList, price
+from rashomon_explorer.mechanisms.planning.pricing import CostTable, draws_guarantee
 from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
-from rashomon_explorer.privacy.guarantee import Guarantee, price_of
+from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss, get_loss
@@ -161,10 +161,10 @@ class Plan(ReprMixin):
         >>> epsilon, round(hit_rate, 3)
         (2.0, 0.934)
         """
-        total = price(eta, self.n_draws, ledger=self.ledger).epsilon(self.delta)
-        return total, self.promised_at(eta)
+        total = draws_guarantee(eta, self.n_draws, ledger=self.ledger).epsilon(self.delta)
+        return total, self.hit_rate_at(eta)
 
-    def promised_at(self, eta: float) -> float:
+    def hit_rate_at(self, eta: float) -> float:
         """Guaranteed hit rate of a draw of another bounded range."""
         promised = unthresholded_hit_rate if self.law_psi == 0 else guaranteed_hit_rate
         return promised(self.p, eta / self.oscillation, self.psi)
@@ -177,7 +177,7 @@ class Plan(ReprMixin):
         facts = [
             ("hit rate", hits if has_hit_rate(self) else "none can be guaranteed"),
             ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
-            ("privacy cost", f"{price_of(self.epsilon, self.delta)}, by {_rule(self)}"),
+            ("privacy cost", f"{epsilon_delta_text(self.epsilon, self.delta)}, by {_rule(self)}"),
             ("law", f"{self.loss} loss, β = {self.beta:,.0f}"),
         ]
         facts += [] if self.columns is None else [self.columns.fact]
@@ -232,7 +232,7 @@ class PublicLaw:
             ridge=planned.ridge,
         )
         # A loss with parameters of its own is not known by its name.
-        told = law.constants.priced_osc
+        told = law.constants.charged_oscillation
         return law if abs(told - planned.oscillation) <= _SAME * told else None
 
     @property
@@ -247,9 +247,9 @@ class PublicLaw:
             ridge=self.ridge,
         )
 
-    def prices(self, planned: Plan) -> PriceList:
+    def cost_table(self, planned: Plan) -> CostTable:
         """Prices of exact draws from the law by the best certificate, as the plan adds them up."""
-        return PriceList(
+        return CostTable(
             self.constants, Ball(self.radius), self.psi, planned.delta, planned.ledger, best=True
         )
 

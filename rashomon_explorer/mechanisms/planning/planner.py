@@ -16,11 +16,11 @@ from rashomon_explorer.mechanisms.bounds.hit_rate import (
     sharp_excess_bound,
 )
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.pricing import PriceList
-from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_of_large_delta
+from rashomon_explorer.mechanisms.planning.pricing import CostTable
+from rashomon_explorer.mechanisms.planning.suggestions import warn_if_weak, warn_large_delta
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.losses import Loss, get_loss, loss_of_zeros
+from rashomon_explorer.problem.losses import Loss, get_loss, zero_model_loss
 
 
 def plan(
@@ -109,7 +109,7 @@ def plan(
     if certificate not in ("oscillation", "best"):
         raise ValueError(f"certificate must be 'oscillation' or 'best', got {certificate!r}")
     constants = Constants.of(loss, n=n, p=p, domain=Ball(radius), row_bound=row_norm, ridge=ridge)
-    prices = PriceList(constants, Ball(radius), psi, delta, ledger, certificate == "best")
+    prices = CostTable(constants, Ball(radius), psi, delta, ledger, certificate == "best")
     beta, draws = _solve_budget(prices, epsilon, n_draws, hit_rate)
     name, guarantee = prices.guarantee(beta, draws)
     paid = guarantee.epsilon(delta) if epsilon is None else epsilon
@@ -122,9 +122,9 @@ def plan(
         epsilon=paid,
         delta=delta,
         n_draws=draws,
-        eta=beta * constants.priced_osc,
+        eta=beta * constants.charged_oscillation,
         beta=beta,
-        oscillation=constants.priced_osc,
+        oscillation=constants.charged_oscillation,
         hit_rate_bound=guaranteed_hit_rate(p, beta, psi),
         excess_bound=sharp_excess_bound(p, beta, psi),
         guarantee=replace(guarantee, requested=(paid, delta)),
@@ -134,16 +134,16 @@ def plan(
         row_norm=float(row_norm),
         ridge=float(ridge),
         outputs=kind.outputs,
-        zero_loss=loss_of_zeros(kind),
+        zero_loss=zero_model_loss(kind),
     )
     if hit_rate is None:  # whoever names a hit rate knows how small it is
         warn_if_weak(planned, "this plan")
-    warn_of_large_delta(delta, n)
+    warn_large_delta(delta, n)
     return planned
 
 
 def _solve_budget(
-    prices: PriceList, epsilon: float | None, n_draws: int | None, hit_rate: float | None
+    prices: CostTable, epsilon: float | None, n_draws: int | None, hit_rate: float | None
 ) -> tuple[float, int]:
     """β and the number of draws."""
     if n_draws is not None:
@@ -165,7 +165,7 @@ def _solve_budget(
     return beta, _draws_within(prices, epsilon, beta, hit_rate)
 
 
-def _draws_within(prices: PriceList, epsilon: float, beta: float, hit_rate: float) -> int:
+def _draws_within(prices: CostTable, epsilon: float, beta: float, hit_rate: float) -> int:
     draws = prices.most_draws(epsilon, beta)
     if draws == 0:
         least = prices.guarantee(beta, 1)[1].epsilon(prices.delta)

@@ -27,7 +27,7 @@ _MOST_DRAWS = 1_000_000
 _HAIR = 1e-13
 
 
-def price(eta: float, n_draws: int, *, ledger: bool = False) -> Guarantee:
+def draws_guarantee(eta: float, n_draws: int, *, ledger: bool = False) -> Guarantee:
     """Guarantee of independent draws of one law, each of bounded range η."""
     if ledger:
         return compose([bounded_range(eta)] * n_draws)
@@ -63,11 +63,11 @@ def _affordable_adaptively(epsilon: float, delta: float, n_draws: int) -> float:
 
 def affordable_draws(epsilon: float, delta: float, eta: float, *, ledger: bool = False) -> int:
     """Most draws of bounded range η that together cost (ε, δ); 0 if not one does."""
-    return _most(lambda k: price(eta, k, ledger=ledger).epsilon(delta) <= epsilon)
+    return _most(lambda k: draws_guarantee(eta, k, ledger=ledger).epsilon(delta) <= epsilon)
 
 
 @dataclass(frozen=True)
-class PriceList:
+class CostTable:
     """Prices of exact draws at every temperature."""
 
     constants: Constants
@@ -79,7 +79,9 @@ class PriceList:
 
     def guarantee(self, beta: float, n_draws: int) -> tuple[str, Guarantee]:
         """Name of the certificate of least ε at δ, and what it guarantees of all draws."""
-        plain = price(beta * self.constants.priced_osc, n_draws, ledger=self.ledger)
+        plain = draws_guarantee(
+            beta * self.constants.charged_oscillation, n_draws, ledger=self.ledger
+        )
         if not self.best:
             return "oscillation", plain
         every = gibbs_certificates(
@@ -108,9 +110,9 @@ class PriceList:
 
 
 @lru_cache(maxsize=256)  # the rule asks again for the ball that it settles on, and so do sliders
-def _coldest(prices: PriceList, epsilon: float, n_draws: int) -> float:
+def _coldest(prices: CostTable, epsilon: float, n_draws: int) -> float:
     eta = affordable_eta(epsilon, prices.delta, n_draws, ledger=prices.ledger)
-    beta = eta / prices.constants.priced_osc
+    beta = eta / prices.constants.charged_oscillation
     while prices.guarantee(beta, n_draws)[1].epsilon(prices.delta) > epsilon:  # by an ulp or two
         beta *= 1 - _HAIR
     if not prices.best:

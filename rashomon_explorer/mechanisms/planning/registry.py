@@ -17,7 +17,10 @@ from rashomon_explorer.mechanisms.langevin.plan import (
     plan_clipped_path,
     plan_path,
 )
-from rashomon_explorer.mechanisms.objective_perturbation.plan import TiltedPlan, plan_tilted
+from rashomon_explorer.mechanisms.objective_perturbation.plan import (
+    ObjectivePerturbationPlan,
+    plan_objective_perturbation,
+)
 from rashomon_explorer.mechanisms.planning.offers import ZCDP, Mechanism, Offer, Request, declined
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.planner import plan
@@ -155,9 +158,9 @@ class ObjectivePerturbationMechanism:
     draws: ClassVar[str] = "the minimiser of a randomly perturbed objective"
     uniform: ClassVar[bool] = False
 
-    def plan(self, request: Request) -> TiltedPlan:
+    def plan(self, request: Request) -> ObjectivePerturbationPlan:
         """See :class:`Mechanism`."""
-        return plan_tilted(**{**request.numbers, "ledger": request.ledger})
+        return plan_objective_perturbation(**{**request.numbers, "ledger": request.ledger})
 
     def offer(self, request: Request) -> Offer:
         """See :class:`Mechanism`."""
@@ -174,7 +177,7 @@ class ObjectivePerturbationMechanism:
 
     def _counted(self, request: Request) -> bool:
         """Whether a ledger with δ composes Gaussian objective perturbation."""
-        return request.price_at_order is not None and get_loss(request.loss).outputs == 1
+        return request.cost_at_order is not None and get_loss(request.loss).outputs == 1
 
 
 class Ellipsoid:

@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass, replace
 
 from rashomon_explorer._utils.formatting import Fact
-from rashomon_explorer.mechanisms.planning.offers import price_at_order
+from rashomon_explorer.mechanisms.planning.offers import cost_at_order
 from rashomon_explorer.privacy.composition import compose
 from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu, zcdp_epsilon, zcdp_rho
-from rashomon_explorer.privacy.guarantee import Guarantee, price_of
+from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text
 from rashomon_explorer.privacy.notions import approximate, gdp, pure
 
 STATED = "models are of columns mapped by centres and spreads that are released, and paid for"
@@ -68,7 +68,7 @@ class ColumnsPlan:
         return 2 * math.sqrt(1 - c * c) * (k + 2 * c) / self.n * _UP
 
     @property
-    def price(self) -> float:
+    def cost(self) -> float:
         """What they cost: μ of Gaussian DP, or ε."""
         if self.gaussian and self.halved:
             return _SAFE * gdp_mu(SHARE_BESIDE * self.epsilon, self.delta / 2)
@@ -79,7 +79,7 @@ class ColumnsPlan:
     @property
     def noise(self) -> float:
         """Deviation of the noise of an entry, or the scale of Laplace's."""
-        return self.sensitivity / self.price
+        return self.sensitivity / self.cost
 
     @property
     def deviation(self) -> float:
@@ -92,14 +92,14 @@ class ColumnsPlan:
         if self.gaussian and self.halved:
             return (1 - SHARE_BESIDE) * self.epsilon * _SAFE
         if not self.gaussian:
-            return self.epsilon * _SAFE - self.price
+            return self.epsilon * _SAFE - self.cost
         mu = _SAFE * math.sqrt(1 - SHARE) * self._budget
         return zcdp_epsilon(mu**2 / 2, self.delta) if self.ledger else gdp_epsilon(mu, self.delta)
 
     @property
     def order(self) -> float | None:
         """The one order at which the ledger adds up; None where it has none."""
-        found = price_at_order(self.epsilon, self.delta, self.ledger)
+        found = cost_at_order(self.epsilon, self.delta, self.ledger)
         return None if found is None else found[0]
 
     @property
@@ -112,10 +112,10 @@ class ColumnsPlan:
         """Guarantee of centres and spreads alone."""
         if self.gaussian and self.halved:
             return approximate(SHARE_BESIDE * self.epsilon * _SAFE, self.delta / 2)
-        return gdp(self.price) if self.gaussian else pure(self.price)
+        return gdp(self.cost) if self.gaussian else pure(self.cost)
 
     @property
-    def worth_it(self) -> bool:
+    def improves_the_plan(self) -> bool:
         """Whether the rule uses them: enough rows, and noise that is small relative to a spread."""
         most = _NOISIEST["gaussian" if self.gaussian else "laplace"]
         return self.n >= LEAST_ROWS and self.d <= most * self.n * self._budget
@@ -133,8 +133,8 @@ class ColumnsPlan:
     def fact(self) -> Fact:
         """Label and text of a plan's summary."""
         paid = "Gaussian DP" if self.gaussian else "pure DP"
-        whole = price_of(self.epsilon, self.delta)
-        told = f"private centres and spreads, {paid} {self.price:.3g}; total {whole}"
+        whole = epsilon_delta_text(self.epsilon, self.delta)
+        told = f"private centres and spreads, {paid} {self.cost:.3g}; total {whole}"
         return "columns", told
 
 

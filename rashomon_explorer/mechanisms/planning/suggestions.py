@@ -14,7 +14,7 @@ from rashomon_explorer.mechanisms.bounds.hit_rate import (
     beta_for_unthresholded_hit_rate,
 )
 from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
-from rashomon_explorer.mechanisms.planning.pricing import affordable_draws, price
+from rashomon_explorer.mechanisms.planning.pricing import affordable_draws, draws_guarantee
 from rashomon_explorer.mechanisms.planning.trees import TreePlan, tree_improvement_messages
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.privacy.conversions import gdp_epsilon
@@ -151,13 +151,16 @@ def _next_target(planned: Plan) -> tuple[str, float] | None:
 def _by_range(planned: Plan, beta: float, law: PublicLaw | None) -> list[Suggestion]:
     colder = beta / planned.beta
     eta = planned.eta * colder
-    cost = price(eta, planned.n_draws, ledger=planned.ledger).epsilon(planned.delta)
+    cost = draws_guarantee(eta, planned.n_draws, ledger=planned.ledger).epsilon(planned.delta)
     fewer = affordable_draws(planned.epsilon, planned.delta, eta, ledger=planned.ledger)
     ways = [*_costs(planned, cost, fewer), _rows(planned.n * colder)]
     ways += _wider(planned, colder)
     if law is not None:
         ways += _smaller(
-            law, lambda k: law.wider(1 / k, "radius").constants.priced_osc * beta <= planned.eta
+            law,
+            lambda k: (
+                law.wider(1 / k, "radius").constants.charged_oscillation * beta <= planned.eta
+            ),
         )
     return ways
 
@@ -165,10 +168,10 @@ def _by_range(planned: Plan, beta: float, law: PublicLaw | None) -> list[Suggest
 def _by_search(planned: Plan, beta: float, law: PublicLaw) -> list[Suggestion]:
     def affords(changed: PublicLaw) -> bool:
         colder = beta * law.psi / changed.psi if law.psi else beta
-        paid = changed.prices(planned).guarantee(colder, planned.n_draws)[1]
+        paid = changed.cost_table(planned).guarantee(colder, planned.n_draws)[1]
         return paid.epsilon(planned.delta) <= planned.epsilon
 
-    prices = law.prices(planned)
+    prices = law.cost_table(planned)
     cost = prices.guarantee(beta, planned.n_draws)[1].epsilon(planned.delta)
     ways = _costs(planned, cost, prices.most_draws(planned.epsilon, beta))
     rows = _least_factor(lambda k: affords(law.wider(k, "n")))
@@ -186,7 +189,7 @@ def _by_ridge(planned: Plan, beta: float, law: PublicLaw) -> list[Suggestion]:
         return []
     found = None
     for ridge in _RIDGES:
-        paid = replace(law, ridge=ridge).prices(planned).guarantee(beta, planned.n_draws)[1]
+        paid = replace(law, ridge=ridge).cost_table(planned).guarantee(beta, planned.n_draws)[1]
         if ridge <= law.ridge or paid.epsilon(planned.delta) > planned.epsilon:
             break
         found = ridge
@@ -245,7 +248,7 @@ def warn_if_weak(planned: Plan | TreePlan, what: str) -> None:
         warnings.warn(told, WeakGuaranteeWarning, stacklevel=warn_stacklevel())
 
 
-def warn_of_large_delta(delta: float, n: int) -> None:
+def warn_large_delta(delta: float, n: int) -> None:
     """Warn if delta >= 1/n, unless weak-plan warnings are suppressed."""
     if delta * n >= 1 and not weak_warnings_suppressed():
         warnings.warn(

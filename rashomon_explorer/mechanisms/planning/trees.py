@@ -11,9 +11,9 @@ from rashomon_explorer._utils.validation import (
     check_nonnegative,
     check_share,
 )
-from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, price
+from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
-from rashomon_explorer.privacy.guarantee import Guarantee, price_of
+from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text
 
 _WEIGHTS = 2.0**-38  # relative error of a weight: 40 bits, and the exponential's own
 _ENERGY = 2.0**-50  # of an energy, as a share of β times the largest loss
@@ -90,7 +90,7 @@ class TreePlan(ReprMixin):
         return [
             ("hit rate", hits if has_hit_rate(self) else "none can be guaranteed"),
             ("excess loss", f"≤ {rounded_up(self.excess_bound)} on average"),
-            ("privacy cost", price_of(self.epsilon, self.delta)),
+            ("privacy cost", epsilon_delta_text(self.epsilon, self.delta)),
             ("law", f"share of errors, β = {self.beta:,.0f}, threshold {self.law_psi:.4g}"),
             *([("warning", weak)] if weak else []),
         ]
@@ -144,7 +144,7 @@ def plan_trees(
         law_psi=law_psi,
         hit_rate_bound=_promise(log_size, beta, psi - law_psi),
         excess_bound=min(excess, 1 + leaf_penalty * most_leaves),
-        guarantee=price(affordable, n_draws, ledger=ledger),
+        guarantee=draws_guarantee(affordable, n_draws, ledger=ledger),
         ledger=ledger,
         max_depth=max_depth,
         questions=tuple((str(name), threshold) for name, threshold in questions),
@@ -181,7 +181,7 @@ def _epsilon_for(planned: TreePlan, wanted: float) -> float:
     if planned.psi == 0:
         return math.inf
     beta = (planned.log_size + math.log(wanted / (1 - wanted))) / planned.psi
-    return price(2 * beta / planned.n, planned.n_draws, ledger=planned.ledger).epsilon(
+    return draws_guarantee(2 * beta / planned.n, planned.n_draws, ledger=planned.ledger).epsilon(
         planned.delta
     )
 

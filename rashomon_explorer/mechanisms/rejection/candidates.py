@@ -20,7 +20,7 @@ from rashomon_explorer.mechanisms.rejection.proposals import (
 )
 from rashomon_explorer.mechanisms.rejection.quadratic_minorant import SAMPLE, least_bowl
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.losses.chunked import kind_of
+from rashomon_explorer.problem.losses.chunked import loss_kind
 from rashomon_explorer.problem.lower_bounds import has_envelope
 from rashomon_explorer.problem.lower_bounds.quadratic import BOWLS
 from rashomon_explorer.problem.lower_bounds.quartic import Expandable, Minimised, ShiftedBound
@@ -118,7 +118,7 @@ def bowl_pays(target: GibbsTarget, kept: float) -> bool:
     """Whether a bowl costs less than looking at the rows where a share ``kept`` is kept."""
     problem = target.problem
     n, p = problem.n, problem.p
-    if p < 2 or kind_of(problem.evaluator().loss) not in BOWLS:
+    if p < 2 or loss_kind(problem.evaluator().loss) not in BOWLS:
         return False
     passes = n + _SEARCH * min(n, SAMPLE)
     return _looks(n, p) > kept * (passes * (p**2 + _PARABOLAS) + _SEARCH**2 * (p**3 + _LAWS))

@@ -170,16 +170,16 @@ def is_infeasible(planned: Plan) -> bool:
     law = PublicLaw.of(planned)
     if law is None or isinstance(planned, EllipsoidExactPlan):
         return True
-    return stays_away(law, float(planned.beta))
+    return is_infeasible_on_ball(law, float(planned.beta))
 
 
-def stays_away(law: PublicLaw, beta: float) -> bool:
+def is_infeasible_on_ball(law: PublicLaw, beta: float) -> bool:
     """Whether draws on the whole ball failed for all kinds of rows, as :func:`is_infeasible`."""
     found = (_tried_on(law, beta, columns) for columns in KINDS)
     return not any(one is None or one.likely for one in found)
 
 
-def remedies(planned: Plan) -> str:
+def feasibility_suggestions(planned: Plan) -> str:
     """Say which single change would let exact draws come on simulated rows, with numbers."""
     law, found = PublicLaw.of(planned), preflight(planned)
     if law is None or found is None or found.likely:
@@ -187,7 +187,7 @@ def remedies(planned: Plan) -> str:
     if isinstance(planned, EllipsoidExactPlan):
         return 'sampler="ellipsoid" never gives up.'
     # β·osc is what a draw costs: a smaller ball is colder at the same price.
-    paid = float(planned.beta) * law.constants.priced_osc
+    paid = float(planned.beta) * law.constants.charged_oscillation
     columns = [replace(law, p=(k + 1) * law.loss.outputs) for k in _FEWER_COLUMNS]
     tried: list[tuple[str, list[PublicLaw]]] = [
         ("radius", [replace(law, radius=law.radius / k) for k in _SMALLER_RADII]),
@@ -219,7 +219,7 @@ def _mildest_that_answers(laws: Sequence[PublicLaw], paid: float) -> PublicLaw |
 
 
 def _answers(law: PublicLaw, paid: float) -> bool:
-    found = _tried(law, paid / law.constants.priced_osc)
+    found = _tried(law, paid / law.constants.charged_oscillation)
     return found is not None and found.likely
 
 

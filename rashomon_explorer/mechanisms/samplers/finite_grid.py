@@ -14,7 +14,7 @@ from rashomon_explorer._utils.threads import pause
 from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.pricing import price
+from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee
 from rashomon_explorer.mechanisms.planning.scaling import with_scaling_cost
 from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
 from rashomon_explorer.privacy import Guarantee
@@ -218,7 +218,7 @@ class FiniteGridSampler:
             If the plan has more than three parameters.
         """
         _check_few(plan.p)
-        held = price(plan.eta, plan.n_draws, ledger=plan.ledger)
+        held = draws_guarantee(plan.eta, plan.n_draws, ledger=plan.ledger)
         held = with_scaling_cost(plan.columns, held)
         return replace(held, assumptions=(*held.assumptions, "draws on a grid never give up"))
 

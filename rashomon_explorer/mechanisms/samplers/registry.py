@@ -33,6 +33,6 @@ SAMPLERS: LazyRegistry[type[PlannedSampler]] = LazyRegistry(
 )
 
 
-def traits_of(name: str) -> Traits:
+def sampler_traits(name: str) -> Traits:
     """Say what is true of draws that bear a sampler's name: nothing, of those made elsewhere."""
     return SAMPLERS[name].traits if name in SAMPLERS else Traits()

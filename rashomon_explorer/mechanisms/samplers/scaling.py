@@ -20,7 +20,7 @@ def released_map(
     rows: FloatArray | ChunkedRows, paid: ColumnsPlan, rng: np.random.Generator
 ) -> ColumnMap:
     """Release centres and spreads, for the price of ``paid``."""
-    return map_of(noisy_moments(rows, paid, rng), paid)
+    return column_map_from_release(noisy_moments(rows, paid, rng), paid)
 
 
 def noisy_moments(
@@ -55,7 +55,7 @@ class _Moments:
         return (len(rows) * exact_moments(rows, self.paid),)
 
 
-def map_of(noisy: FloatArray, paid: ColumnsPlan) -> ColumnMap:
+def column_map_from_release(noisy: FloatArray, paid: ColumnsPlan) -> ColumnMap:
     """Make the map from what was released: every entry is drawn to what all have in common.
 
     A centre goes towards 0, and a mean square spread towards the mean of them all, by the share of

@@ -34,10 +34,10 @@ from rashomon_explorer.privacy.ledger.rows import (
     as_text,
     checked_budget,
     checked_totals,
-    delta_of,
-    facts_of,
     find_entry,
     insert_charge,
+    ledger_delta,
+    ledger_facts,
     mark,
     read_entries,
     refuse_past,
@@ -243,7 +243,7 @@ class Ledger(ReprMixin):
             δ at which to compose; by default the budget's, or 0 without a budget.
         """
         budget, totals = self._standing()
-        return totals.epsilon(delta_of(budget) if delta is None else delta)
+        return totals.epsilon(ledger_delta(budget) if delta is None else delta)
 
     @property
     def remaining(self) -> float:
@@ -254,13 +254,13 @@ class Ledger(ReprMixin):
     def epsilon_after(self, guarantee: Guarantee) -> float:
         """Total ε if this were charged too, at the budget's δ."""
         budget, totals = self._standing()
-        return totals.plus(guarantee).epsilon(delta_of(budget))
+        return totals.plus(guarantee).epsilon(ledger_delta(budget))
 
     def can_afford(self, guarantee: Guarantee, rule: str | None = None) -> bool:
         """Whether :meth:`reserve` would accept this charge now, by the same ``rule``."""
         budget, totals = self._standing()
         try:
-            check_covered(guarantee, delta_of(budget), rule, totals.order)
+            check_covered(guarantee, ledger_delta(budget), rule, totals.order)
         except LedgerError:
             return False
         return budget is None or within(totals.plus(guarantee).epsilon(budget[1]), budget)
@@ -324,7 +324,7 @@ class Ledger(ReprMixin):
             raise TypeError(f"guarantee must be one, such as pure(epsilon=0.5), got {guarantee!r}")
         # It may take time: before the file locks.
         budget, totals = self._standing()
-        check_covered(guarantee, delta_of(budget), rule, totals.order)
+        check_covered(guarantee, ledger_delta(budget), rule, totals.order)
         with self._writing() as connection:
             budget, totals = read_budget(connection), checked_totals(connection, self.path)
             told = totals.charge_divergence(guarantee)
@@ -344,7 +344,7 @@ class Ledger(ReprMixin):
     def _facts(self) -> list[Fact]:
         """Facts for the repr, read from the file now; an unreadable ledger is reported as such."""
         try:
-            return facts_of(*self._standing())
+            return ledger_facts(*self._standing())
         except LedgerError as error:
             return [("unreadable", str(error))]
 

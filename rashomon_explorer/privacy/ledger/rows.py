@@ -18,7 +18,7 @@ from rashomon_explorer._utils.validation import (
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError
 from rashomon_explorer.privacy.conversions import filter_order
 from rashomon_explorer.privacy.divergence import Divergence
-from rashomon_explorer.privacy.guarantee import Guarantee, price_of
+from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text
 from rashomon_explorer.privacy.ledger.charge import LedgerEntry
 from rashomon_explorer.privacy.ledger.file import (
     SCHEMA_VERSION,
@@ -245,7 +245,7 @@ def set_once(connection: sqlite3.Connection, budget: Budget, path: Path) -> None
         )
 
 
-def delta_of(budget: Budget | None) -> float:
+def ledger_delta(budget: Budget | None) -> float:
     """Return the δ at which charges are added up, 0 without a budget."""
     return 0.0 if budget is None else budget[1]
 
@@ -275,14 +275,14 @@ def within(epsilon: float, budget: Budget) -> bool:
     return epsilon <= budget[0] * (1 + ROUNDING)
 
 
-def facts_of(budget: Budget | None, totals: Totals) -> list[Fact]:
+def ledger_facts(budget: Budget | None, totals: Totals) -> list[Fact]:
     """Say what is budgeted, spent and left, for a ledger to show itself."""
     charges = ("charges", f"{totals.live:,}")
     if budget is None:
         return [("budget", "none: it records and refuses nothing"), charges]
     spent = totals.epsilon(budget[1])
     return [
-        ("budget", price_of(*budget)),
+        ("budget", epsilon_delta_text(*budget)),
         ("spent", f"ε = {rounded_up(spent)}"),
         ("left", f"ε = {left_text(budget[0] - spent)}"),
         charges,
@@ -292,7 +292,7 @@ def facts_of(budget: Budget | None, totals: Totals) -> list[Fact]:
 def as_text(connection: sqlite3.Connection) -> str:
     """Export budget, spent and remaining ε and every entry as JSON, in one transaction."""
     budget, totals = read_budget(connection), read_totals(connection)
-    spent = totals.epsilon(delta_of(budget))
+    spent = totals.epsilon(ledger_delta(budget))
     left = math.inf if budget is None else max(0.0, budget[0] - spent)
     plain = {
         "format": "rashomon-explorer ledger",

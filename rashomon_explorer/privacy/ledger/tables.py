@@ -91,7 +91,7 @@ class TableRegistry:
             found = connection.execute("SELECT 1 FROM ledgers WHERE name = ?", (ledger,))
             return found.fetchone() is not None
 
-    def ledgers_of(self, rows: Any) -> tuple[str, ...]:
+    def ledgers_charged(self, rows: Any) -> tuple[str, ...]:
         """File names of the ledgers that this table was charged to, in alphabetical order."""
         if not self.path.exists():
             return ()

@@ -48,7 +48,7 @@ def get_loss(loss: str | Loss) -> Loss:
     return loss
 
 
-def loss_of_zeros(loss: Loss) -> float:
+def zero_model_loss(loss: Loss) -> float:
     """Largest mean loss that the model of zeros has on any rows: what can be had without data.
 
     Parameters
@@ -75,7 +75,7 @@ def _of_zeros(loss: Loss) -> float:
     return max(float(loss.empirical(row, np.array([y])).value(nothing)[0]) for y in targets)
 
 
-__all__ = ["LOSSES", "Loss", "get_loss", "loss_of_zeros"]
+__all__ = ["LOSSES", "Loss", "get_loss", "zero_model_loss"]
 
 
 def __dir__() -> list[str]:

@@ -128,7 +128,7 @@ _SERIAL_CELLS = 2**19  # below this, handing work to threads costs more than it 
 _BLAS_CELLS = 2**12  # below this, BLAS uses one thread by itself, and telling it costs 30 µs
 
 
-def sum_row_blocks(
+def sum_row_batches(
     work: Callable[[slice], tuple[NDArray[Any], ...]],
     n_rows: int,
     n_columns: int,
@@ -138,7 +138,7 @@ def sum_row_blocks(
     workers: int | None = None,
 ) -> tuple[FloatArray, ...]:
     """Add up ``work`` over consecutive row blocks, in float64."""
-    size = block_rows(n_rows, n_columns, item_bytes) if block is None else block
+    size = batch_rows(n_rows, n_columns, item_bytes) if block is None else block
     cells = n_rows * n_columns
     # A lane is one thread's: BLAS threads inside would fight over the same cores.
     blas = one_blas_thread() if cells > _BLAS_CELLS else nullcontext()
@@ -170,8 +170,8 @@ def stack_rows(n_rows: int) -> int:
     return min(_STACK_ROWS, (n_rows + 15) // 16 * 16)
 
 
-def block_rows(n_rows: int, n_columns: int, item_bytes: int = 8) -> int:
-    """Rows in a block of :func:`sum_row_blocks`: a multiple of 16, at most 1024 of float32."""
+def batch_rows(n_rows: int, n_columns: int, item_bytes: int = 8) -> int:
+    """Rows in a block of :func:`sum_row_batches`: a multiple of 16, at most 1024 of float32."""
     size = min(_BLOCK_BYTES // (item_bytes * max(1, n_columns)), n_rows + 15)
     if item_bytes == 4:
         size = min(size, _MOST_SINGLE_ROWS)

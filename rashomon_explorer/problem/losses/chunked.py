@@ -15,7 +15,7 @@ from rashomon_explorer.rows import ChunkedRows
 
 
 @dataclass(frozen=True)
-class BlockRisk:
+class ChunkedRisk:
     """Mean loss of a chunked table for K models at once; no row is stored."""
 
     table: ChunkedRows
@@ -30,9 +30,9 @@ class BlockRisk:
         return self.table.n
 
     @property
-    def of_block(self) -> "OfBlock":
+    def for_chunk(self) -> "ChunkLoss":
         """What makes a block's rows its loss, for other reductions than means."""
-        return OfBlock(self.loss, self.reach, self.dtype)
+        return ChunkLoss(self.loss, self.reach, self.dtype)
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
@@ -61,11 +61,11 @@ class BlockRisk:
         (total,) = self.mean(_curvature_bound)
         return np.asarray(total)
 
-    def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "BlockRisk":
+    def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "ChunkedRisk":
         """Return the same loss for scores up to ``reach``, computed in ``dtype``."""
         return replace(self, reach=reach, dtype=dtype)
 
-    def smoothed(self, smoothing: float) -> "BlockRisk":
+    def smoothed(self, smoothing: float) -> "ChunkedRisk":
         """Return the same loss, of clipped slopes, with a parabola at each kink."""
         return replace(self, loss=cast(Loss, _Smoothed(self.loss, smoothing)))
 
@@ -81,8 +81,8 @@ class BlockRisk:
 
 
 @dataclass(frozen=True)
-class OfBlock:
-    """Makes the loss of a block of its rows, as :class:`BlockRisk` has it."""
+class ChunkLoss:
+    """Makes the loss of a block of its rows, as :class:`ChunkedRisk` has it."""
 
     loss: Loss
     reach: float | None
@@ -95,7 +95,7 @@ class OfBlock:
 
 
 @dataclass(frozen=True)
-class _Total(OfBlock):
+class _Total(ChunkLoss):
     of: Callable[[Any], tuple[Any, ...]]
 
     def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[Any, ...]:
@@ -163,28 +163,28 @@ def _curvature_bound(risk: EmpiricalLoss) -> tuple[FloatArray]:
     return (bound,)
 
 
-def kind_of(risk: EmpiricalLoss) -> type:
+def loss_kind(risk: EmpiricalLoss) -> type:
     """Return the type of a loss, or of each chunk's loss; it selects the lower bound."""
-    if type(risk) is not BlockRisk:
+    if type(risk) is not ChunkedRisk:
         return type(risk)
     one = np.zeros((1, risk.p // risk.loss.outputs))
-    return type(risk.of_block(one, np.zeros(1)))
+    return type(risk.for_chunk(one, np.zeros(1)))
 
 
-def is_kinked(risk: EmpiricalLoss) -> TypeGuard[ClippedSlopeRisk | BlockRisk]:
+def is_kinked(risk: EmpiricalLoss) -> TypeGuard[ClippedSlopeRisk | ChunkedRisk]:
     """Whether a loss has kinks and clipped slopes, in memory or in chunks."""
-    if isinstance(risk, BlockRisk):
-        if kind_of(risk) is not ClippedSlopeRisk:
+    if isinstance(risk, ChunkedRisk):
+        if loss_kind(risk) is not ClippedSlopeRisk:
             return False
-        risk = risk.of_block(np.zeros((1, risk.p // risk.loss.outputs)), np.zeros(1))
+        risk = risk.for_chunk(np.zeros((1, risk.p // risk.loss.outputs)), np.zeros(1))
     return isinstance(risk, ClippedSlopeRisk) and risk.shape.smoothing == 0
 
 
-def risk_of_blocks(loss: Loss, table: ChunkedRows, p: int) -> EmpiricalLoss:
+def chunked_risk(loss: Loss, table: ChunkedRows, p: int) -> EmpiricalLoss:
     """Mean loss of a chunked table; computed from sufficient statistics where they exist."""
     if type(loss) is not SquaredLoss:
-        return BlockRisk(table, loss, p)
-    gram, moment, energy = BlockRisk(table, loss, p).mean(_moments)
+        return ChunkedRisk(table, loss, p)
+    gram, moment, energy = ChunkedRisk(table, loss, p).mean(_moments)
     return SquaredRisk(table.n, gram, moment, float(energy))
 
 

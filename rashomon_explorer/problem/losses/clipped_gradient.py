@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_positive, check_share
-from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss, stack_rows, sum_row_blocks
+from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss, stack_rows, sum_row_batches
 from rashomon_explorer.problem.losses.smooth import LogisticLoss, SquaredLoss
 
 MOST_PULL = 0.5
@@ -178,7 +178,7 @@ class ClippedPullRisk:
             value = self.pull.value(scores, targets).sum(axis=-2)
             return value, self.rows[some].T @ self.pull.slope(scores, targets)
 
-        total, gradient = sum_row_blocks(
+        total, gradient = sum_row_batches(
             block,
             self.n,
             models.size // self.p,
@@ -194,7 +194,7 @@ class ClippedPullRisk:
             scores, targets = self.rows[some] @ theta, self.targets[some, None]
             return (self.rows[some].T @ self.pull.slope(scores, targets),)
 
-        (total,) = sum_row_blocks(block, self.n, theta.shape[1])
+        (total,) = sum_row_batches(block, self.n, theta.shape[1])
         return total / self.n
 
     def hessian(self, theta: FloatArray) -> FloatArray:

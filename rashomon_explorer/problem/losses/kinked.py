@@ -8,7 +8,7 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_positive
-from rashomon_explorer.problem.losses.base import folded, stack_rows, sum_row_blocks
+from rashomon_explorer.problem.losses.base import folded, stack_rows, sum_row_batches
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class ClippedSlopeRisk:
     def value(self, theta: FloatArray) -> FloatArray:
         """Mean loss of each column of ``theta`` of shape (p, K); returns shape (K,)."""
         models = np.asarray(theta, dtype=self.rows.dtype)
-        (total,) = sum_row_blocks(
+        (total,) = sum_row_batches(
             lambda block: (self.shape.value(self._scores(models, block)).sum(axis=0),),
             self.n,
             models.shape[1],
@@ -83,7 +83,7 @@ class ClippedSlopeRisk:
             return self.shape.value(scores).sum(axis=-2), self.rows[rows].T @ slope
 
         block_size = stack_rows(self.n) if models.ndim > 2 else None
-        total, gradient = sum_row_blocks(
+        total, gradient = sum_row_batches(
             block,
             self.n,
             models.size // self.p,

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_positive
-from rashomon_explorer.problem.losses.base import folded, stack_rows, sum_row_blocks
+from rashomon_explorer.problem.losses.base import folded, stack_rows, sum_row_batches
 
 _HESSIAN_ROWS = 4096
 # exp of this many units of margin stays far from the overflow at 88 in float32, 709 in float64.
@@ -132,7 +132,7 @@ class LogisticRisk:
         if models.ndim > 2:
             block = stack_rows(self.n)
         columns = models.size // self.p
-        return sum_row_blocks(work, self.n, columns, item_bytes=size, block=block)
+        return sum_row_batches(work, self.n, columns, item_bytes=size, block=block)
 
     def _curvature(self, theta: FloatArray) -> FloatArray:
         sigma = expit(self.z @ theta)

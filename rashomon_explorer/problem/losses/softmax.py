@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.problem.losses.base import sum_row_blocks
+from rashomon_explorer.problem.losses.base import sum_row_batches
 
 _ANGLES = 2**14
 
@@ -156,7 +156,7 @@ class SoftmaxRisk:
         self, work: Callable[[slice], tuple[FloatArray, ...]], theta: FloatArray
     ) -> tuple[FloatArray, ...]:
         cells = theta.shape[1] * len(self.own)
-        return sum_row_blocks(work, self.n, cells, item_bytes=self.rows.itemsize)
+        return sum_row_batches(work, self.n, cells, item_bytes=self.rows.itemsize)
 
     def _losses(self, theta: FloatArray, rows: slice) -> tuple[FloatArray, FloatArray]:
         """Sum of losses (K,) and π − e_y (C − 1, m, K) of a block of m rows."""

@@ -10,7 +10,7 @@ from typing import Any
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
-from rashomon_explorer.problem.losses.chunked import BlockRisk, kind_of
+from rashomon_explorer.problem.losses.chunked import ChunkedRisk, loss_kind
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk
 from rashomon_explorer.problem.losses.smooth import LogisticRisk, SquaredRisk
 from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
@@ -18,7 +18,7 @@ from rashomon_explorer.problem.lower_bounds.clipped_slope import clipped_slope_b
 from rashomon_explorer.problem.lower_bounds.smooth import (
     SUMS,
     ExcessBound,
-    bound_of_blocks,
+    chunked_bound,
     logistic_bound,
     softmax_bound,
     squared_bound,
@@ -46,7 +46,7 @@ def has_envelope(risk: EmpiricalLoss) -> bool:
     >>> has_envelope(get_loss("logistic").empirical(np.eye(2), np.array([1.0, -1.0])))
     True
     """
-    return kind_of(risk) in (SUMS if isinstance(risk, BlockRisk) else ENVELOPES)
+    return loss_kind(risk) in (SUMS if isinstance(risk, ChunkedRisk) else ENVELOPES)
 
 
 def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> ExcessBound:
@@ -74,8 +74,8 @@ def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> 
     >>> bound.radial(np.array([0.0, 1.0])).round(4).tolist()
     [0.0, 0.3333]
     """
-    if has_envelope(risk) and isinstance(risk, BlockRisk):
-        return bound_of_blocks(risk, theta, whiten)
+    if has_envelope(risk) and isinstance(risk, ChunkedRisk):
+        return chunked_bound(risk, theta, whiten)
     # Exactly of the type: a subclass may be another function, of which the bound proves nothing.
     if type(risk) not in ENVELOPES:
         raise SamplerError(

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import expit
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer.problem.losses.base import EmpiricalLoss, sum_row_blocks
-from rashomon_explorer.problem.losses.chunked import BlockRisk
+from rashomon_explorer.problem.losses.base import EmpiricalLoss, sum_row_batches
+from rashomon_explorer.problem.losses.chunked import ChunkedRisk
 from rashomon_explorer.problem.losses.kinked import ClippedSlope, ClippedSlopeRisk
 from rashomon_explorer.problem.losses.smooth import LogisticRisk, SquaredRisk
 from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
@@ -163,14 +163,14 @@ class Where:
 
 def bowl_under(risk: EmpiricalLoss, where: Where) -> Bowl:
     """Bowl below a mean loss on a ball."""
-    if isinstance(risk, BlockRisk):
-        height, slope, bend = risk.mean(_OfBlock(where))
+    if isinstance(risk, ChunkedRisk):
+        height, slope, bend = risk.mean(_ChunkBowl(where))
         return Bowl(float(height), slope, bend)
     return BOWLS[type(risk)](risk, where)
 
 
 @dataclass(frozen=True)
-class _OfBlock:
+class _ChunkBowl:
     """A block's bowl: the mean of bowls below blocks is one below their mean."""
 
     where: Where
@@ -248,7 +248,7 @@ def _of_rows(
         return height.sum(keepdims=True), slope @ z, (z * found.bend[:, None]).T @ z
 
     n, p = rows.shape
-    height, slope, bend = sum_row_blocks(block, n, p, block=_BLOCK)
+    height, slope, bend = sum_row_batches(block, n, p, block=_BLOCK)
     return Bowl(float(height[0]) / n, slope / n, (bend + bend.T) / (2 * n))
 
 

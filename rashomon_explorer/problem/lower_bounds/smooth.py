@@ -11,7 +11,7 @@ from scipy.sparse.linalg import ArpackError, eigsh
 from scipy.special import expit
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.problem.losses.chunked import BlockRisk, OfBlock
+from rashomon_explorer.problem.losses.chunked import ChunkedRisk, ChunkLoss
 from rashomon_explorer.problem.losses.smooth import LogisticRisk, SquaredRisk
 from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
 
@@ -379,15 +379,15 @@ SUMS: dict[type, Callable[[Any, FloatArray, FloatArray], Sums]] = {
 """Kinds of blocks' losses whose bound follows from a largest value and three means over rows."""
 
 
-def bound_of_blocks(risk: BlockRisk, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
+def chunked_bound(risk: ChunkedRisk, theta: FloatArray, whiten: FloatArray) -> LogisticBound:
     """Lower bound of a chunked loss around a model, in one pass over the rows."""
-    square, *means = risk.table.reduce(_Totals(risk.of_block, theta, whiten), merge=_merged)
+    square, *means = risk.table.reduce(_Totals(risk.for_chunk, theta, whiten), merge=_merged)
     return LogisticBound.of_sums(square, *(part / risk.n for part in means))
 
 
 @dataclass(frozen=True, eq=False)
 class _Totals:
-    of_block: OfBlock
+    of_block: ChunkLoss
     theta: FloatArray
     whiten: FloatArray
 

@@ -9,9 +9,9 @@ import pandas as pd
 
 from rashomon_explorer.measures.glossary import MEASURES, TERMS
 from rashomon_explorer.measures.multiplicity.catalogue import EXACT
-from rashomon_explorer.measures.reliance.tree_reliance import trees_of
+from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 from rashomon_explorer.report.blocks import Block, Code, Facts, Items, Table, Words
-from rashomon_explorer.report.kinds import kind_of
+from rashomon_explorer.report.kinds import model_kind
 from rashomon_explorer.report.material import Curator, PublicMaterial, Release
 from rashomon_explorer.sets import RashomonSet
 
@@ -50,7 +50,7 @@ def need_rows(given: Curator, *, targets: bool = False, inside: bool = True) -> 
 
 def need_linear_or_trees(given: Curator) -> Any:
     """Return a set of linear draws, or of decision trees."""
-    return given.models if trees_of(given.models) is not None else need_linear(given)
+    return given.models if held_trees(given.models) is not None else need_linear(given)
 
 
 def need_linear(given: Curator) -> RashomonSet:
@@ -167,12 +167,12 @@ def caveats_curator(given: Curator) -> list[Block]:
     common = dict(_COMMON)
     if given.models.complete:
         common = {name: said for name, said in _COMMON.items() if name not in _OF_DRAWS}
-    return [Items({**common, **kind_of(given.models).caveats, **_CURATOR})]
+    return [Items({**common, **model_kind(given.models).caveats, **_CURATOR})]
 
 
 def caveats_release(given: Release) -> list[Block]:
     """List the caveats of a release."""
-    return [Items({**_COMMON, **kind_of(given.models).caveats, **_RELEASE})]
+    return [Items({**_COMMON, **model_kind(given.models).caveats, **_RELEASE})]
 
 
 def definitions_curator(given: Curator) -> list[Block]:
@@ -197,12 +197,12 @@ def definitions_curator(given: Curator) -> list[Block]:
 
 def definitions_release(given: Any) -> list[Block]:
     """Define the terms of a release."""
-    return [Items({name: TERMS[name] for name in kind_of(given.models).terms})]
+    return [Items({name: TERMS[name] for name in model_kind(given.models).terms})]
 
 
 def reproduce_curator(given: Curator) -> list[Block]:
     """Write the settings of the draws as Python, and the line that made this file."""
-    lines = kind_of(given.models).estimator(
+    lines = model_kind(given.models).estimator(
         given, given.models, getattr(given.models, "sampler", "")
     )
     handed = [name for name in ("X", "y") if getattr(given, name) is not None]
@@ -214,7 +214,7 @@ def reproduce_curator(given: Curator) -> list[Block]:
 
 def reproduce_release(given: Release) -> list[Block]:
     """Write the settings of the draws as Python: public numbers alone."""
-    return _code_blocks(given, kind_of(given.models).estimator(given, given.models, ""))
+    return _code_blocks(given, model_kind(given.models).estimator(given, given.models, ""))
 
 
 def _code_blocks(given: Any, lines: list[str]) -> list[Block]:

@@ -8,7 +8,7 @@ from scipy.special import betaincinv
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import draws_in_range, exact_coefficient_ranges
-from rashomon_explorer.mechanisms.samplers.registry import traits_of
+from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.plots import (
     plot_bounds,
     plot_coefficient_spread,
@@ -31,7 +31,7 @@ from rashomon_explorer.plots.tables import (
 from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.plots.trees import tree_use_table
 from rashomon_explorer.report.blocks import Block, Code, Facts, Plot, Table, Words
-from rashomon_explorer.report.kinds import Rows, declared, kind_of
+from rashomon_explorer.report.kinds import Rows, declared, model_kind
 from rashomon_explorer.report.material import AnySet, Curator, Release
 from rashomon_explorer.report.sections.document import Skip, need_linear
 from rashomon_explorer.rows import ChunkedRows
@@ -56,14 +56,14 @@ def data_curator(given: Curator) -> list[Block]:
 
 def data_release(given: Release) -> list[Block]:
     """List public facts about the data: size, columns and their declarations."""
-    return kind_of(given.models).columns(given)
+    return model_kind(given.models).columns(given)
 
 
 def _counts(given: Curator) -> list[tuple[str, str, str]]:
     models = given.models
     n_rows = len(given.y if given.y is not None else ()) if given.n_rows is None else given.n_rows
     facts = [("Rows", f"{n_rows:,}", "given to the report")]
-    facts += kind_of(models).rows(given)
+    facts += model_kind(models).rows(given)
     if given.y is not None and models.task == "regression":
         told = f"mean {number(float(np.mean(given.y)))}, std {number(float(np.std(given.y)))}"
         facts.append(("Target", told, ""))
@@ -118,7 +118,7 @@ def the_set_curator(given: Curator) -> list[Block]:
     models = given.models
     facts: Rows = [("Models", f"{models.n_draws:,}", _origin(models))]
     facts += _losses(models)
-    facts += kind_of(models).settings(given, models)
+    facts += model_kind(models).settings(given, models)
     facts += [(f"Choice {place + 1}", step, "") for place, step in enumerate(models.steps)]
     blocks: list[Block] = [Facts(facts)]
     blocks += [Words(f"{note[0].upper()}{note[1:]}.", "note") for note in models.notes]
@@ -136,7 +136,7 @@ def the_set_release(given: Release) -> list[Block]:
     models = given.models
     facts: Rows = [
         ("Models", f"{models.n_draws:,}", _planned(models)),
-        *kind_of(models).settings(given, models),
+        *model_kind(models).settings(given, models),
         *((f"Choice {place + 1}", step, "") for place, step in enumerate(models.steps)),
     ]
     return [Facts(facts), Words(_UNKNOWN_INSIDE, "note")]
@@ -162,7 +162,7 @@ def _losses(models: AnySet) -> Rows:
 
 
 def _interval(models: AnySet) -> str:
-    if not traits_of(models.sampler).independent or not models.as_drawn:
+    if not sampler_traits(models.sampler).independent or not models.as_drawn:
         return "of these models; without an interval, because they are not an independent sample"
     hits = round(models.hit_rate * models.n_draws)
     low, high = hit_rate_interval(hits, models.n_draws)

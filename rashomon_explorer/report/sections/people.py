@@ -30,7 +30,7 @@ from rashomon_explorer.plots.tables import importance_table, people_table
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words, plot_curves
-from rashomon_explorer.report.kinds import kind_of
+from rashomon_explorer.report.kinds import model_kind
 from rashomon_explorer.report.material import AnySet, Curator
 from rashomon_explorer.report.sections.document import (
     Skip,
@@ -313,7 +313,7 @@ def width_curator(given: Curator) -> list[Block]:
             models,
             given.X,
             measure=_MEASURES[models.task],
-            reference=kind_of(models).reference(given),
+            reference=model_kind(models).reference(given),
             groups=groups,
         )
     except ValueError as error:  # too few hits, chosen draws, or draws that are not independent

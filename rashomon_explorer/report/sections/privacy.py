@@ -15,12 +15,12 @@ from rashomon_explorer.mechanisms.certificates.catalogue import (
 )
 from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
 from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
-from rashomon_explorer.mechanisms.objective_perturbation.plan import TiltedPlan
+from rashomon_explorer.mechanisms.objective_perturbation.plan import ObjectivePerturbationPlan
 from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
-from rashomon_explorer.mechanisms.samplers.registry import traits_of
+from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.plots import plot_released
 from rashomon_explorer.plots.budget import plot_tradeoff, tradeoff_table
 from rashomon_explorer.plots.tables import options_table
@@ -31,7 +31,7 @@ from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.release import ReleasedAggregates
 from rashomon_explorer.report.blocks import Block, Facts, Items, Plot, Table, Words
-from rashomon_explorer.report.kinds import kind_of
+from rashomon_explorer.report.kinds import model_kind
 from rashomon_explorer.report.material import AnySet, Curator, Paid, Release
 from rashomon_explorer.report.sections.document import Skip
 
@@ -82,7 +82,7 @@ def _guarantee(models: AnySet | Paid, delta: float) -> list[Block]:
     if not guarantee.holds:
         return [Words("These models have no privacy guarantee.", "warning"), *blocks]
     table = tradeoff_table(guarantee)
-    made = kind_of(models).mechanism(models)
+    made = model_kind(models).mechanism(models)
     return [
         *blocks,
         *([Facts(made)] if made else []),
@@ -96,7 +96,7 @@ def _guarantee(models: AnySet | Paid, delta: float) -> list[Block]:
             Table(table, "Trade-off between false alarms and misses"),
         ),
         Items({f"Assumption {place}": text for place, text in enumerate(guarantee.assumptions, 1)}),
-        Words(kind_of(models).arithmetic, "note"),
+        Words(model_kind(models).arithmetic, "note"),
     ]
 
 
@@ -181,14 +181,14 @@ def plan_section(given: Any) -> list[Block]:
         blocks.append(Words(_NOT_THESE, "warning"))
     if not given.models.as_drawn:
         blocks.append(Words(_CHOSEN, "warning"))
-    return [*blocks, *kind_of(given.models).promises(given, given.models)]
+    return [*blocks, *model_kind(given.models).guarantees(given, given.models)]
 
 
 def certificates_section(given: Any) -> list[Block]:
     """List every theorem on these draws: its bound, or why it does not apply."""
     planned = _planned(given)
     if not isinstance(planned, Plan):
-        raise Skip(kind_of(given.models).no_certificates)
+        raise Skip(model_kind(given.models).no_certificates)
     if given.constants is None or given.domain is None:
         raise Skip(
             "the public constants were not given: problem= for the curator, constants= and "
@@ -196,12 +196,12 @@ def certificates_section(given: Any) -> list[Block]:
         )
     if isinstance(planned, EllipsoidPlan):
         raise Skip("certificates apply to draws on the whole ball, not on an ellipsoid")
-    if isinstance(planned, TiltedPlan):
+    if isinstance(planned, ObjectivePerturbationPlan):
         raise Skip("certificates apply to exact draws, and these draws use objective perturbation")
     if isinstance(planned, ClippedPathPlan):
         raise Skip("the constants are those of the loss, and these chains use clipped gradients")
     sampler = getattr(given.models, "sampler", "") if isinstance(given, Curator) else ""
-    if sampler and not traits_of(sampler).planned_law and not planned.along_path:
+    if sampler and not sampler_traits(sampler).planned_law and not planned.along_path:
         raise Skip(f"certificates apply to exact draws, and these are draws of {sampler}")
     found = _found(planned, given.constants, given.domain)
     frame = pd.DataFrame(
@@ -222,7 +222,7 @@ def alternatives_section(given: Any) -> list[Block]:
     """List every mechanism that the planner knows, with its guarantee at the same budget."""
     planned = _planned(given)
     if not isinstance(planned, Plan):
-        raise Skip(kind_of(given.models).no_other_ways)
+        raise Skip(model_kind(given.models).no_other_ways)
     frame = options_table(planned)
     if frame.empty:
         raise Skip("the plan does not record its loss, ball and row norm")

@@ -152,7 +152,7 @@ class DecisionTrees:
         return rows
 
 
-def columns_of(tree: Node) -> frozenset[int]:
+def tree_columns(tree: Node) -> frozenset[int]:
     """Columns that a tree asks about."""
     return frozenset(node.feature for node in _nodes(tree) if isinstance(node, Split))
 

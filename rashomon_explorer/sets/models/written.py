@@ -191,7 +191,7 @@ class Questions:
     @classmethod
     def of(cls, trees: Sequence[Node], names: Sequence[str]) -> "Questions":
         """Find and number the questions of all trees."""
-        splits = [node for tree in trees for node in splits_of(tree)]
+        splits = [node for tree in trees for node in tree_questions(tree)]
         if all(split.is_binary for split in splits):
             width = max(len(names), 1 + max((s.feature for s in splits), default=-1))
             return cls(True, {}, tuple(as_question(j, names) for j in range(width)))
@@ -204,21 +204,21 @@ class Questions:
         return split.feature if self.of_column else self.numbers[_key(split)]
 
 
-def splits_of(tree: Node) -> Iterator[Split]:
+def tree_questions(tree: Node) -> Iterator[Split]:
     """Every question of a tree, from the root down."""
     if isinstance(tree, Split):
         yield tree
-        yield from splits_of(tree.if_true)
-        yield from splits_of(tree.if_false)
+        yield from tree_questions(tree.if_true)
+        yield from tree_questions(tree.if_false)
 
 
-def rules_of(tree: Node) -> Iterator[tuple[tuple[Split, ...], int]]:
+def tree_rules(tree: Node) -> Iterator[tuple[tuple[Split, ...], int]]:
     """All rules of a tree: the questions down to a leaf, and its prediction."""
     if isinstance(tree, Leaf):
         yield (), tree.prediction
         return
     for branch in (tree.if_true, tree.if_false):
-        for path, says in rules_of(branch):
+        for path, says in tree_rules(branch):
             yield (tree, *path), says
 
 
@@ -249,7 +249,7 @@ def trie(trees: Sequence[Node], numbers: Sequence[int], asked: Questions) -> dic
     known: dict[tuple[str, ...], dict[str, Any]] = {(): root}
     ended: set[tuple[tuple[str, ...], int]] = set()
     for tree, number in zip(trees, numbers, strict=True):
-        for path, _ in rules_of(tree):
+        for path, _ in tree_rules(tree):
             place: tuple[str, ...] = ()
             for split in path:
                 above, name = known[place], str(asked.number(split))

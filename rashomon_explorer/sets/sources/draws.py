@@ -132,7 +132,7 @@ def _plan_without_budget(problem: Problem, n_draws: int, psi: float) -> Plan:
         n_draws=n_draws,
         eta=math.inf,
         beta=math.nan,
-        oscillation=problem.constants.priced_osc,
+        oscillation=problem.constants.charged_oscillation,
         hit_rate_bound=0.0,
         excess_bound=math.inf,
         guarantee=_UNKNOWN,

@@ -39,7 +39,7 @@ def threshold(psi: float | None, losses: FloatArray, least: float) -> float:
     return largest
 
 
-def names_of(count: int, names: Sequence[str] | None) -> tuple[str, ...]:
+def model_names(count: int, names: Sequence[str] | None) -> tuple[str, ...]:
     """Names of the models, by default their places."""
     if names is None:
         return tuple(f"model {place}" for place in range(count))
@@ -57,7 +57,7 @@ LossRule = Callable[[NDArray[Any], FloatArray], float]
 _TINY = float(np.finfo(float).eps)
 
 
-def losses_of(
+def model_losses(
     scores: FloatArray,
     y: ArrayLike,
     *,
@@ -190,7 +190,7 @@ def from_estimators(
     classes = _classes(held, y)
     fitted = FittedModels(held, classes)
     certain = bool(classes) and not all(hasattr(model, "predict_proba") for model in held)
-    losses, name = losses_of(fitted.scores(X), y, classes=classes, loss=loss, certain=certain)
+    losses, name = model_losses(fitted.scores(X), y, classes=classes, loss=loss, certain=certain)
     best = int(np.argmin(losses))
     return PredictorSet(
         models=fitted,
@@ -200,7 +200,7 @@ def from_estimators(
         psi=threshold(psi, losses, float(losses[best])),
         task="classification" if classes else "regression",
         classes=classes,
-        names=names_of(len(held), names),
+        names=model_names(len(held), names),
         loss=name,
     )
 

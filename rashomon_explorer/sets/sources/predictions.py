@@ -17,8 +17,8 @@ from rashomon_explorer.sets.models.fitted import (
 from rashomon_explorer.sets.predictor import PredictorSet
 from rashomon_explorer.sets.sources.estimators import (
     LossRule,
-    losses_of,
-    names_of,
+    model_losses,
+    model_names,
     sort_labels,
     threshold,
 )
@@ -109,7 +109,7 @@ def from_predictions(
         psi=np.inf if psi is None and np.isnan(found[0]) else threshold(psi, found, found[best]),
         task="classification" if labels else "regression",
         classes=labels,
-        names=names_of(len(scores), names),
+        names=model_names(len(scores), names),
         loss=name,
         complete=complete,
     )
@@ -119,7 +119,7 @@ def _losses(
     scores: FloatArray, y: ArrayLike | None, losses: ArrayLike | None, rules: dict[str, Any]
 ) -> tuple[FloatArray, str]:
     if y is not None:
-        return losses_of(scores, y, **rules)
+        return model_losses(scores, y, **rules)
     if losses is None:
         return np.full(len(scores), np.nan), "unknown"
     given = np.asarray(losses, dtype=float)

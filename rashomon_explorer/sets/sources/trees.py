@@ -12,10 +12,10 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, Split
 from rashomon_explorer.sets.predictor import PredictorSet
-from rashomon_explorer.sets.sources.estimators import losses_of, sort_labels, threshold
+from rashomon_explorer.sets.sources.estimators import model_losses, sort_labels, threshold
 
 
-def errors_of(
+def tree_errors(
     trees: Sequence[Node], X: Any, y: Any, classes: Sequence[Any], feature_names: Sequence[str]
 ) -> FloatArray:
     """Share of rows that each tree labels wrongly.  Curator: computed from private rows."""
@@ -24,7 +24,7 @@ def errors_of(
     if not trees:
         raise ValueError("there are no trees in the source")
     scores = DecisionTrees(tuple(trees), len(classes), tuple(feature_names)).scores(X)
-    return losses_of(scores, y, classes=tuple(classes), loss="zero_one", certain=True)[0]
+    return model_losses(scores, y, classes=tuple(classes), loss="zero_one", certain=True)[0]
 
 
 def tree_set(
@@ -264,7 +264,7 @@ def from_treefarms(
     known_losses = _losses(found, losses, criterion)
     name = "given" if losses is not None else criterion
     if X is not None or y is not None:
-        errors = errors_of(trees, X, y, labels, names)
+        errors = tree_errors(trees, X, y, labels, names)
         _check_errors(errors, found, y)
         if np.isnan(known_losses).all():
             known_losses, name = errors, "zero_one"

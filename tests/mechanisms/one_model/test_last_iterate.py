@@ -7,8 +7,8 @@ import pytest
 from scipy.special import ndtr
 
 from rashomon_explorer.mechanisms.langevin.accounting import (
+    last_batch_state_guarantee,
     last_iterate_guarantee,
-    last_of_batches_guarantee,
 )
 from rashomon_explorer.mechanisms.langevin.plan import last_state_excess
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
@@ -128,5 +128,5 @@ def test_batches_in_turn_are_never_cheaper_for_as_many_steps():
             for steps in (batches, 4 * batches, 300 * batches):
                 kept = {"beta": 1.0, "step_size": 0.5, "n_steps": steps, "contraction": c}
                 whole = last_iterate_guarantee(**kept, sensitivity=1.0)
-                cut = last_of_batches_guarantee(**kept, sensitivity=batches, n_batches=batches)
+                cut = last_batch_state_guarantee(**kept, sensitivity=batches, n_batches=batches)
                 assert cut.mu >= whole.mu

@@ -46,7 +46,7 @@ def test_offers_keep_to_the_budget_or_say_why_not(name, delta, ledger):
     assert offer.guarantee.holds
     assert offer.guarantee.epsilon(delta) <= 4.0 * (1 + 1e-9)
     assert 0 < offer.excess <= offer.unseen
-    assert offer.promised("rows") == offer.excess and offer.promised("population") == offer.unseen
+    assert offer.bound("rows") == offer.excess and offer.bound("population") == offer.unseen
     if ledger and delta:  # whose rule is that of zCDP
         assert math.isfinite(offer.guarantee.rho)
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import kstest, norm
 
 from rashomon_explorer import DPClassifier
-from rashomon_explorer.mechanisms.langevin.sampled_plan import SampledDescent, sampled_price
+from rashomon_explorer.mechanisms.langevin.sampled_plan import SampledDescent, least_noise
 from rashomon_explorer.mechanisms.one_model import descent as noisy_sgd
 from rashomon_explorer.mechanisms.one_model.descent import noisy_slope
 from rashomon_explorer.mechanisms.one_model.registry import METHODS
@@ -90,7 +90,7 @@ def test_what_is_charged_is_of_the_steps_that_run(ledger):
     assert (curve.sigma, curve.rate, curve.steps, curve.relation) == (
         planned.noise, planned.rate, planned.n_steps, "replace",
     )  # fmt: skip
-    assert sampled_price(2.0, 1e-5)[1].tradeoff(0.1) <= 0.9
+    assert least_noise(2.0, 1e-5)[1].tradeoff(0.1) <= 0.9
 
 
 def exact_divergence(sigma, order):
@@ -120,7 +120,7 @@ def test_a_ledger_is_charged_the_divergence_of_the_steps_that_run(tmp_path):
 
 def test_sampled_steps_cost_no_more_than_asked_at_any_order():
     for orders in (((8.0, 0.1), (22.0, 0.536)), ((8.0, 0.195), (22.0, 0.2))):
-        noise, paid = sampled_price(1.0, 1e-6, orders=orders)
+        noise, paid = least_noise(1.0, 1e-6, orders=orders)
         costs = [paid.curve.renyi_bound(order) / most for order, most in orders]
         assert 0.99 < max(costs) <= 1 and min(costs) < 0.6 and paid.curve.sigma == noise
 

@@ -13,7 +13,7 @@ from rashomon_explorer.mechanisms.objective_perturbation.accounting import plan_
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import (
     PerturbedObjectiveFunction,
     distance_bound,
-    tilted_minimiser,
+    perturbed_minimiser,
 )
 from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.problem.constants import Constants
@@ -241,12 +241,12 @@ def test_the_minimiser_is_as_near_as_is_said_and_no_nearer_is_an_error():
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
     problem = Problem(X, y, radius=2.0, ridge=0.05)
     tilt = np.array([0.05, -0.02, 0.1, 0.03])
-    near = tilted_minimiser(problem, tilt, 1e-6)
+    near = perturbed_minimiser(problem, tilt, 1e-6)
     gradient = problem.value_and_gradient(near[:, None])[1][:, 0] + tilt
     multiplier = max(0.0, -float(gradient @ near) / 4) if np.linalg.norm(near) > 1.99 else 0.0
     assert np.abs(gradient + multiplier * near).max() < 1e-8
     with pytest.raises(SamplerError, match="could not be certified"):
-        tilted_minimiser(problem, tilt, 1e-18)
+        perturbed_minimiser(problem, tilt, 1e-18)
 
 
 @pytest.mark.parametrize("radius", [0.5, 20.0])  # on the sphere, and inside
@@ -255,7 +255,7 @@ def test_the_distance_from_the_minimiser_is_bounded(radius):
     X = rng.uniform(-0.5, 0.5, (50, 2))
     problem = Problem(X, np.where(X[:, 0] > 0, 1.0, -1.0), radius=radius, ridge=0.1)
     objective = PerturbedObjectiveFunction(problem, np.array([0.3, -0.2, 0.1]))
-    best = tilted_minimiser(problem, np.array([0.3, -0.2, 0.1]), 1e-5)
+    best = perturbed_minimiser(problem, np.array([0.3, -0.2, 0.1]), 1e-5)
     assert (np.linalg.norm(best) > 0.999 * radius) == (radius == 0.5)
     for size in (1e-3, 1e-2, 0.3):
         for _ in range(20):

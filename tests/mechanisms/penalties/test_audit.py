@@ -77,7 +77,7 @@ def pairs_of(one: Made) -> np.ndarray:
 def test_errors_of_fits_are_in_every_comparison() -> None:
     known = replace(made("ridge").constants, n_train=10**7)
     (pair,) = pair_sensitivity(known, np.array([known.low])).ravel()
-    assert pair == pytest.approx(known.priced_range, rel=1e-12) and pair > known.range
+    assert pair == pytest.approx(known.charged_range, rel=1e-12) and pair > known.range
 
 
 def generalised_law(one: Made, pairs: np.ndarray, psi: float = 0.0) -> np.ndarray:
@@ -91,7 +91,7 @@ def generalised_law(one: Made, pairs: np.ndarray, psi: float = 0.0) -> np.ndarra
 def test_no_record_moves_a_comparison_by_more_than_its_pair_allows(kind: str, psi: float) -> None:
     one = made(kind, (0, 1), sizes=(2, 2), margin_bound=0.5)
     pairs = pairs_of(one)
-    assert np.all(pairs <= one.constants.priced_range * (1 + 1e-12))
+    assert np.all(pairs <= one.constants.charged_range * (1 + 1e-12))
     assert np.array_equal(pairs, pairs.T)
     values = one.landscape.value(grid(one.landscape))
     first = generalised_law(one, pairs, psi)

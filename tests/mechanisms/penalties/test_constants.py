@@ -90,7 +90,7 @@ def test_constants_by_hand() -> None:
     many = PenaltyConstants("ridge", 2.0, 0.25, 4.0, n_train=1000, n_val=1000)
     assert many.training_range == pytest.approx(4 * 36 / 250)
     assert many.range == many.training_range
-    assert many.priced_range == pytest.approx(many.range * (1 + 1e-5), rel=1e-12)
+    assert many.charged_range == pytest.approx(many.range * (1 + 1e-5), rel=1e-12)
     few = PenaltyConstants("ridge", 2.0, 0.25, 4.0, n_train=1_000_000, n_val=10)
     assert few.range == few.validation_range
 

@@ -76,7 +76,7 @@ def test_no_record_moves_a_gradient_by_more_than_is_charged_at_its_penalties(kin
     one = shared(kind, sizes=(2, 2))
     landscape = one.landscape
     points = list(grid(landscape, 3).T)
-    least = [known_at(one.constants, landscape, x).priced_slope for x in points]
+    least = [known_at(one.constants, landscape, x).charged_slope for x in points]
     assert max(least) > 50 * min(least)  # much less where all penalties are high
     first = [landscape.gradient(x) for x in points]
     mapped = [gradient_mapping(landscape, x, 1e-11) for x in points]
@@ -95,7 +95,7 @@ def test_a_step_is_as_private_as_it_says_and_with_less_noise_it_is_not(
     """The laws of one step are Gaussians: their means are at most μσ apart."""
     one, mu = made("logistic", (0, 0), sizes=(1, 1), bounds=(0.3, 3.0), seed=1), 0.7
     x = np.array([0.9])
-    sigma = share * known_at(one.constants, one.landscape, x).priced_slope / mu
+    sigma = share * known_at(one.constants, one.landscape, x).charged_slope / mu
     records = corners(2)
     means = [other.landscape.gradient(x)[0] for other in one.neighbours(records)]
     sides = means[: len(records)], means[len(records) :]  # all of one side are neighbours
@@ -111,7 +111,7 @@ def test_a_walk_stays_in_the_box_and_has_the_noise_that_is_charged() -> None:
     told = []
     for x, after in zip(states.T[:-1], states.T[1:], strict=True):
         noise = (x - after) * beta - landscape.gradient(x)
-        told.append(noise * plan.mu / known_at(plan.constants, landscape, x).priced_slope)
+        told.append(noise * plan.mu / known_at(plan.constants, landscape, x).charged_slope)
     inside = np.array(told)[(np.abs(states.T[1:]) < landscape.domain.radius).all(axis=1)]
     assert len(inside) > 200 and np.std(inside) == pytest.approx(1, abs=0.12)
 
@@ -152,7 +152,7 @@ def test_draws_by_gradient_norms_pass_their_exact_audit(kind: str) -> None:
 def test_a_temperature_without_the_two_is_caught_by_gradients_that_turn() -> None:
     """Negative control: 1/Δ in place of 1/2Δ, where one size falls by Δ and another grows."""
     plan = planned("gradient_norm", delta=0.0)
-    moved = plan.constants.priced_slope
+    moved = plan.constants.charged_slope
     first, second = np.array([2.0, 3.0]) * moved, np.array([3.0, 2.0]) * moved
     assert discrete(-plan.beta * first, -plan.beta * second).range == pytest.approx(1.0, rel=1e-6)
     assert discrete(-2 * plan.beta * first, -2 * plan.beta * second).range > 1.9
@@ -274,7 +274,7 @@ def test_inner_errors_of_gradients_are_paid_for_and_kept() -> None:
     """Δ = K/n + 2Cα, and a fit within α moves a gradient by Cα at most."""
     one = shared("logistic", sizes=(3, 2))
     there = one.constants
-    alpha, moved = there.gradient_tolerance, there.priced_slope
+    alpha, moved = there.gradient_tolerance, there.charged_slope
     assert moved == pytest.approx(there.gradient_sensitivity + 2 * there.inexactness * alpha)
     assert moved > there.gradient_sensitivity * (1 + 1e-6)
     rough, exact = (one.landscape.gradient(np.zeros(2), t) for t in (alpha, 1e-13))

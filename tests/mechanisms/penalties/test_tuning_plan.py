@@ -7,7 +7,7 @@ from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.penalties import PenaltyConstants
 from rashomon_explorer.mechanisms.penalties.landscape import GeneralisedTarget, pair_sensitivity
 from rashomon_explorer.mechanisms.penalties.penalty_set import validation_rows
-from rashomon_explorer.mechanisms.penalties.plan import TuningPlan, plan_tuning, points_of
+from rashomon_explorer.mechanisms.penalties.plan import TuningPlan, grid_points, plan_tuning
 
 
 def planned(epsilon: float = 1.0, n: int = 30_000, d: int = 1, **options) -> TuningPlan:
@@ -102,7 +102,7 @@ def test_one_row_cannot_be_split() -> None:
 @pytest.mark.parametrize(("d", "points"), [(1, 33), (2, 17**2), (3, 9**3)])
 def test_grids_end_at_the_bounds(d: int, points: int) -> None:
     plan = planned(d=d)
-    assert plan.n_points == points == points_of(plan.constants, d, plan.spacing)
+    assert plan.n_points == points == grid_points(plan.constants, d, plan.spacing)
 
 
 def test_grids_that_are_too_fine_or_have_one_point_are_refused() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from rashomon_explorer.mechanisms.langevin.accounting import (
     earlier_epochs,
+    last_batch_state_guarantee,
     last_iterate_guarantee,
-    last_of_batches_guarantee,
 )
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
@@ -22,7 +22,7 @@ SHIFT = 2.0  # s = hβΔ with h = ½, and σ = 1
 
 
 def mu_squared(c: float, batches: int, steps: int, diameter: float = math.inf) -> float:
-    found = last_of_batches_guarantee(
+    found = last_batch_state_guarantee(
         beta=2.0, sensitivity=SHIFT, step_size=0.5, n_steps=steps, n_batches=batches,
         contraction=c, diameter=diameter,
     )  # fmt: skip

@@ -10,10 +10,10 @@ from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from rashomon_explorer.mechanisms.bounds.excess import accelerated_path_excess
 from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope
 from rashomon_explorer.mechanisms.ellipsoid.plan import (
-    bend_of,
     hessian_sensitivity,
     plan_ellipsoid,
     proved_margin,
+    third_derivative_bound,
 )
 from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
 from rashomon_explorer.mechanisms.localisation.plan import solver_distance
@@ -167,19 +167,19 @@ def test_a_margin_of_a_quadratic_loss_is_sharp() -> None:
 def test_nothing_is_proved_without_reason() -> None:
     assert proved_margin(psi=0.02, ridge=0.1, bend=1.0, excess=0.02) == 0.0
     assert proved_margin(psi=0.02, ridge=0.0, bend=1.0, excess=0.001) == 0.0
-    assert bend_of(get_loss("smoothed_hinge"), 1.0) is None
-    assert bend_of(SoftmaxLoss(3), 1.0) == pytest.approx(math.sqrt(2))
-    assert bend_of(SoftmaxLoss(2), 1.0) == 1.0
+    assert third_derivative_bound(get_loss("smoothed_hinge"), 1.0) is None
+    assert third_derivative_bound(SoftmaxLoss(3), 1.0) == pytest.approx(math.sqrt(2))
+    assert third_derivative_bound(SoftmaxLoss(2), 1.0) == 1.0
 
 
 def test_a_promise_is_made_where_it_is_proved_and_nowhere_else() -> None:
     sure = plan_ellipsoid(**ROWS, psi=0.05, ridge=0.2, **BUDGET)
-    assert sure.promises and has_hit_rate(sure) and sure.hit_rate_bound == 0.9
+    assert sure.has_hit_rate and has_hit_rate(sure) and sure.hit_rate_bound == 0.9
     assert "at least 90 %" in explain(sure)
     wide = plan_ellipsoid(**ROWS, psi=0.05, ridge=0.2, **BUDGET, margin=1.0)
-    assert not wide.promises and not has_hit_rate(wide)
+    assert not wide.has_hit_rate and not has_hit_rate(wide)
     unsure = plan_ellipsoid(**ROWS, psi=0.05, ridge=0.003, **BUDGET)
-    assert not unsure.promises and weak_guarantee_reason(unsure) == ""
+    assert not unsure.has_hit_rate and weak_guarantee_reason(unsure) == ""
     assert "no hit rate is guaranteed" in explain(unsure)
     assert "hit rate, ≥" not in str(unsure) and "90" not in repr(unsure)
 

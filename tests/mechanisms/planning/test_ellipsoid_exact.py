@@ -11,9 +11,9 @@ from rashomon_explorer.exceptions import WeakGuaranteeWarning
 from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import (
     WIDEST,
+    ellipsoid_hit_rate,
     expected_margin,
     plan_ellipsoid_exact,
-    promised_hits,
     two_stages,
 )
 from rashomon_explorer.mechanisms.ellipsoid.plan import plan_ellipsoid
@@ -26,7 +26,7 @@ from rashomon_explorer.privacy import bounded_range, compose, gdp
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.sets.files import plan_of, plan_values
+from rashomon_explorer.sets.files import plan_from_values, plan_values
 
 ROWS = {"n": 200_000, "p": 20, "psi": 0.05, "radius": 4.0, "row_norm": 1.4}
 BUDGET = {"epsilon": 4.0, "delta": 1e-6}
@@ -76,7 +76,7 @@ def test_what_is_promised_is_the_best_of_two_proofs(ridge) -> None:
     def excess(q):
         return excess_at_most(planned.centre, constants, 4.0, planned.zero_loss, q)
 
-    tail = promised_hits(20, planned.beta, 0.05, excess)
+    tail = ellipsoid_hit_rate(20, planned.beta, 0.05, excess)
     assert planned.hit_rate_bound in (tail, 0.9)
     assert planned.hit_rate_bound >= tail
     assert planned.hit_rate_bound > 0.2
@@ -85,7 +85,7 @@ def test_what_is_promised_is_the_best_of_two_proofs(ridge) -> None:
 def test_no_promise_is_made_of_a_centre_that_may_be_outside_the_set() -> None:
     with pytest.warns(WeakGuaranteeWarning, match="all draws are around"):
         planned = plan_ellipsoid_exact(**{**ROWS, "n": 1_000}, **BUDGET)
-    assert planned.hit_rate_bound == 0 and not planned.promises
+    assert planned.hit_rate_bound == 0 and not planned.has_hit_rate
 
 
 @pytest.mark.parametrize("p", [1, 3])
@@ -101,7 +101,7 @@ def test_a_cone_is_hit_as_often_as_is_promised(p, offset) -> None:
     hits = mass(0, psi - offset) / mass(0, 40.0)
     known = guaranteed_hit_rate(p, beta, psi - offset)
     assert known == pytest.approx(hits, rel=1e-6)
-    certain = promised_hits(p, beta, psi, lambda q: offset)
+    certain = ellipsoid_hit_rate(p, beta, psi, lambda q: offset)
     assert 0.95 * hits <= certain <= hits
 
 
@@ -161,14 +161,14 @@ def test_words_say_price_law_promise_and_what_is_left_out() -> None:
         told = explain(planned)
         assert f"{planned.draw_eta:.3g}"[:4] in told and "together" in told
         assert "exactly the thresholded law" in told
-        assert ("At least" in told) == planned.promises
+        assert ("At least" in told) == planned.has_hit_rate
         assert "outside the ellipsoid are never drawn" in told
         assert "β = " in str(planned) and not planned.of_exact_draws
 
 
 def test_a_plan_is_kept_in_files() -> None:
     planned = bought()
-    assert plan_of(plan_values(planned)) == planned
+    assert plan_from_values(plan_values(planned)) == planned
 
 
 @pytest.mark.parametrize(

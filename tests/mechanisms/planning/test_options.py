@@ -16,7 +16,7 @@ from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, traits_of
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, sampler_traits
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.papers.localisation import IteratedSampler, RegularisedSampler
 from rashomon_explorer.privacy import compose
@@ -209,7 +209,7 @@ def test_every_estimator_s_sampler_carries_out_a_mechanism() -> None:
     numbers = {**ASKED, "row_norm": row_bound(1.0, intercept=True)}
     request = Request(**numbers, loss="logistic", ridge=0.1)
     for name in SAMPLERS:
-        planned = MECHANISMS[traits_of(name).mechanism].plan(request)
+        planned = MECHANISMS[sampler_traits(name).mechanism].plan(request)
         assert planned == RashomonClassifier(
             **{k: ASKED[k] for k in ("psi", "radius", "epsilon", "delta", "n_draws")},
             sampler=name,

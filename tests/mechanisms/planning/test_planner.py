@@ -16,7 +16,7 @@ from rashomon_explorer.mechanisms.bounds.hit_rate import (
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.planner import plan
-from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, price
+from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_guarantee
 from rashomon_explorer.privacy import adaptive_epsilon, gdp, zcdp
 from rashomon_explorer.privacy.conversions import filter_order
 from rashomon_explorer.problem.constants import Constants
@@ -36,8 +36,8 @@ def test_spends_at_most_the_budget_and_almost_all_of_it(
 ) -> None:
     eta = affordable_eta(epsilon, delta, n_draws, ledger=ledger)
     assert eta > 0
-    assert price(eta, n_draws, ledger=ledger).epsilon(delta) <= epsilon
-    more = price(eta * (1 + 1e-6), n_draws, ledger=ledger)
+    assert draws_guarantee(eta, n_draws, ledger=ledger).epsilon(delta) <= epsilon
+    more = draws_guarantee(eta * (1 + 1e-6), n_draws, ledger=ledger)
     assert more.epsilon(delta) > epsilon * (1 - 1e-6)
 
 
@@ -185,7 +185,7 @@ def test_the_numbers_of_a_plan_agree(
         n_draws=n_draws,
     )
     constants = Constants.of(loss, n=n, p=p, domain=Ball(radius), row_bound=row_norm)
-    assert bought.oscillation == constants.priced_osc > constants.osc
+    assert bought.oscillation == constants.charged_oscillation > constants.osc
     assert bought.beta * bought.oscillation == pytest.approx(bought.eta)
     assert bought.guarantee.epsilon(delta) <= epsilon
     assert bought.guarantee.epsilon(delta) >= epsilon * (1 - 1e-9)

@@ -17,7 +17,7 @@ from rashomon_explorer.mechanisms.planning.options import (
     MOST_DRAWS,
     RADII,
     cost,
-    promises_the_set,
+    guarantees_the_set,
     resolve_auto,
 )
 from rashomon_explorer.mechanisms.planning.planner import plan
@@ -73,7 +73,7 @@ def test_draws_around_a_centre_are_weighed_by_the_centre_and_cost_nothing_more()
     many, few = (resolve_auto("ellipsoid", **{**asked, "n": n}) for n in (200_000, 2_000))
     assert many.n_draws == MOST_DRAWS and few.n_draws == 1
     around = MECHANISMS["ellipsoid"].plan(many)
-    assert around.centre_excess <= ROWS["psi"] and promises_the_set(around)
+    assert around.centre_excess <= ROWS["psi"] and guarantees_the_set(around)
     assert around.weighed_excess == around.centre_excess
 
 
@@ -138,7 +138,7 @@ def test_estimators_plan_by_the_rule_before_a_row_is_read(tmp_path):
     assert clf.rashomon_set_.n_draws == planned.n_draws == settled.n_draws
     (entry,) = ledger.entries()
     assert entry.parameters["radius"] == planned.radius
-    assert clf.constants(600, 3).priced_osc == pytest.approx(planned.oscillation)
+    assert clf.constants(600, 3).charged_oscillation == pytest.approx(planned.oscillation)
     assert declared_problem(clf, X, y).domain.radius == planned.radius
     assert clf.get_params()["radius"] == "auto"
 

@@ -17,7 +17,7 @@ from rashomon_explorer.mechanisms.planning.suggestions import (
     suppress_weak_warnings,
 )
 from rashomon_explorer.mechanisms.planning.weakness import WEAK_HIT_RATE, weak_guarantee_reason
-from rashomon_explorer.problem.losses import LOSSES, loss_of_zeros
+from rashomon_explorer.problem.losses import LOSSES, zero_model_loss
 from rashomon_explorer.problem.losses.smooth import SquaredLoss
 
 ROWS = {"p": 11, "psi": 0.02, "radius": 4.0, "row_norm": 1.5, "delta": 1e-6}
@@ -83,8 +83,8 @@ def test_the_loss_of_zeros_by_hand(name):
     classes = LOSSES[name]().outputs + 1
     known = {**by_hand, "softmax": math.log(classes)}
     if name in known:
-        assert loss_of_zeros(LOSSES[name]()) == pytest.approx(known[name])
-    assert loss_of_zeros(SquaredLoss(target_bound=2.0)) == pytest.approx(2.0)
+        assert zero_model_loss(LOSSES[name]()) == pytest.approx(known[name])
+    assert zero_model_loss(SquaredLoss(target_bound=2.0)) == pytest.approx(2.0)
 
 
 def test_a_thread_that_is_quiet_does_not_quiet_another():

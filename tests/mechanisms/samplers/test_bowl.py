@@ -285,7 +285,7 @@ def test_a_bowl_keeps_more_than_a_plane_and_is_made_where_it_pays():
     X = rng.uniform(-1, 1, (400, 40)) / np.sqrt(40)
     y = np.where(X[:, 0] + X[:, 1] > 0, 1.0, -1.0)
     problem = Problem(X, y, radius=15.0)
-    target = GibbsTarget(problem, 4.0 / problem.constants.priced_osc, 0.0)
+    target = GibbsTarget(problem, 4.0 / problem.constants.charged_oscillation, 0.0)
     plane = plane_proposals(target)[0]
     kept = acceptance_share(target, plane)
     assert bowl_pays(target, kept) and not bowl_pays(target, 0.2)

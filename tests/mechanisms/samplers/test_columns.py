@@ -9,8 +9,8 @@ from rashomon_explorer._utils.randomness import generator
 from rashomon_explorer.data.clipping import ColumnMap
 from rashomon_explorer.mechanisms.planning.scaling import SHARE, ColumnsPlan
 from rashomon_explorer.mechanisms.samplers.scaling import (
+    column_map_from_release,
     exact_moments,
-    map_of,
     noisy_moments,
     released_map,
 )
@@ -126,7 +126,7 @@ def test_where_nothing_is_known_columns_are_scaled_alike() -> None:
     """Noise alone: the map keeps the columns' proportions and all centres near 0."""
     paid = ColumnsPlan(300, 30, 1.0, 0.1, 1e-6)
     noisy = noisy_moments(np.zeros((300, 30)), paid, generator(5))
-    found = map_of(noisy, paid)
+    found = column_map_from_release(noisy, paid)
     assert np.ptp(found.spread) < 0.5 * found.spread.mean()
     assert np.abs(found.centre).max() < 0.5
 

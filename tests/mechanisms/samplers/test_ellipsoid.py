@@ -222,7 +222,7 @@ def test_a_lifted_hessian_is_mostly_at_least_the_true_one():
 def test_a_promised_hit_rate_is_kept(ridge):
     problem = simulated(ridge=ridge)
     bought = planned_for(problem, psi=0.02, epsilon=4.0, n_draws=100)
-    assert bought.promises
+    assert bought.has_hit_rate
     rates = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
@@ -239,7 +239,7 @@ def test_a_promised_hit_rate_is_kept(ridge):
 def test_hits_are_usual_where_nothing_is_promised(ridge, radius):
     problem = simulated(ridge=ridge, radius=radius)
     bought = planned_for(problem, epsilon=4.0, n_draws=100)
-    assert not bought.promises
+    assert not bought.has_hit_rate
     draws = collect(
         EllipsoidSampler(bought), GibbsTarget.of(problem, bought), 100, np.random.default_rng(0)
     )

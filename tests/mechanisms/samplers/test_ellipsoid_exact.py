@@ -15,7 +15,7 @@ from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidSampler
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers.base import collect
-from rashomon_explorer.mechanisms.samplers.feasibility import preflight, remedies
+from rashomon_explorer.mechanisms.samplers.feasibility import feasibility_suggestions, preflight
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
 from rashomon_explorer.problem.problem import Problem
@@ -142,7 +142,9 @@ def test_no_neighbour_tells_more_of_a_draw_than_its_bounded_range(ends, psi) -> 
     for _ in range(60):
         pair = neighbours(rng, 2.0)
         eta = 1.5
-        ratio = np.subtract(*log_densities(pair, eta / pair[0].constants.priced_osc, psi, grid))
+        ratio = np.subtract(
+            *log_densities(pair, eta / pair[0].constants.charged_oscillation, psi, grid)
+        )
         widest = max(widest, float(np.ptp(ratio)) / eta)
     assert widest <= 1 + 1e-9
     if ends == (-2.0, 2.0) and psi == 0:
@@ -159,7 +161,7 @@ def test_the_range_on_the_ellipsoid_alone_would_be_too_small_a_price() -> None:
         first, second = (one.value(grid) for one in pair)
         over = [np.maximum(one.value(grid) - one.minimum.value - 0.1, 0.0) for one in pair]
         moved = np.ptp(over[0] - over[1])
-        assert moved <= pair[0].constants.priced_osc
+        assert moved <= pair[0].constants.charged_oscillation
         most = max(most, moved / np.ptp(first - second))
     assert most > 1.5
 
@@ -178,7 +180,7 @@ def test_draws_lie_on_the_ellipsoid_that_is_released_with_them() -> None:
 def test_a_promised_hit_rate_is_kept() -> None:
     problem = problem_of(d=2, n=2_000, radius=2.0)
     planned = planned_for(problem, psi=0.15, epsilon=20.0, n_draws=5)
-    assert planned.promises
+    assert planned.has_hit_rate
     rates = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -225,7 +227,7 @@ def test_what_is_foretold_is_of_the_ellipsoid_and_not_of_the_ball() -> None:
     planned = plan_ellipsoid_exact(50_000, 40, 0.02, **rows, n_draws=20)
     found = preflight(planned)
     assert found.likely and found.n_draws == 20 and found.proposals_each < 10
-    assert remedies(planned) == ""
+    assert feasibility_suggestions(planned) == ""
     cold = replace(planned, beta=1e9, margin=50.0)
     assert not preflight(cold).likely
-    assert "never fail" in remedies(cold)
+    assert "never fail" in feasibility_suggestions(cold)

@@ -237,7 +237,7 @@ def test_smooth_thresholds_are_drawn_from_exactly_too(loss, radius, scale):
 def test_rounding_grows_with_the_losses_and_is_allowed_for(loss, radius):
     problem = small_problem(3, loss, radius, n=500, scale=2.0)
     for eta in (0.05, 5.0, 500.0):
-        target = GibbsTarget(problem, eta / problem.constants.priced_osc, 0.02)
+        target = GibbsTarget(problem, eta / problem.constants.charged_oscillation, 0.02)
         try:
             draws = exact(target, 200)
         except SamplerError as error:

@@ -161,7 +161,7 @@ def test_the_log_ratio_of_neighbours_ranges_over_no_more_than_eta(psi, loss):
         X, y = zip(*shared, record, strict=True)
         rows = np.array(X)[:, None]
         problem = Problem(rows, y, loss=loss, radius=radius, intercept=False)
-        beta = share * eta / problem.constants.priced_osc
+        beta = share * eta / problem.constants.charged_oscillation
         return log_law(GibbsTarget(problem, beta, psi), spacing=0.125)
 
     pairs = list(itertools.combinations(corners, 2))

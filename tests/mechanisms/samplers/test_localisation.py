@@ -67,7 +67,7 @@ def test_prices_add_up_and_sets_shrink(n, p, ridge, epsilon, stages):
         assert stage.distance == pytest.approx(radius if 2 * radius < 8 else math.inf)
     for stage in plan.stages:
         local = local_constants(constants, domain, min(8.0, 2 * stage.distance))
-        assert stage.beta * local.priced_osc <= stage.epsilon * (1 + 1e-12)
+        assert stage.beta * local.charged_oscillation <= stage.epsilon * (1 + 1e-12)
         assert local.osc <= constants.osc
     best = plan_iterated(constants, domain, epsilon=epsilon)
     assert best.excess_bound <= plan.excess_bound * (1 + 1e-12)
@@ -82,7 +82,7 @@ def test_the_number_of_stages_grows_with_the_rows_and_one_is_the_plain_mechanism
     assert counts[0] == 1 < counts[1] < counts[2]
     constants, domain = public(10**2)
     (stage,) = plan_iterated(constants, domain, epsilon=1.0).stages
-    assert stage.distance == math.inf and stage.beta == 1.0 / constants.priced_osc
+    assert stage.distance == math.inf and stage.beta == 1.0 / constants.charged_oscillation
 
 
 @pytest.mark.parametrize("n, p, ridge", [(10**2, 2, 2.0), (10**4, 30, 0.01), (10**7, 5, 0.3)])

@@ -15,9 +15,9 @@ from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
     perturbed_delta,
 )
 from rashomon_explorer.mechanisms.objective_perturbation.plan import (
-    TiltedPlan,
+    ObjectivePerturbationPlan,
     _beyond,
-    plan_tilted,
+    plan_objective_perturbation,
 )
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import (
     ObjectivePerturbationSampler,
@@ -25,7 +25,7 @@ from rashomon_explorer.mechanisms.objective_perturbation.sampler import (
 )
 from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.mechanisms.planning.advice import explain
-from rashomon_explorer.mechanisms.planning.offers import Request, price_at_order
+from rashomon_explorer.mechanisms.planning.offers import Request, cost_at_order
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
@@ -35,7 +35,7 @@ from rashomon_explorer.privacy.conversions import filter_order, gdp_delta, zcdp_
 from rashomon_explorer.problem.losses.clipped_gradient import ClippedLogisticLoss
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.rows import row_blocks
+from rashomon_explorer.rows import chunk_rows
 
 ROWS = {"n": 2_000, "p": 4, "psi": 0.02, "radius": 2.0, "row_norm": 1.0}
 
@@ -50,7 +50,7 @@ def table(n=2_000, d=3):
 @pytest.mark.parametrize("most", [0.5, math.inf])
 def test_the_price_of_a_draw_is_that_of_slope_and_determinant(draws, most):
     """2S/(ns) + J for the minimiser and a fiftieth for what the solver is off, k times."""
-    planned = plan_tilted(**ROWS, epsilon=3.0, n_draws=draws, most=most)
+    planned = plan_objective_perturbation(**ROWS, epsilon=3.0, n_draws=draws, most=most)
     slope = min(most, 1.0)
     bend = 0.25
     jump = math.log1p(bend / (2_000 * planned.tilt_ridge))
@@ -67,7 +67,7 @@ def test_the_price_of_a_draw_is_that_of_slope_and_determinant(draws, most):
 def test_the_price_of_a_gaussian_draw_is_that_of_its_order_or_length(draws, loss):
     """δ of the minimiser for 49 parts of 50, and of the noise on it for one, k times."""
     asked = {"epsilon": 3.0, "delta": 1e-5, "n_draws": draws, "gaussian": True, "most": 0.5}
-    planned = plan_tilted(**ROWS, **asked, loss=loss)
+    planned = plan_objective_perturbation(**ROWS, **asked, loss=loss)
     bend = 0.25 if loss == "logistic" else 1.0
     jump = math.log1p(bend / (2_000 * planned.tilt_ridge))
     ratio = 2 * 0.5 / (2_000 * planned.tilt)
@@ -101,45 +101,48 @@ def test_the_noise_that_is_sought_by_secants_is_that_of_halving(jump, delta, tai
 
 def test_noise_is_gaussian_where_that_promises_more_and_has_a_price():
     many = {**ROWS, "p": 60, "epsilon": 1.0, "delta": 1e-6}
-    best, pure = plan_tilted(**many), plan_tilted(**many, gaussian=False)
+    best, pure = (
+        plan_objective_perturbation(**many),
+        plan_objective_perturbation(**many, gaussian=False),
+    )
     assert best.gaussian and best.followed_excess < pure.followed_excess / 1.5
-    assert not plan_tilted(**{**ROWS, "p": 2}, epsilon=1.0, delta=1e-6).gaussian
-    assert not plan_tilted(**many, ledger="zcdp").gaussian
-    assert not plan_tilted(**many, loss=SoftmaxLoss(3)).gaussian
+    assert not plan_objective_perturbation(**{**ROWS, "p": 2}, epsilon=1.0, delta=1e-6).gaussian
+    assert not plan_objective_perturbation(**many, ledger="zcdp").gaussian
+    assert not plan_objective_perturbation(**many, loss=SoftmaxLoss(3)).gaussian
     for priceless in ({"delta": 0.0}, {"ledger": "zcdp"}, {"loss": SoftmaxLoss(3)}):
         with pytest.raises(ValueError, match="omit gaussian=True"):
-            plan_tilted(**{**many, **priceless}, gaussian=True)
+            plan_objective_perturbation(**{**many, **priceless}, gaussian=True)
 
 
 @pytest.mark.parametrize("ledger", [True, 8.0])
 @pytest.mark.parametrize("n_draws", [1, 5])
 def test_in_a_ledger_it_costs_what_zcdp_of_its_price_does(ledger, n_draws):
     many = {**ROWS, "p": 60, "epsilon": 1.0, "delta": 1e-6, "n_draws": n_draws}
-    planned = plan_tilted(**many, ledger=ledger)
+    planned = plan_objective_perturbation(**many, ledger=ledger)
     order = filter_order(1.0, 1e-6) if ledger is True else ledger
     told = planned.guarantee.renyi(order)
     assert 1 - 1e-6 < told / (order * zcdp_rho(1.0, 1e-6)) <= 1
     assert planned.gaussian and planned.guarantee.epsilon(1e-6) <= 1.0
     assert str(planned.guarantee).startswith("ε = 1 at δ = 1e-6 (Rényi DP), objective")
-    alone = plan_tilted(**many, gaussian=True)
+    alone = plan_objective_perturbation(**many, gaussian=True)
     ratio = alone.tilt / planned.tilt
     assert ratio > (0.9 if n_draws == 1 else 1.02)  # several draws add up as squares
     with pytest.raises(ValueError, match="omit gaussian=True"):
-        plan_tilted(**many, loss=SoftmaxLoss(3), gaussian=True, ledger=ledger)
+        plan_objective_perturbation(**many, loss=SoftmaxLoss(3), gaussian=True, ledger=ledger)
 
 
 def test_no_order_above_that_of_the_whole_budget_is_taken() -> None:
     own = (22.014, 0.536)
-    assert price_at_order(1.0, 1e-6, True) == pytest.approx(own, abs=1e-3)
-    assert price_at_order(1.0, 1e-6, 1e3) == price_at_order(1.0, 1e-6, True)
-    assert price_at_order(1.0, 1e-6, 8.0) == pytest.approx((8.0, 0.195), abs=1e-3)
-    assert price_at_order(1.0, 1e-6, "zcdp") is None and price_at_order(1.0, 0.0, True) is None
+    assert cost_at_order(1.0, 1e-6, True) == pytest.approx(own, abs=1e-3)
+    assert cost_at_order(1.0, 1e-6, 1e3) == cost_at_order(1.0, 1e-6, True)
+    assert cost_at_order(1.0, 1e-6, 8.0) == pytest.approx((8.0, 0.195), abs=1e-3)
+    assert cost_at_order(1.0, 1e-6, "zcdp") is None and cost_at_order(1.0, 0.0, True) is None
 
 
 def test_in_a_ledger_the_noise_follows_from_its_order():
     """The tilt, by hand: J + au²/2 + log g in what a fiftieth for the solver leaves."""
-    order, price = price_at_order(1.0, 1e-6, 8.0)
-    planned = plan_tilted(**ROWS, epsilon=1.0, delta=1e-6, ledger=8.0)
+    order, price = cost_at_order(1.0, 1e-6, 8.0)
+    planned = plan_objective_perturbation(**ROWS, epsilon=1.0, delta=1e-6, ledger=8.0)
     slope = min(planned.most, 1.0)
     ratio = 2 * slope * ROWS["row_norm"] / ROWS["n"] / planned.tilt
     curve = planned.guarantee.curve
@@ -150,7 +153,7 @@ def test_in_a_ledger_the_noise_follows_from_its_order():
 
 
 def test_the_promise_by_hand():
-    planned = plan_tilted(**ROWS, epsilon=3.0, most=math.inf)
+    planned = plan_objective_perturbation(**ROWS, epsilon=3.0, most=math.inf)
     own, square = planned.tilt_ridge, 4 * 5 * planned.tilt**2
     by_hand = (own**2 * 4 + square) / (4 * own)
     steepest = 1 / (1 + math.exp(-2)) + own * 2
@@ -162,17 +165,17 @@ def test_the_promise_by_hand():
 
 
 def test_nothing_is_promised_of_the_loss_where_slopes_are_clipped():
-    planned = plan_tilted(**{**ROWS, "n": 150}, epsilon=0.5)
+    planned = plan_objective_perturbation(**{**ROWS, "n": 150}, epsilon=0.5)
     assert planned.most == 0.5 and math.isinf(planned.excess_bound)
     assert planned.hit_rate_bound == 0 and planned.by_excess
     assert "the clipped loss exceeds" in explain(planned)
     with suppress_weak_warnings():
-        weak = plan_tilted(**{**ROWS, "n": 30}, epsilon=0.1)
+        weak = plan_objective_perturbation(**{**ROWS, "n": 30}, epsilon=0.1)
     assert "a model of zeros" in weak_guarantee_reason(weak)
 
 
 def test_many_rows_follow_the_loss_itself():
-    planned = plan_tilted(**{**ROWS, "n": 200_000}, epsilon=1.0)
+    planned = plan_objective_perturbation(**{**ROWS, "n": 200_000}, epsilon=1.0)
     assert math.isinf(planned.most)
     assert planned.hit_rate_bound > 0.85
     assert "of the draws hit" in explain(planned)
@@ -197,7 +200,9 @@ def test_noise_leaves_the_ball_by_no_more_than_is_counted(length, gaussian):
 @pytest.mark.parametrize("gaussian", [False, True])
 def test_excess_is_within_the_promise(most, gaussian):
     X, y = table()
-    planned = plan_tilted(**ROWS, epsilon=1.0, delta=1e-5, most=most, gaussian=gaussian)
+    planned = plan_objective_perturbation(
+        **ROWS, epsilon=1.0, delta=1e-5, most=most, gaussian=gaussian
+    )
     problem = Problem(X, np.sign(y), radius=2.0, intercept=True, row_norm=0.5)
     planned = replace(planned, row_norm=problem.row_bound)
     target = GibbsTarget.of(problem, planned)
@@ -236,7 +241,10 @@ def test_pure_dp_takes_it_unasked_charges_it_and_keeps_it(classes, tmp_path):
     kind = RashomonClassifier(classes=range(classes), **asked) if classes else None
     model = (kind or RashomonRegressor(**asked)).fit(X, np.clip(labels, -1, classes or 1))
     models = model.rashomon_set_
-    assert isinstance(models.plan, TiltedPlan) and models.sampler == "objective_perturbation"
+    assert (
+        isinstance(models.plan, ObjectivePerturbationPlan)
+        and models.sampler == "objective_perturbation"
+    )
     (entry,) = ledger.entries()
     assert entry.guarantee.epsilon(0.0) <= 2.0
     models.save(tmp_path / "set.npz")
@@ -247,8 +255,8 @@ def test_losses_with_kinks_have_none_and_other_plans_are_refused():
     asked = Request(**ROWS, loss="hinge", ridge=0.0, epsilon=1.0, delta=0.0, n_draws=1)
     assert "kinks" in MECHANISMS["objective_perturbation"].offer(asked).why
     with pytest.raises(ValueError, match="clipped"):
-        plan_tilted(**{**ROWS, "p": 6}, loss=SoftmaxLoss(3), epsilon=1.0, most=0.5)
-    with pytest.raises(TypeError, match="plan_tilted"):
+        plan_objective_perturbation(**{**ROWS, "p": 6}, loss=SoftmaxLoss(3), epsilon=1.0, most=0.5)
+    with pytest.raises(TypeError, match="plan_objective_perturbation"):
         ObjectivePerturbationSampler(plan(**ROWS, epsilon=1.0))
 
 
@@ -256,7 +264,7 @@ def test_rows_in_blocks_give_the_same_model():
     X, y = table()
     asked = {"delta": 0.0, "random_state": 0, "classes": [0, 1], "standardize": None, "n_draws": 1}
     whole = RashomonClassifier(**asked).fit(X, (y > 0).astype(int))
-    blocks = replace(row_blocks(X, (y > 0).astype(int)), rows=300)
+    blocks = replace(chunk_rows(X, (y > 0).astype(int)), rows=300)
     parts = RashomonClassifier(**asked).fit(blocks)
     assert parts.plan_.sampler == "objective_perturbation"
     np.testing.assert_allclose(parts.encoded_coef_, whole.encoded_coef_, atol=1e-4)
@@ -266,7 +274,7 @@ def test_rows_in_blocks_give_the_same_model():
 def test_rows_of_zeros_show_the_tilt_itself(gaussian):
     """θ = −b/m, and ‖b‖ is Gamma(p) times its scale, or Gaussian."""
     asked = {"epsilon": 1.0, "delta": 1e-5, "most": math.inf, "gaussian": gaussian}
-    planned = plan_tilted(**{**ROWS, "radius": 50.0}, **asked)
+    planned = plan_objective_perturbation(**{**ROWS, "radius": 50.0}, **asked)
     problem = Problem(np.zeros((2_000, 4)), np.ones(2_000), radius=50.0, intercept=False)
     batches = ObjectivePerturbationSampler(planned).batches(
         GibbsTarget.of(problem, planned), np.random.default_rng(0)
@@ -280,7 +288,7 @@ def test_rows_of_zeros_show_the_tilt_itself(gaussian):
 def test_noise_on_the_minimiser_is_independent_of_the_tilt(gaussian, monkeypatch):
     """The solver's error is hidden by noise of its own: no angle and no length is shared."""
     asked = {"epsilon": 1.0, "delta": 1e-5, "most": math.inf, "gaussian": gaussian}
-    planned = plan_tilted(**ROWS, **asked)
+    planned = plan_objective_perturbation(**ROWS, **asked)
     problem = Problem(np.zeros((2_000, 4)), np.ones(2_000), radius=2.0, intercept=False)
     tilts = []
 
@@ -288,7 +296,7 @@ def test_noise_on_the_minimiser_is_independent_of_the_tilt(gaussian, monkeypatch
         tilts.append(tilt)
         return np.zeros(4)
 
-    monkeypatch.setattr(objective_perturbation, "tilted_minimiser", at_zero)
+    monkeypatch.setattr(objective_perturbation, "perturbed_minimiser", at_zero)
     batches = ObjectivePerturbationSampler(planned).batches(
         GibbsTarget.of(problem, planned), np.random.default_rng(0)
     )
@@ -308,7 +316,7 @@ def test_noise_on_one_model_is_independent_of_the_tilt(gaussian, monkeypatch):
         tilts.append(tilt)
         return np.zeros(4)
 
-    monkeypatch.setattr(one_model_perturbation, "tilted_minimiser", at_zero)
+    monkeypatch.setattr(one_model_perturbation, "perturbed_minimiser", at_zero)
     rng = np.random.default_rng(0)
     blurs = np.array([method.draw(problem, offer, rng) for _ in range(1_000)])
     assert_independent(np.array(tilts) / offer.settings.scale, blurs / offer.settings.blur)

@@ -235,7 +235,7 @@ def test_many_columns_and_few_rows_are_drawn_from_at_once():
     y = np.where(X[:, 0] + X[:, 1] > 0, 1, -1)
     for loss in ("logistic", "hinge"):
         problem = Problem(X, y, loss=loss)
-        target = GibbsTarget(problem, 4.0 / problem.constants.priced_osc, 0.02)
+        target = GibbsTarget(problem, 4.0 / problem.constants.charged_oscillation, 0.02)
         drawn = collect(ExactSampler(), target, 20, rng)
         assert drawn.coef.shape == (20, 41) and drawn.acceptance > 1e-3
 

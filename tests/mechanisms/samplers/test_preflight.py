@@ -16,7 +16,11 @@ from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers import feasibility as module
 from rashomon_explorer.mechanisms.samplers import feasibility as simulated_rows
-from rashomon_explorer.mechanisms.samplers.feasibility import is_infeasible, preflight, remedies
+from rashomon_explorer.mechanisms.samplers.feasibility import (
+    feasibility_suggestions,
+    is_infeasible,
+    preflight,
+)
 
 ROWS = {"radius": 4.0, "row_norm": 2**0.5, "epsilon": 4.0, "delta": 1e-6}
 
@@ -40,14 +44,14 @@ def test_small_problems_are_likely(loss, p):
 def test_hopeless_ones_are_not_and_others_need_no_remedy():
     found = preflight(_plan(100_000, 151, radius=8.0))
     assert not found.likely and "exact draws failed" in found.in_words
-    assert remedies(_plan(10_000, 3)) == ""
+    assert feasibility_suggestions(_plan(10_000, 3)) == ""
     assert "about one in 10^23 proposals" in replace(found, accepted=1e-23, proposed=1).in_words
 
 
 @pytest.mark.law
 def test_a_change_that_is_named_helps():
     hard = _plan(100_000, 151, radius=8.0)
-    told = remedies(hard)
+    told = feasibility_suggestions(hard)
     assert "radius = " in told
     radius = float(told.split("radius = ")[1].split()[0].rstrip(","))
     assert preflight(_plan(100_000, 151, radius=radius)).likely
@@ -88,7 +92,9 @@ def test_the_simulated_rows_are_within_the_declared_bounds():
         problem = simulated_rows.simulated(law, columns)
         assert np.linalg.norm(problem.rows, axis=1).max() <= law.row_norm * (1 + 1e-9)
         assert problem.clipped_share == 0
-        assert problem.constants.priced_osc == pytest.approx(law.constants.priced_osc, rel=1e-6)
+        assert problem.constants.charged_oscillation == pytest.approx(
+            law.constants.charged_oscillation, rel=1e-6
+        )
 
 
 def test_levels_of_a_category_depend_on_each_other():

@@ -9,7 +9,7 @@ from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.mechanisms.samplers.base import Traits, collect
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, traits_of
+from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, sampler_traits
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 
@@ -21,7 +21,7 @@ def drawn(name: str) -> np.ndarray:
     problem = Problem([[0.5], [-0.5]] * 20, [1, -1] * 20, radius=1.0)
     settings = {**PUBLIC, "row_norm": problem.row_bound}
     request = Request(problem.n, problem.p, 0.05, "logistic", ridge=0.0, **settings)
-    bought = MECHANISMS[traits_of(name).mechanism].plan(request)
+    bought = MECHANISMS[sampler_traits(name).mechanism].plan(request)
     target = GibbsTarget.of(problem, bought)
     sampler = SAMPLERS[name].for_plan(bought, patience=10**6)
     draws = collect(sampler, target, bought.n_draws, np.random.default_rng(0))
@@ -29,13 +29,13 @@ def drawn(name: str) -> np.ndarray:
 
 
 def test_nothing_is_known_of_draws_made_elsewhere() -> None:
-    assert traits_of("unknown") == traits_of("stored predictions") == Traits()
-    assert traits_of("grid_walk") == Traits()  # no estimator runs it
+    assert sampler_traits("unknown") == sampler_traits("stored predictions") == Traits()
+    assert sampler_traits("grid_walk") == Traits()  # no estimator runs it
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLERS))
 def test_traits_do_not_contradict_each_other(name: str) -> None:
-    known = traits_of(name)
+    known = sampler_traits(name)
     assert known.dependence_known
     assert known.independent == (known.n_chains == 0)
     assert not (known.planned_law and known.unplanned)
@@ -46,7 +46,7 @@ def test_traits_do_not_contradict_each_other(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(SAMPLERS))
 def test_draws_stay_inside_exactly_where_the_sampler_says_so(name: str) -> None:
     # At ε = 1 on 40 rows the law is nearly flat: what may leave the set does.
-    assert (drawn(name) <= 1e-12).all() == traits_of(name).stays_inside
+    assert (drawn(name) <= 1e-12).all() == sampler_traits(name).stays_inside
 
 
 @pytest.mark.parametrize("name", sorted(MECHANISMS))
@@ -57,7 +57,7 @@ def test_a_plan_names_the_sampler_that_alone_carries_it_out(name: str) -> None:
     bought = MECHANISMS[name].plan(Request(**rows, **PUBLIC))
     if isinstance(bought, Plan):
         assert bought.along_path == name.startswith("path")
-        assert not bought.sampler or traits_of(bought.sampler).mechanism == name
+        assert not bought.sampler or sampler_traits(bought.sampler).mechanism == name
 
 
 def test_a_name_is_no_setting() -> None:

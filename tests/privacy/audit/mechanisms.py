@@ -17,7 +17,7 @@ from rashomon_explorer.mechanisms.ellipsoid.sampler import (
     released_hessian,
     strides,
 )
-from rashomon_explorer.mechanisms.langevin.gradients import drift_of
+from rashomon_explorer.mechanisms.langevin.gradients import drift_for
 from rashomon_explorer.mechanisms.langevin.plan import plan_clipped_path, plan_path
 from rashomon_explorer.mechanisms.langevin.planned import (
     LangevinAverageSampler,
@@ -26,7 +26,7 @@ from rashomon_explorer.mechanisms.langevin.planned import (
 )
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.localisation.sampler import OutputPerturbationSampler
-from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_tilted
+from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbationSampler
 from rashomon_explorer.mechanisms.planning.centres import by_acceleration, by_gradients, by_output
 from rashomon_explorer.mechanisms.planning.planner import plan
@@ -149,7 +149,7 @@ def _path_score(sampler, first, second):
 
     def drift(target):
         settings = {"batch_size": sampler.batch_size, "lazy": False}
-        return drift_of(target, precision=sampler.precision, **settings)
+        return drift_for(target, precision=sampler.precision, **settings)
 
     def score(paths):
         drifts = [drift(target) for target in (first, second)]
@@ -183,7 +183,7 @@ def _planned_path(kind=PlannedPath, make=plan_path):
 def _tilted(n_runs=800, **noise):
     """A minimiser under a random tilt, slopes clipped; half of its price is too bold a claim."""
     asked = {"loss": "squared", "radius": 1.0, "row_norm": 1.0, "epsilon": 8.0, **noise}
-    bought = plan_tilted(1, 1, 0.0, **asked, most=0.5)
+    bought = plan_objective_perturbation(1, 1, 0.0, **asked, most=0.5)
     sampler = ObjectivePerturbationSampler(bought)
 
     def mechanism(records, rng, size):

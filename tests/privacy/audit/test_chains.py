@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import ndtr
 
-from rashomon_explorer.mechanisms.langevin.gradients import drift_of
+from rashomon_explorer.mechanisms.langevin.gradients import drift_for
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import audit
@@ -26,7 +26,7 @@ def last_state(target, step, n_steps):
     radius = target.problem.domain.radius
     edges = np.linspace(-radius, radius, CELLS + 1)
     places = np.concatenate([[-radius], (edges[1:] + edges[:-1]) / 2, [radius]])
-    drift = drift_of(target, batch_size=None, precision="double", lazy=False)
+    drift = drift_for(target, batch_size=None, precision="double", lazy=False)
     means = places - step * drift.run(np.random.default_rng(0))(places[None, :])[0]
     cuts = np.concatenate([[-np.inf], edges, [np.inf]])
     moves = np.diff(ndtr((cuts - means[:, None]) / np.sqrt(2 * step)), axis=1)

@@ -9,10 +9,10 @@ from rashomon_explorer.mechanisms.langevin.gradients.full import FullDrift
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.thresholds import GaussianThreshold
 
-__all__ = ["drift_of"]
+__all__ = ["drift_for"]
 
 
-def drift_of(target: GibbsTarget, *, batch_size: int | None, precision: str, lazy: bool) -> Drift:
+def drift_for(target: GibbsTarget, *, batch_size: int | None, precision: str, lazy: bool) -> Drift:
     """Return the gradient that a path to ``target`` follows.
 
     Parameters

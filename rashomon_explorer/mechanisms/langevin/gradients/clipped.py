@@ -13,7 +13,7 @@ from rashomon_explorer.mechanisms.certificates.sensitivity import (
 from rashomon_explorer.mechanisms.langevin.gradients.base import GibbsDrift
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.losses import Loss
-from rashomon_explorer.problem.losses.chunked import BlockRisk
+from rashomon_explorer.problem.losses.chunked import ChunkedRisk
 from rashomon_explorer.problem.losses.clipped_gradient import ClippedPullRisk, clipped
 
 
@@ -67,5 +67,5 @@ class ClippedDrift(GibbsDrift):
         """Return the gradient; it remembers nothing."""
         problem = self.target.problem
         risk = problem.of_loss(self.followed)
-        assert isinstance(risk, ClippedPullRisk | BlockRisk)
+        assert isinstance(risk, ClippedPullRisk | ChunkedRisk)
         return lambda theta: self.beta * (risk.gradient(theta) + problem.ridge * theta)

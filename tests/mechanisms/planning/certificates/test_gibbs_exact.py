@@ -315,4 +315,6 @@ def test_a_ledger_leaves_certificates_that_lose_some_delta() -> None:
             assert one.guarantee is not None
             assert math.isinf(one.guarantee.mu) and one.guarantee.curve is None
             assert one.epsilon(1e-6) == adaptive_epsilon([one.guarantee], 1e-6)
-    assert by_name["oscillation"].epsilon(0.0) == pytest.approx(2e3 * law.constants.priced_osc)
+    assert by_name["oscillation"].epsilon(0.0) == pytest.approx(
+        2e3 * law.constants.charged_oscillation
+    )
