@@ -52,7 +52,7 @@ class Declaration:
     positive: Any = None  # class coded 1, all others 0. None keeps the sorted order of the classes.
     target_bounds: Bounds | None = None  # range of a regression target. Values outside are clipped.
     classes: Sequence[Any] | None = None  # every label that may occur, in the order of their codes
-    learnt: Sequence[str] = ()  # columns whose bounds were learnt from the rows
+    learnt: Sequence[str] = ()  # columns whose bounds were computed from the rows
     given: TableSchema | None = None  # a whole schema, in place of all that it says
 
     @classmethod
@@ -422,8 +422,8 @@ def _describe(
     else:
         lines.append(f"Target {target!r}, clipped to its declared bounds {target_bounds}.")
     lines.append(
-        "Some bounds were learnt from the rows: no privacy guarantee holds."
+        "Some bounds were computed from the rows: no privacy guarantee holds."
         if schema.leak
-        else "Bounds are declared, never learnt from the rows; values outside are clipped."
+        else "Bounds are declared, never computed from the rows; values outside are clipped."
     )
     return "\n".join(lines)

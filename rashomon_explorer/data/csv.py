@@ -358,7 +358,7 @@ def load_csv(
     Warns
     -----
     PrivacyLeakWarning
-        If a bound was learnt from the rows.
+        If a bound was computed from the rows.
     RowsClippedWarning
         If more than 1 % of a column's values are outside its declared range (curator).
 
@@ -408,7 +408,7 @@ def load_csv(
     )
     if data.bounds_learnt:
         for part in (data.X, data.y):
-            mark(part, "bounds were learnt from the rows")
+            mark(part, "bounds were computed from the rows")
         _warn(declared)
     return data
 
@@ -441,7 +441,7 @@ def _warn(declared: Declaration) -> None:
         warn_unconfirmed(declared.given)
         return
     warnings.warn(
-        f"the bounds of {quoted(declared.learnt)} were learnt from the rows, so that no privacy "
+        f"the bounds of {quoted(declared.learnt)} were computed from the rows, so that no privacy "
         "guarantee holds; declare them from knowledge of the domain instead",
         PrivacyLeakWarning,
         stacklevel=warn_stacklevel(),

@@ -141,7 +141,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    A schema with values that were learnt from the rows warns, and what is fitted to the encoded
+    A schema with values that were computed from the rows warns, and what is fitted to the encoded
     rows has no guarantee (:func:`privacy_leaks` names it, too), until they are confirmed. A column
     with ``missing="refuse"`` or ``unknown="refuse"`` may raise an error that tells of a row; in
     front of an estimator no ledger was charged for that.
@@ -191,7 +191,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         Warns
         -----
         PrivacyLeakWarning
-            If values of the schema were learnt from the rows and not confirmed.
+            If values of the schema were computed from the rows and not confirmed.
         """
         self.note_columns(X)
         warn_unconfirmed(self.schema_)

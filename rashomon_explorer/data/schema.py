@@ -20,7 +20,7 @@ from rashomon_explorer.data.schema_files import (
 )
 from rashomon_explorer.exceptions import DataError
 
-LEARNT = "values of the schema were learnt from the rows and nobody confirmed them"
+LEARNT = "values of the schema were computed from the rows and nobody confirmed them"
 """Why there is no guarantee behind a schema that was only proposed."""
 
 
@@ -29,7 +29,7 @@ class TableSchema(ReprMixin):
     """Public description of a table: its columns, their possible values and their roles.
 
     A fit behind a schema looks at no row to find out how many columns there are or how they are
-    scaled, and that costs no privacy. What was learnt from the rows and not confirmed
+    scaled, and that costs no privacy. What was computed from the rows and not confirmed
     (:func:`propose_schema`) takes the guarantee away until it is.
 
     Parameters

@@ -56,7 +56,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
         releases them, and makes the model of rows mapped by them, to which ball, ridge and promises
         then belong. ``"auto"`` does so where the rule says that it wins (docs/choosing.md).
     target_bounds : tuple of float, default=(-1.0, 1.0)
-        Declared range of the target; never learnt from the rows.
+        Declared range of the target; never computed from the rows.
     schema : TableSchema, str, path or None, default=None
         As for :class:`RashomonRegressor`; its target's bounds are ``target_bounds``.
     ledger : str, path or Ledger, default=None

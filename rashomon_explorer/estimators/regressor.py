@@ -53,7 +53,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
     patience : int, None or "auto", default="auto"
         As for :class:`RashomonClassifier`.
     target_bounds : tuple of float, default=(-1.0, 1.0)
-        Declared range of the target; never learnt from the rows.
+        Declared range of the target; never computed from the rows.
     schema : TableSchema, str, path or None, default=None
         As for :class:`RashomonClassifier`; its target's bounds are ``target_bounds``.
     ledger : str, path or Ledger, default=None

@@ -26,7 +26,7 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
     """Map declared feature ranges onto the unit ball.
 
     Feature j with range [low, high] becomes (x − middle)/(half-width·√p), clipped, so that every
-    row has norm at most 1. Declared ranges are public knowledge; nothing is learnt from the rows,
+    row has norm at most 1. Declared ranges are public knowledge; nothing is computed from the rows,
     so that the scaler costs no privacy and fits in front of a private estimator in a pipeline.
     Names of columns go with the rows: a DataFrame comes back as one.
 
@@ -101,7 +101,7 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
         Warns
         -----
         PrivacyLeakWarning
-            If the ranges are learnt from the rows.
+            If the ranges are computed from the rows.
         """
         learns = isinstance(self.bounds, str)
         rows = validate_data(
@@ -181,7 +181,7 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
         return np.asarray(X * np.sqrt(X.shape[1]) * self.half_width_ + self.middle_)
 
     def __sklearn_tags__(self) -> Tags:
-        """Let missing values pass declared bounds; none can be learnt from them."""
+        """Let missing values pass declared bounds; none can be computed from them."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = not isinstance(self.bounds, str)
         return tags

@@ -107,7 +107,7 @@ def release(
     BudgetExceededError
         If the ledger refuses; nothing was read and nothing was spent.
     CuratorOnlyError
-        If the models carry no guarantee, or the rows were made with what was learnt from them.
+        If the models carry no guarantee, or the rows were made with what was computed from them.
     TypeError
         If ``models`` is neither a set of linear draws nor of drawn trees.
     ValueError

@@ -82,7 +82,7 @@ def test_the_lacking_bounds_come_as_a_skeleton_without_values():
 
 
 def test_learnt_bounds_warn_and_are_marked():
-    with pytest.warns(PrivacyLeakWarning, match="bounds of 'income' were learnt from the rows"):
+    with pytest.warns(PrivacyLeakWarning, match="bounds of 'income' were computed from the rows"):
         data = load(bounds={"age": (18, 90)}, learn_bounds=True)
     assert data.bounds_learnt
     assert data.bounds["income"] == (-1.0, 2.5)

@@ -159,7 +159,7 @@ def test_nothing_unpaid_is_kept() -> None:
     assert not hasattr(fitted, "cv_results_") and not hasattr(fitted, "best_score_")
     with pytest.raises(AttributeError) as refused:
         alone.predict  # noqa: B018
-    assert "a model of the rows has a price" in str(refused.value.__cause__)
+    assert "a model has a privacy cost of its own" in str(refused.value.__cause__)
 
 
 @quietly
@@ -211,7 +211,7 @@ def test_at_a_huge_price_it_is_ordinary_tuning() -> None:
 @pytest.mark.parametrize(
     ("n", "bounds", "taken", "why"),
     [
-        (100_000, (0.1, 10.0), "exponential", "is promised of the exponential mechanism"),
+        (100_000, (0.1, 10.0), "exponential", "the exponential mechanism guarantees an excess"),
         (5_000, (0.001, 10.0), "generalised", "on average a record moves a comparison"),
         (40, (0.5, 1.0), "exponential", "about as far as any"),
     ],
@@ -245,7 +245,7 @@ def test_refused_with_the_reason(options: Any, why: str) -> None:
 def test_more_penalties_than_a_grid_takes_are_refused_with_the_reason() -> None:
     with pytest.raises(SamplerError, match="4 penalties were requested, but a grid takes at most"):
         search(penalty="feature").plan(100, 4)
-    with pytest.raises(SamplerError, match="a public penalty promises as much"):
+    with pytest.raises(SamplerError, match="a public penalty has the same guarantee"):
         search(penalty="feature").fit(*wide_rows(100))
     with pytest.raises(SamplerError, match="each is a fit"):
         search(spacing=1.0001).plan(100, 4)

@@ -96,7 +96,7 @@ def test_many_columns_are_answered_around_a_private_centre() -> None:
     bought = ask(n=48_842, p=92, n_draws=20, epsilon=1.0, ridge=0.003, radius=8.0)
     assert bought.sampler == "ellipsoid"
     assert bought.hit_rate_bound == 0
-    assert "no share of hits is proved" in bought.why
+    assert "no hit rate is proved" in bought.why
 
 
 def test_one_model_is_asked_of_a_law_without_a_threshold() -> None:

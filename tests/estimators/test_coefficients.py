@@ -82,7 +82,7 @@ def test_other_programs_find_no_coefficients_to_believe(case: tuple[str, Any, An
     _, model, _ = case
     for name in ("coef_", "intercept_"):
         assert not hasattr(model, name)
-        with pytest.raises(AttributeError, match=f"encoded_{name} is of the rows"):
+        with pytest.raises(AttributeError, match=f"encoded_{name} refers to encoded"):
             getattr(model, name)
 
 

@@ -149,7 +149,7 @@ def test_a_computation_makes_other_numbers() -> None:
 def test_a_ledger_is_charged_before_numbers_are_looked_at(tmp_path: Path) -> None:
     rows = np.array(scaled())
     ledger = Ledger.create(tmp_path / "data.ledger", epsilon=10.0, delta=1e-6)
-    with pytest.warns(PrivacyLeakWarning, match="a ledger that was given is charged already"):
+    with pytest.warns(PrivacyLeakWarning, match="a given ledger is charged already"):
         fitted = model(ledger=ledger).fit(rows, Y)
     assert not fitted.guarantee_.holds and len(ledger.entries()) == 1
     # Settings are no numbers of rows: a pipeline's are asked first, and nothing is charged.

@@ -1,4 +1,4 @@
-"""What is learnt from rows costs the guarantee of all that is fitted to them."""
+"""What is computed from rows costs the guarantee of all that is fitted to them."""
 
 import pickle
 import warnings
@@ -320,15 +320,15 @@ PUBLIC = [
 
 LEAKY = [
     (make_pipeline(StandardScaler(), RashomonClassifier()), "standardscaler: StandardScaler is"),
-    (PublicBoundsScaler("learn"), "PublicBoundsScaler: PublicBoundsScaler: bounds are learnt"),
+    (PublicBoundsScaler("learn"), "PublicBoundsScaler: PublicBoundsScaler: bounds are computed from the rows"),
     (FunctionTransformer(lambda X: X / X.max()), "sees all rows at once"),
     (FunctionTransformer(np.matmul), "sees all rows at once"),
     (
         ColumnTransformer([("c", OneHotEncoder(), [0])]),
         "c: OneHotEncoder: categories are data-dependent",
     ),
-    (OneHotEncoder(categories=[["a"]], min_frequency=3), "categories are learnt"),
-    (OneHotEncoder(categories=[["a"]]), "a level that is not declared is told"),
+    (OneHotEncoder(categories=[["a"]], min_frequency=3), "categories are data-dependent"),
+    (OneHotEncoder(categories=[["a"]]), "an undeclared level is revealed"),
     (OneHotEncoder(categories=[["a"]], handle_unknown="warn"), "handle_unknown='ignore'"),
     (OrdinalEncoder(categories=[["a"]]), "handle_unknown='use_encoded_value'"),
     (RashomonClassifier(sampler="hit_and_run"), "its sampler has no guarantee"),

@@ -116,13 +116,13 @@ def test_auto_takes_the_least_promise_and_says_why(X, labels):
     planned = classifier().plan(5_000, 3)
     applying = [one for one in planned.options if one.applies]
     assert planned.excess_bound <= 1.1 * min(one.excess for one in applying)
-    assert "the least excess on the rows that any method promises" in planned.why
+    assert "the smallest excess bound on the rows of any method" in planned.why
     assert planned.why.endswith("it never gives up") == (not planned.offer.may_give_up)
     new = classifier(goal="population").plan(5_000, 3)
     assert new.offer.unseen <= 1.1 * min(one.unseen for one in applying)
     assert "on new rows" in new.why
     shown = str(planned)
-    assert all(name in shown for name in METHODS) and "not: " in shown
+    assert all(name in shown for name in METHODS) and "not available: " in shown
     assert planned.why in repr(planned) and planned._repr_html_().startswith("<table>")
     fitted = classifier().fit(X, labels)
     assert f"# fitted: {fitted.plan_.method} on 120 rows, excess ≤" in repr(fitted)
@@ -204,7 +204,7 @@ def test_bounds_in_single_precision_are_numbers_like_others(X, labels):
 def test_a_promise_of_a_third_of_nothing_is_said_to_be_little():
     """On 3,500 rows with one positive in four, ε = .1 made less right than saying "no" always."""
     weak, good = (DPClassifier(epsilon=e, delta=0.0, row_norm=2.0) for e in (0.1, 1.0))
-    with pytest.warns(WeakGuaranteeWarning, match="no better than to say of everybody"):
+    with pytest.warns(WeakGuaranteeWarning, match="no better than a constant prediction"):
         planned = weak.plan(3_500, 15)
     assert planned.zero_loss / 3 <= planned.excess_bound < planned.zero_loss
     with warnings.catch_warnings():

@@ -209,7 +209,7 @@ def test_every_failure_by_rows_is_one_error(kind: Callable[..., Any], ledger: Le
     """NaN, infinity, text and labels give the same words, and nothing is chained to them."""
     said = set()
     for name, (X, y, detail) in rows_that_fail().items():
-        with pytest.raises(FitError, match="price stays spent") as caught:
+        with pytest.raises(FitError, match="cost stays spent") as caught:
             kind(epsilon=0.1, ledger=ledger).fit(X, y)
         error = caught.value
         said.add((str(error), repr(error), error.args, error.__cause__, error.__context__))

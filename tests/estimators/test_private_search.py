@@ -208,8 +208,8 @@ def test_auto_takes_what_promises_most_and_says_why():
     model = PrivateSearch(TREES, {"psi": [0.0] * 8}, epsilon=0.5, delta=0.0)
     planned = model.plan(5_000, 4)
     assert {one.way for one in planned.options} == {"every", "geometric", "logarithmic"}
-    assert planned.promised == min(one.promised for one in planned.options)
-    assert "the least that is promised of any way" in planned.why
+    assert planned.selection_bound == min(one.selection_bound for one in planned.options)
+    assert "the smallest bound of any selection mechanism" in planned.why
     assert planned.why in repr(planned) and "max" not in planned.best.in_words
     few = PrivateSearch(TREES, {"psi": [0.0, 0.01]}, epsilon=0.5, delta=0.0).plan(5_000, 4)
     assert few.way == "every"
@@ -255,7 +255,7 @@ def test_a_search_of_penalties_is_searched(X, targets):
     search = PrivateSearch(ridges, {"refit_share": [0.3, 0.7]}, epsilon=9.0, random_state=0)
     fitted = search.fit(X, targets)
     assert fitted.guarantee_.epsilon(1e-6) <= 9.0
-    with pytest.raises(TypeError, match="predicts nothing"):
+    with pytest.raises(TypeError, match="has no predict method"):
         PrivateSearch(ridges, {"refit": [None]}).plan(100, 3)
 
 

@@ -67,7 +67,7 @@ class TestPrice:
         exact, rounded = TreeClass(20, 5), TreeClass(60, 9)
         assert exact.rounding(1000) == 0 < rounded.rounding(1000) < 1e-5
         assert 2.0**53 < rounded.size
-        with pytest.raises(ValueError, match="less than rounding"):
+        with pytest.raises(ValueError, match="below the rounding error"):
             coldest(1e-12, 1000, 0.0, 0.0, 0.0)
 
     def test_the_leaf_penalty_and_psi_change_no_price(self):
@@ -110,7 +110,7 @@ class TestPromise:
         assert bought.hit_rate(0.05) == bought.hit_rate_bound < bought.hit_rate(0.1)
 
     def test_a_weak_plan_says_what_would_do(self):
-        with pytest.warns(WeakGuaranteeWarning, match=r"ε = .* would promise 90 %"):
+        with pytest.warns(WeakGuaranteeWarning, match=r"ε = .* would guarantee 90 %"):
             weak = RashomonTreeClassifier(n_draws=1, delta=0.0).plan(200, 10)
         wanted = RashomonTreeClassifier(n_draws=1, delta=0.0, hit_rate=0.5)
         with warnings.catch_warnings():

@@ -59,7 +59,7 @@ def table(tmp_path):
 
 @pytest.fixture
 def learnt(table):
-    with pytest.warns(UserWarning, match="learnt from the rows"):
+    with pytest.warns(UserWarning, match="computed from the rows"):
         return load_csv(table, target="repaid", sensitive=["sex"], learn_bounds=True)
 
 
@@ -72,7 +72,7 @@ def loans_page(tmp_path_factory):
     frame["sex"] = np.where(rng.random(200) < 0.5, "f", "m")
     frame["repaid"] = np.where(frame["age"] / 90 + rng.normal(0, 0.3, 200) > frame["debt"], 1, 0)
     frame.to_csv(home / "loans.csv", index=False)
-    with pytest.warns(UserWarning, match="learnt from the rows"):
+    with pytest.warns(UserWarning, match="computed from the rows"):
         data = load_csv(
             home / "loans.csv",
             target="repaid",

@@ -69,7 +69,7 @@ def tables(tmp_path_factory):
         frame.to_csv(folder / f"{name}.csv", index=False)
         asked = {"bounds": {"age": (18, 90), "debt": (0, 1)}, "classes": ["no", "yes"]}
         if name == "learnt":
-            with pytest.warns(UserWarning, match="learnt from the rows"):
+            with pytest.warns(UserWarning, match="computed from the rows"):
                 found[name] = load_csv(folder / "learnt.csv", target="repaid", learn_bounds=True)
         else:
             found[name] = load_csv(folder / f"{name}.csv", target="repaid", **asked)

@@ -214,7 +214,7 @@ def test_hits_of_another_set_are_caught_by_the_reference(line):
     beyond = drawn.losses <= line.minimum.value + 3 * 0.01
     found = disagreement_decomposition(labels, inside=beyond, reference=chains, reference_chains=32)
     assert found.cross_check > 4
-    assert "do not describe one set" in str(found)
+    assert "do not describe the same set" in str(found)
 
 
 def test_a_cold_law_has_no_noise_and_a_small_set_no_width(line):
@@ -248,7 +248,7 @@ def test_agreement_has_nothing_to_split():
     found = disagreement_decomposition([[1, 0]] * 20, inside=[True] * 10 + [False] * 10)
     assert np.isnan(found.share_of_noise.value)
     assert str(found) == (
-        "The draws show no disagreement, and there is nothing to split; 50 % of the draws missed "
+        "The draws show no disagreement, so there is nothing to decompose; 50 % of the draws missed "
         "the set."
     )
     persons = decomposition_by_person([[1, 0]] * 20, inside=[True] * 10 + [False] * 10)
@@ -261,7 +261,7 @@ def test_words_say_whose_the_disagreement_is():
     assert told.startswith(
         "76 % of the disagreement among these draws (0.423) is model-set width; 24 % [6, 41]"
     )
-    assert "comes from the mechanism: 33 % of the draws missed the set. Assumed:" in told
+    assert "is mechanism noise: 33 % of the draws missed the set. Assumed:" in told
     less = [[place % 2] for place in range(100)] + [[1]] * 50
     told = str(disagreement_decomposition(less, inside=[True] * 100 + [False] * 50))
     assert told.startswith("The set alone has more disagreement (0.505) than these draws (0.447)")
@@ -364,7 +364,7 @@ def test_a_set_is_split_like_its_arrays(fitted):
     assert (found.n_draws, found.n_hits, found.n_reference) == (150, inside.sum(), 128)
     assert abs(found.cross_check) < 4
     assert found.guaranteed and not arrays.guaranteed
-    assert "Assumed: the draws are taken to be independent" in str(arrays)
+    assert "Assumed: the draws are assumed independent" in str(arrays)
     assert "Assumed" not in str(found)
     persons = decomposition_by_person(models, X)
     assert list(persons.index) == list(X.index)
@@ -530,7 +530,7 @@ def test_sets_that_cannot_answer_are_refused(fitted):
         decomposition_by_person,
         partial(noise_by_budget, epsilon=50),
     ):
-        with pytest.raises(CuratorOnlyError, match="not in a release"):
+        with pytest.raises(CuratorOnlyError, match="not available for a release"):
             split(models.release(), X)
     others = from_predictions([[0.9, 0.2], [0.8, 0.6]], [1, 0], psi=0.5)
     cases = [

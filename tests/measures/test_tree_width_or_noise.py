@@ -209,5 +209,5 @@ def test_what_cannot_answer_is_refused_in_words(table, private, reference, tmp_p
             disagreement_decomposition(given, X, reference=beside)
     with pytest.raises(ValueError, match="fit again with the larger epsilon"):
         noise_by_budget(models, X, 60.0)
-    with pytest.raises(CuratorOnlyError, match="not in a release"):
+    with pytest.raises(CuratorOnlyError, match="not available for a release"):
         disagreement_decomposition(models.release(), X)

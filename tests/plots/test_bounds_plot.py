@@ -58,8 +58,8 @@ def test_measured_and_promised_stand_where_they_are(kind, request):
     assert tuple(_trace(figure, "promised").x) == (given.psi, law.mean)
     assert _trace(figure, "promised").y[0] == given.plan.hit_rate_bound
     assert law.mean == pytest.approx(given.plan.excess_bound, rel=1e-12)
-    assert f"promised {at_least(law.hit_rate)}" in figure.layout.title.text
-    assert f"promised {at_most(law.mean)}" in figure.layout.title.text
+    assert f"guaranteed {at_least(law.hit_rate)}" in figure.layout.title.text
+    assert f"guaranteed {at_most(law.mean)}" in figure.layout.title.text
 
 
 def test_the_band_of_chance_holds_the_steps_and_narrows(models):
@@ -96,7 +96,7 @@ def test_no_draws_leave_the_promise(models):
         "a quadratic loss",
         "promised",
     }
-    assert "no draws · promised ≥" in figure.layout.title.text
+    assert "no draws · guaranteed ≥" in figure.layout.title.text
 
 
 def test_many_draws_are_drawn_with_few_steps(models):

@@ -41,10 +41,10 @@ def test_it_is_the_curators_and_takes_nothing_else(models, rows):
     for other in (models, models.release()):
         with pytest.raises(
             TypeError,
-            match=r"needs the result of measures.disagreement_decomposition\(models, X\) ret",
+            match=r"needs the result of measures.disagreement_decomposition\(models, X\), got",
         ):
             plots.plot_decomposition(other)
-    unprotected = replace(models, guarantee=no_guarantee("bounds were learnt"))
+    unprotected = replace(models, guarantee=no_guarantee("bounds were computed"))
     found = disagreement_decomposition(unprotected, rows.X)
     assert plots.plot_decomposition(found).layout.meta["view"] == "none"
 

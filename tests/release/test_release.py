@@ -166,7 +166,7 @@ def test_a_release_reads_as_table_text_json_and_figure():
     figure = plot_released(released)
     assert figure.layout.meta["view"] == "release"
     assert "released at ε" in figure.layout.shapes[0].label.text
-    with pytest.raises(TypeError, match="needs a Released"):
+    with pytest.raises(TypeError, match="needs released aggregates"):
         plot_released(MODELS)
     with pytest.raises(KeyError, match="no released number"):
         released["ambiguty"]
@@ -342,7 +342,7 @@ def test_rows_that_are_known_to_hold_what_was_learnt_are_refused_after_the_charg
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
     asked = {"queries": ["ambiguity"], "epsilon": 1.0}
     public = models.rashomon_set_.release()
-    with pytest.raises(CuratorOnlyError, match="learnt"):
+    with pytest.raises(CuratorOnlyError, match="computed from the rows"):
         release(public, learnt, y, ledger=None, **asked)
     with pytest.raises(FitError) as caught:
         release(public, learnt, y, ledger=ledger, **asked)

@@ -72,7 +72,7 @@ def test_sums_minimum_and_bounds_are_those_of_the_whole_table(name: str) -> None
 def test_a_problem_in_blocks_holds_no_rows() -> None:
     problem = ChunkedProblem(chunk_rows(0.1 * X, SIGNS))
     for asked in (lambda: problem.rows, lambda: problem.targets, lambda: problem.batches(2, RNG)):
-        with pytest.raises(TypeError, match="never held whole"):
+        with pytest.raises(TypeError, match="never in memory together"):
             asked()
     assert problem.sampled(200).n == 200
 

@@ -237,7 +237,7 @@ def test_a_pass_ends_in_words_where_workers_start_again_and_again(
         await asyncio.sleep(3600)
 
     monkeypatch.setattr(threads, "gather", lambda futures, **options: never())
-    with pytest.raises(ClusterError, match=r"started again before they finished .* memory_limit"):
+    with pytest.raises(ClusterError, match=r"restarted before they finished .* memory_limit"):
         chunk_rows(X, Y, executor=threads).reduce(counted)
 
 

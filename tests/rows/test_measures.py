@@ -125,7 +125,7 @@ def test_groups_are_a_column_of_the_files_that_is_no_feature(tmp_path: Path) -> 
 
 
 def test_what_shuffles_columns_says_that_it_takes_a_sample() -> None:
-    with pytest.raises(TypeError, match=r"rows\.sample\(5_000\)\.held\(\)"):
+    with pytest.raises(TypeError, match=r"rows\.sample\(5_000\)\.to_memory\(\)"):
         permutation_importance(drawn("two"), blocked(), np.ones(len(X)))
 
 

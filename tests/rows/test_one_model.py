@@ -94,7 +94,7 @@ def test_all_rows_a_step_are_a_sum_and_picked_rows_are_refused() -> None:
     method: Any = METHODS["noisy_sgd"]
     whole, blocked = Problem(X, SIGNS, loss="hinge"), ChunkedProblem(_blocks(SIGNS), loss="hinge")
     offer = method.offer(_request(ledger=True, in_chunks=True))
-    assert not offer.picks_rows and "chunks" in offer.why
+    assert not offer.picks_rows and "chunked rows are summed, not sampled" in offer.why
     drawn = [method.draw(one, offer, np.random.default_rng(0)) for one in (whole, blocked)]
     np.testing.assert_allclose(*drawn, rtol=1e-9)
     pytest.importorskip("dp_accounting")
@@ -117,7 +117,7 @@ def _request(ledger: bool, in_chunks: bool = False) -> Request:
 
 
 def test_classes_must_be_declared_and_a_seedless_fit_says_what_it_assumes() -> None:
-    with pytest.raises(ValueError, match="rows in blocks are not read to find the classes"):
+    with pytest.raises(ValueError, match="chunked rows are not read to find the classes"):
         DPClassifier(**BUDGET).fit(_blocks(LABELS))
     table = _blocks(LABELS, n_jobs=1)
     found = DPClassifier(epsilon=2.0, classes=["no", "yes"]).fit(table)

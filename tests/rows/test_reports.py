@@ -114,7 +114,7 @@ def test_a_report_of_blocks_has_the_numbers_of_all_rows(
         "Multiplicity over the threshold",
     )
     assert numbers(found, *same) == numbers(held, *same)
-    told = "this section is of a fixed random sample of 200 of 900 people"
+    told = "this section shows a fixed random sample of 200 of "
     assert found.read_text(encoding="utf-8").count(told) == 2
     assert told not in held.read_text(encoding="utf-8")
 

@@ -318,7 +318,7 @@ def test_folders_that_say_two_things_are_refused_in_words(tmp_path: Path) -> Non
             chunk_rows(tmp_path / str(number), target="label")
     _write(tmp_path / "text", "r=EU/p.parquet", "r=US/p.parquet")
     rows = chunk_rows(tmp_path / "text", target="label")
-    with pytest.raises(DataError, match="r holds text, from the names of folders: declare it"):
+    with pytest.raises(DataError, match="r holds text, from folder names: declare it"):
         DPClassifier(classes=[0, 1]).fit(rows)
 
 

@@ -89,6 +89,6 @@ def test_one_charge_and_a_bad_row_is_named_for_the_curator(tmp_path: Path) -> No
     with pytest.raises(FitError) as caught:
         clf.fit(_blocks(odd))
     assert "row 700" in caught.value.detail
-    with pytest.raises(ValueError, match="rows in blocks are not read to find the classes"):
+    with pytest.raises(ValueError, match="chunked rows are not read to find the classes"):
         RashomonTreeClassifier(**own).fit(_blocks(X))
     assert [entry.state for entry in ledger.entries()] == ["committed", "started"]

@@ -131,10 +131,10 @@ def test_figures_and_report_say_that_the_set_is_whole_and_scores_are_labels(tree
     assert plots.plot_people(trees, X).layout.yaxis.title.text == "predicted label, 0 or 1"
     whole = report(trees, tmp_path / "whole.html", X, Y, interactive=False).read_text()
     assert "exact, computed from labels" in whole
-    assert "were enumerated" in whole and "may exist" not in whole
+    assert "The set is complete: its values are exact." in whole and "may exist" not in whole
     assert "lower bound" not in whole
     part = report(trees[:5], tmp_path / "part.html", X, Y, interactive=False).read_text()
-    assert "lower bound" in part and "were enumerated" not in part
+    assert "lower bound" in part and "The set is complete" not in part
 
 
 def test_gaps_over_a_complete_set_are_exact(trees):

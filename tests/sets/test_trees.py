@@ -271,7 +271,7 @@ def test_rows_and_labels_check_the_errors_of_a_source_and_give_those_it_lacks() 
     trie = {"0": {"-2 -1": {"objective": errors + 0.02, "loss": errors, "complexity": 0.02}}}
     kept = from_treefarms(trie, X=rows, y=y)
     assert kept.losses.tolist() == [errors + 0.02] and kept.loss == "objective"
-    with pytest.raises(ValueError, match=r"tree 0 errs on .* of these rows"):
+    with pytest.raises(ValueError, match=r"tree 0 has the error rate .* on these rows"):
         from_treefarms(trie, X=rows, y=1 - y)
     with pytest.raises(ValueError, match="X and y go together"):
         from_treefarms(trees, y=y)

@@ -96,7 +96,7 @@ class TestBruteForce:
                 assert feature in asks(witness)
                 assert every[witness] == pytest.approx(least(losses, using), abs=1e-12)
             else:
-                with pytest.raises(DataError, match="no tree of the class asks"):
+                with pytest.raises(DataError, match="no tree of the class tests column"):
                     best_using(counted, feature)
             assert feature not in asks(tree)
             assert every[tree] == pytest.approx(least(losses, without), abs=1e-12)

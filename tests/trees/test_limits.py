@@ -85,7 +85,7 @@ class TestRows:
             CountedTrees(X, labels, max_leaves=2)
 
     def test_the_classifier_refuses_labels_without_an_order_in_words(self):
-        with pytest.raises(ValueError, match="None beside text"):
+        with pytest.raises(ValueError, match="several types, such as None and text"):
             RashomonTreeClassifier(max_leaves=2).fit(X, np.array(["a", None] * 30, dtype=object))
 
     def test_truth_values_and_whole_numbers_are_labels(self):

@@ -81,7 +81,7 @@ def test_nothing_private_comes_of_it():
     counted = CountedTrees(X, y, max_leaves=3, convention="treefarms")
     public = {"log_size": counted.trees.log_size, "most_leaves": 3}
     planned = plan_trees(12, **public, psi=0.0, epsilon=1.0)
-    with pytest.raises(ValueError, match="reads no row"):
+    with pytest.raises(ValueError, match="depends on no row"):
         gibbs_draws(counted, planned, np.random.default_rng(0))
     with pytest.raises(DataError, match="majority labels"):
         flip_psi(counted)

@@ -164,7 +164,7 @@ def rid(
     ----------
     make_problem : callable
         (X, y) of one bootstrap → :class:`Problem` or :class:`CountedTrees`; its bounds, thresholds
-        and classes must not be learnt from the rows.
+        and classes must not be computed from the rows.
     X : array-like of shape (n_rows, n_features)
     y : array-like of shape (n_rows,)
     psi : float

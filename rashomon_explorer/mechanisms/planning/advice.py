@@ -86,8 +86,8 @@ def explain(planned: Plan | TreePlan) -> str:
     20 exact draws cost ε = 4 together, at δ = 1e-06.
     One record moves the difference of two models' losses by at most 0.0002401, so that β = 1,595 \
 makes a draw 0.3829-bounded-range.
-    At least 66 % of the draws are within ψ = 0.02 of the least loss, whatever the 50,000 rows \
-say: that follows from p = 11 and βψ alone.
+    At least 66 % of the draws are within ψ = 0.02 of the least loss, for any 50,000 rows: \
+the bound depends on p = 11 and βψ only.
     The loss of a draw exceeds the least by at most 0.01918 on average.
     For 80 % it takes ε = 7.211 for as many draws, 7 draws for the same ε, 84,300 rows, \
 ψ = 0.03372, radius = 2.372, or ridge = 0.1 with exact draws.

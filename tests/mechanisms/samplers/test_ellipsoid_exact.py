@@ -230,4 +230,4 @@ def test_what_is_foretold_is_of_the_ellipsoid_and_not_of_the_ball() -> None:
     assert feasibility_suggestions(planned) == ""
     cold = replace(planned, beta=1e9, margin=50.0)
     assert not preflight(cold).likely
-    assert "never fail" in feasibility_suggestions(cold)
+    assert "never gives up" in feasibility_suggestions(cold)

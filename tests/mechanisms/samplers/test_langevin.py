@@ -320,7 +320,7 @@ class TestLastState:
         for ask in (sampler.states, sampler.average):
             with pytest.raises(ValueError, match="only its last state is accounted for"):
                 ask(self.target, np.random.default_rng(0))
-        with pytest.raises(ValueError, match="settled beforehand"):
+        with pytest.raises(ValueError, match="fixed in advance"):
             sampler.certificate(self.target, n_steps=3)
 
     def test_a_strongly_convex_energy_forgets_by_its_contraction(self):

@@ -123,7 +123,7 @@ def test_a_fit_warns_before_it_charges(tmp_path, monkeypatch):
     """Negative control: where draws are likely, nothing is said."""
     hopeless = replace(preflight(_plan(500, 18)), accepted=0.0)
     monkeypatch.setattr(beforehand, "preflight", lambda planned: hopeless)
-    monkeypatch.setattr(beforehand, "remedies", lambda planned: "Do this.")
+    monkeypatch.setattr(beforehand, "feasibility_suggestions", lambda planned: "Do this.")
     monkeypatch.setattr(beforehand, "weak_warnings_suppressed", lambda: False)
     with pytest.warns(HopelessDrawWarning, match=r"Do this\. Nothing is charged yet") as caught:
         beforehand.check_feasibility(_plan(500, 18), "exact", 5_000_000)
@@ -163,12 +163,12 @@ def test_hopeless_is_what_comes_on_no_kind_of_rows_and_real_tables_agree():
 def test_a_hopeless_fit_is_refused_before_it_charges(tmp_path, monkeypatch):
     """Control: who says how patient to be is warned."""
     monkeypatch.setattr(beforehand, "weak_warnings_suppressed", lambda: False)
-    monkeypatch.setattr(beforehand, "remedies", lambda planned: "Do this.")
+    monkeypatch.setattr(beforehand, "feasibility_suggestions", lambda planned: "Do this.")
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
     wide = {"radius": 32.0, "row_norm": 2.0, "epsilon": 4.0, "delta": 0.0, "classes": [0, 1]}
     clf = RashomonClassifier(sampler="exact", psi=0.0, n_draws=1, **wide)
     rows = np.full((4_000, 30), np.nan)  # which would fail if one were looked at
-    with pytest.raises(SamplerError, match=r"Do this\. They came on no kind .* was charged"):
+    with pytest.raises(SamplerError, match=r"Do this\. They failed on every kind .* nothing was charged"):
         clone(clf).set_params(ledger=ledger).fit(rows, rows[:, 0])
     for method in ("gibbs", "localised"):
         with pytest.raises(SamplerError, match=f"nothing was charged for method='{method}'"):
