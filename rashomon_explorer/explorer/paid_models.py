@@ -278,7 +278,7 @@ def _link(fitted: Any, outputs: int) -> str:
 
 _HELD = (
     "Private tuning needs rows in memory, got chunked rows: use DPBilevelSearch on a declared "
-    "sample, explorer.blocks.sample(50_000).to_memory()."
+    "sample, explorer.chunks.sample(50_000).to_memory()."
 )
 
 BOUNDS = {"0.1 to 10": (0.1, 10.0), "0.01 to 1": (0.01, 1.0), "0.001 to 10": (0.001, 10.0)}

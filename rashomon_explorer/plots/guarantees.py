@@ -314,7 +314,7 @@ class GuaranteeRow:
 
         Examples
         --------
-        >>> Promise("Draws within ψ", "a theorem", "≥", 0.664, is_share=True).promised
+        >>> GuaranteeRow("Draws within ψ", "a theorem", "≥", 0.664, is_share=True).promised
         '≥ 66%'
         """
         return self.missing or _BOUND[self.sense](self.bound, share=self.is_share)
@@ -342,7 +342,7 @@ def list_guarantees(
 
     Returns
     -------
-    list of Promise
+    list of GuaranteeRow
         Hit rate and mean excess loss, both as proved here and as in GTU; with ``constants`` also
         uniform stability and population risk.
 
@@ -350,8 +350,8 @@ def list_guarantees(
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> clf = RashomonClassifier(epsilon=4.0, radius=4.0, ridge=0.1, n_draws=20)
-    >>> for promise in promises(clf.plan(50_000, 10), clf.constants(50_000, 10)):
-    ...     print(promise.promised, promise.name)
+    >>> for row in list_guarantees(clf.plan(50_000, 10), clf.constants(50_000, 10)):
+    ...     print(row.promised, row.name)
     ≥ 88% Draws within ψ
     ≥ 0% Draws within ψ, by the paper
     ≤ 0.0186 Mean excess loss

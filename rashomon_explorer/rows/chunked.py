@@ -66,7 +66,7 @@ class ChunkedRows:
     >>> import numpy as np
     >>> from rashomon_explorer.rows.source import ArrayRows
     >>> table = ChunkedRows(ArrayRows(np.ones((5, 2)), np.arange(5.0)), rows=2)
-    >>> [targets.tolist() for _, targets in table.blocks()]
+    >>> [targets.tolist() for _, targets in table.chunks()]
     [[0.0, 1.0], [2.0, 3.0], [4.0]]
     >>> table.reduce(lambda rows, targets: (targets @ rows,))
     (array([10., 10.]),)
@@ -127,7 +127,7 @@ class ChunkedRows:
         >>> from rashomon_explorer.rows import chunk_rows
         >>> from sklearn.preprocessing import FunctionTransformer
         >>> table = chunk_rows(np.eye(2), np.zeros(2)).through(FunctionTransformer(np.negative))
-        >>> next(table.blocks())[0].tolist()
+        >>> next(table.chunks())[0].tolist()
         [[-1.0, -0.0], [-0.0, -1.0]]
         """
         # Here and not at the top: a schema's encoder is one of scikit-learn's, slow to import.
@@ -153,7 +153,7 @@ class ChunkedRows:
         >>> import numpy as np
         >>> from rashomon_explorer.rows import chunk_rows
         >>> table = chunk_rows(np.eye(2), np.zeros(2)).with_targets(group=[0, 1])
-        >>> next(table.blocks())[1]["group"].tolist()
+        >>> next(table.chunks())[1]["group"].tolist()
         [0, 1]
         """
         return replace(self, source=WithColumns.of(self.source, columns), seen=None)

@@ -73,7 +73,7 @@ def predictor_parts(models: Any) -> tuple[Arrays, Values]:
 
 
 def predictor_fields(arrays: Arrays, values: Values) -> dict[str, Any]:
-    """Fields of the set that :func:`parts_of` wrote."""
+    """Fields of the set that :func:`predictor_parts` wrote."""
     parts = {}
     for name in ("models", "reference"):
         at = f"{name}."

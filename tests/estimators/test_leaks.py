@@ -320,7 +320,7 @@ PUBLIC = [
 
 LEAKY = [
     (make_pipeline(StandardScaler(), RashomonClassifier()), "standardscaler: StandardScaler is"),
-    (PublicBoundsScaler("learn"), "PublicBoundsScaler: PublicBoundsScaler: bounds are computed from the rows"),
+    (PublicBoundsScaler("learn"), "PublicBoundsScaler: bounds are computed from the rows"),
     (FunctionTransformer(lambda X: X / X.max()), "sees all rows at once"),
     (FunctionTransformer(np.matmul), "sees all rows at once"),
     (

@@ -213,7 +213,7 @@ def test_auto_takes_what_promises_most_and_says_why():
     assert planned.why in repr(planned) and "max" not in planned.best.in_words
     few = PrivateSearch(TREES, {"psi": [0.0, 0.01]}, epsilon=0.5, delta=0.0).plan(5_000, 4)
     assert few.way == "every"
-    with pytest.warns(WeakGuaranteeWarning, match="of its candidates the best"):
+    with pytest.warns(WeakGuaranteeWarning, match="even for its best candidate"):
         PrivateSearch(TREES, GRID, epsilon=0.01).plan(100, 4)
 
 

@@ -128,7 +128,7 @@ def test_the_python_line_of_a_figure_shows_the_same(page: Any, name: str) -> Non
 
 def test_the_python_lines_of_the_panels_are_of_blocks(page: Any) -> None:
     assert "chunk_rows('loans', target='repaid')" in "\n".join(page.data_panel.lines())
-    assert "explorer.blocks, explorer.session.all_targets" in "\n".join(page.take_panel.lines())
+    assert "explorer.chunks, explorer.session.all_targets" in "\n".join(page.take_panel.lines())
 
 
 def test_numbers_are_grouped_by_one_rule(page: Any, held: Explorer) -> None:

@@ -248,8 +248,8 @@ def test_agreement_has_nothing_to_split():
     found = disagreement_decomposition([[1, 0]] * 20, inside=[True] * 10 + [False] * 10)
     assert np.isnan(found.share_of_noise.value)
     assert str(found) == (
-        "The draws show no disagreement, so there is nothing to decompose; 50 % of the draws missed "
-        "the set."
+        "The draws show no disagreement, so there is nothing to decompose; 50 % of the draws "
+        "missed the set."
     )
     persons = decomposition_by_person([[1, 0]] * 20, inside=[True] * 10 + [False] * 10)
     assert set(persons["verdict"]) == {"nobody differs"}

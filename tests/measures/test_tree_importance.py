@@ -249,6 +249,8 @@ def test_equal_trees_are_measured_once(table, drawn, monkeypatch):
     many = DecisionTrees(drawn.models.trees[:1] * 50, 2, drawn.models.feature_names)
     calls = []
     measure = module.tree_shap_values
-    monkeypatch.setattr(module, "values_of", lambda *given: calls.append(0) or measure(*given))
+    monkeypatch.setattr(
+        module, "tree_shap_values", lambda *given: calls.append(0) or measure(*given)
+    )
     same = replace(drawn, models=many, losses=np.zeros(50), names=("t",) * 50)
     assert len(tree_shap(same, table[0])) == 50 and len(calls) == 1

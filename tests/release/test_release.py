@@ -346,5 +346,5 @@ def test_rows_that_are_known_to_hold_what_was_learnt_are_refused_after_the_charg
         release(public, learnt, y, ledger=None, **asked)
     with pytest.raises(FitError) as caught:
         release(public, learnt, y, ledger=ledger, **asked)
-    assert "learnt" in caught.value.detail and ledger.spent() == 1.0
+    assert "computed from the rows" in caught.value.detail and ledger.spent() == 1.0
     assert ONE_BY_ONE in release(public, X / 9, ledger=None, **asked).guarantee.assumptions

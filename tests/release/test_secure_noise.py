@@ -82,8 +82,8 @@ class TestPrice:
         apart = mpmath.mpf(2e-4) + mpmath.mpf(noise.cell) * mpmath.mpf(noise.rounding)
         ratio = apart / mpmath.mpf(noise.drawn_scale)
         exact = ratio**2 / 2 if law is SecureGaussian else ratio
-        assert exact <= noise.measured <= noise.price
-        assert noise.measured >= noise.price * (1 - 1e-10)  # nor is there noise to no purpose
+        assert exact <= noise.measured <= noise.noise_cost
+        assert noise.measured >= noise.noise_cost * (1 - 1e-10)  # nor is there noise to no purpose
         assert noise.drawn_scale > noise.scale
         if grid is None:
             assert noise.drawn_scale < noise.scale * (1 + 2**-19)
@@ -106,13 +106,13 @@ class TestPrice:
         assert found <= order * noise.measured
         assert found > order * noise.measured / 2  # half of it would be caught
         # The control: with σ as asked for, and so without the rounding, ρ is exceeded.
-        assert divergence(noise.scale, 2, order) > order * noise.price
+        assert divergence(noise.scale, 2, order) > order * noise.noise_cost
 
     def test_exact_Laplace_losses_are_within_epsilon(self):
         noise = SecureLaplace(size=1, sensitivity=1.3, scale=0.9, grid=1.0)
         for scale, within in ((noise.drawn_scale, True), (noise.scale, False)):
             ratios = np.log(pmf(SecureLaplace, scale) / pmf(SecureLaplace, scale, shift=2))
-            assert (np.abs(ratios).max() <= noise.price) == within
+            assert (np.abs(ratios).max() <= noise.noise_cost) == within
 
     def test_the_guarantees_say_what_is_proved(self):
         gaussian = SecureGaussian(size=4, sensitivity=0.1, scale=0.2).guarantee

@@ -113,7 +113,7 @@ class GroupCard(ByColumn, PrivateDataCard):
     def _audit_line(self) -> str:
         if self.session.is_chunked:
             return (
-                "audit = fairness_audit(explorer.rashomon_set, explorer.blocks, "
+                "audit = fairness_audit(explorer.rashomon_set, explorer.chunks, "
                 f"explorer.session.all_targets, explorer.session.all_groups({self.column!r}))"
             )
         return (
@@ -283,7 +283,7 @@ class BurdenCard(GroupCard):
 
     def _whom(self, column: str) -> str:
         if self.session.is_chunked:
-            return f"explorer.blocks, explorer.session.all_groups({column!r})"
+            return f"explorer.chunks, explorer.session.all_groups({column!r})"
         return f"{_PEOPLE}.rows, {_PEOPLE}.groups({column!r})"
 
     def _numbers(self, models: Any, column: str) -> pd.DataFrame:
@@ -347,7 +347,7 @@ class WidthOrNoiseCard(GroupCard):
         every = "reference=explorer.tree_answers.class_of_draws(explorer.rashomon_set), "
         beside = every if answers else ""
         sampled = bool(answers) or not self.session.is_chunked
-        rows = f"{_PEOPLE}.rows" if sampled else "explorer.blocks"
+        rows = f"{_PEOPLE}.rows" if sampled else "explorer.chunks"
         groups = f"{_PEOPLE}.groups({column!r})"
         if not sampled:
             groups = f"explorer.session.all_groups({column!r})"

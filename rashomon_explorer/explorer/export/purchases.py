@@ -179,7 +179,7 @@ _NO_ROWS = "aggregates need the rows: choose the data set under Data"
 _IN_BLOCKS = (
     "aggregates need rows in memory, got chunked rows: save the bundle with the models only, or "
     "release aggregates of a declared sample, release(models, "
-    "*explorer.blocks.sample(50_000).to_memory(), ...)"
+    "*explorer.chunks.sample(50_000).to_memory(), ...)"
 )
 _LEVELLED = (Categorical, Ordered, YesNo)
 

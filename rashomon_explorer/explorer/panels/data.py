@@ -131,7 +131,7 @@ class DataPanel:
                 "from rashomon_explorer.rows import chunk_rows",
                 f"rows = chunk_rows({data.name!r}, target={whole.came.target!r})",
                 f"explorer = Explorer(rows, schema={data.name + '.toml'!r})",
-                "explorer.data.frame, explorer.blocks",
+                "explorer.data.frame, explorer.chunks",
             )
         if self.name.value in (OWN_FILE, OPENML):
             return (*self.schema.lines(), "explorer.data")

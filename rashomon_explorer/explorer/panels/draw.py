@@ -117,7 +117,7 @@ class DrawPanel:
     ----------
     draw, stop : ipywidgets.Button
         Enabled when they can do something.
-    remedies : Remedies
+    remedies : SuggestionButtons
         What a better promise would take, a button each.
     question : Question
         Asked before a draw that may buy nothing.

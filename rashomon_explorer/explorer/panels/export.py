@@ -84,7 +84,7 @@ class TakePanel:
         """Python that writes the same files."""
         rows = "explorer.rows, explorer.targets"
         if self.shop.session.is_chunked:
-            rows = "explorer.blocks, explorer.session.all_targets"
+            rows = "explorer.chunks, explorer.session.all_targets"
         return (
             "from rashomon_explorer.report import report",
             "explorer.rashomon_set.release().save('models.npz')",

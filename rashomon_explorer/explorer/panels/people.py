@@ -153,7 +153,7 @@ def _width(session: Any) -> str:
     if counted(models).models.n_draws < 2:
         return "The decomposition needs at least two draws within ψ."
     try:
-        rows = session.blocks
+        rows = session.chunks
         found: DisagreementDecomposition = disagreement_decomposition(
             models, people.rows if rows is None else rows
         )

@@ -114,7 +114,7 @@ class PlanPanel:
         The numbers.
     in_words : ipywidgets.ToggleButton
         Shows the plan in sentences: what it buys, why no more, and what would change it.
-    ways : OtherWays
+    ways : AlternativesButton
         Shows what the same budget buys from every other mechanism.
     widget : ipywidgets.Widget
         The panel.

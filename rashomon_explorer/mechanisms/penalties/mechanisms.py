@@ -73,7 +73,7 @@ def plan_mechanism(
 
 
 def offered(constants: PenaltyConstants, d: int, **asked: Any) -> tuple[Offered, ...]:
-    """Promise of every mechanism, or why it does not apply; the options of `plan_mechanism`.
+    """Bound of every mechanism, or why it does not apply; the options of `plan_mechanism`.
 
     Examples
     --------

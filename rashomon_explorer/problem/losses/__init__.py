@@ -62,7 +62,7 @@ def zero_model_loss(loss: Loss) -> float:
 
     Examples
     --------
-    >>> round(loss_of_zeros(get_loss("logistic")), 4), loss_of_zeros(get_loss("squared"))
+    >>> round(zero_model_loss(get_loss("logistic")), 4), zero_model_loss(get_loss("squared"))
     (0.6931, 0.5)
     """
     return _of_zeros(loss) if isinstance(loss, Hashable) else _of_zeros.__wrapped__(loss)
