@@ -17,7 +17,8 @@ from queue import SimpleQueue
 
 from mutants.mutation import ROOT, Mutation
 
-_COPIED = ("rashomon_explorer", "tests", "apps", "benchmarks", "datasets", "pyproject.toml")
+_COPIED = ("rashomon_explorer", "tests", "apps", "benchmarks", "datasets", "docs")
+_COPIED += ("pyproject.toml", "Dockerfile", "README.md")
 _NO_FAILURE, _FAILURE = 0, 1
 _ENVIRONMENT = {"PYTHONPATH": "", "OMP_NUM_THREADS": "1", "HYPOTHESIS_PROFILE": "laws"}
 _LATER = itertools.count(4_000_000_000)  # seconds: no compiled file is taken for a changed one's
@@ -136,9 +137,10 @@ def _check_green(
             free.put(place)
 
     tests = dict.fromkeys(test for mutation in mutations for test in mutation.tests)
-    for test, found in pool.map(outcome, tests):
-        if found != _NO_FAILURE:
-            raise UntestableError(f"{test} ends with {found} although nothing is wrong")
+    ended = [(test, found) for test, found in pool.map(outcome, tests) if found != _NO_FAILURE]
+    if ended:
+        listed = ", ".join(f"{test} (exit status {found})" for test, found in ended)
+        raise UntestableError(f"tests must pass on the unchanged tree, but these do not: {listed}")
 
 
 def _tried(mutation: Mutation, free: "SimpleQueue[_Place]", timeout: float) -> Result:
