@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rashomon_explorer import load_dataset
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data import Categorical, Numeric, TableSchema, YesNo
-from rashomon_explorer.data.clipping import clip_rows
+from rashomon_explorer.data.cells import clip_rows
 from rashomon_explorer.data.encoder import encoded_rows
 
 FOLDER = "RASHOMON_DATA"

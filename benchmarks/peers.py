@@ -14,7 +14,7 @@ from benchmarks import langevin
 from benchmarks.problems import logistic_problem
 from benchmarks.timing import median_seconds
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.mechanisms.langevin.gradients.full import FullDrift
+from rashomon_explorer.mechanisms.langevin.gradients import FullDrift
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import SmoothThreshold

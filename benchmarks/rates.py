@@ -28,7 +28,7 @@ from rashomon_explorer.papers.instances import (
     many_wells,
     nonconvex_excess,
 )
-from rashomon_explorer.papers.rates import RATES, bilevel_instance_excess
+from rashomon_explorer.papers.theorems import RATES, bilevel_instance_excess
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss
 from rashomon_explorer.problem.problem import Problem
 

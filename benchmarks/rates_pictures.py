@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rashomon_explorer.papers.rates import RATES
+from rashomon_explorer.papers.theorems import RATES
 
 FOLDER = Path(__file__).resolve().parent / "results" / "rates"
 _MANY = 30  # points that are a curve: no mark each

@@ -19,8 +19,14 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.containers import check_readable, column_labels, host_values, is_frame
 from rashomon_explorer._utils.sklearn_compat import Interval, fit_context, input_names
 from rashomon_explorer._utils.taint import CarriesLeaks
-from rashomon_explorer.data.cells import Reading, as_text, read_numbers
-from rashomon_explorer.data.clipping import WORTH_A_WORD, clip_rows, warn_if_clipped
+from rashomon_explorer.data.cells import (
+    WORTH_A_WORD,
+    Reading,
+    as_text,
+    clip_rows,
+    read_numbers,
+    warn_if_clipped,
+)
 from rashomon_explorer.data.column import Column
 from rashomon_explorer.data.columns import Levelled, Numeric
 from rashomon_explorer.data.messages import quoted

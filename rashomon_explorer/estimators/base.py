@@ -24,7 +24,7 @@ from rashomon_explorer._utils.randomness import generator, noise_assumptions
 from rashomon_explorer._utils.sklearn_compat import CallbackContext, register_repr
 from rashomon_explorer._utils.taint import ONE_BY_ONE
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.data.clipping import ColumnMap, clip_rows, warn_if_clipped
+from rashomon_explorer.data.cells import ColumnMap, clip_rows, warn_if_clipped
 from rashomon_explorer.data.encoder import warn_unconfirmed
 from rashomon_explorer.estimators.pipelines import learns_bounds, privacy_leaks
 from rashomon_explorer.estimators.tables import ChunkedTable, DeclaredTable, LazyTable

@@ -19,7 +19,7 @@ from rashomon_explorer._utils.containers import check_readable, host_values
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.data.clipping import clip_rows
+from rashomon_explorer.data.cells import clip_rows
 from rashomon_explorer.estimators.base import CheckRowsMixin
 from rashomon_explorer.estimators.classifier import RashomonClassifier
 from rashomon_explorer.estimators.feasibility import DELTA, EPSILON, N_DRAWS, check_budget

@@ -12,7 +12,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.randomness import generator, noise_assumptions
 from rashomon_explorer._utils.sklearn_compat import fit_context
 from rashomon_explorer._utils.taint import ONE_BY_ONE, find_leak
-from rashomon_explorer.data.clipping import clip_rows
+from rashomon_explorer.data.cells import clip_rows
 from rashomon_explorer.data.encoder import warn_unconfirmed
 from rashomon_explorer.estimators.base import (
     find_data_dependent_step,

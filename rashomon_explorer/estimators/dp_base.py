@@ -14,7 +14,7 @@ from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.sklearn_compat import Interval, StrOptions
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.data.clipping import ColumnMap, clip_rows
+from rashomon_explorer.data.cells import ColumnMap, clip_rows
 from rashomon_explorer.estimators.base import (
     BasePrivateEstimator,
     find_data_dependent_step,

@@ -21,7 +21,7 @@ from rashomon_explorer._utils.sklearn_compat import (
 )
 from rashomon_explorer._utils.validation import accepts_table
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.data.clipping import ColumnMap
+from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.estimators.base import (
     BasePrivateEstimator,
     DrawReporter,

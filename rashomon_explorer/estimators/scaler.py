@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.sklearn_compat import StrOptions, fit_context
 from rashomon_explorer._utils.taint import CarriesLeaks
-from rashomon_explorer.data.clipping import warn_if_clipped
+from rashomon_explorer.data.cells import warn_if_clipped
 from rashomon_explorer.exceptions import PrivacyLeakWarning
 from rashomon_explorer.privacy import compose
 from rashomon_explorer.privacy.notions import no_guarantee

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.data.clipping import warn_if_clipped
+from rashomon_explorer.data.cells import warn_if_clipped
 from rashomon_explorer.estimators.base import BasePrivateEstimator
 from rashomon_explorer.estimators.classes import (
     CLASSES_OF_BLOCKS,

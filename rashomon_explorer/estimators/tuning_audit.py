@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.linear_model import RidgeCV
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer.data.clipping import clip_rows
+from rashomon_explorer.data.cells import clip_rows
 from rashomon_explorer.estimators.bilevel_search import DPBilevelSearch, _target
 from rashomon_explorer.estimators.tables import LazyTable
 from rashomon_explorer.exceptions import PrivacyLeakWarning, SamplerError

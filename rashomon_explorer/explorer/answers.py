@@ -26,7 +26,7 @@ from rashomon_explorer.explorer.streamed_table import feature_schema, streamed_t
 from rashomon_explorer.measures import exact_coefficient_ranges, flip_psi, model_class_reliance
 from rashomon_explorer.measures.ranges import FlipPsi, people_ranges, proved_people, set_problem
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.plots.annotations import counted, empty_set_message
+from rashomon_explorer.plots.text import counted, empty_set_message
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.steps import Transformed
 from rashomon_explorer.sets import PredictorSet, RashomonSet

@@ -30,11 +30,10 @@ from rashomon_explorer.explorer.inputs import (
 )
 from rashomon_explorer.explorer.messages import LEDGER_READ, error_boundary, log_failures_to, report
 from rashomon_explorer.explorer.paid_models import SingleModelController, TuningController
-from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, FigureRegistry
 from rashomon_explorer.explorer.selection import CurrentSelection
 from rashomon_explorer.explorer.session import HOME_VARIABLE, Session, default_home
 from rashomon_explorer.explorer.state import Alert, ExplorerState
-from rashomon_explorer.explorer.views import VIEWS, View, ViewPart
+from rashomon_explorer.explorer.views import FRAMES_A_SECOND, VIEWS, FigureRegistry, View, ViewPart
 from rashomon_explorer.explorer.widgets.controls import KernelWatch, Tabs
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.privacy import Guarantee, Ledger

@@ -17,7 +17,7 @@ from rashomon_explorer.estimators import (
     RashomonRegressor,
     RashomonTreeClassifier,
 )
-from rashomon_explorer.explorer.external_model import ExternalModel
+from rashomon_explorer.explorer.model_inputs import ExternalModel
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.table.files import chunked_dataset
 from rashomon_explorer.rows import ChunkedRows, chunk_rows

@@ -15,7 +15,6 @@ from rashomon_explorer.exceptions import LedgerError, SamplerError
 from rashomon_explorer.explorer.background import batch_updates
 from rashomon_explorer.explorer.dataset import note_table, other_charged_ledgers, public_constants
 from rashomon_explorer.explorer.engine import DrawJob, FeasibilityCheck
-from rashomon_explorer.explorer.external_model import ExternalModel, check_fitted_estimator
 from rashomon_explorer.explorer.family import of_trees, tree_rows
 from rashomon_explorer.explorer.messages import (
     LEDGER_READ,
@@ -25,6 +24,7 @@ from rashomon_explorer.explorer.messages import (
     report,
     same_rows,
 )
+from rashomon_explorer.explorer.model_inputs import ExternalModel, check_fitted_estimator
 from rashomon_explorer.explorer.set_store import SavedSets
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES, ExplorerState, Favourites
 from rashomon_explorer.explorer.streamed_table import (

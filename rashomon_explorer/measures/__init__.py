@@ -5,7 +5,6 @@ The rooms are ``multiplicity`` (every measure by name, and the registry ``MEASUR
 registries and results.
 """
 
-from rashomon_explorer.measures.confidence_sequence import ConfidenceSequence
 from rashomon_explorer.measures.decomposition.decomposition import (
     decomposition_by_person,
     disagreement_decomposition,
@@ -19,7 +18,6 @@ from rashomon_explorer.measures.fairness.gaps import (
     group_rates,
     score_gaps,
 )
-from rashomon_explorer.measures.features import feature_groups
 from rashomon_explorer.measures.importance.conditional import (
     conditional_reliance,
     importance_cloud,
@@ -33,8 +31,8 @@ from rashomon_explorer.measures.importance.profiles import (
     importance_spread,
     partial_dependence_band,
 )
-from rashomon_explorer.measures.importance.shap import linear_shap, shap_importance
-from rashomon_explorer.measures.importance.shap_trees import tree_shap
+from rashomon_explorer.measures.importance.shap import linear_shap, shap_importance, tree_shap
+from rashomon_explorer.measures.inputs import feature_groups
 from rashomon_explorer.measures.multiplicity.capacity import rashomon_capacity
 from rashomon_explorer.measures.multiplicity.group_tables import by_group, multiplicity_curve
 from rashomon_explorer.measures.multiplicity.labels import (
@@ -59,7 +57,7 @@ from rashomon_explorer.measures.ranges.penalised import penalised_problem
 from rashomon_explorer.measures.ranges.people import draws_in_range
 from rashomon_explorer.measures.reliance.class_reliance import model_class_reliance
 from rashomon_explorer.measures.reliance.set_reliance import model_reliance
-from rashomon_explorer.measures.stopping import enough_draws
+from rashomon_explorer.measures.stopping import ConfidenceSequence, enough_draws
 
 _ROOMS = ("decomposition", "fairness", "importance", "multiplicity", "ranges", "reliance")
 

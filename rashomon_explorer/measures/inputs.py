@@ -1,7 +1,8 @@
-"""Labels, scores and groups, checked and encoded."""
+"""Checked inputs of measures: labels, scores, groups, features and evaluation rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
@@ -9,6 +10,9 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.problem.problem import add_intercept
+from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
+from rashomon_explorer.sets.block import groups_by_name
 
 _CELLS = 2**20  # models × rows × classes of one block: stays in the cache
 _MOST_MODELS = 255  # a count over one block fits into a byte
@@ -336,3 +340,207 @@ def group_codes(
         )
     kinds = column.astype("category").cat
     return kinds.codes.to_numpy(), kinds.categories.tolist()
+
+
+_LOSS_OF_LINK = {
+    "logistic": "logistic",
+    "softmax": "softmax",
+    "sign": "zero_one",
+    "identity": "squared",
+}
+_OTHER_LOSSES = {
+    "logistic": ("zero_one",),
+    "softmax": ("zero_one",),
+    "sign": ("hinge",),
+    "identity": ("absolute",),
+}
+_POWER = {"squared": 2, "absolute": 1}
+
+
+@dataclass(frozen=True)
+class LinearTask:
+    """Linear models with the rows that they are judged on."""
+
+    coef: FloatArray
+    rows: FloatArray
+    targets: FloatArray
+    loss: str
+    scale: float
+
+    @classmethod
+    def of(
+        cls, models: RashomonSet | ReleasedSet, X: ArrayLike, y: ArrayLike, loss: str | None
+    ) -> "LinearTask":
+        """Rows and targets as the models see them."""
+        need_linear(models)
+        if models.n_draws == 0:
+            raise ValueError("the set has no models, so there is nothing to measure")
+        rows, targets = checked_rows(models, X, y)
+        n_features = len(models.feature_names) - 1
+        if rows.shape[1] != n_features:
+            raise ValueError(f"X must have shape (n_rows, {n_features}), got {rows.shape}")
+        own = _LOSS_OF_LINK[models.link]
+        allowed = (own, *_OTHER_LOSSES[models.link])
+        loss = own if loss is None else loss
+        if loss not in allowed:
+            raise ValueError(f"loss must be one of {allowed} for these models, got {loss!r}")
+        scale = 1.0
+        if models.task == "regression":
+            low, high = models.target_bounds
+            half = (high - low) / 2
+            targets, scale = (targets - (low + high) / 2) / half, half ** _POWER[loss]
+        coef = models.coef.reshape(models.n_draws, models.outputs, n_features + 1)
+        return cls(coef, add_intercept(models.rows(rows)), targets, loss, scale)
+
+
+def need_linear(models: object) -> None:
+    """Refuse models that have no coefficients."""
+    if not isinstance(models, RashomonSet | ReleasedSet):
+        raise TypeError(
+            "this importance needs linear models, a RashomonSet or a ReleasedSet, or decision "
+            f"trees, got {type(models).__name__}: for other models use switching_loss or "
+            "divided_loss with the predict function of each model"
+        )
+
+
+def checked_rows(
+    models: RashomonSet | ReleasedSet | ReleasedTrees, X: ArrayLike, y: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Rows as numbers, and targets or codes of labels, one a row and finite."""
+    rows = np.asarray(X, dtype=float)
+    targets = np.asarray(y)
+    if rows.ndim != 2 or targets.shape != (len(rows),):
+        raise ValueError(f"X and y must have one target a row, got {rows.shape}, {targets.shape}")
+    if len(rows) == 0:
+        raise ValueError("X must have at least one row")
+    numbers = targets if targets.dtype.kind == "f" else np.zeros(0)
+    if not (np.isfinite(rows).all() and np.isfinite(numbers).all()):
+        raise ValueError("X and y must be finite: remove or impute rows with NaN or infinity")
+    return rows, _codes(models, targets)
+
+
+def _codes(models: RashomonSet | ReleasedSet | ReleasedTrees, y: NDArray[Any]) -> FloatArray:
+    """Codes 0, 1, … of labels (n_rows,), or targets as they are."""
+    if models.task == "regression":
+        return y.astype(float)
+    code = {label: k for k, label in enumerate(models.classes or range(models.n_classes))}
+    labels, rows = np.unique(y, return_inverse=True)
+    strange = [label for label in labels.tolist() if label not in code]
+    if strange:
+        raise ValueError(f"y must hold the labels {[*code]} of the models, got {strange[0]!r}")
+    return np.array([code[label] for label in labels.tolist()], dtype=float)[rows]
+
+
+Columns = NDArray[np.intp]
+
+Features = Sequence[Any] | Mapping[str, Sequence[Any]] | str | None
+"""None, ``"columns"``, a list of names, places or lists of them, or names for such lists."""
+
+COLUMNS = "columns"
+"""Asks for every column by itself, also where several are one feature."""
+
+
+def feature_groups(
+    features: Features,
+    names: Sequence[str],
+    groups: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, Columns]:
+    """Columns of each selected feature, by its name.
+
+    Columns that only make sense together, such as the indicators of one category, are one
+    feature: switching them one by one would make rows that cannot exist.
+
+    Parameters
+    ----------
+    features : None, "columns", sequence or mapping
+        None: every feature once, with the columns of a group together. ``"columns"``: every column
+        by itself. A sequence: each entry a name of a column or of a group, a column number, or a
+        list of these, named by joining with " + ". A mapping: name → its list.
+    names : sequence of str
+        Names of the columns, without the intercept.
+    groups : mapping of str to sequence of str, optional
+        Columns that are one feature, as a set's ``feature_groups``. By default the columns
+        ``"name=level"`` of each name.
+
+    Returns
+    -------
+    dict of str to ndarray of int
+        Places of the columns, by name.
+
+    Raises
+    ------
+    ValueError
+        If a feature is unknown, a group is empty or holds a column twice, or a name comes twice.
+
+    Examples
+    --------
+    >>> names = ["age", "home=own", "home=rent"]
+    >>> {name: columns.tolist() for name, columns in feature_groups(None, names).items()}
+    {'age': [0], 'home': [1, 2]}
+    >>> list(feature_groups("columns", names))
+    ['age', 'home=own', 'home=rent']
+    >>> feature_groups({"all": ["age", "home"]}, names)["all"].tolist()
+    [0, 1, 2]
+    >>> list(feature_groups(["age", [1, "age"]], names))
+    ['age', 'home=own + age']
+    """
+    known = groups_by_name(names) if groups is None else groups
+    if features is None:
+        return _every_feature(names, known)
+    if isinstance(features, str):
+        if features != COLUMNS:
+            raise ValueError(
+                f"features must be a list of features or {COLUMNS!r}, write [{features!r}]"
+            )
+        return {name: np.array([j], dtype=np.intp) for j, name in enumerate(names)}
+    if isinstance(features, Mapping):
+        return {str(name): _columns(entry, names, known)[0] for name, entry in features.items()}
+    found: dict[str, Columns] = {}
+    for entry in features:
+        columns, name = _columns(entry, names, known)
+        if name in found:
+            raise ValueError(f"features holds {name!r} twice")
+        found[name] = columns
+    if not found:
+        raise ValueError("features must name at least one feature, got none; None means each")
+    return found
+
+
+def _every_feature(names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, Columns]:
+    """Features in the order of their first columns."""
+    group_of = {column: group for group, columns in groups.items() for column in columns}
+    found: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        found.setdefault(group_of.get(name, name), []).append(place)
+    return {name: np.array(places, dtype=np.intp) for name, places in found.items()}
+
+
+def _columns(
+    entry: Any, names: Sequence[str], groups: Mapping[str, Sequence[str]]
+) -> tuple[Columns, str]:
+    members = [entry] if isinstance(entry, str | Integral) else list(entry)
+    if not members:
+        raise ValueError("a group of features must hold at least one feature, got none")
+    found: list[int] = []
+    called: list[str] = []
+    for member in members:
+        if isinstance(member, str) and member in groups and member not in names:
+            found += [_column(one, names) for one in groups[member]]
+            called.append(member)
+        else:
+            found.append(_column(member, names))
+            called.append(names[found[-1]])
+    columns = np.array(found, dtype=np.intp)
+    if len(np.unique(columns)) < len(columns):
+        raise ValueError(f"the group {members!r} holds a feature twice")
+    return columns, " + ".join(called)
+
+
+def _column(member: Any, names: Sequence[str]) -> int:
+    if isinstance(member, Integral) and not isinstance(member, bool | np.bool_):
+        if 0 <= int(member) < len(names):
+            return int(member)
+        raise ValueError(f"there are {len(names)} features, numbered from 0, got {member!r}")
+    if member in names:
+        return list(names).index(member)
+    raise ValueError(f"no feature is called {member!r}; there are {', '.join(names)}")

@@ -7,7 +7,7 @@ _HOMES = {
     "ExactSampler": "samplers.exponential",
     "FiniteGridSampler": "samplers.finite_grid",
     "HitAndRunSampler": "samplers.hit_and_run",
-    "LangevinAverageSampler": "langevin.planned",
+    "LangevinAverageSampler": "langevin.sampler",
     "LangevinSampler": "langevin.sampler",
     "MECHANISMS": "planning.registry",
     "METHODS": "one_model.registry",

@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
-    "log_sobolev_constant": "mixing",
-    "mixing_time": "mixing",
-    "start_divergence": "mixing",
+    "log_sobolev_constant": "theorems",
+    "mixing_time": "theorems",
+    "start_divergence": "theorems",
     "GridWalkSampler": "grid_walk",
     "IteratedSampler": "localisation",
     "MalaSampler": "mala",

@@ -12,12 +12,12 @@ from rashomon_explorer.mechanisms.certificates.sensitivity import (
     data_slope,
     gradient_sensitivity,
 )
-from rashomon_explorer.mechanisms.langevin.gradients.base import (
+from rashomon_explorer.mechanisms.langevin.gradients import (
     DriftInBatches,
+    FullDrift,
     GibbsDrift,
     Gradient,
 )
-from rashomon_explorer.mechanisms.langevin.gradients.full import FullDrift
 from rashomon_explorer.problem.thresholds import GaussianThreshold, NoThreshold, SmoothThreshold
 
 

@@ -1,10 +1,21 @@
-"""Theorems on Langevin diffusion and full-batch chains."""
+"""Theorems on Langevin diffusion and full-batch chains: mixing, rates, bilevel noise."""
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
+import numpy as np
+
+from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.validation import (
+    check_count,
+    check_inner_share,
+    check_nonnegative,
+    check_positive,
+    check_strong_convexity,
+)
+from rashomon_explorer.mechanisms.certificates.gibbs_laws import log_sobolev
 from rashomon_explorer.mechanisms.langevin.accounting import last_iterate_guarantee, path_guarantee
+from rashomon_explorer.privacy.conversions import gdp_mu
 from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import gdp
 
@@ -302,3 +313,231 @@ def gd_convex(
     far = diameter / (step_size * sigma)
     mu = math.sqrt(3 * moved * far + moved**2 * math.ceil(needed))
     return state(mu, "Theorem 4.3", PROJECTED, NO_JUMPS, LAST_ONLY)
+
+
+def regularised_temperature(
+    ridge: float, sensitivity: float, *, epsilon: float, delta: float
+) -> float:
+    """Temperature k at which exp(−k(Φ + ½μ‖x − x_c‖²)) is (ε, δ)-DP, for Φ convex on every table.
+
+    For Φ_Z − Φ_Z' Δ-Lipschitz the two laws are no easier to tell apart than Gaussians whose means
+    are m = Δ√(k/μ) apart (Gopi, Lee and Liu 2022), so that k = μ(m/Δ)². Lowy and Liu's
+    Theorem B.8 takes 2G/n for Δ, which leaves out how y* moves with the rows; K/n is sound.
+    """
+    check_positive(ridge=ridge, sensitivity=sensitivity)
+    return ridge * (gdp_mu(epsilon, delta) / sensitivity) ** 2
+
+
+def gradient_norm_temperature(sensitivity: float, *, epsilon: float) -> float:
+    """Temperature k at which exp(−k‖∇Φ‖) is ε-DP: ε/(2Δ), Δ a bound of ‖∇Φ_Z − ∇Φ_Z'‖.
+
+    Norms differ by at most Δ, up or down. Printed is ε/(2G) without n (Lowy and Liu, Appendix C.3);
+    with n it would cost 2ε even if gradients moved by 2G/n only, and they move by K/n.
+    """
+    check_positive(sensitivity=sensitivity, epsilon=epsilon)
+    return epsilon / (2 * sensitivity)
+
+
+def hypergradient_noise(
+    sensitivity: float,
+    n_steps: int,
+    *,
+    epsilon: float,
+    delta: float,
+    inexactness: float = 0.0,
+    inner_error: float = 0.0,
+) -> float:
+    """Noise σ a coordinate for n_steps noisy hypergradients, all of which may be shown.
+
+    Each is a Gaussian mechanism of sensitivity K/n + 2Cα, for inner fits within α, and T of them
+    are √T·(K/n + 2Cα)/σ-GDP. Lowy and Liu print 32K√(T log(1/δ))/(nε) (Lemma 4.1).
+    """
+    check_positive(sensitivity=sensitivity)
+    check_count(n_steps=n_steps)
+    check_nonnegative(inexactness=inexactness, inner_error=inner_error)
+    moved = sensitivity + 2 * inexactness * inner_error
+    return math.sqrt(n_steps) * moved / gdp_mu(epsilon, delta)
+
+
+def printed_hypergradient_noise(
+    sensitivity: float, n_steps: int, *, epsilon: float, delta: float
+) -> float:
+    """Noise 32K√(T log(1/δ))/(nε) that Lemma 4.1 of Lowy and Liu prints: sound, and wasteful."""
+    check_positive(sensitivity=sensitivity, epsilon=epsilon)
+    check_inner_share(delta=delta)
+    return 32 * sensitivity * math.sqrt(n_steps * math.log(1 / delta)) / epsilon
+
+
+def stationary_regime(n: int, d: int, epsilon: float) -> str:
+    """Which nonconvex mechanism has the least rate of ‖∇Φ‖, constants aside (their equation 3)."""
+    check_count(n=n, d=d)
+    check_positive(epsilon=epsilon)
+    size = n * epsilon
+    limits = {"gradient norm": math.sqrt(size), "warm start": size, "noisy gradient": size**2}
+    return next((name for name, most in limits.items() if d <= most), "constant")
+
+
+_RASHOMON = "Ganesh, Thakurta and Upadhyay 2023, Table 1"
+_ERM = "Bassily, Smith and Thakurta 2014, Table 1"
+_FINITE = "finite-time analysis, Table 1"
+_BILEVEL = "Lowy and Liu, Theorem 3.10"
+
+Powers = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Excess of the mean loss ∝ n^a·p^b·ε^c, up to logarithms and constants."""
+
+    problem: str
+    notion: str
+    upper: Powers
+    lower: Powers
+    source: str
+
+    def guide(self, n: float, p: float, epsilon: float) -> float:
+        """Shape of the lower bound, with 1 for its constant and no more than 1."""
+        a, b, c = self.lower
+        return min(1.0, n**a * p**b * epsilon**c)
+
+
+_ALL = (
+    Rate("convex", "pure", (-1, 1, -1), (-1, 1, -1), f"{_ERM}; {_RASHOMON}; {_FINITE}"),
+    Rate("convex", "(ε, δ)", (-1, 0.5, -1), (-1, 0.5, -1), f"{_ERM}; {_FINITE}"),
+    Rate("strongly convex", "pure", (-2, 2, -2), (-2, 2, -2), f"{_ERM}; {_FINITE}"),
+    Rate("strongly convex", "(ε, δ)", (-2, 1, -2), (-2, 1, -2), f"{_ERM}; {_FINITE}"),
+    Rate("not convex", "pure", (-1, 1, -1), (-1, 1, -1), f"{_FINITE}; Appendix F of {_RASHOMON}"),
+    Rate("penalties", "pure", (-1, 1, -1), (-1, 1, -1), _BILEVEL),
+    Rate("penalties", "(ε, δ)", (-1, 0.5, -1), (-1, 0.5, -1), _BILEVEL),
+)
+RATES: dict[tuple[str, str], Rate] = {(one.problem, one.notion): one for one in _ALL}
+"""Every rate by problem and notion of privacy."""
+
+
+def bilevel_instance_excess(temperature: float, slopes: FloatArray, diameter: float = 1.0) -> float:
+    """Mean excess of exp(−kΦ) on [−D/2, D/2]^d for Φ = −Σ s_j x_j: the tables of Theorem 3.10."""
+    check_positive(temperature=temperature, diameter=diameter)
+    wide = np.asarray(slopes, dtype=float) * diameter
+    cold = np.exp(-temperature * wide)  # no overflow, whatever the temperature
+    return float((1 / temperature - wide * cold / (1 - cold)).sum())
+
+
+def log_sobolev_constant(*, beta: float, m: float, psi: float = 0.0, width: float = 0.0) -> float:
+    """Log-Sobolev constant c of a thresholded Gibbs law, a lower bound of the best one.
+
+    Lemma D.4 of Ganesh, Thakurta and Upadhyay (2023): βm·exp(−βψ) for βψ ≤ 1 and m/(eψ) beyond,
+    the largest aβm·exp(−aβψ) over 0 ≤ a ≤ 1. The mixture of a share a of the loss with the
+    thresholded loss is aβm-strongly convex (Bakry–Émery) and the rest oscillates by aβψ
+    (Holley–Stroock). The paper prints the latter with a supremum, which would cost a
+    factor 2 in the exponent; oscillation is what holds and what is used here, and losses
+    need not be nonnegative. With a smooth threshold of width s the rest oscillates by
+    aβ(ψ + s/2), which takes ψ's place (own derivation).
+
+    Parameters
+    ----------
+    beta : float
+        Inverse temperature.
+    m : float
+        Strong convexity of the loss, the ridge included.
+    psi : float, default=0.0
+        Rashomon threshold.
+    width : float, default=0.0
+        Width s of the smooth threshold, 0 for the hard one.
+
+    Returns
+    -------
+    float
+        KL divergence to the law falls at least as exp(−2ct) under dθ = −β∇energy dt + √2 dW.
+
+    Raises
+    ------
+    ValueError
+        If the loss is not strongly convex (m ≤ 0), or a number is out of range.
+
+    Examples
+    --------
+    >>> log_sobolev_constant(beta=10.0, m=0.5)
+    5.0
+    >>> round(log_sobolev_constant(beta=1000.0, m=0.5, psi=0.02), 3)
+    9.197
+    """
+    check_strong_convexity(m, "Lemma D.4 of Ganesh, Thakurta and Upadhyay (2023)")
+    check_positive(beta=beta)
+    check_nonnegative(psi=psi, width=width)
+    return log_sobolev(beta, m, psi + width / 2)
+
+
+def start_divergence(*, beta: float, L: float, diameter: float, psi: float = 0.0) -> float:
+    """Bound β·max(L·diameter − ψ, 0) of the KL divergence from a uniform start to the law.
+
+    The density of the uniform law relative to the Gibbs law is at most exp(max energy − min
+    energy), and the loss rises by at most L·diameter. Equation (8) of Ganesh, Thakurta and
+    Upadhyay (2023) has 2βL·diameter, with which the statement of their Lemma D.5 would need
+    a 4 where it prints a 2; with this bound the 2 is enough.
+
+    Parameters
+    ----------
+    beta : float
+        Inverse temperature.
+    L : float
+        Lipschitz constant of the loss on the domain.
+    diameter : float
+        Diameter of the domain, twice the radius of a ball.
+    psi : float, default=0.0
+        Rashomon threshold.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> start_divergence(beta=100.0, L=1.0, diameter=2.0, psi=0.5)
+    150.0
+    """
+    check_positive(beta=beta, L=L, diameter=diameter)
+    check_nonnegative(psi=psi)
+    return beta * max(L * diameter - psi, 0.0)
+
+
+def mixing_time(*, c: float, divergence: float, distance: float) -> float:
+    """Time after which the diffusion is within total variation ``distance`` of its law.
+
+    log(KL₀/(2λ²))/(2c): KL falls as exp(−2ct) (Theorem 4 of Vempala and Wibisono 2019, Lemma D.3 of
+    Ganesh, Thakurta and Upadhyay 2023, whose Lemma D.5 has this time for λ = δ/2), and
+    TV ≤ √(KL/2) (Pinsker). In continuous time: a chain of steps h has done time Nh, and an error of
+    discretisation besides, which is not counted here. No such distance makes a draw
+    pure ε-DP; for a chain the guarantee is that of its path.
+
+    Parameters
+    ----------
+    c : float
+        Log-Sobolev constant, see :func:`log_sobolev_constant`.
+    divergence : float
+        KL₀ of the start, see :func:`start_divergence`.
+    distance : float
+        Total variation distance λ wanted, in (0, 1].
+
+    Returns
+    -------
+    float
+        0 if the start is near enough.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> round(mixing_time(c=5.0, divergence=150.0, distance=0.01), 3)
+    1.353
+    """
+    check_positive(c=c, distance=distance)
+    check_nonnegative(divergence=divergence)
+    if distance > 1:
+        raise ValueError(f"distance is a total variation distance, at most 1, got {distance!r}")
+    if divergence <= 2 * distance**2:
+        return 0.0
+    return math.log(divergence / (2 * distance**2)) / (2 * c)

@@ -10,8 +10,14 @@ import plotly.graph_objects as go
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.formatting import epsilon_text
 from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.plots.annotations import need_exact_draws
-from rashomon_explorer.plots.text import at_least, cost_text, number, percent, what_is_left
+from rashomon_explorer.plots.text import (
+    at_least,
+    cost_text,
+    need_exact_draws,
+    number,
+    percent,
+    what_is_left,
+)
 from rashomon_explorer.plots.theme import (
     BLUE,
     CATEGORIES,
@@ -22,7 +28,7 @@ from rashomon_explorer.plots.theme import (
     new_figure,
 )
 from rashomon_explorer.privacy import Guarantee, Ledger, best_attack
-from rashomon_explorer.privacy.adaptive import running_epsilon
+from rashomon_explorer.privacy.composition import running_epsilon
 from rashomon_explorer.privacy.divergence import Divergence
 
 HEIGHT = 230

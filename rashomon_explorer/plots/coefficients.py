@@ -10,7 +10,9 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer.measures import coefficient_spread
-from rashomon_explorer.plots.annotations import (
+from rashomon_explorer.plots.bars import range_bars, ring
+from rashomon_explorer.plots.text import (
+    cost_text,
     counted,
     edges,
     empty_set_figure,
@@ -18,21 +20,17 @@ from rashomon_explorer.plots.annotations import (
     models_band,
     need_curator,
     need_release,
-    of_all_draws,
-    opacities,
-    selection_mask,
-    subsample_points,
-    weak_guarantee_note,
-)
-from rashomon_explorer.plots.bars import range_bars, ring
-from rashomon_explorer.plots.text import (
-    cost_text,
     none_phrase,
     number,
+    of_all_draws,
+    opacities,
     percent,
     plural,
+    selection_mask,
     short_name,
     short_names,
+    subsample_points,
+    weak_guarantee_note,
 )
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, LOSS_SCALE, add_band, new_figure
 from rashomon_explorer.release import ReleasedAggregates

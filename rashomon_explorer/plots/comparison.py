@@ -9,10 +9,19 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.plots.annotations import counted, empty_set_figure, models_band
 from rashomon_explorer.plots.bars import MOST_FEATURES
 from rashomon_explorer.plots.coefficients import released_band
-from rashomon_explorer.plots.text import cost_text, number, percent, plural, short_name, short_names
+from rashomon_explorer.plots.text import (
+    cost_text,
+    counted,
+    empty_set_figure,
+    models_band,
+    number,
+    percent,
+    plural,
+    short_name,
+    short_names,
+)
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, GREY, SKY, new_figure
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from rashomon_explorer.sets.scores import likeliest

@@ -8,8 +8,15 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer.measures.fairness import FairnessAudit
-from rashomon_explorer.plots.annotations import edges, models_band, subsample_points
-from rashomon_explorer.plots.text import number, percent, plural, short_names
+from rashomon_explorer.plots.text import (
+    edges,
+    models_band,
+    number,
+    percent,
+    plural,
+    short_names,
+    subsample_points,
+)
 from rashomon_explorer.plots.theme import (
     BEST_MODEL,
     BLUE,

@@ -19,13 +19,16 @@ from rashomon_explorer.mechanisms.bounds import (
 from rashomon_explorer.mechanisms.bounds.law import ExcessLaw, quadratic_law
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
-from rashomon_explorer.plots.annotations import (
+from rashomon_explorer.plots.text import (
+    at_least,
+    at_most,
     models_band,
     need_as_drawn,
     need_curator,
     need_exact_draws,
+    number,
+    percent,
 )
-from rashomon_explorer.plots.text import at_least, at_most, number, percent
 from rashomon_explorer.plots.theme import BLUE, GREEN, GREY, SKY, VERMILLION, new_figure
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.sets import RashomonSet

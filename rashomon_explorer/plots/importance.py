@@ -11,20 +11,24 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
 from rashomon_explorer.measures import importance_cloud, importance_spread
-from rashomon_explorer.measures.features import COLUMNS, Features
 from rashomon_explorer.measures.importance import ImportanceDistribution, importance_tradeoffs
+from rashomon_explorer.measures.inputs import COLUMNS, Features
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
-from rashomon_explorer.plots.annotations import (
+from rashomon_explorer.plots.bars import nested_bars, range_bars, ring
+from rashomon_explorer.plots.text import (
     Counted,
     counted,
     edges,
     empty_set_figure,
     models_band,
     need_curator,
+    number,
+    percent,
+    plural,
+    short_name,
+    short_names,
     subsample_points,
 )
-from rashomon_explorer.plots.bars import nested_bars, range_bars, ring
-from rashomon_explorer.plots.text import number, percent, plural, short_name, short_names
 from rashomon_explorer.plots.theme import (
     BEST_MODEL,
     BLUE,

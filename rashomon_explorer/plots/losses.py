@@ -6,15 +6,18 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import Mask
-from rashomon_explorer.plots.annotations import (
+from rashomon_explorer.plots.text import (
     faded_words,
+    guaranteed,
     models_band,
     need_curator,
+    number,
     opacities,
+    percent,
+    plural,
     selection_mask,
     subsample_points,
 )
-from rashomon_explorer.plots.text import guaranteed, number, percent, plural
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, VERMILLION, new_figure
 from rashomon_explorer.sets import RashomonSet
 

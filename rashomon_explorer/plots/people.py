@@ -13,15 +13,17 @@ from plotly.subplots import make_subplots
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures import ambiguity, disagreement, discrepancy, viable_prediction_range
 from rashomon_explorer.measures.inputs import only_labels
-from rashomon_explorer.plots.annotations import (
+from rashomon_explorer.plots.text import (
     Counted,
     counted,
     empty_set_figure,
     models_band,
     need_curator,
     need_inside,
+    number,
+    percent,
+    short_names,
 )
-from rashomon_explorer.plots.text import number, percent, short_names
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, CATEGORIES, GREY, new_figure
 from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.scores import likeliest

@@ -10,9 +10,16 @@ from plotly.subplots import make_subplots
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import decide_or_abstain, linear_shap
-from rashomon_explorer.measures.features import feature_groups
-from rashomon_explorer.plots.annotations import counted, empty_set_figure, models_band, need_curator
-from rashomon_explorer.plots.text import number, percent, short_names
+from rashomon_explorer.measures.inputs import feature_groups
+from rashomon_explorer.plots.text import (
+    counted,
+    empty_set_figure,
+    models_band,
+    need_curator,
+    number,
+    percent,
+    short_names,
+)
 from rashomon_explorer.plots.theme import (
     BEST_MODEL,
     BLUE,

@@ -12,8 +12,15 @@ from numpy.typing import NDArray
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.importance import partial_dependence
 from rashomon_explorer.measures.importance.profiles import curve_band
-from rashomon_explorer.plots.annotations import counted, empty_set_figure, models_band, need_curator
-from rashomon_explorer.plots.text import percent, short_name, short_names
+from rashomon_explorer.plots.text import (
+    counted,
+    empty_set_figure,
+    models_band,
+    need_curator,
+    percent,
+    short_name,
+    short_names,
+)
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, new_figure
 
 _TITLE = "Partial dependence of the models"

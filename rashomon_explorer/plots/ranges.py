@@ -9,9 +9,16 @@ import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures import draws_in_range
-from rashomon_explorer.plots.annotations import FADED, models_band, need_curator, selection_mask
 from rashomon_explorer.plots.bars import MOST_FEATURES, nested_bars
-from rashomon_explorer.plots.text import number, plural, short_names
+from rashomon_explorer.plots.text import (
+    FADED,
+    models_band,
+    need_curator,
+    number,
+    plural,
+    selection_mask,
+    short_names,
+)
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, PURPLE, SKY, curator_band, new_figure
 from rashomon_explorer.sets import RashomonSet
 

@@ -11,21 +11,20 @@ from numpy.typing import ArrayLike
 from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer._utils.formatting import rounded_down, rounded_up
 from rashomon_explorer.measures import coefficient_spread
-from rashomon_explorer.measures.features import Features
+from rashomon_explorer.measures.inputs import Features
 from rashomon_explorer.mechanisms.planning.offers import Offer
 from rashomon_explorer.mechanisms.planning.options import plan_candidates
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
-from rashomon_explorer.plots.annotations import counted, need_as_drawn, need_inside
 from rashomon_explorer.plots.budget import cost_curve
 from rashomon_explorer.plots.guarantees import excess_law
 from rashomon_explorer.plots.importance import MOST_ROWS, importance_ranges, importances
 from rashomon_explorer.plots.people import Multiplicity, members, multiplicity
 from rashomon_explorer.plots.prices import DRAWS, guarantee_curves
-from rashomon_explorer.plots.text import at_least, cost_text
+from rashomon_explorer.plots.text import at_least, cost_text, counted, need_as_drawn, need_inside
 from rashomon_explorer.privacy import LedgerEntry
-from rashomon_explorer.privacy.adaptive import running_epsilon
+from rashomon_explorer.privacy.composition import running_epsilon
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 
 _ROUNDED: dict[str, Callable[[float], float]] = {

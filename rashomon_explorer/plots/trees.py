@@ -11,8 +11,14 @@ import plotly.graph_objects as go
 
 from rashomon_explorer.measures.decomposition.estimates import hit_interval
 from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
-from rashomon_explorer.plots.annotations import models_band, weak_guarantee_note
-from rashomon_explorer.plots.text import cost_text, number, percent, plural
+from rashomon_explorer.plots.text import (
+    cost_text,
+    models_band,
+    number,
+    percent,
+    plural,
+    weak_guarantee_note,
+)
 from rashomon_explorer.plots.theme import BLUE, CATEGORIES, GREY, SKY, add_band, new_figure
 from rashomon_explorer.sets import PredictorSet, ReleasedTrees
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, Split

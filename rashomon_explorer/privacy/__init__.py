@@ -7,9 +7,9 @@ from rashomon_explorer.exceptions import (
     PrivacyLeakWarning,
     SameTableWarning,
 )
-from rashomon_explorer.privacy.adaptive import adaptive_epsilon
-from rashomon_explorer.privacy.attack import best_attack
+from rashomon_explorer.privacy.audit import best_attack
 from rashomon_explorer.privacy.composition import (
+    adaptive_epsilon,
     affordable_repeated_eta,
     compose,
     composition_report,

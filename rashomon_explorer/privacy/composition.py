@@ -1,9 +1,10 @@
-"""Composition of guarantees in every notion."""
+"""Composition of guarantees in every notion, adaptive charges included."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,12 +14,15 @@ from rashomon_explorer._utils.validation import check_count, check_delta, check_
 from rashomon_explorer.privacy.conversions import (
     bounded_range_mu,
     check_curve,
+    filter_order,
     gdp_epsilon,
     pure_mu,
     renyi_epsilon,
     zcdp_epsilon,
 )
+from rashomon_explorer.privacy.divergence import Divergence
 from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.ledger.totals import ROUNDING, Totals, takes_delta
 from rashomon_explorer.privacy.notions import bounded_range
 from rashomon_explorer.privacy.tradeoff.bounded_range import (
     AdaptiveBoundedRange,
@@ -30,13 +34,18 @@ from rashomon_explorer.privacy.tradeoff.curves import Approximate, Gaussian, Tra
 from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianObjectivePerturbation
 
 __all__ = [
+    "ROUNDING",
     "Sum",
+    "adaptive_epsilon",
     "affordable_repeated_eta",
     "compose",
     "composition_report",
     "least_epsilon",
+    "ledger_order",
     "rdp",
     "repeated_bounded_range",
+    "running_epsilon",
+    "takes_delta",
 ]
 
 
@@ -509,3 +518,69 @@ def _curve(part: Guarantee) -> TradeOff | None:
     if not math.isfinite(part.mu):
         return None
     return part.curve or Gaussian(part.mu)
+
+
+def adaptive_epsilon(
+    charges: Sequence[Guarantee], delta: float, *, order: float | None = None
+) -> float:
+    """Total ε of adaptively chosen charges, as a stopping rule may use it.
+
+    Charges are admitted as long as this stays within ε; then everything that was admitted is
+    (ε, δ)-DP, although both which charges came and how many depended on the results
+    (docs/ledger.md). Without (ε, δ) parts it is the less of the pure sum and of the zCDP sum at
+    δ. (ε, δ) parts leave no δ for zCDP: which of the two δ pays for has to be settled before
+    anything is seen, so it is settled by the first charge. Gaussian DP counts as the zCDP that
+    it implies: a sum that one result lets end in μ and another in ρ is not known to be a filter.
+    With an order, settled before anything is seen, Rényi divergences at it are a third sum, which
+    δ may pay for in place of zCDP; of the order of a budget, all of which may be spent in ρ, it
+    admits what zCDP admits, and more.
+
+    Parameters
+    ----------
+    charges : sequence of Guarantee
+        In the order in which they were reserved.
+    delta : float
+        δ in [0, 1).
+    order : float, optional
+        The one order, that of :func:`~rashomon_explorer.privacy.conversions.filter_order` for the
+        budget.
+
+    Returns
+    -------
+    float
+        Infinity if nothing can be claimed.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.privacy import approximate, bounded_range, pure
+    >>> round(adaptive_epsilon([bounded_range(eta=0.1)] * 100, 1e-6), 3)
+    2.419
+    >>> adaptive_epsilon([approximate(1.0, 1e-7), pure(0.5)], 1e-6)
+    1.5
+    >>> adaptive_epsilon([pure(0.5), approximate(1.0, 1e-7)], 1e-6)
+    inf
+    """
+    return Totals.of(charges, order).epsilon(delta)
+
+
+def running_epsilon(
+    charges: Sequence[Guarantee],
+    delta: float,
+    *,
+    order: float | None = None,
+    told: Sequence[Divergence | None] | None = None,
+) -> list[float]:
+    """Total ε after none, one, … and all of the charges, as :func:`adaptive_epsilon` has it."""
+    entered = told or [None] * len(charges)
+    steps = accumulate(
+        zip(charges, entered, strict=True),
+        lambda totals, charge: totals.plus(*charge),
+        initial=Totals(order=order),
+    )
+    return [totals.epsilon(delta) for totals in steps]
+
+
+def ledger_order(charges: Sequence[Guarantee]) -> float | None:
+    """Rényi order at which charges are added up: that of the request of the first charge."""
+    asked = charges[0].requested if charges else None
+    return None if asked is None else filter_order(*asked)

@@ -8,7 +8,7 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.problem.domains.base import Domain
+from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk, chunked_risk
 from rashomon_explorer.problem.minimisation import MinimisedObjective

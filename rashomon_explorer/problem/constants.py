@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
-from rashomon_explorer.problem.domains.base import Domain
+from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.losses.base import Loss
 

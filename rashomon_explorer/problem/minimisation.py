@@ -10,8 +10,7 @@ from rashomon_explorer._utils.arrays import FloatArray, is_foreign, namespace
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.problem.domains.ball import Ball
-from rashomon_explorer.problem.domains.base import Domain
+from rashomon_explorer.problem.domains import Ball, Domain
 from rashomon_explorer.problem.losses.base import EmpiricalLoss
 from rashomon_explorer.problem.losses.chunked import ChunkedRisk, is_kinked
 from rashomon_explorer.problem.losses.kinked import ClippedSlopeRisk

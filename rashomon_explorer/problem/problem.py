@@ -20,11 +20,10 @@ from rashomon_explorer._utils.arrays import (
 )
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer._utils.randomness import generator
-from rashomon_explorer.data.clipping import ColumnMap, clip_rows, warn_if_clipped
+from rashomon_explorer.data.cells import ColumnMap, clip_rows, warn_if_clipped
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.problem.constants import Constants, row_bound
-from rashomon_explorer.problem.domains.ball import Ball
-from rashomon_explorer.problem.domains.base import Domain
+from rashomon_explorer.problem.domains import Ball, Domain
 from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss, of_margins
 from rashomon_explorer.problem.losses.placed import placed

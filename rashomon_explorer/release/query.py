@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.measures.evaluation import LinearTask, checked_rows
+from rashomon_explorer.measures.inputs import LinearTask, checked_rows
 from rashomon_explorer.measures.reliance.set_reliance import original_loss
 from rashomon_explorer.release.noise import Noise
 from rashomon_explorer.release.statistic import Measured, Statistic

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.measures.features import Columns, feature_groups
+from rashomon_explorer.measures.inputs import Columns, feature_groups
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
 from rashomon_explorer.measures.reliance.set_reliance import reliance_table
 from rashomon_explorer.measures.reliance.tree_reliance import tree_reliance

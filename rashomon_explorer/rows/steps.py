@@ -8,7 +8,7 @@ import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data import TableSchema
-from rashomon_explorer.data.clipping import ColumnMap, clip_rows
+from rashomon_explorer.data.cells import ColumnMap, clip_rows
 from rashomon_explorer.data.encoder import encoded_quietly
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.rows.source import named, numbers

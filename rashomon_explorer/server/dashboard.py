@@ -26,8 +26,7 @@ from voila.tornado.handler import TornadoVoilaHandler
 from rashomon_explorer._utils.assets import asset_path
 from rashomon_explorer.exceptions import without_messages
 from rashomon_explorer.server.pages import Packed, PackedFile, TemplateFile, packed_files
-from rashomon_explorer.server.serving import LOOPBACK, Serving
-from rashomon_explorer.server.visitors import LimitedPages, Visitors, in_words
+from rashomon_explorer.server.serving import LOOPBACK, LimitedPages, Serving, Visitors, in_words
 
 LOGGERS = ("tornado.access", "tornado.application", "tornado.general", "asyncio", "Dashboard")
 """What writes addresses or errors of requests: tornado, the event loop, and the dashboard."""

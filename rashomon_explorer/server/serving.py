@@ -1,10 +1,22 @@
-"""Server settings: address, authentication, and limit on open pages."""
+"""Server settings: address, authentication by token, and limit on open pages."""
 
 import os
 import secrets
+from asyncio import Task
 from dataclasses import dataclass, field
+from html import escape
 from ipaddress import ip_address
 from pathlib import Path
+from secrets import token_hex
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode, urlunsplit
+
+from jupyter_server.auth.decorator import allow_unauthenticated
+from jupyter_server.auth.identity import PasswordIdentityProvider
+from jupyter_server.auth.login import LoginFormHandler
+from jupyter_server.base.handlers import JupyterHandler
+from tornado.web import RequestHandler
+from voila.tornado.handler import TornadoVoilaHandler
 
 TOKEN_VARIABLE = "RASHOMON_EXPLORER_TOKEN"
 """Environment variable with a fixed token instead of a new random one."""
@@ -45,3 +57,121 @@ def take_token() -> tuple[str, bool]:
     """Return the token to ask for, and whether it is new; kernels are not to inherit it."""
     given = os.environ.pop(TOKEN_VARIABLE, "")
     return (given, False) if given else (secrets.token_urlsafe(24), True)
+
+
+_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Rashomon Explorer</title>
+<style>:root {{ color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }}
+body {{ max-width: 36rem; margin: 15vh auto; padding: 0 1rem; }}
+input, button {{ font: inherit; padding: .3rem .6rem; }}</style></head>
+<body><main><h1>{title}</h1>{body}</main></body></html>
+"""
+
+_FULL = (
+    "<p>This dashboard keeps at most {most} pages open, each with its own kernel. Close a page "
+    "that is not needed: its place is free after two minutes, and its drawn sets stay saved. The "
+    "person who started the dashboard can allow more with <code>--most-pages</code>.</p>"
+)
+
+_ASK = (
+    "<p>The dashboard needs a token. Open the address printed at its start, or enter the token "
+    "here.</p>{problem}"
+    '<form method="post" action="{action}"><label>Token <input type="password" name="password" '
+    'autocomplete="off" autofocus></label> <button>Open</button></form>'
+)
+
+_ELSEWHERE = (
+    "<p>This host name is not allowed. Open the address printed at the start of the dashboard, "
+    "or restart it with <code>--any-host</code> to allow other names.</p>"
+)
+_REFUSED = "<p>{reason}. Open the address printed at the start of the dashboard.</p>"
+
+_LEFT = "<p>You are logged out. The page needs the token again.</p>"
+
+_WRONG = '<p role="alert">Wrong token.</p>'
+
+
+class InWords(JupyterHandler):
+    """Writes plain error pages: Jupyter's error templates are not served here."""
+
+    def write_error(self, status_code: int, **_: Any) -> None:
+        """Say what was refused, and what to do."""
+        reason = escape(f"{status_code} {self._reason}")
+        body = _REFUSED.format(reason=reason) if self.check_host() else _ELSEWHERE
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.finish(_PAGE.format(title="Rashomon Explorer", body=body))
+
+
+def in_words(handler: type[RequestHandler]) -> type[RequestHandler]:
+    """Return the handler, or one that refuses in words where it would render a missing template."""
+    if handler.write_error is not JupyterHandler.write_error:
+        return handler
+    return type(handler.__name__, (InWords, handler), {})
+
+
+class AskForToken(InWords, LoginFormHandler):
+    """Login page for visitors without the token."""
+
+    def _render(self, message: dict[str, str] | None = None) -> None:
+        following = self.get_argument("next", default=self.base_url)
+        action = f"{self.base_url}login?next={quote(following, safe='')}"
+        body = _ASK.format(action=escape(action), problem=_WRONG if message else "")
+        self.write(_PAGE.format(title="Rashomon Explorer", body=body))
+
+
+class Leave(InWords):
+    """Logout: deletes the cookie, so the token is needed again."""
+
+    @allow_unauthenticated
+    def get(self) -> None:
+        """Take the cookie back."""
+        self.identity_provider.clear_login_cookie(self)
+        self.write(_PAGE.format(title="Rashomon Explorer", body=_LEFT))
+
+
+class Visitors(PasswordIdentityProvider):
+    """Authenticates visitors by the token."""
+
+    def __init__(self, **traits: Any) -> None:
+        traits["cookie_name"] = f"rashomon-explorer-{token_hex(8)}"
+        super().__init__(**traits, cookie_options={"samesite": "Lax"})
+        self.login_handler_class = AskForToken
+        self.logout_handler_class = Leave
+
+    def get_token(self, handler: RequestHandler) -> str | None:
+        """Look at the header first: with a proxy's, a token in the address is the proxy's own."""
+        header = self.auth_header_pat.match(handler.request.headers.get("Authorization", ""))
+        return header.group(2) if header else super().get_token(handler)
+
+
+class LimitedPages(TornadoVoilaHandler):
+    """The page, while there is room for one more."""
+
+    async def get(self, path: str | None = None) -> None:
+        """Send the page, or an error page if too many are open."""
+        if self.current_user is not None and "token" in self.request.query_arguments:
+            # A cookie remembers the visitor; what stays in an address is copied, printed and
+            # photographed, and is told to the program behind the page.
+            self.redirect(self._without_token())
+            return
+        most = self.settings["most_pages"]
+        if self.current_user is not None and self._open() >= most:
+            self.set_status(503)
+            self.set_header("Retry-After", "120")
+            self.finish(_PAGE.format(title="Too many pages are open", body=_FULL.format(most=most)))
+            return
+        if self.current_user is not None:
+            await self.kernel_manager.begun(self._waiting())
+        await super().get(path)
+
+    def _without_token(self) -> str:
+        told = [(name, value) for name, value in parse_qsl(self.request.query) if name != "token"]
+        return urlunsplit(("", "", self.request.path, urlencode(told), ""))
+
+    def _open(self) -> int:
+        """Count the programs behind pages; one more is kept ready for the next."""
+        return len(self.kernel_manager.pages(self._waiting()))
+
+    def _waiting(self) -> list[Task[Any]]:
+        return [task for pool in self.kernel_manager._pools.values() for task in pool]

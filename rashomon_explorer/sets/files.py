@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.files import replace_file
-from rashomon_explorer.data.clipping import ColumnMap
+from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
 from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
@@ -27,7 +27,7 @@ from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
-from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
+from rashomon_explorer.problem.domains import CutEllipsoid
 
 Arrays = dict[str, NDArray[Any]]
 Values = dict[str, Any]

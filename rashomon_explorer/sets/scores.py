@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.data.clipping import ColumnMap, clip_rows
+from rashomon_explorer.data.cells import ColumnMap, clip_rows
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.problem.problem import add_intercept
 

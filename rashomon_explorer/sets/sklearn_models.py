@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.data.clipping import ColumnMap
+from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.sets.scores import model_rows
 from rashomon_explorer.sets.selection import key_places
 

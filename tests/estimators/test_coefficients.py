@@ -16,7 +16,7 @@ from rashomon_explorer import (
 )
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data import Numeric, TableSchema, YesNo
-from rashomon_explorer.data.clipping import clip_rows
+from rashomon_explorer.data.cells import clip_rows
 from rashomon_explorer.sets.sklearn_models import DrawnLogisticRegression, DrawnRidge
 
 RNG = np.random.default_rng(0)

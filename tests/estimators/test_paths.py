@@ -5,7 +5,7 @@ import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.mechanisms.langevin.plan import PathPlan
-from rashomon_explorer.mechanisms.langevin.planned import PlannedPath
+from rashomon_explorer.mechanisms.langevin.sampler import PlannedPath
 
 
 def rows(n=3000, seed=0):

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from rashomon_explorer import PublicBoundsScaler, RashomonClassifier
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.data.clipping import clip_rows
+from rashomon_explorer.data.cells import clip_rows
 from rashomon_explorer.exceptions import RowsClippedWarning
 from rashomon_explorer.measures import declared_problem, exact_coefficient_ranges
 

@@ -14,8 +14,8 @@ from rashomon_explorer.mechanisms.bounds.hit_rate import (
     guaranteed_hit_rate,
 )
 from rashomon_explorer.privacy import approximate, bounded_range, compose, gdp, pure, zcdp
-from rashomon_explorer.privacy.adaptive import adaptive_epsilon
 from rashomon_explorer.privacy.composition import (
+    adaptive_epsilon,
     affordable_repeated_eta,
     rdp,
     repeated_bounded_range,

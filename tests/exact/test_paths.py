@@ -14,7 +14,7 @@ from rashomon_explorer.mechanisms.langevin.accounting import (
     last_iterate_guarantee,
     path_guarantee,
 )
-from rashomon_explorer.mechanisms.langevin.gradients.full import FullDrift, SinglePrecision
+from rashomon_explorer.mechanisms.langevin.gradients import FullDrift, SinglePrecision
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget

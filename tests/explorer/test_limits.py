@@ -7,7 +7,7 @@ from rashomon_explorer.explorer.cards import coefficients as spread
 from rashomon_explorer.explorer.cards import groups
 from rashomon_explorer.explorer.cards import importance as profile
 from rashomon_explorer.plots import plot_coefficients
-from rashomon_explorer.plots.annotations import edges
+from rashomon_explorer.plots.text import edges
 
 
 def test_five_thousand_dots_are_numbers_and_no_names():

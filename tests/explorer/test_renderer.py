@@ -4,7 +4,7 @@ import asyncio
 
 import plotly.graph_objects as go
 
-from rashomon_explorer.explorer.renderer import FRAMES_A_SECOND, Renderer
+from rashomon_explorer.explorer.views import FRAMES_A_SECOND, Renderer
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
 
 

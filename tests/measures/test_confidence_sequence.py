@@ -9,8 +9,8 @@ from scipy.special import ndtri
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures import ConfidenceSequence, disagreement, enough_draws
-from rashomon_explorer.measures.confidence_sequence import capital
 from rashomon_explorer.measures.multiplicity import obscurity, score_variance
+from rashomon_explorer.measures.stopping import capital
 
 LAWS: dict[str, tuple[float, Callable[[np.random.Generator, tuple[int, int]], FloatArray]]] = {
     "rare": (0.05, lambda rng, shape: (rng.random(shape) < 0.05).astype(float)),

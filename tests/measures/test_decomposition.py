@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
-from rashomon_explorer.data.clipping import ColumnMap
+from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures import (
     decomposition_by_person,

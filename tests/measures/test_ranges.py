@@ -21,7 +21,7 @@ from rashomon_explorer.measures import (
 )
 from rashomon_explorer.measures.ranges.level_set import least_shifted_norm
 from rashomon_explorer.measures.ranges.search import _axes, furthest_point
-from rashomon_explorer.mechanisms.rejection.neighbourhood import Shifted
+from rashomon_explorer.mechanisms.rejection.envelope import Shifted
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball, Intersection

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import rashomon_explorer.measures.importance.shap_trees as module
+import rashomon_explorer.measures.importance.shap as module
 from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer.measures import (
     conditional_reliance,

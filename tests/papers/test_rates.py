@@ -18,7 +18,7 @@ from rashomon_explorer.papers.instances import (
     nonconvex_excess,
     well_excess,
 )
-from rashomon_explorer.papers.rates import RATES, bilevel_instance_excess
+from rashomon_explorer.papers.theorems import RATES, bilevel_instance_excess
 
 
 def slope(places, values):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.mechanisms.localisation.output_plan import plan_regularised
-from rashomon_explorer.mechanisms.rejection.neighbourhood import Shifted
+from rashomon_explorer.mechanisms.rejection.envelope import Shifted
 from rashomon_explorer.papers.localisation import RegularisedSampler, RidgedProblem
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball, Intersection

@@ -5,7 +5,7 @@ import pytest
 from rashomon_explorer import RashomonClassifier, RashomonSet, plots
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
-from rashomon_explorer.plots.annotations import weak_guarantee_note
+from rashomon_explorer.plots.text import weak_guarantee_note
 from rashomon_explorer.plots.theme import empty_figure
 
 _MOST_LETTERS = 42  # of the band's size, in the narrowest figure of a window of 1280 pixels

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from rashomon_explorer import plots
 from rashomon_explorer.measures import ambiguity, coefficient_spread, viable_prediction_range
-from rashomon_explorer.plots import annotations as _checks
+from rashomon_explorer.plots import text as _checks
 from rashomon_explorer.plots.people import multiplicity
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets import from_estimators

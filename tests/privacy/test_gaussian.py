@@ -11,7 +11,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from rashomon_explorer.privacy import compose, gdp, pure, zcdp
-from rashomon_explorer.privacy.adaptive import adaptive_epsilon
+from rashomon_explorer.privacy.composition import adaptive_epsilon
 from rashomon_explorer.privacy.conversions import gdp_delta, gdp_epsilon, gdp_mu
 
 MU = st.floats(1e-3, 20.0)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rashomon_explorer.mechanisms.rejection.neighbourhood import Shifted
+from rashomon_explorer.mechanisms.rejection.envelope import Shifted
 from rashomon_explorer.problem.constants import Constants, row_bound
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses import get_loss

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.stats import kstest
 
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.rejection.neighbourhood import Shifted
+from rashomon_explorer.mechanisms.rejection.envelope import Shifted
 from rashomon_explorer.problem.domains import Ball, Intersection
 
 P = 3
@@ -186,8 +186,8 @@ def test_one_parameter_works_everywhere():
 
 
 def test_a_hopeless_intersection_says_so(monkeypatch):
-    monkeypatch.setattr("rashomon_explorer.problem.domains.ball._MOST_REFUSED", 60)
-    monkeypatch.setattr("rashomon_explorer.problem.domains.ball._CHUNK", 16)
+    monkeypatch.setattr("rashomon_explorer.problem.domains._MOST_REFUSED", 60)
+    monkeypatch.setattr("rashomon_explorer.problem.domains._CHUNK", 16)
     p = 4000
     apart = Intersection(Shifted(Ball(1.0), (1.0, *(0.0,) * (p - 1))), Ball(1.0))
     with pytest.raises(SamplerError, match=r"none of 64 uniform draws.*use one of the two"):

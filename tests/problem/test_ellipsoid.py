@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from scipy.optimize import NonlinearConstraint, minimize
 
-from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
+from rashomon_explorer.problem.domains import CutEllipsoid
 
 
 def region(p, seed=0, radius=1.0, level=0.1, out=False):

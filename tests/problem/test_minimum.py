@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.rejection.neighbourhood import Shifted
+from rashomon_explorer.mechanisms.rejection.envelope import Shifted
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses import LOSSES, get_loss
 from rashomon_explorer.problem.minimisation import MinimisedObjective, certify, minimise

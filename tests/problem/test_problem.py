@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from rashomon_explorer.data.clipping import clip_rows
+from rashomon_explorer.data.cells import clip_rows
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.mechanisms.rejection.neighbourhood import Shifted
+from rashomon_explorer.mechanisms.rejection.envelope import Shifted
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 from rashomon_explorer.problem.problem import Problem

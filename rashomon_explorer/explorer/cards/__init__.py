@@ -29,12 +29,14 @@ from rashomon_explorer.explorer.cards.models import CloudCard, LossesCard, PairC
 from rashomon_explorer.explorer.cards.people import PeopleCard, PeopleRangesCard, PersonCard
 from rashomon_explorer.explorer.cards.tree_answers import (
     ExampleTreeCard,
+    RulesCard,
     TreeFlipsCard,
     TreeParityCard,
     TreeQuestionsCard,
+    TreesCard,
     TreeSizesCard,
+    TreeUseCard,
 )
-from rashomon_explorer.explorer.cards.trees import RulesCard, TreesCard, TreeUseCard
 
 CARDS: tuple[type[FigureCard], ...] = (
     LossesCard,

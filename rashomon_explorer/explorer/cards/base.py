@@ -29,7 +29,7 @@ from rashomon_explorer.explorer.panels.card import hide_when_empty
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import LINEAR, SETTINGS, TREES
 from rashomon_explorer.explorer.widgets.plotly_view import PlotlyView
-from rashomon_explorer.plots.annotations import counted, empty_set_figure
+from rashomon_explorer.plots.text import counted, empty_set_figure
 from rashomon_explorer.plots.theme import empty_figure
 from rashomon_explorer.sets import PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.trees import DecisionTrees

@@ -17,12 +17,12 @@ from rashomon_explorer.explorer.cards.base import (
     of_the_set,
     ringed,
 )
-from rashomon_explorer.explorer.external_model import ExternalModel
 from rashomon_explorer.explorer.family import trees_in
 from rashomon_explorer.explorer.html import EXACT, PAID, SAMPLED
 from rashomon_explorer.explorer.messages import LOGGER
+from rashomon_explorer.explorer.model_inputs import ExternalModel
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.measures.features import COLUMNS
+from rashomon_explorer.measures.inputs import COLUMNS
 from rashomon_explorer.plots import (
     plot_coefficient_spread,
     plot_exact_ranges,
@@ -30,10 +30,9 @@ from rashomon_explorer.plots import (
     plot_ranges,
     plot_released_spread,
 )
-from rashomon_explorer.plots.annotations import counted
 from rashomon_explorer.plots.importance import MOST_ROWS, importance_figure, importances
 from rashomon_explorer.plots.tables import importance_table, spread_table
-from rashomon_explorer.plots.text import plural
+from rashomon_explorer.plots.text import counted, plural
 from rashomon_explorer.sets.block import groups_by_name
 
 _READABLE = 11

@@ -25,8 +25,8 @@ from rashomon_explorer.explorer.html import EXACT
 from rashomon_explorer.explorer.selection import some, taken
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.measures import importance_cloud, rid
-from rashomon_explorer.measures.features import feature_groups
 from rashomon_explorer.measures.importance import ImportanceDistribution
+from rashomon_explorer.measures.inputs import feature_groups
 from rashomon_explorer.measures.ranges import set_problem
 from rashomon_explorer.plots import (
     plot_class_reliance,
@@ -34,10 +34,9 @@ from rashomon_explorer.plots import (
     plot_importance_pair,
     plot_profile,
 )
-from rashomon_explorer.plots.annotations import counted
 from rashomon_explorer.plots.profile import MOST_ROWS as profile_MOST_ROWS
 from rashomon_explorer.plots.profile import profile_figure, profiles
-from rashomon_explorer.plots.text import percent, plural, short_name
+from rashomon_explorer.plots.text import counted, percent, plural, short_name
 from rashomon_explorer.trees.reconstruction import counted_like
 
 MOST_ROWS = 1_000

@@ -12,7 +12,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from rashomon_explorer.data.clipping import ColumnMap
+from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.explorer.export import score, score_trees
 from rashomon_explorer.explorer.export.purchases import Contents

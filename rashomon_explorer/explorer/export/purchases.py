@@ -28,7 +28,7 @@ from rashomon_explorer.explorer.set_store import Failed, NumberedFiles, log_unre
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.plots.text import cost_text, plural, what_is_left
 from rashomon_explorer.privacy import Guarantee, adaptive_epsilon
-from rashomon_explorer.privacy.adaptive import ledger_order
+from rashomon_explorer.privacy.composition import ledger_order
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.release import ReleasedAggregates, release
 from rashomon_explorer.release.released import from_released_values, released_values

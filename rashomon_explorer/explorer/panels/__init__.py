@@ -1,20 +1,18 @@
 """The panels of the dashboard; each is usable alone in a notebook."""
 
 from rashomon_explorer.explorer.panels.basket import BasketPanel
-from rashomon_explorer.explorer.panels.budget import BudgetGauge, TopBar
+from rashomon_explorer.explorer.panels.budget import BudgetGauge, LedgerPanel, TopBar
 from rashomon_explorer.explorer.panels.card import AlertPanel, SelectionChip
 from rashomon_explorer.explorer.panels.data import DataPanel
 from rashomon_explorer.explorer.panels.draw import DrawPanel
 from rashomon_explorer.explorer.panels.export import TakePanel
-from rashomon_explorer.explorer.panels.ledger import LedgerPanel
 from rashomon_explorer.explorer.panels.models import ModelsPanel, SelectionPanel
 from rashomon_explorer.explorer.panels.numbers import NumbersPanel
 from rashomon_explorer.explorer.panels.people import PeopleHeadline, PeopleTable
 from rashomon_explorer.explorer.panels.plan import PlanPanel
 from rashomon_explorer.explorer.panels.settings import ModelPanel
 from rashomon_explorer.explorer.panels.sidebar import Rail
-from rashomon_explorer.explorer.panels.single import GoalPanel, OneModelPanel
-from rashomon_explorer.explorer.panels.tuning import TuningPanel
+from rashomon_explorer.explorer.panels.single import GoalPanel, OneModelPanel, TuningPanel
 
 __all__ = [
     "AlertPanel",

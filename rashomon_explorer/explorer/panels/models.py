@@ -31,8 +31,7 @@ from rashomon_explorer.explorer.selection import (
 )
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import UNPAID, ExplorerState, Favourites
-from rashomon_explorer.explorer.widgets.controls import LiveText, Slider
-from rashomon_explorer.explorer.widgets.tables import ModelTable, table_column
+from rashomon_explorer.explorer.widgets.controls import LiveText, ModelTable, Slider, table_column
 from rashomon_explorer.plots.tables import coefficients_table, losses_table
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.sets import CuratorSet, RashomonSet

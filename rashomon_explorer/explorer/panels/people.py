@@ -13,13 +13,12 @@ from rashomon_explorer.explorer.html import EXACT, SAMPLED, marks_html
 from rashomon_explorer.explorer.model_inputs import group_labels
 from rashomon_explorer.explorer.panels.card import CodeToggle, card, hide_when_empty
 from rashomon_explorer.explorer.session import Session
-from rashomon_explorer.explorer.widgets.tables import RowTable
+from rashomon_explorer.explorer.widgets.controls import RowTable
 from rashomon_explorer.measures import disagreement_decomposition, enough_draws
 from rashomon_explorer.measures.decomposition import DisagreementDecomposition
-from rashomon_explorer.plots.annotations import counted
 from rashomon_explorer.plots.decomposition import decomposition_text
 from rashomon_explorer.plots.person import flip_kinds
-from rashomon_explorer.plots.text import number, percent, plural
+from rashomon_explorer.plots.text import counted, number, percent, plural
 from rashomon_explorer.sets import RashomonSet
 
 _EVERYONE = "everyone"

@@ -21,8 +21,8 @@ from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.table.editor import TableEditor, form_rows, release_rows
 from rashomon_explorer.explorer.table.files import read_table
 from rashomon_explorer.explorer.table.remarks import confirmations, remarks
+from rashomon_explorer.explorer.widgets.controls import TableForm
 from rashomon_explorer.explorer.widgets.files import FilePicker, Saver
-from rashomon_explorer.explorer.widgets.tables import TableForm
 
 _ALL = "all of them"
 _PREVIEWED = 8

@@ -4,9 +4,8 @@ from rashomon_explorer.measures.decomposition.decomposition import (
     decomposition_by_person,
     disagreement_decomposition,
 )
-from rashomon_explorer.measures.decomposition.estimates import Estimate
+from rashomon_explorer.measures.decomposition.estimates import DisagreementDecomposition, Estimate
 from rashomon_explorer.measures.decomposition.price import noise_by_budget
-from rashomon_explorer.measures.decomposition.result import DisagreementDecomposition
 
 __all__ = [
     "DisagreementDecomposition",

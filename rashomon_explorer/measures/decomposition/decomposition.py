@@ -14,9 +14,11 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.measures.decomposition.estimates import (
+    CURATOR,
     FEW,
     KNOWN,
     PAIRS,
+    DisagreementDecomposition,
     GroupEstimates,
     Mixture,
     hit_interval,
@@ -34,7 +36,6 @@ from rashomon_explorer.measures.decomposition.kernels import (
     Units,
     get_pair_measure,
 )
-from rashomon_explorer.measures.decomposition.result import CURATOR, DisagreementDecomposition
 from rashomon_explorer.measures.inputs import group_masks, models_at_once
 from rashomon_explorer.rows.coercion import is_chunked
 

@@ -12,10 +12,9 @@ from rashomon_explorer._utils.formatting import rounded_up
 from rashomon_explorer._utils.validation import check_inner_share
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.decomposition.decomposition import estimates, flat, select_units
-from rashomon_explorer.measures.decomposition.estimates import Mixture
+from rashomon_explorer.measures.decomposition.estimates import CURATOR, Mixture
 from rashomon_explorer.measures.decomposition.inputs import check_inputs
 from rashomon_explorer.measures.decomposition.kernels import Layout, get_pair_measure
-from rashomon_explorer.measures.decomposition.result import CURATOR
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.pricing import affordable_eta

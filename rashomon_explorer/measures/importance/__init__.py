@@ -21,8 +21,7 @@ from rashomon_explorer.measures.importance.profiles import (
     partial_dependence,
     partial_dependence_band,
 )
-from rashomon_explorer.measures.importance.shap import linear_shap, shap_importance
-from rashomon_explorer.measures.importance.shap_trees import tree_shap
+from rashomon_explorer.measures.importance.shap import linear_shap, shap_importance, tree_shap
 
 __all__ = [
     "ImportanceDistribution",

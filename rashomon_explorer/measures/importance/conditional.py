@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import Mask
 from rashomon_explorer._utils.progress import progress
-from rashomon_explorer.measures.evaluation import LinearTask
-from rashomon_explorer.measures.features import Columns, Features, feature_groups
 from rashomon_explorer.measures.importance.permutation import permutation_table
 from rashomon_explorer.measures.importance.shap import shap_importance
+from rashomon_explorer.measures.inputs import Columns, Features, LinearTask, feature_groups
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.measures.reliance.set_reliance import (
     Form,

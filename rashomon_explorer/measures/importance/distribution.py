@@ -13,8 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_count, check_positive
-from rashomon_explorer.measures.features import Features, feature_groups
-from rashomon_explorer.measures.inputs import as_models_by_rows
+from rashomon_explorer.measures.inputs import Features, as_models_by_rows, feature_groups
 from rashomon_explorer.measures.reliance.set_reliance import reliance_table, tree_table
 from rashomon_explorer.measures.reliance.tree_reliance import problem_task
 from rashomon_explorer.mechanisms.samplers.base import Sampler, collect

@@ -13,8 +13,13 @@ from sklearn.utils import check_random_state
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_count
-from rashomon_explorer.measures.evaluation import checked_rows, need_linear
-from rashomon_explorer.measures.features import Columns, Features, feature_groups
+from rashomon_explorer.measures.inputs import (
+    Columns,
+    Features,
+    checked_rows,
+    feature_groups,
+    need_linear,
+)
 from rashomon_explorer.measures.reliance.tree_reliance import coded_rows, column_names, held_trees
 from rashomon_explorer.sets.models.trees import DecisionTrees, tree_columns
 

@@ -1,21 +1,243 @@
-"""Exact Shapley values of linear models."""
+"""Exact Shapley values of linear models and trees."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from math import factorial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.measures.evaluation import need_linear
-from rashomon_explorer.measures.features import Features, feature_groups
-from rashomon_explorer.measures.importance.shap_trees import players, tree_shap_values
+from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer.measures.inputs import Features, feature_groups, need_linear
 from rashomon_explorer.measures.reliance.tree_reliance import column_names, held_trees
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
-from rashomon_explorer.sets.models.trees import DecisionTrees, Node
+from rashomon_explorer.sets.models.trees import (
+    RELATIONS,
+    DecisionTrees,
+    Leaf,
+    Node,
+    Split,
+    tree_columns,
+)
+
+_BITS = 62  # of a whole number that codes answers
+Path = tuple[tuple[Split, bool], ...]
+Question = tuple[int, str, float]
+
+
+def tree_shap(
+    models: Any,
+    X: ArrayLike,
+    *,
+    background: ArrayLike | None = None,
+    features: Features = None,
+) -> FloatArray:
+    """Shapley value of every feature for every row and tree.
+
+    The game of a row x is v(S) = E_z f(x_S, z_rest), absent features replaced by those of
+    independent background rows, as for :func:`linear_shap`; a group of columns is one player. Of
+    one x and z a leaf is reached by those S that hold all players A of its path whose questions x
+    alone answers its way, and none of those B that z alone does: the game 1[A ⊆ S, B ∩ S = ∅] has
+    the values (a − 1)!b!/(a + b)! for A and −a!(b − 1)!/(a + b)! for B, and a tree is the sum of
+    its leaves (Laberge and Pequignot, Understanding interventional TreeSHAP, 2022). No sampling:
+    values are exact, and those of all features add up to f(x) − E f. Computed from private rows
+    they are the curator's.
+
+    Parameters
+    ----------
+    models : set of decision trees
+        A ``PredictorSet`` or ``ReleasedTrees``.
+    X : array-like of shape (n_rows, n_features)
+    background : array-like of shape (n_background, n_features), optional
+        By default ``X``.
+    features : sequence, mapping or "columns", optional
+        Features or groups of them, see :func:`feature_groups`; by default each feature once,
+        the columns of one category together. Features that are left out play too.
+
+    Returns
+    -------
+    ndarray of shape (n_draws, n_rows, n_groups), or (n_draws, n_rows, n_groups, n_classes)
+        Of the second class being said, 0 or 1; of several classes each.
+
+    Raises
+    ------
+    TypeError
+        If the set holds no trees.
+    ValueError
+        If a shape or a value is wrong, a feature is unknown or in two groups, or the result would
+        not fit memory.
+
+    Examples
+    --------
+    >>> from rashomon_explorer.trees import CountedTrees
+    >>> X, y = [[0, 1], [1, 1], [0, 0], [1, 0]] * 25, [0, 1, 0, 1] * 25
+    >>> models = CountedTrees(X, y, max_leaves=2).draw(1, psi=0.0, random_state=0)
+    >>> tree_shap(models, X[:2]).round(2).tolist()
+    [[[-0.5, 0.0], [0.5, 0.0]]]
+    """
+    trees = held_trees(models)
+    if trees is None:
+        raise TypeError(
+            f"tree_shap needs a set of decision trees, got {type(models).__name__}: linear_shap is "
+            "for linear models"
+        )
+    rows = _some(trees.rows(X), "X")
+    others = rows if background is None else _some(trees.rows(background), "background")
+    groups = players(features, column_names(trees, rows))
+    outputs = 1 if trees.n_classes == 2 else trees.n_classes
+    size = len(trees) * len(rows) * len(groups) * outputs
+    if size > _MOST_VALUES:
+        raise ValueError(
+            f"{size:,} Shapley values are more than {_MOST_VALUES:,}: pass fewer rows or trees, or "
+            "use shap_importance for their mean size"
+        )
+    known: dict[Node, FloatArray] = {}  # draws are often the same tree
+    for tree in trees.trees:
+        if tree not in known:
+            known[tree] = tree_shap_values(
+                tree, rows, others, list(groups.values()), trees.n_classes
+            )
+    return np.stack([known[tree] for tree in trees.trees])
+
+
+def players(features: Features, names: Sequence[str]) -> dict[str, NDArray[np.intp]]:
+    """Return the groups that are asked about, each a player, no column in two of them."""
+    groups = feature_groups(features, names)
+    seen: set[int] = set()
+    for own in groups.values():
+        for column in own.tolist():
+            if column in seen:
+                raise ValueError(
+                    f"column {names[column]!r} is in two of the features: a player cannot share it"
+                )
+            seen.add(column)
+    return groups
+
+
+def tree_shap_values(
+    tree: Node,
+    rows: FloatArray,
+    others: FloatArray,
+    groups: "list[NDArray[np.intp]]",
+    n_classes: int,
+) -> FloatArray:
+    """Shapley values (n_rows, groups[, classes]) of one tree."""
+    player = {int(column): place for place, own in enumerate(groups) for column in own}
+    kept = len(groups)
+    for column in sorted(tree_columns(tree) - set(player)):
+        player[column] = len(player) + kept  # left out of the groups, and in the game all the same
+    # Rows that answer a tree's few questions alike are one: n is left behind here.
+    mine, place, _ = _patterns(tree, rows)
+    theirs, _, counts = _patterns(tree, others)
+    found = np.zeros((len(mine.given), kept, n_classes))
+    for path, leaf in _paths(tree, ()):
+        own, values = _of_leaf(path, mine, theirs, counts / len(others), player)
+        asked = [place for place, one in enumerate(own) if one < kept]
+        found[:, [own[place] for place in asked], leaf.prediction] += values[:, asked]
+    every = found[place]
+    return every[..., 1] if n_classes == 2 else every
+
+
+@dataclass(frozen=True)
+class _Patterns:
+    """Different answers (U, Q) to the questions of a tree, and the column of each question."""
+
+    given: Mask
+    column: dict[Question, int]
+
+    def meets(self, questions: "list[list[tuple[Split, bool]]]") -> Mask:
+        """Whether patterns answer all questions of each player as a path does, (U, players)."""
+        found = np.ones((len(self.given), len(questions)), dtype=bool)
+        for player, own in enumerate(questions):
+            for split, yes in own:
+                found[:, player] &= self.given[:, self.column[_question(split)]] == yes
+        return found
+
+
+def _patterns(tree: Node, rows: FloatArray) -> tuple[_Patterns, NDArray[np.intp], FloatArray]:
+    """Different answers of rows to a tree's questions, the place of each row, and how many."""
+    asked = list(dict.fromkeys(_question(split) for split in _splits(tree)))
+    answers = np.empty((len(rows), len(asked)), dtype=bool)
+    for bit, (column, relation, reference) in enumerate(asked):
+        answers[:, bit] = RELATIONS[relation](rows[:, column], reference)
+    given, place = _distinct(answers)
+    counts = np.bincount(place, minlength=len(given))
+    columns = {question: bit for bit, question in enumerate(asked)}
+    return _Patterns(given, columns), place, counts.astype(float)
+
+
+def _distinct(answers: Mask) -> tuple[Mask, NDArray[np.intp]]:
+    """Different rows of answers, and the place of each row among them."""
+    if answers.shape[1] > _BITS:
+        known, place = np.unique(answers, axis=0, return_inverse=True)
+        return known, place.reshape(-1)
+    bits = np.arange(answers.shape[1])
+    codes = (answers.astype(np.int64) << bits).sum(axis=1)
+    told, place = np.unique(codes, return_inverse=True)
+    return (told[:, None] >> bits & 1).astype(bool), place.reshape(-1)
+
+
+def _of_leaf(
+    path: Path, mine: _Patterns, theirs: _Patterns, shares: FloatArray, player: dict[int, int]
+) -> tuple[list[int], FloatArray]:
+    """Players of a path, and what each adds (U, players) to the leaf being reached."""
+    asked: dict[int, list[tuple[Split, bool]]] = {}
+    for split, yes in path:
+        asked.setdefault(player[split.feature], []).append((split, yes))
+    own, questions = list(asked), list(asked.values())
+    here, place = _distinct(mine.meets(questions))
+    there, which = _distinct(theirs.meets(questions))
+    share = np.bincount(which, shares, minlength=len(there))
+    alive = (here[:, None] | there).all(axis=2)
+    only_mine, only_theirs = here[:, None] & ~there, ~here[:, None] & there
+    a, b = only_mine.sum(axis=2), only_theirs.sum(axis=2)
+    weights = _weights(len(own))
+    for_mine = np.where(alive, weights[a, b], 0.0) * share
+    for_theirs = np.where(alive, weights[b, a], 0.0) * share
+    values = np.einsum("uv,uvq->uq", for_mine, only_mine) - np.einsum(
+        "uv,uvq->uq", for_theirs, only_theirs
+    )
+    return own, values[place]
+
+
+@lru_cache
+def _weights(most: int) -> FloatArray:
+    """Return (a − 1)!·b!/(a + b)! for a, b = 0, …, most; 0 for a = 0."""
+    table = np.zeros((most + 1, most + 1))
+    for a in range(1, most + 1):
+        for b in range(most + 1):
+            table[a, b] = factorial(a - 1) * factorial(b) / factorial(a + b)
+    return table
+
+
+def _paths(node: Node, path: Path) -> "list[tuple[Path, Leaf]]":
+    if isinstance(node, Leaf):
+        return [(path, node)]
+    yes = _paths(node.if_true, (*path, (node, True)))
+    return yes + _paths(node.if_false, (*path, (node, False)))
+
+
+def _splits(node: Node) -> Iterator[Split]:
+    if isinstance(node, Split):
+        yield node
+        yield from _splits(node.if_true)
+        yield from _splits(node.if_false)
+
+
+def _question(split: Split) -> Question:
+    return split.feature, split.relation, float(split.reference)
+
+
+def _some(rows: FloatArray, name: str) -> FloatArray:
+    if not len(rows):
+        raise ValueError(f"{name} must have at least one row")
+    return rows
+
 
 _MOST_VALUES = 200_000_000
 

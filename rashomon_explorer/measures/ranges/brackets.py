@@ -11,8 +11,15 @@ from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_positive
-from rashomon_explorer.measures.ranges.cuts import CutPool, Enough, furthest_by_cuts, furthest_on
-from rashomon_explorer.measures.ranges.level_set import BallReach, LevelSet, Reach
+from rashomon_explorer.measures.ranges.level_set import (
+    BallReach,
+    CutPool,
+    Enough,
+    LevelSet,
+    Reach,
+    furthest_by_cuts,
+    furthest_on,
+)
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.measures.ranges.search import Decide, Extents, furthest
 from rashomon_explorer.problem.domains import Ball, Domain

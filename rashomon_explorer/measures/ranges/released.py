@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.ranges.exact import row_directions, row_index
 from rashomon_explorer.measures.ranges.flips import flip_directions
-from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
+from rashomon_explorer.problem.domains import CutEllipsoid
 from rashomon_explorer.problem.problem import add_intercept
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from rashomon_explorer.sets.scores import linear_scores

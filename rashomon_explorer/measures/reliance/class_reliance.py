@@ -13,7 +13,7 @@ from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer._utils.validation import check_positive
-from rashomon_explorer.measures.features import Columns, Features, feature_groups
+from rashomon_explorer.measures.inputs import Columns, Features, feature_groups
 from rashomon_explorer.measures.reliance.level_set import (
     CertifiedMinimum,
     Extreme,

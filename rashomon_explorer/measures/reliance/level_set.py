@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.measures.features import Columns
+from rashomon_explorer.measures.inputs import Columns
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
 

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer.measures.features import Columns
+from rashomon_explorer.measures.inputs import Columns
 from rashomon_explorer.measures.reliance.level_set import (
     Extreme,
     LastCallCache,

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
-from rashomon_explorer.measures.evaluation import LinearTask
-from rashomon_explorer.measures.features import Columns, Features, feature_groups
+from rashomon_explorer.measures.inputs import Columns, Features, LinearTask, feature_groups
 from rashomon_explorer.measures.ranges.declared import declared_problem
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem, penalised_problem
 from rashomon_explorer.measures.reliance.level_set import SquareMoments

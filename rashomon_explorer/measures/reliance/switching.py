@@ -11,11 +11,11 @@ from sklearn.utils import check_random_state
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
-from rashomon_explorer.measures.confidence_sequence import ConfidenceSequence
-from rashomon_explorer.measures.features import Features, feature_groups
+from rashomon_explorer.measures.inputs import Features, feature_groups
 from rashomon_explorer.measures.reliance.pair_losses import MOST_PAIRS
 from rashomon_explorer.measures.reliance.set_reliance import model_reliance
 from rashomon_explorer.measures.reliance.tree_reliance import held_trees
+from rashomon_explorer.measures.stopping import ConfidenceSequence
 
 Rows = FloatArray | pd.DataFrame
 Columns = int | str | Sequence[int | str]

@@ -8,8 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer.measures.evaluation import LinearTask
-from rashomon_explorer.measures.features import Columns
+from rashomon_explorer.measures.inputs import Columns, LinearTask
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem.losses.kinked import AbsoluteLoss
 from rashomon_explorer.problem.losses.smooth import SquaredLoss

@@ -14,13 +14,11 @@ from rashomon_explorer.mechanisms.bounds.excess import (
     population_risk,
     uniform_stability,
 )
-from rashomon_explorer.mechanisms.bounds.failure import (
-    enough_patience,
-    least_acceptance,
-)
 from rashomon_explorer.mechanisms.bounds.hit_rate import (
+    enough_patience,
     hit_probability,
     hit_probability_from_excess,
+    least_acceptance,
 )
 from rashomon_explorer.mechanisms.bounds.law import convex_law
 

@@ -10,7 +10,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.mechanisms.ellipsoid.sampler import released_centre
 from rashomon_explorer.mechanisms.langevin.accounting import plan_weighted_path
 from rashomon_explorer.mechanisms.langevin.plan import PathPlan, plan_path
-from rashomon_explorer.mechanisms.langevin.planned import PlannedPath
+from rashomon_explorer.mechanisms.langevin.sampler import PlannedPath
 from rashomon_explorer.mechanisms.one_model.base import ModelOffer, declined, generalisation_gap
 from rashomon_explorer.mechanisms.planning.centres import Centre, by_gradients
 from rashomon_explorer.mechanisms.planning.offers import Request, best_ridged, own_cost

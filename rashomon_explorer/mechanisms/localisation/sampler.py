@@ -19,7 +19,7 @@ from rashomon_explorer.mechanisms.localisation.plan import (
     plan_perturbed,
     solver_distance,
 )
-from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood, round_into_domain
+from rashomon_explorer.mechanisms.rejection.envelope import Neighbourhood, round_into_domain
 from rashomon_explorer.mechanisms.samplers.base import to_public_grid
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget

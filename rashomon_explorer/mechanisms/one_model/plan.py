@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, rounded_up
-from rashomon_explorer.mechanisms.objective_perturbation.one_model import ObjectivePerturbation
+from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbation
 from rashomon_explorer.mechanisms.one_model.base import ModelOffer
 from rashomon_explorer.mechanisms.one_model.registry import METHODS
 from rashomon_explorer.mechanisms.planning.offers import Request

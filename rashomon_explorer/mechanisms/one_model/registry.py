@@ -3,7 +3,7 @@
 from rashomon_explorer._utils.lazy import LazyRegistry
 from rashomon_explorer.mechanisms.langevin.one_model import LangevinAverage, NoisyDescent
 from rashomon_explorer.mechanisms.moments import Moments
-from rashomon_explorer.mechanisms.objective_perturbation.one_model import ObjectivePerturbation
+from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbation
 from rashomon_explorer.mechanisms.one_model.base import Method
 from rashomon_explorer.mechanisms.one_model.descent import (
     LastIterate,

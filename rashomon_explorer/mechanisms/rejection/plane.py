@@ -10,7 +10,7 @@ from scipy.special import gammainc, gammaincinv, hyp1f1, xlogy
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import EnvelopeError
-from rashomon_explorer.mechanisms.rejection.neighbourhood import ball_around
+from rashomon_explorer.mechanisms.rejection.envelope import ball_around
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 

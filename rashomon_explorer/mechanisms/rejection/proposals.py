@@ -8,8 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Tangent
-from rashomon_explorer.mechanisms.rejection.neighbourhood import parts
+from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Tangent, parts
 from rashomon_explorer.mechanisms.rejection.plane import log_ball_volume
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball

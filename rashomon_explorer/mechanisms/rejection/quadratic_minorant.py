@@ -10,7 +10,7 @@ from scipy.special import xlogy
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.exceptions import EnvelopeError
-from rashomon_explorer.mechanisms.rejection.neighbourhood import ball_around
+from rashomon_explorer.mechanisms.rejection.envelope import ball_around
 from rashomon_explorer.mechanisms.rejection.plane import (
     Plane,
     cut_chi_square,

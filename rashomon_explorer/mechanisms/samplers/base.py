@@ -12,7 +12,7 @@ from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
-from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
+from rashomon_explorer.problem.domains import CutEllipsoid
 
 
 @dataclass(frozen=True)

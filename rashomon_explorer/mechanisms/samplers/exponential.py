@@ -10,7 +10,7 @@ import numpy as np
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer._utils.threads import pause
 from rashomon_explorer.exceptions import EnvelopeError, SamplerError
-from rashomon_explorer.mechanisms.bounds.failure import giving_up_probability, least_acceptance
+from rashomon_explorer.mechanisms.bounds.hit_rate import giving_up_probability, least_acceptance
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.rejection.candidates import MOST_AHEAD, Candidates, accept
 from rashomon_explorer.mechanisms.samplers.base import Batch, Traits

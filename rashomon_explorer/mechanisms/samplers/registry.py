@@ -1,9 +1,8 @@
 """Registry of samplers by name."""
 
 from rashomon_explorer._utils.lazy import LazyRegistry
-from rashomon_explorer.mechanisms.ellipsoid.exact_sampler import EllipsoidExactSampler
-from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidSampler
-from rashomon_explorer.mechanisms.langevin.planned import (
+from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidExactSampler, EllipsoidSampler
+from rashomon_explorer.mechanisms.langevin.sampler import (
     LangevinAverageSampler,
     LangevinClipped,
     PlannedPath,

@@ -26,7 +26,7 @@ from rashomon_explorer.plots.budget import plot_tradeoff, tradeoff_table
 from rashomon_explorer.plots.tables import options_table
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, adaptive_epsilon
-from rashomon_explorer.privacy.adaptive import ledger_order, running_epsilon
+from rashomon_explorer.privacy.composition import ledger_order, running_epsilon
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.release import ReleasedAggregates

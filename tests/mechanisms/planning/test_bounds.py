@@ -19,7 +19,7 @@ from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.papers import mixing
+from rashomon_explorer.papers import theorems
 from rashomon_explorer.problem.problem import Problem
 from tests.mechanisms.samplers.laws import line_law, small_problem
 
@@ -270,7 +270,7 @@ def normal_divergence(mean, variance, stationary):
 def test_ornstein_uhlenbeck_mixes_as_fast_as_promised(beta, m, mean, spread):
     # dθ = −βmθ dt + √2 dW from N(mean, spread·stationary), in closed form.
     stationary = 1 / (beta * m)
-    c = mixing.log_sobolev_constant(beta=beta, m=m)
+    c = theorems.log_sobolev_constant(beta=beta, m=m)
     assert c == pytest.approx(beta * m)
     start = normal_divergence(mean, spread * stationary, stationary)
     for turn in (0.1, 0.5, 2.0):
@@ -288,9 +288,9 @@ def test_ornstein_uhlenbeck_mixes_as_fast_as_promised(beta, m, mean, spread):
 @pytest.mark.parametrize("distance", [0.3, 0.05, 1e-3])
 def test_after_the_mixing_time_the_distance_is_kept(distance):
     beta, m, mean = 30.0, 0.5, 2.0
-    c = mixing.log_sobolev_constant(beta=beta, m=m)
+    c = theorems.log_sobolev_constant(beta=beta, m=m)
     start = normal_divergence(mean, 1 / c, 1 / c)
-    time = mixing.mixing_time(c=c, divergence=start, distance=distance)
+    time = theorems.mixing_time(c=c, divergence=start, distance=distance)
     gap = mean * math.exp(-beta * m * time) * math.sqrt(c)
     assert 2 * ndtr(gap / 2) - 1 <= distance  # TV of two normals a gap apart
     early = mean * math.exp(-beta * m * 0.5 * time) * math.sqrt(c)
@@ -313,7 +313,7 @@ def test_a_diffusion_on_a_grid_mixes_at_least_so_fast(psi, width, beta):
     values, vectors = np.linalg.eigh(
         generator * np.sqrt(law)[:, None] / np.sqrt(law)[None, :]
     )  # reversible, hence symmetric in this metric
-    c = mixing.log_sobolev_constant(beta=beta, m=1.0, psi=psi, width=width)
+    c = theorems.log_sobolev_constant(beta=beta, m=1.0, psi=psi, width=width)
     start = np.full(cells, 1 / cells)
     divergences = []
     times = np.array([0.0, 0.2, 0.6]) / c
@@ -323,19 +323,19 @@ def test_a_diffusion_on_a_grid_mixes_at_least_so_fast(psi, width, beta):
         )
         now = np.maximum(now, 1e-300)
         divergences.append(float(now @ np.log(now / law)))
-    assert divergences[0] <= mixing.start_divergence(beta=beta, L=2.0, diameter=4.0, psi=psi)
+    assert divergences[0] <= theorems.start_divergence(beta=beta, L=2.0, diameter=4.0, psi=psi)
     assert np.all(divergences <= np.exp(-2 * c * times) * divergences[0] * 1.01)
 
 
 @given(BETAS, st.floats(0.01, 2), PSIS)
 def test_the_log_sobolev_constant_is_the_lemma_s(beta, m, psi):
-    found = mixing.log_sobolev_constant(beta=beta, m=m, psi=psi)
+    found = theorems.log_sobolev_constant(beta=beta, m=m, psi=psi)
     lemma = beta * m * math.exp(-beta * psi) if beta * psi <= 1 else m / (math.e * psi)
     assert found == pytest.approx(lemma)
     share = np.linspace(0, 1, 2001)
     assert found >= (share * beta * m * np.exp(-share * beta * psi)).max() * (1 - 1e-9)
-    assert found <= mixing.log_sobolev_constant(beta=beta, m=m)
-    assert mixing.log_sobolev_constant(beta=beta, m=m, psi=psi, width=psi) <= found
+    assert found <= theorems.log_sobolev_constant(beta=beta, m=m)
+    assert theorems.log_sobolev_constant(beta=beta, m=m, psi=psi, width=psi) <= found
 
 
 @given(BETAS, st.floats(0.01, 2), PSIS, st.floats(1e-3, 1))
@@ -343,8 +343,10 @@ def test_a_smooth_threshold_oscillates_by_half_its_width_more(beta, m, psi, widt
     excess = np.linspace(0, psi + 3 * width, 2001)
     left_out = excess - thresholded(excess - psi, width)  # the loss without its energy
     assert np.ptp(left_out) == pytest.approx(psi + width / 2)
-    found = mixing.log_sobolev_constant(beta=beta, m=m, psi=psi, width=width)
-    assert found == pytest.approx(mixing.log_sobolev_constant(beta=beta, m=m, psi=psi + width / 2))
+    found = theorems.log_sobolev_constant(beta=beta, m=m, psi=psi, width=width)
+    assert found == pytest.approx(
+        theorems.log_sobolev_constant(beta=beta, m=m, psi=psi + width / 2)
+    )
 
 
 @pytest.mark.parametrize("psi", [0.0, 0.5])
@@ -353,17 +355,17 @@ def test_a_uniform_start_is_no_farther_than_its_bound_and_may_be_half_of_it(psi)
     theta = (np.arange(40_000) + 0.5) / 10_000
     energy = 50.0 * np.maximum(theta - psi, 0)
     divergence = energy.mean() + math.log(np.exp(-energy).mean())
-    promised = mixing.start_divergence(beta=50.0, L=1.0, diameter=4.0, psi=psi)
+    promised = theorems.start_divergence(beta=50.0, L=1.0, diameter=4.0, psi=psi)
     assert 0.35 * promised < divergence <= promised
 
 
 def test_mixing_takes_longer_for_more():
-    times = [mixing.mixing_time(c=c, divergence=9.0, distance=0.1) for c in (1.0, 2.0)]
+    times = [theorems.mixing_time(c=c, divergence=9.0, distance=0.1) for c in (1.0, 2.0)]
     assert times[0] == 2 * times[1] > 0
-    assert mixing.mixing_time(c=1.0, divergence=90.0, distance=0.1) > times[0]
-    assert mixing.mixing_time(c=1.0, divergence=9.0, distance=0.01) > times[0]
-    assert mixing.mixing_time(c=1.0, divergence=0.02, distance=0.1) == 0
-    assert mixing.start_divergence(beta=1.0, L=1.0, diameter=1.0, psi=2.0) == 0
+    assert theorems.mixing_time(c=1.0, divergence=90.0, distance=0.1) > times[0]
+    assert theorems.mixing_time(c=1.0, divergence=9.0, distance=0.01) > times[0]
+    assert theorems.mixing_time(c=1.0, divergence=0.02, distance=0.1) == 0
+    assert theorems.start_divergence(beta=1.0, L=1.0, diameter=1.0, psi=2.0) == 0
 
 
 @pytest.mark.parametrize("threshold", ["hard", "smooth"])
@@ -464,10 +466,10 @@ def test_a_long_path_of_small_steps_is_promised_what_a_draw_is():
         (lambda: coupling_distance(L=0.0, m=1.0, n=9), "L must be finite and > 0"),
         (lambda: coupling_distance(L=1.0, m=1.0, n=0), "n must be a whole number"),
         (lambda: bounds.population_risk(p=1, beta=1.0, L=1.0, m=0.0, n=9), "strongly convex"),
-        (lambda: mixing.log_sobolev_constant(beta=1.0, m=0.0), "Lemma D.4 .* strongly convex"),
-        (lambda: mixing.start_divergence(beta=1.0, L=1.0, diameter=0.0), "diameter must be"),
-        (lambda: mixing.mixing_time(c=1.0, divergence=1.0, distance=2.0), "at most 1, got 2.0"),
-        (lambda: mixing.mixing_time(c=1.0, divergence=-1.0, distance=0.1), "divergence must be"),
+        (lambda: theorems.log_sobolev_constant(beta=1.0, m=0.0), "Lemma D.4 .* strongly convex"),
+        (lambda: theorems.start_divergence(beta=1.0, L=1.0, diameter=0.0), "diameter must be"),
+        (lambda: theorems.mixing_time(c=1.0, divergence=1.0, distance=2.0), "at most 1, got 2.0"),
+        (lambda: theorems.mixing_time(c=1.0, divergence=-1.0, distance=0.1), "divergence must be"),
         (
             lambda: bounds.path_average_excess(
                 p=1, beta=1.0, L=1.0, distance=1.0, step_size=0.0, n_steps=1

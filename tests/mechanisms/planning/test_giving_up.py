@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer.exceptions import FitError, SamplerError
 from rashomon_explorer.mechanisms.bounds import enough_patience, least_acceptance
-from rashomon_explorer.mechanisms.bounds.failure import giving_up_probability
+from rashomon_explorer.mechanisms.bounds.hit_rate import giving_up_probability
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.rejection.candidates import Candidates
 from rashomon_explorer.mechanisms.samplers import exponential as exact

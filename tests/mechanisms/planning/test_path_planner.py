@@ -11,7 +11,7 @@ from rashomon_explorer.mechanisms.bounds import accelerated_path_excess
 from rashomon_explorer.mechanisms.certificates.sensitivity import gradient_sensitivity
 from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
-from rashomon_explorer.privacy.adaptive import adaptive_epsilon
+from rashomon_explorer.privacy.composition import adaptive_epsilon
 from rashomon_explorer.privacy.conversions import gdp_mu
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball

@@ -17,7 +17,7 @@ from rashomon_explorer.mechanisms.rejection.candidates import (
     acceptance_share,
     bowl_pays,
 )
-from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood, Shifted
+from rashomon_explorer.mechanisms.rejection.envelope import Neighbourhood, Shifted
 from rashomon_explorer.mechanisms.rejection.plane import plane_proposals
 from rashomon_explorer.mechanisms.rejection.quadratic_minorant import (
     BowlProposal,

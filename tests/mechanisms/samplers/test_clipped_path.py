@@ -8,9 +8,9 @@ import pytest
 
 from rashomon_explorer import RashomonClassifier, RashomonRegressor
 from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
-from rashomon_explorer.mechanisms.langevin.gradients.clipped import ClippedDrift
+from rashomon_explorer.mechanisms.langevin.gradients import ClippedDrift
 from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, plan_clipped_path, plan_path
-from rashomon_explorer.mechanisms.langevin.planned import LangevinClipped
+from rashomon_explorer.mechanisms.langevin.sampler import LangevinClipped
 from rashomon_explorer.mechanisms.planning.advice import explain
 from rashomon_explorer.mechanisms.planning.offers import Request
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS

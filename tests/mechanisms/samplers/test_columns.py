@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.stats import kstest, laplace, norm
 
 from rashomon_explorer._utils.randomness import generator
-from rashomon_explorer.data.clipping import ColumnMap
+from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.mechanisms.planning.scaling import SHARE, ColumnsPlan
 from rashomon_explorer.mechanisms.samplers.scaling import (
     column_map_from_release,

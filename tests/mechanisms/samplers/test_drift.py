@@ -11,7 +11,7 @@ from rashomon_explorer.mechanisms.certificates.sensitivity import (
     data_lipschitz,
     gradient_sensitivity,
 )
-from rashomon_explorer.mechanisms.langevin.gradients.full import (
+from rashomon_explorer.mechanisms.langevin.gradients import (
     Columns,
     FullDrift,
     SinglePrecision,

@@ -16,7 +16,7 @@ from rashomon_explorer.mechanisms.ellipsoid.sampler import (
     strides,
 )
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
-from rashomon_explorer.mechanisms.langevin.planned import PlannedPath
+from rashomon_explorer.mechanisms.langevin.sampler import PlannedPath
 from rashomon_explorer.mechanisms.planning.centres import by_acceleration, by_gradients, by_output
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings

@@ -10,14 +10,13 @@ from scipy.stats import kstest
 
 from rashomon_explorer.exceptions import SamplerError
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exact
-from rashomon_explorer.mechanisms.ellipsoid.exact_sampler import EllipsoidExactSampler
-from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidSampler
+from rashomon_explorer.mechanisms.ellipsoid.sampler import EllipsoidExactSampler, EllipsoidSampler
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.suggestions import suppress_weak_warnings
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.samplers.feasibility import feasibility_suggestions, preflight
 from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
+from rashomon_explorer.problem.domains import CutEllipsoid
 from rashomon_explorer.problem.problem import Problem
 from tests.crossing import crossed
 

@@ -9,8 +9,13 @@ from hypothesis import strategies as st
 
 from rashomon_explorer.exceptions import EnvelopeError
 from rashomon_explorer.mechanisms.localisation.sampler import LocalProblem
-from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Tangent
-from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood, Shifted, parts
+from rashomon_explorer.mechanisms.rejection.envelope import (
+    Envelope,
+    Neighbourhood,
+    Shifted,
+    Tangent,
+    parts,
+)
 from rashomon_explorer.mechanisms.rejection.proposals import (
     Face,
     FaceProposal,

@@ -16,7 +16,7 @@ from rashomon_explorer.mechanisms.localisation.sampler import (
     OutputPerturbationSampler,
     refined,
 )
-from rashomon_explorer.mechanisms.rejection.neighbourhood import (
+from rashomon_explorer.mechanisms.rejection.envelope import (
     Neighbourhood,
     Shifted,
     round_into_domain,

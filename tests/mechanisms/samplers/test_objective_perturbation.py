@@ -8,7 +8,6 @@ import pytest
 
 from rashomon_explorer import Ledger, RashomonClassifier, RashomonRegressor
 from rashomon_explorer._utils.bisection import bisect
-from rashomon_explorer.mechanisms.objective_perturbation import one_model as one_model_perturbation
 from rashomon_explorer.mechanisms.objective_perturbation import sampler as objective_perturbation
 from rashomon_explorer.mechanisms.objective_perturbation.accounting import (
     _largest_ratio,
@@ -316,7 +315,7 @@ def test_noise_on_one_model_is_independent_of_the_tilt(gaussian, monkeypatch):
         tilts.append(tilt)
         return np.zeros(4)
 
-    monkeypatch.setattr(one_model_perturbation, "perturbed_minimiser", at_zero)
+    monkeypatch.setattr(objective_perturbation, "perturbed_minimiser", at_zero)
     rng = np.random.default_rng(0)
     blurs = np.array([method.draw(problem, offer, rng) for _ in range(1_000)])
     assert_independent(np.array(tilts) / offer.settings.scale, blurs / offer.settings.blur)

@@ -13,7 +13,7 @@ from scipy.stats import kstest, truncexpon, truncnorm
 from rashomon_explorer.exceptions import EnvelopeError
 from rashomon_explorer.mechanisms.rejection import candidates
 from rashomon_explorer.mechanisms.rejection.candidates import acceptance_share, envelope_pays
-from rashomon_explorer.mechanisms.rejection.neighbourhood import Neighbourhood, Shifted
+from rashomon_explorer.mechanisms.rejection.envelope import Neighbourhood, Shifted
 from rashomon_explorer.mechanisms.rejection.plane import (
     LineLaw,
     Plane,

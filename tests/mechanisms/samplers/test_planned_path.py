@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rashomon_explorer.mechanisms.langevin.accounting import path_guarantee
-from rashomon_explorer.mechanisms.langevin.gradients.full import FullDrift
+from rashomon_explorer.mechanisms.langevin.gradients import FullDrift
 from rashomon_explorer.mechanisms.langevin.plan import plan_path
-from rashomon_explorer.mechanisms.langevin.planned import PlannedPath
+from rashomon_explorer.mechanisms.langevin.sampler import PlannedPath
 from rashomon_explorer.mechanisms.samplers.base import collect
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from rashomon_explorer.mechanisms.ellipsoid.exact_plan import plan_ellipsoid_exact
-from rashomon_explorer.mechanisms.ellipsoid.exact_sampler import EllipsoidExactSampler
 from rashomon_explorer.mechanisms.ellipsoid.plan import plan_ellipsoid
 from rashomon_explorer.mechanisms.ellipsoid.sampler import (
+    EllipsoidExactSampler,
     EllipsoidSampler,
     descent,
     released_centre,
@@ -19,12 +19,12 @@ from rashomon_explorer.mechanisms.ellipsoid.sampler import (
 )
 from rashomon_explorer.mechanisms.langevin.gradients import drift_for
 from rashomon_explorer.mechanisms.langevin.plan import plan_clipped_path, plan_path
-from rashomon_explorer.mechanisms.langevin.planned import (
+from rashomon_explorer.mechanisms.langevin.sampler import (
     LangevinAverageSampler,
     LangevinClipped,
+    LangevinSampler,
     PlannedPath,
 )
-from rashomon_explorer.mechanisms.langevin.sampler import LangevinSampler
 from rashomon_explorer.mechanisms.localisation.sampler import OutputPerturbationSampler
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
 from rashomon_explorer.mechanisms.objective_perturbation.sampler import ObjectivePerturbationSampler
@@ -39,8 +39,7 @@ from rashomon_explorer.papers.localisation import IteratedSampler, RegularisedSa
 from rashomon_explorer.privacy import Guarantee, bounded_range, gdp, pure
 from rashomon_explorer.privacy.tradeoff import BoundedRange, TradeOff
 from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.problem.domains import Ball
-from rashomon_explorer.problem.domains.ellipsoid import CutEllipsoid
+from rashomon_explorer.problem.domains import Ball, CutEllipsoid
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import GaussianThreshold, SmoothThreshold
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rashomon_explorer.mechanisms.rejection.envelope import Envelope
-from rashomon_explorer.mechanisms.rejection.neighbourhood import Shifted
+from rashomon_explorer.mechanisms.rejection.envelope import Envelope, Shifted
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.domains import Ball, Intersection
 from rashomon_explorer.problem.losses.kinked import SmoothedHingeLoss

@@ -1,25 +1,158 @@
-"""Full gradients, lazily updated and rounded."""
+"""Gradients that noisy paths follow, each with the constants its certificate is made of."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from importlib import import_module
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
-from rashomon_explorer.mechanisms.langevin.gradients.base import (
-    GibbsDrift,
-    Gradient,
-    minimiser_inside,
+from rashomon_explorer._utils.arrays import (
+    NUMPY,
+    ArrayBackend,
+    FloatArray,
+    Mask,
+    is_foreign,
+    to_host,
 )
+from rashomon_explorer.mechanisms.certificates.sensitivity import data_slope, gradient_sensitivity
+from rashomon_explorer.mechanisms.target import GibbsTarget
+from rashomon_explorer.problem.constants import Constants
+from rashomon_explorer.problem.domains import Ball
+from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.losses.base import STACK_COLUMNS, stack_rows
+from rashomon_explorer.problem.losses.chunked import ChunkedRisk
+from rashomon_explorer.problem.losses.clipped_gradient import ClippedPullRisk, clipped
 from rashomon_explorer.problem.minimisation import MinimisedObjective
 from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.problem.thresholds import HardThreshold, NoThreshold, SmoothThreshold
+from rashomon_explorer.problem.thresholds import (
+    GaussianThreshold,
+    HardThreshold,
+    NoThreshold,
+    SmoothThreshold,
+)
+
+__all__ = ["drift_for"]
+
+
+class Gradient(Protocol):
+    """The gradient of β·energy along one run; it may remember earlier steps."""
+
+    def __call__(self, theta: FloatArray) -> FloatArray:
+        """Gradient (p, K) at the states (p, K) of the K chains; called once a step."""
+        ...
+
+
+class Drift(Protocol):
+    """A gradient that reads rows, and the public constants that its certificate is made of."""
+
+    @property
+    def p(self) -> int:
+        """Number of parameters."""
+        ...
+
+    @property
+    def arrays(self) -> ArrayBackend:
+        """Where states and gradients are."""
+        ...
+
+    @property
+    def beta(self) -> float:
+        """Inverse temperature."""
+        ...
+
+    @property
+    def diameter(self) -> float:
+        """Diameter of the domain."""
+        ...
+
+    @property
+    def largest_step(self) -> float:
+        """Largest step at which the noiseless path is stable; infinite if none is known."""
+        ...
+
+    def sensitivity(self, n_steps: int) -> float:
+        """Root mean square, over ``n_steps`` steps, of how far a record moves gradient/β."""
+        ...
+
+    def contraction(self, step_size: float) -> float:
+        """Factor c ≤ 1 by which a noiseless step brings any two models closer."""
+        ...
+
+    def project(self, theta: FloatArray) -> FloatArray:
+        """Nearest points of the domain to the columns of ``theta`` (p, K)."""
+        ...
+
+    def run(self, rng: np.random.Generator) -> Gradient:
+        """Gradient for one run; ``rng`` is for noise that no record influences."""
+        ...
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Loss (K,) of each column of ``theta`` (p, K) (curator)."""
+        ...
+
+
+@dataclass(frozen=True)
+class GibbsDrift:
+    """The public side of a target that a path runs on; its gradient is the subclass's."""
+
+    target: GibbsTarget
+
+    @property
+    def p(self) -> int:
+        """Number of parameters."""
+        return self.target.problem.p
+
+    @property
+    def arrays(self) -> ArrayBackend:
+        """Where states and gradients are: with the rows."""
+        return self.target.problem.arrays
+
+    @property
+    def beta(self) -> float:
+        """Inverse temperature."""
+        return self.target.beta
+
+    @property
+    def diameter(self) -> float:
+        """Diameter of the domain."""
+        return self.target.problem.domain.diameter
+
+    def project(self, theta: FloatArray) -> FloatArray:
+        """Nearest points of the domain, of any but the ball by way of the host."""
+        domain = self.target.problem.domain
+        if is_foreign(theta) and not isinstance(domain, Ball):
+            nearest: FloatArray = self.arrays.put(domain.project(to_host(theta)))
+            return nearest
+        return domain.project(theta)
+
+    def value(self, theta: FloatArray) -> FloatArray:
+        """Losses over all rows (curator)."""
+        return self.target.problem.value(theta)
+
+
+@dataclass(frozen=True)
+class DriftInBatches(GibbsDrift):
+    """A target whose gradient is taken over one batch of rows after the other."""
+
+    batch_size: int
+
+    @property
+    def n_batches(self) -> int:
+        """Number of batches."""
+        return self.target.problem.n // self.batch_size
+
+
+def minimiser_inside(problem: Problem) -> bool:
+    """Whether every data set has its global minimiser in the ball."""
+    if not isinstance(problem.domain, Ball):
+        return False
+    pull = problem.ridge * problem.domain.radius
+    return pull > 0 and pull >= problem.L - pull
+
 
 _WIDTH = 32  # models in a group, of few rows more
 _FEWEST_CELLS, _WIDEST = 2**15, 1024
@@ -270,3 +403,103 @@ class FullDrift(GibbsDrift):
     def _width(self) -> float:
         shape = self.target.shape
         return shape.width if isinstance(shape, SmoothThreshold) else 0.0
+
+
+@dataclass(frozen=True)
+class ClippedDrift(GibbsDrift):
+    """Gradient of the target's loss with its slope clipped, at ψ = 0."""
+
+    most: float
+
+    @cached_property
+    def followed(self) -> Loss:
+        """Loss whose gradient it is."""
+        found = clipped(self.target.problem.loss, self.most)
+        if found is None:
+            raise ValueError(f"{self.target.problem.loss.name} loss has no form with clipped slope")
+        return found
+
+    @cached_property
+    def constants(self) -> Constants:
+        """Public constants of that loss."""
+        problem = self.target.problem
+        return Constants.of(
+            self.followed,
+            n=problem.n,
+            p=problem.p,
+            domain=problem.domain,
+            row_bound=problem.row_bound,
+            ridge=problem.ridge,
+        )
+
+    @property
+    def arrays(self) -> ArrayBackend:
+        """The host: a clipped loss has no other form."""
+        return NUMPY
+
+    @property
+    def largest_step(self) -> float:
+        """2/(βM)."""
+        return 2 / (self.beta * self.constants.M)
+
+    def sensitivity(self, n_steps: int) -> float:
+        """2·most·B/n, the same in every step."""
+        return data_slope(self.constants, self.target.problem.domain)
+
+    def contraction(self, step_size: float) -> float:
+        """max{|1 − hβm|, |1 − hβM|}."""
+        pace = step_size * self.beta
+        return max(abs(1 - pace * self.constants.m), abs(1 - pace * self.constants.M))
+
+    def run(self, rng: np.random.Generator) -> Callable[[FloatArray], FloatArray]:
+        """Return the gradient; it remembers nothing."""
+        problem = self.target.problem
+        risk = problem.of_loss(self.followed)
+        assert isinstance(risk, ClippedPullRisk | ChunkedRisk)
+        return lambda theta: self.beta * (risk.gradient(theta) + problem.ridge * theta)
+
+
+def drift_for(target: GibbsTarget, *, batch_size: int | None, precision: str, lazy: bool) -> Drift:
+    """Return the gradient that a path to ``target`` follows.
+
+    Parameters
+    ----------
+    target : GibbsTarget
+    batch_size : int, optional
+        Rows a step; all of them by default.
+    precision : {"double", "single"}
+    lazy : bool
+
+    Raises
+    ------
+    ValueError
+        If the target has no such gradient.
+    """
+    if isinstance(target.shape, GaussianThreshold):
+        if batch_size is not None:
+            raise ValueError("the Gaussian threshold is for all rows: leave batch_size out")
+        return _double_only(
+            precision, "the Gaussian threshold", lambda: _of_papers("GaussianDrift", target)
+        )
+    if batch_size is not None:
+        return _double_only(
+            precision, "batches", lambda: _of_papers("BatchDrift", target, batch_size)
+        )
+    if not target.problem.arrays.on_host:
+        return _double_only(precision, "a device", lambda: FullDrift(target, precision, lazy))
+    return FullDrift(target, precision, lazy)
+
+
+def _of_papers(name: str, *arguments: Any) -> Drift:
+    """Gradient that no planned path follows, imported where a chain built by hand asks for it."""
+    kind = getattr(import_module("rashomon_explorer.papers.drifts"), name)
+    drift: Drift = kind(*arguments)
+    return drift
+
+
+def _double_only(precision: str, what: str, make: Callable[[], Drift]) -> Drift:
+    if precision != "double":
+        raise ValueError(
+            f'rounding in single precision is not accounted for with {what}: use precision="double"'
+        )
+    return make()
