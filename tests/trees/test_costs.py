@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rashomon_explorer import RashomonTreeClassifier
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.trees import (
     CountedTrees,
@@ -13,6 +14,7 @@ from rashomon_explorer.trees import (
     feature_table,
     least_losses,
 )
+from rashomon_explorer.trees.reconstruction import counted_like
 from tests.trees.listed import leaves_of, says, some_rows, whole_class
 
 TWO = np.array([[0, 2], [5, 0]])
@@ -124,3 +126,22 @@ def test_what_would_not_fit_is_refused_with_what_would():
 def test_what_is_no_matrix_is_refused(costs, match):
     with pytest.raises(DataError, match=match):
         CountedTrees([[0, 1], [1, 0]], [0, 1], max_leaves=2, costs=costs)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_the_class_of_drawn_trees_is_counted_again_with_their_costs_and_depth(depth):
+    """Counted on the same rows, it is the class that the draws came from."""
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 3))
+    y = ((X[:, 0] > 0.5) ^ (X[:, 1] > 0.5)).astype(int)
+    settings = {"max_leaves": 4, "max_depth": depth, "leaf_penalty": PENALTY, "costs": TWO}
+    clf = RashomonTreeClassifier(
+        epsilon=500.0, n_draws=3, psi=0.1, thresholds=[0.5], classes=[0, 1], **settings
+    ).fit(X, y)
+    models = clf.rashomon_set_
+    again = counted_like(models, X, y)
+    direct = CountedTrees((X > 0.5).astype(int), y, classes=[0, 1], **settings)
+    assert again.least == pytest.approx(direct.least, abs=1e-12)
+    assert [again.size(psi) for psi in (0.0, 0.2, 1.0)] == [
+        direct.size(psi) for psi in (0.0, 0.2, 1.0)
+    ]
