@@ -60,6 +60,7 @@ def test_it_is_the_ledgers_figure_and_not_one_of_its_own(ledger):
     for guarantee in NEXT:
         assert account.after(guarantee) == ledger.epsilon_after(guarantee)
         assert account.affords(guarantee) == ledger.can_afford(guarantee)
+        assert account.adds(guarantee) == max(0.0, ledger.epsilon_after(guarantee) - ledger.spent())
 
 
 def test_figures_and_tables_say_the_same(ledger):

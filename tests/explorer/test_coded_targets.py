@@ -28,5 +28,6 @@ def test_labels_are_coded_by_their_class_or_as_one_against_the_others(asked, cod
 def test_numbers_are_clipped_to_their_bounds_and_checked():
     coded = Coded(SCHEMA, (0.0, 2.0))
     assert coded(ROWS, [-1.0, 0.5, 2.0, 7.0])[1].tolist() == [0.0, 0.5, 2.0, 2.0]
-    with pytest.raises(DataError, match="NaN or infinity"):
-        coded(ROWS, [0.0, np.nan, 1.0, 1.0])
+    for bad in (np.nan, np.inf, -np.inf):
+        with pytest.raises(DataError, match="NaN or infinity"):
+            coded(ROWS, [0.0, bad, 1.0, 1.0])

@@ -63,7 +63,7 @@ def test_the_whole_table_is_charged_and_the_people_are_a_sample(page: Any) -> No
     (entry,) = Ledger.open(page.session.home / "loans.ledger").entries()
     assert entry.state == "committed" and entry.parameters["n"] == N
     assert page.ledger.spent() == pytest.approx(6.0)
-    assert "3,000 rows, 5 features, in blocks" in page.data_panel.about.value
+    assert "3,000 rows, 5 features, in chunks" in page.data_panel.about.value
     assert "fixed random sample of 400 of 3,000 people" in page.data_panel.about.value
 
 
@@ -81,11 +81,17 @@ def test_the_sample_is_the_same_whatever_stands_in_the_rows(page: Any, tmp_path:
 
 
 def test_rows_are_encoded_as_those_that_are_held(page: Any, held: Explorer) -> None:
-    blocks = list(page.blocks.blocks())
+    blocks = list(page.chunks.chunks())
     np.testing.assert_array_equal(np.concatenate([rows for rows, _ in blocks]), held.rows)
     np.testing.assert_array_equal(np.concatenate([codes for _, codes in blocks]), held.targets)
     np.testing.assert_array_equal(page.session.all_targets, held.targets)
-    assert list(page.blocks.source.names) == list(held.rows.columns)
+    assert list(page.chunks.source.names) == list(held.rows.columns)
+
+
+def test_checksums_of_codes_and_of_labels_are_kept_apart(page: Any) -> None:
+    for labels in (False, True):
+        read = [targets for _, targets in page.data.whole.encoded(labels=labels).chunks()]
+        assert (np.concatenate(read).dtype == np.int8) == (not labels)
 
 
 def test_what_is_exact_is_that_of_the_table_held(page: Any, held: Explorer) -> None:

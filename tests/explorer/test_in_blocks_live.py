@@ -127,7 +127,7 @@ def test_arrays_of_every_kind_are_taken(kind: str) -> None:
     assert data.name == "ours" and table_shape(data) == (900, 2)
     frame = pd.DataFrame(X, columns=["x0", "x1"]).assign(target=y)
     _, held = encoded(TableEditor("x", frame, schema).data())
-    read = list(data.whole.encoded().blocks())
+    read = list(data.whole.encoded().chunks())
     np.testing.assert_array_equal(np.concatenate([rows for rows, _ in read]), held)
     np.testing.assert_array_equal(np.concatenate([codes for _, codes in read]), y)
 
@@ -193,7 +193,7 @@ def test_one_model_is_made_of_all_rows(tmp_path: Path) -> None:
 def test_what_needs_rows_that_are_held_says_what_to_do(page: Any) -> None:
     with pytest.raises(DataError, match=r"chunked rows.*save the bundle .*or release aggregates"):
         page.shop.basket(("ambiguity",), epsilon=0.5)
-    sample = page.blocks.sample(100).to_memory()
+    sample = page.chunks.sample(100).to_memory()
     asked: dict[str, Any] = {"queries": ["ambiguity"], "epsilon": 1.0, "ledger": None}
     assert release(page.rashomon_set, *sample, **asked).n_rows == 100
     assert page.shop.contents().models.n_draws == page.rashomon_set.n_draws
@@ -203,7 +203,7 @@ def test_what_needs_rows_that_are_held_says_what_to_do(page: Any) -> None:
     with pytest.raises(TypeError, match="got rows without"):
         Explorer(chunk_rows(np.eye(3), labelled=False))
     with pytest.raises(TypeError, match="pass the raw rows"):
-        Explorer(page.blocks.then(lambda rows, y: (rows, y)))
+        Explorer(page.chunks.then(lambda rows, y: (rows, y)))
 
 
 def test_sets_are_shown_again_and_rows_are_recognised(page: Any) -> None:

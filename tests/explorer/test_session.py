@@ -374,6 +374,15 @@ def test_a_draw_ends_well_though_its_ledger_cannot_be_read_on_the_way(
     assert explorer.state.alert.reason == "the disk is away"
 
 
+def test_one_more_draw_than_is_shown_is_shown_too(explorer, cancer):
+    explorer.session.choose(cancer)
+    job = explorer.session.prepare()
+    job.run()
+    explorer.session._take(job.latest[:19])
+    explorer.session.pump()
+    assert explorer.rashomon_set.n_draws == explorer.state.n_drawn == 20
+
+
 def test_the_watcher_says_once_that_the_ledger_fails_and_goes_on(explorer, cancer, monkeypatch):
     explorer.session.choose(cancer)
     read = explorer.session.refresh_account
