@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rashomon_explorer.data.csv import parse_csv
+from rashomon_explorer.data.csv import detect_separator, parse_csv
 from rashomon_explorer.exceptions import DataError
 
 # a leading letter keeps pandas from taking a cell for a number; inner text may need quotes
@@ -129,3 +129,7 @@ def test_decimal_commas_are_numbers_and_text_with_commas_stays_text():
     assert table.written == "separated by semicolons with decimal commas"
     # Negative control: among commas "1,5" is two values, and quoted it is text.
     assert parse_csv('rate,b\n"1,5",2\n').frame["rate"].tolist() == ["1,5"]
+
+
+def test_the_separator_is_that_of_most_lines_and_not_of_most_columns():
+    assert detect_separator("a;b;c,d\n1,2\n3,4\n") == ","

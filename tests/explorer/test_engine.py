@@ -76,3 +76,13 @@ def test_the_event_loop_stays_awake_beside_the_sampler(slow):
         return max(gaps)
 
     assert asyncio.run(worst_gap()) < 0.5
+
+
+def test_stop_ends_a_pass_over_the_rows_only_while_there_is_no_draw():
+    job = DrawJob(RashomonClassifier(), np.zeros((3, 1)), [0, 1, 1])
+    job.stop()
+    with pytest.raises(SamplerError, match="stopped before the first draw"):
+        job._read(np.zeros((3, 1)), [0, 1, 1])
+    job.latest = object()
+    job._read(np.zeros((3, 1)), [0, 1, 1])
+    assert job.rows_read == 3

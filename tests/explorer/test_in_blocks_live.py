@@ -198,7 +198,7 @@ def test_what_needs_rows_that_are_held_says_what_to_do(page: Any) -> None:
     assert release(page.rashomon_set, *sample, **asked).n_rows == 100
     assert page.shop.contents().models.n_draws == page.rashomon_set.n_draws
     assert "DPBilevelSearch" in page.state.tuning.why_not
-    with pytest.raises(TypeError, match="is said of rows in blocks"):
+    with pytest.raises(TypeError, match="can be given only for chunked rows"):
         Explorer(data=page.data, schema=SCHEMA)
     with pytest.raises(TypeError, match="got rows without"):
         Explorer(chunk_rows(np.eye(3), labelled=False))

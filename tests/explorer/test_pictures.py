@@ -148,3 +148,12 @@ def test_a_script_makes_the_file_at_once():
         "Save", "", lambda: lambda: ToPicture(figures, lambda _: FileInTransit("a", b"x")), print
     )
     assert made.fetch() == FileInTransit("a", b"x")
+
+
+def test_the_total_of_a_bundle_counts_what_was_bought_with_it(page):
+    given = page.shop.contents()
+    assert len(given.purchases) == 1
+    alone = replace(given, purchases=())
+    assert alone.guarantees == (given.models.guarantee,)
+    assert given.guarantees == (given.models.guarantee, given.purchases[0].released.guarantee)
+    assert given.total > alone.total

@@ -318,5 +318,5 @@ def test_a_walk_out_of_reach_says_so():
     with pytest.raises(ValueError, match="error must be finite and >= 0"):
         Mixing(lipschitz=1.0, edge=1.0, p=1, accuracy=0.1, error=-1.0)
     target.problem.domain = "a box"
-    with pytest.raises(SamplerError, match="written for a ball"):
+    with pytest.raises(SamplerError, match="supports only a ball"):
         next(GridWalkSampler().batches(target, np.random.default_rng(0)))

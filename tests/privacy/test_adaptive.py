@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -20,7 +21,8 @@ from rashomon_explorer.privacy import (
     pure,
     zcdp,
 )
-from rashomon_explorer.privacy.conversions import gdp_epsilon, zcdp_rho
+from rashomon_explorer.privacy.composition import ledger_order
+from rashomon_explorer.privacy.conversions import filter_order, gdp_epsilon, zcdp_rho
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.privacy.tradeoff import BoundedRange
 
@@ -169,3 +171,9 @@ def test_what_a_ledger_of_gaussian_dp_would_gain_and_lose(epsilon: float) -> Non
 
 def test_no_guarantee_is_infinite() -> None:
     assert adaptive_epsilon([pure(0.1), no_guarantee("chain")], 0.1) == math.inf
+
+
+def test_the_first_charge_settles_the_order():
+    first, second = (replace(zcdp(0.01), requested=asked) for asked in ((1.0, 1e-6), (4.0, 1e-5)))
+    assert ledger_order([first, second]) == filter_order(1.0, 1e-6) != filter_order(4.0, 1e-5)
+    assert ledger_order([]) is None

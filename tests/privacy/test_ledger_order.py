@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from rashomon_explorer.estimators.feasibility import ledger_rule
+from rashomon_explorer.mechanisms.planning.offers import ZCDP
 from rashomon_explorer.plots import plot_budget
 from rashomon_explorer.plots.tables import charges_table
 from rashomon_explorer.privacy import (
@@ -203,3 +205,10 @@ def test_totals_are_the_same_however_they_are_added() -> None:
     assert left == Totals.of(charges[:1], ORDER)
     assert one_by_one.epsilon(1e-6) == float(one_by_one.divergences) + conversion(ORDER, 1e-6)
     assert one_by_one.epsilon(0.0) == math.inf
+
+
+def test_a_fit_is_planned_by_the_order_unless_a_charge_has_taken_delta(ledger: Ledger) -> None:
+    assert ledger_rule(ledger, 1e-6) == ORDER
+    ledger.reserve(approximate(0.1, 1e-7)).start()
+    assert ledger_rule(ledger, 1e-6) == ZCDP
+    assert (ledger_rule(ledger, 0.0), ledger_rule(None, 1e-6)) == (True, False)

@@ -337,3 +337,10 @@ def test_noise_that_is_used_twice_is_not_independent():
     for blurs in (tilts, -tilts, np.abs(tilts)):
         with pytest.raises(AssertionError):
             assert_independent(tilts, blurs)
+
+
+def test_no_hit_rate_is_guaranteed_of_a_loss_with_clipped_slopes():
+    """Control: the same plan with all slopes has one."""
+    asked = {**ROWS, "n": 500_000, "psi": 0.3, "epsilon": 8.0}
+    assert plan_objective_perturbation(**asked, most=math.inf).hit_rate_bound > 0.5
+    assert plan_objective_perturbation(**asked, most=0.5).hit_rate_bound == 0
