@@ -80,6 +80,17 @@ def test_errors_of_fits_are_in_every_comparison() -> None:
     assert pair == pytest.approx(known.charged_range, rel=1e-12) and pair > known.range
 
 
+def test_a_training_record_moves_both_values_of_a_comparison() -> None:
+    """The two movements add up, as long as the loss itself varies more."""
+    known = replace(made("ridge").constants, n_train=10**5, n_val=10**7)
+    lowest = np.array([known.low, 4 * known.low])
+    each = [replace(known, low=float(level)) for level in lowest]
+    moved = [one.whitened_gradient_bound * one.moved for one in each]
+    slips = 2 * known.tolerance * sum(one.whitened_gradient_bound for one in each)
+    pairs = pair_sensitivity(known, lowest)
+    assert pairs[0, 1] == pairs[1, 0] == pytest.approx(sum(moved) + slips, rel=1e-12)
+
+
 def generalised_law(one: Made, pairs: np.ndarray, psi: float = 0.0) -> np.ndarray:
     landscape = one.landscape
     values = landscape.value(grid(landscape))
