@@ -1,7 +1,7 @@
-"""See the set of models that explain your data almost equally well, and draw from it privately.
+"""Explore the set of models that explain your data almost equally well, and draw from it privately.
 
-The public door; each name is imported when it is first used, so that an estimator in a pipeline
-does not load the dashboard.
+Public names of the package. Each is imported on first use, so that an estimator in a pipeline
+does not import the dashboard.
 """
 
 from importlib import import_module
@@ -9,7 +9,7 @@ from typing import Any
 
 from rashomon_explorer._utils.memory_limits import spare_addresses
 
-spare_addresses()  # before pandas is imported, and Arrow with it
+spare_addresses()  # before pandas and Arrow are imported
 
 __version__ = "0.1.0"
 

@@ -1,4 +1,4 @@
-"""``python -m rashomon_explorer`` is the ``rashomon-explorer`` command."""
+"""Run the ``rashomon-explorer`` command by ``python -m rashomon_explorer``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The ``rashomon-explorer`` command: dashboard, list of the data sets, ledgers."""
+"""The ``rashomon-explorer`` command: dashboard, datasets and ledgers."""
 
 import argparse
 import json
@@ -36,13 +36,13 @@ _STATES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command."""
+    """Run the command and return its exit status."""
     options = _parser().parse_args(arguments)
     try:
         return options.run(options)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # whoever read this, such as `head`, has enough
+    except BrokenPipeError:  # the reader, such as `head`, closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
@@ -192,7 +192,7 @@ def _start(options: argparse.Namespace) -> int:
 
 
 def _ask_for_table(options: argparse.Namespace) -> None:
-    """Pass the table to the page by an environment variable; reads the files' footers only."""
+    """Pass the table to the page by an environment variable; reads only file footers."""
     if options.data is None:
         if options.target or options.schema:
             raise DataError(
@@ -311,7 +311,7 @@ def _spent(ledger: "Ledger", delta: float | None) -> str:
 
 
 def _counts(states: Iterable[str]) -> str:
-    """Say how many charges there are, and which of them are spent although they did not end."""
+    """Return the number of charges in each state, marked as spent if not completed."""
     found = Counter(states)
     if not found:
         return "none"

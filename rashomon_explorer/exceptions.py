@@ -12,23 +12,23 @@ from typing import ClassVar
 
 
 class DataError(ValueError):
-    """The rows cannot be used; the message names the column or line and what to correct."""
+    """The rows are invalid; the message names the column or line and what to correct."""
 
 
 class RowsChangedError(DataError):
-    """The rows changed after the work on them began."""
+    """The rows changed after processing began."""
 
 
 class RowsGoneError(RowsChangedError, FileNotFoundError):
-    """A file of the rows was removed or is not readable any more."""
+    """A file of the rows was removed or is no longer readable."""
 
 
 class ClusterError(RuntimeError):
-    """Workers were lost during the work; the message states the consequences."""
+    """Workers were lost during a computation; the message states the consequences."""
 
 
 class MemoryLimitError(MemoryError):
-    """Not enough memory for the work on rows; the message states how much is needed."""
+    """Not enough memory to process the rows; the message states how much is needed."""
 
 
 class SamplerError(RuntimeError):
@@ -57,7 +57,7 @@ class FitError(SamplerError, ValueError):
         self.detail = detail
 
     def __reduce__(self) -> tuple[type["FitError"], tuple[str]]:
-        """Pickle the reason too: a worker's error reaches the curator who started it."""
+        """Pickle the reason too, so that an error in a worker reaches the curator."""
         return type(self), (self.detail,)
 
 
@@ -82,7 +82,7 @@ class SameTableWarning(UserWarning):
 
 
 class LedgerWarning(UserWarning):
-    """A ledger does less than one may expect; the message states what."""
+    """A ledger does less than may be expected; the message states what."""
 
 
 class RowsClippedWarning(UserWarning):
@@ -90,7 +90,7 @@ class RowsClippedWarning(UserWarning):
 
 
 class UndeclaredValueWarning(UserWarning):
-    """More than 1 % of rows hold a value that their schema does not declare (curator)."""
+    """More than 1 % of rows have a value that their schema does not declare (curator)."""
 
 
 class WeakGuaranteeWarning(UserWarning):
@@ -106,17 +106,17 @@ class HopelessDrawWarning(UserWarning):
 
 
 class SlowDrawWarning(UserWarning):
-    """Draws on simulated rows of this shape took more than a minute; the message says how long."""
+    """Draws on simulated rows of this shape took over a minute; the message states how long."""
 
 
 class RadiusBindsWarning(UserWarning):
-    """The Rashomon set reaches the sphere of the ball: models beyond it are left out (curator)."""
+    """The Rashomon set reaches the ball's boundary: models beyond it are excluded (curator)."""
 
 
 _ABOVE = ("sklearn", "joblib")
 
-# Between a user's ``pipeline.fit`` and our warning stand scikit-learn's own frames, and joblib's
-# where it fits a transformer. To know where they are they need not be imported, which is slow.
+# Frames of scikit-learn, and of joblib for transformers, lie between a user's ``pipeline.fit``
+# and a warning of this package. Their paths are found without importing them, which is slow.
 _INSIDE = (
     *(str(Path(str(found.origin)).parent) for found in map(find_spec, _ABOVE) if found),
     str(Path(__file__).parent),
@@ -125,7 +125,7 @@ _INSIDE = (
 
 
 def warn_stacklevel() -> int:
-    """``stacklevel`` with which a warning names the line that called the package."""
+    """``stacklevel`` with which a warning refers to the line that called the package."""
     level = 1
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):
@@ -138,12 +138,12 @@ _MOST_CHAINED = 20
 
 
 def places(error: BaseException) -> str:
-    """Describe an error by the types and code places of its chain, the cause first."""
+    """Return the exception types and code positions of an error's chain, the cause first."""
     return "\n".join(line for one in _chain(error) for line in _described(one))
 
 
 def without_messages(record: logging.LogRecord) -> bool:
-    """Filter of a logger that puts `places` in the place of a trace."""
+    """Replace the traceback in a log record with `places`; a filter for loggers."""
     if record.exc_info and record.exc_info[1] is not None:
         record.exc_text = places(record.exc_info[1])
     record.exc_info = None
@@ -151,7 +151,7 @@ def without_messages(record: logging.LogRecord) -> bool:
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """Return the error and what led to it, first cause first."""
+    """Return the error and its causes, the first cause first."""
     chain: list[BaseException] = []
     one: BaseException | None = error
     while one is not None and len(chain) < _MOST_CHAINED and all(one is not of for of in chain):

@@ -1,1 +1,1 @@
-"""Helpers that belong to no other room."""
+"""Helpers that are shared by several packages."""

@@ -1,4 +1,4 @@
-"""Array types, and other libraries' arrays to a device and back."""
+"""Array types, and conversion between NumPy and other array libraries."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -38,14 +38,14 @@ class ArrayBackend:
     dtype: str = "float64"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be computed with, before a row is read."""
+        """Raise if the library, device or precision is unsupported, before a row is read."""
         if self.library not in ("numpy", *_MODULES):
             known = ["numpy", *_MODULES]
             raise ValueError(f"the array library must be one of {known}, got {self.library!r}")
         if self.dtype not in _PRECISIONS:
             raise ValueError(f"dtype must be one of {_PRECISIONS}, got {self.dtype!r}")
         if self.on_host and (self.device is not None or self.dtype != "float64"):
-            raise ValueError('NumPy has no device, and "float64" alone here: name another library')
+            raise ValueError('NumPy has no device and only dtype "float64": name another library')
         if not self.on_host:
             self._check_precision()
 
@@ -69,11 +69,11 @@ class ArrayBackend:
 
     @property
     def accelerated(self) -> bool:
-        """Whether the device is no CPU: work comes in larger pieces then."""
+        """Whether the device is not a CPU; work is then done in larger chunks."""
         return not self.on_host and "cpu" not in self._home.lower()
 
     def put(self, values: Any) -> Any:
-        """Return the numbers as an array there; what is there already is not copied."""
+        """Return the values as an array of this backend, without a copy if they already are one."""
         if self.on_host:
             return np.asarray(values, dtype=float)
         xp = self.xp
@@ -93,12 +93,12 @@ class ArrayBackend:
             ) from error
         if self.dtype not in made:
             raise ValueError(
-                f"{self.library} made {made} where {self.dtype} was asked for; JAX needs "
+                f"{self.library} made {made} instead of {self.dtype}; JAX needs "
                 'jax.config.update("jax_enable_x64", True) before its first array'
             )
 
     def __str__(self) -> str:
-        """Library and device, for people."""
+        """Library and device, as displayed."""
         return self.library if self.on_host else f"{self.library} on {self._home}"
 
 
@@ -110,31 +110,31 @@ _CHOSEN: ContextVar[ArrayBackend | None] = ContextVar("array_backend", default=N
 def array_backend(
     library: str, *, device: Any = None, dtype: str = "float64"
 ) -> Iterator[ArrayBackend]:
-    """Compute with another library's arrays, on a device of it.
+    """Compute with the arrays of another library, on one of its devices.
 
-    Inside, problems that are posed keep their rows there, and losses, gradients, Hessians and
-    Langevin chains are computed there. Noise comes from the host's generator, and draws are
-    rounded to the public grid on the host. Arrays of such a library that are given as ``X`` need
-    no context: where they are is where the work is done (docs/accelerators.md).
+    In this context, problems store their rows there, and losses, gradients, Hessians and Langevin
+    chains are computed there. Noise is generated on the host, and draws are rounded to the public
+    grid on the host. If ``X`` is an array of such a library, no context is needed: the computation
+    uses its device (docs/accelerators.md).
 
     Parameters
     ----------
     library : {"numpy", "torch", "cupy", "jax", "array_api_strict"}
-        ``"numpy"`` for the host, whatever ``X`` is.
+        ``"numpy"`` for the host, for any type of ``X``.
     device : str or object, optional
-        In the library's words, such as ``"cuda"`` or ``"cuda:1"`` for PyTorch.
+        Device as named by the library, such as ``"cuda"`` or ``"cuda:1"`` for PyTorch.
     dtype : {"float64", "float32"}, default="float64"
-        Of the work on rows. ``"float32"`` carries no guarantee of privacy.
+        Precision of computations on rows. ``"float32"`` has no privacy guarantee.
 
     Yields
     ------
     ArrayBackend
-        What was chosen.
+        The selected backend.
 
     Raises
     ------
     ValueError
-        If the library or the precision is none of these, or the device has no such precision.
+        If library or precision is not listed, or the device does not support the precision.
     ImportError
         If the library, or ``array-api-compat``, is not installed.
 
@@ -152,7 +152,7 @@ def array_backend(
 
 @contextmanager
 def placed_on(backend: ArrayBackend) -> Iterator[ArrayBackend]:
-    """Compute there: :func:`array_backend` for one that is made already."""
+    """Use an existing backend in this context, as :func:`array_backend` does."""
     token = _CHOSEN.set(backend)
     try:
         yield backend
@@ -161,7 +161,7 @@ def placed_on(backend: ArrayBackend) -> Iterator[ArrayBackend]:
 
 
 def backend_for(values: Any = None) -> ArrayBackend:
-    """Backend that was chosen, or the one of these values, or NumPy."""
+    """Backend of the context, else that of the values, else NumPy."""
     chosen = _CHOSEN.get()
     if chosen is not None:
         return chosen
@@ -170,23 +170,23 @@ def backend_for(values: Any = None) -> ArrayBackend:
 
 
 def namespace(array: Any) -> Any:
-    """Functions for this array: NumPy for its own arrays and for what is no array."""
+    """Namespace of functions for an array; NumPy for other values."""
     library = _library(array)
     return np if library is None else _module(library)
 
 
 def is_foreign(array: Any) -> bool:
-    """Whether this is an array of another library than NumPy."""
+    """Whether this is an array of a library other than NumPy."""
     return _library(array) is not None
 
 
 def on_host(data: Any) -> Any:
-    """Return data as they are, but an array of another library as NumPy's."""
+    """Return data unchanged, but arrays of other libraries as NumPy arrays."""
     return to_host(data) if is_foreign(data) else data
 
 
 def to_host(array: Any) -> FloatArray:
-    """Return the same numbers as a NumPy array of float64, or what is there for others' types."""
+    """Return a NumPy array with the same values; floats of other libraries become float64."""
     library = _library(array)
     if library is None:
         return np.asarray(array)
@@ -200,10 +200,10 @@ def _module(library: str) -> Any:
 
 
 def _library(array: Any) -> str | None:
-    """Which of the libraries made it; none of them is imported to find out."""
+    """Library of an array, or None; imports no library."""
     if isinstance(array, np.ndarray | np.generic | float | list):
         return None
-    # A tracer's or a subclass's class may live elsewhere: its bases tell.
+    # The class of a tracer or subclass may be defined elsewhere, so base classes are checked too.
     for made in type(array).__mro__:
         home = made.__module__.partition(".")[0].removesuffix("lib")
         if home in _MODULES and hasattr(array, "shape") and hasattr(array, "device"):
@@ -212,7 +212,7 @@ def _library(array: Any) -> str | None:
 
 
 def _writable(values: Any) -> Any:
-    """PyTorch warns of memory that it may not write to."""
+    """Copy read-only NumPy arrays, for which PyTorch would warn."""
     if isinstance(values, np.ndarray) and not values.flags.writeable:
         return values.copy()
     return values

@@ -1,4 +1,4 @@
-"""Files that travel with the package, plotly.js among them."""
+"""Files shipped with the package, including plotly.js."""
 
 import re
 from functools import cache
@@ -14,20 +14,20 @@ def asset_path(name: str) -> Path:
         path = root / name
         if path.exists():
             return path
-    raise FileNotFoundError(f"{name!r} is neither in the installed package nor beside the checkout")
+    raise FileNotFoundError(f"{name!r} is neither in the installed package nor in the checkout")
 
 
 @cache
 def plotly_module() -> bytes:
-    r"""Return plotly.js as a module whose default is Plotly, of the version that is installed."""
-    found = find_spec("plotly")  # found, not imported: the server only hands the file on
+    r"""Return plotly.js of the installed version as a module with Plotly as default export."""
+    found = find_spec("plotly")  # located but not imported: the server only sends the file
     if found is None or found.origin is None:
         raise ModuleNotFoundError("plotly is not installed; install rashomon-explorer again")
     return as_module((Path(found.origin).parent / "package_data" / "plotly.min.js").read_bytes())
 
 
 def as_module(code: bytes) -> bytes:
-    r"""Return the text of a plotly.js as a module."""
+    r"""Return the source of plotly.js as a module."""
     bare, heads = _HEAD.subn(b"", code, count=1)
     bare, tails = _TAIL.subn(b"", bare, count=1)
     if not (heads and tails):
@@ -40,13 +40,13 @@ def _with_defer(found: re.Match[bytes]) -> bytes:
     return found[1] + b".later=[" + found[2].replace(b"()", b"") + b"]"
 
 
-# What stands around the library for loaders of scripts, and the list of all kinds of traces.
+# The wrapper of the library for script loaders, and the list of all trace types.
 _HEAD = re.compile(rb'(?s)\(\s*function\(root, factory\) \{.*?"use strict";(?=var Plotly=)')
 _TAIL = re.compile(rb"window\.Plotly = Plotly;\s*return Plotly;\s*\}\)\);\s*\Z")
 _REGISTERED = re.compile(rb"([\w$]+)\.register\(\[((?:[\w$]+\(\),?)+)\]\)")
 
-# The library must not see an AMD `define` (require.js is on classic notebook pages) and must not
-# replace another's Plotly.
+# The library must not see an AMD `define` (classic notebook pages load require.js) and must not
+# replace another Plotly.
 _ALONE = b"const module = undefined, exports = undefined, define = undefined;\n"
 _INSIDE = b"const before = globalThis.Plotly;\n(function (module, exports, define) {\n"
 _OUTSIDE = (

@@ -1,4 +1,4 @@
-"""Bisection for a condition; returns an end at which the condition was checked to hold."""
+"""Bisection for a condition; returns an end at which the condition was verified."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ def bisect(
     width: float = 0.0,
     about: float | None = None,
 ) -> float:
-    """Return the number next to where a condition turns, on the side of ``good``."""
+    """Return the number closest to the change of a condition, on the side of ``good``."""
     if about is not None:
         apart = _ABOUT * abs(about) * (1 if good < bad else -1)
         near, far = about - apart, about + apart
@@ -25,7 +25,7 @@ def bisect(
         if abs(good - bad) <= width:
             break
         middle = (good + bad) / 2
-        if middle in (good, bad):  # no number lies between them
+        if middle in (good, bad):  # adjacent floating-point numbers
             break
         good, bad = (middle, bad) if holds(middle) else (good, middle)
     return good

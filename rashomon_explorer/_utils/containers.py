@@ -1,4 +1,4 @@
-"""Conversion of tables and columns of any library, by their type."""
+"""Conversion of tables and columns of other libraries, by type."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,7 +40,7 @@ _READABLE = "a NumPy array, a DataFrame of pandas or polars, an Arrow table or a
 
 def is_readable(data: Any) -> bool:
     """Whether a container can be read, judged by its type; reads no value."""
-    # By its type: to ask whatever was given for an attribute could be a look at its values.
+    # By its type: looking up an attribute of unknown data could read values.
     if isinstance(data, np.ma.MaskedArray):
         return False
     if isinstance(data, np.ndarray | pd.DataFrame | pd.Series | pd.Index) or is_foreign(data):
@@ -56,7 +56,7 @@ def is_readable(data: Any) -> bool:
 
 
 def check_readable(name: str, data: Any) -> None:
-    """Refuse a container whose type cannot be read, before a ledger is charged for it."""
+    """Raise if a container's type cannot be read, before a ledger is charged."""
     if issparse(data):
         raise TypeError(f"{name} is sparse, expected a dense table: use {name}.toarray()")
     if is_readable(data):
@@ -70,7 +70,7 @@ def check_readable(name: str, data: Any) -> None:
 
 
 def is_lazy_array(data: Any) -> bool:
-    """Whether an array of another library than Dask has values that Dask is to compute."""
+    """Whether an array of a library other than Dask has values to be computed by Dask."""
     if not hasattr(type(data), "__dask_graph__") or is_from_library(data, ("dask", "dask_expr")):
         return False
     return data.__dask_graph__() is not None
@@ -82,7 +82,7 @@ def is_frame(data: Any) -> bool:
 
 
 def column_labels(X: Any) -> list[Any] | None:
-    """Labels of a frame's columns; None for what has none."""
+    """Labels of a frame's columns; None if there are none."""
     if isinstance(X, pd.DataFrame):
         return list(X.columns)
     if not _is_of(X, _FRAMES):
@@ -96,14 +96,14 @@ def column_labels(X: Any) -> list[Any] | None:
 
 
 def container_shape(data: Any, dimensions: int) -> tuple[int, ...] | None:
-    """Shape of a container as :func:`public_shape` has it, and the length of Arrow's columns."""
+    """Shape of a container by :func:`public_shape`; also supports columns of Arrow and others."""
     if _is_of(data, _COLUMNS):
         return (len(data),)
     return public_shape(data, dimensions)
 
 
 def select_columns(frame: Any, labels: Sequence[Any]) -> Any:
-    """Return some columns of a frame, in this order."""
+    """Return the given columns of a frame, in this order."""
     if isinstance(frame, pd.DataFrame) or not _is_of(frame, _FRAMES):
         return frame[list(labels)]
     if is_from_library(frame, ("xarray",)):
@@ -121,7 +121,7 @@ def as_pandas(data: Any) -> Any:
     if _is_of(data, {"narwhals": _NAMED["narwhals"]}):
         data = data.to_native()
     if _is_of(data, {"pyarrow": _FRAMES["pyarrow"]}):
-        # Without the notes that pandas leaves there: an index would be taken out of the columns.
+        # Ignore pandas metadata, by which a column would become the index.
         return data.to_pandas(ignore_metadata=True, date_as_object=False)
     if _is_of(data, {"pyarrow": _COLUMNS["pyarrow"]}):
         return data.to_pandas(date_as_object=False)
@@ -136,17 +136,17 @@ def as_pandas(data: Any) -> Any:
 
 
 def host_values(data: Any) -> Any:
-    """Return what scikit-learn reads: arrays of other libraries on the host, frames as pandas'."""
+    """Return data that scikit-learn can read: arrays on the host, frames as pandas."""
     return as_pandas(on_host(data))
 
 
 def is_from_library(data: Any, libraries: Sequence[str]) -> bool:
-    """Whether a type or one it inherits is from one of these libraries; imports none."""
+    """Whether a type or one of its bases is from one of these libraries; imports none."""
     return any(made.__module__.partition(".")[0] in libraries for made in type(data).__mro__)
 
 
 def _is_of(data: Any, kinds: dict[str, tuple[str, ...]]) -> bool:
-    """Whether a type or one it inherits is among these classes of libraries; imports none."""
+    """Whether a type or one of its bases is among these classes; imports no library."""
     return any(
         made.__name__ in kinds.get(made.__module__.partition(".")[0], ())
         for made in type(data).__mro__

@@ -23,27 +23,27 @@ def private_opener(path: str, flags: int) -> int:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a text file that its owner's account alone can read."""
+    """Write a text file that only its owner can read."""
     with open(path, "w", encoding="utf-8", opener=private_opener) as file:
         file.write(text)
 
 
 def create_private(path: Path) -> None:
-    """Create an empty file for its owner alone; FileExistsError where there is one."""
+    """Create an empty file that only its owner can read; raise FileExistsError if it exists."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, _OWN_FILE))
-    with suppress(OSError):  # a umask can take from the owner; a file system may know no rights
+    with suppress(OSError):  # a umask may remove the owner's rights; some file systems have none
         os.chmod(path, _OWN_FILE)
 
 
 def private_folder(path: Path) -> None:
-    """Create a folder for its owner alone, or take an existing one away from all others."""
+    """Create a folder for its owner only, or remove the rights of others from an existing one."""
     path.mkdir(mode=_OWN_FOLDER, exist_ok=True)
     tighten(path)
 
 
 def tighten(path: Path, *, shared: bool = False) -> bool:
-    """Take the rights of other accounts from a file or folder of this account's."""
-    with suppress(OSError):  # gone, another account's, or on a file system that is read-only
+    """Remove the rights of other accounts from a file or folder owned by this account."""
+    with suppress(OSError):  # missing, owned by another account, or on a read-only file system
         found = path.stat()
         grouped = shared and found.st_mode & stat.S_IWGRP
         excess = found.st_mode & (_OTHERS if grouped else _GROUP_AND_OTHERS)
@@ -54,20 +54,20 @@ def tighten(path: Path, *, shared: bool = False) -> bool:
 
 
 def _is_own(found: os.stat_result) -> bool:
-    # Windows has no such accounts; there a folder's access list decides.
+    # Windows has no such accounts; the access list of the folder applies there.
     return hasattr(os, "geteuid") and found.st_uid == os.geteuid()
 
 
 Write = Callable[[BinaryIO], object]
 
-# Answers of file systems without hard links, and of those whose folders cannot be flushed.
+# Errors of file systems without hard links, and of those whose folders cannot be flushed.
 _UNSUPPORTED = frozenset(
     {errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 )
 
 
 def write_new_file(folder: Path, name: Callable[[int], str], first: int, write: Write) -> int:
-    """Write a file under the first free number, readable by its owner only."""
+    """Write a file with the first free number, readable by its owner only; return the number."""
     with _flushed(folder), _temporary(folder, name(first), write) as temporary:
         for number in count(first):
             try:
@@ -79,14 +79,14 @@ def write_new_file(folder: Path, name: Callable[[int], str], first: int, write: 
 
 
 def replace_file(target: Path, write: Write, *, mode: int = 0o600) -> None:
-    """Write a file or replace it; a reader finds the old content or the new, never a part."""
+    """Write or replace a file atomically: a reader gets the old or the new content."""
     with _flushed(target.parent), _temporary(target.parent, target.name, write) as temporary:
         os.chmod(temporary, mode)
         os.replace(temporary, target)
 
 
 def quarantine_file(path: Path) -> Path:
-    """Rename a damaged file to a fresh name beside it, and return that name."""
+    """Rename a damaged file to a new name in the same folder, and return that path."""
     with _flushed(path.parent):
         for number in count(1):
             aside = path.with_name(f"{path.name}.{number}.damaged")
@@ -100,7 +100,7 @@ def quarantine_file(path: Path) -> Path:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder where there is none, flushed to the disk."""
+    """Create a folder if it does not exist, and flush it to disk."""
     if not folder.is_dir():
         with _flushed(folder.parent):
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -108,8 +108,8 @@ def make_folder(folder: Path) -> None:
 
 @contextmanager
 def _temporary(folder: Path, name: str, write: Write) -> Iterator[Path]:
-    """Write a temporary file, flushed to the disk, which is gone in the end."""
-    handle, text = tempfile.mkstemp(dir=folder, prefix=f".{name}.")  # its owner's alone
+    """Write a temporary file, flush it to disk, and delete it at the end."""
+    handle, text = tempfile.mkstemp(dir=folder, prefix=f".{name}.")  # readable by its owner only
     temporary = Path(text)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -118,12 +118,12 @@ def _temporary(folder: Path, name: str, write: Write) -> Iterator[Path]:
             os.fsync(file.fileno())
         yield temporary
     finally:
-        with suppress(OSError):  # what was written stays written
+        with suppress(OSError):  # a failed cleanup does not undo the write
             os.unlink(temporary)
 
 
 def _link(source: Path, target: Path) -> None:
-    """Give a file a second name, or move it there where no file has two; overwrite nothing."""
+    """Link a file to a second name, or move it if links are unsupported; never overwrite."""
     try:
         os.link(source, target)
         return
@@ -134,13 +134,13 @@ def _link(source: Path, target: Path) -> None:
     try:
         os.replace(source, target)
     except BaseException:
-        os.unlink(target)  # ours, and empty
+        os.unlink(target)  # created above, and empty
         raise
 
 
 @contextmanager
 def _flushed(folder: Path) -> Iterator[None]:
-    """Flush a folder's names to the disk at the end; refuse at the beginning if it cannot be."""
+    """Flush a folder's entries to disk at the end; raise at the start if it cannot be opened."""
     handle = _open_folder(folder)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Numbers as text, rounded on the safe side, and short reprs."""
+"""Numbers as text, rounded conservatively, and short reprs."""
 
 import math
 from collections.abc import Iterable
@@ -6,18 +6,18 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from html import escape
 
 _DIGITS = 4
-_PLAIN = (Decimal("1e-4"), Decimal("1e6"))  # between them no exponent is written
+_PLAIN = (Decimal("1e-4"), Decimal("1e6"))  # range of numbers written without an exponent
 _NEAR_THE_ENDS = (Decimal("0.05"), Decimal(1), Decimal(99), Decimal(100))
-_SOMETHING = 1e-6  # of ε; less is what rounding left
+_SOMETHING = 1e-6  # of ε; smaller remainders are rounding errors
 
 
 def rounded_up(value: float) -> str:
-    """Four significant digits, never below ``value``."""
+    """Return four significant digits, never below ``value``."""
     return _rounded(value, ROUND_CEILING)
 
 
 def rounded_down(value: float) -> str:
-    """Four significant digits, never above ``value``."""
+    """Return four significant digits, never above ``value``."""
     return _rounded(value, ROUND_FLOOR)
 
 
@@ -27,12 +27,12 @@ def epsilon_text(epsilon: float) -> str:
 
 
 def left_text(epsilon: float) -> str:
-    """Write what is left of a budget for people, rounded down and never below nothing."""
+    """Text of a remaining budget, rounded down and not below 0."""
     return rounded_down(epsilon if epsilon >= _SOMETHING else 0.0).replace("inf", "∞")
 
 
 def hit_rate_text(rate: float) -> str:
-    """Write a guaranteed hit rate as a percentage, rounded down: whole, or finer near the ends."""
+    """Text of a guaranteed hit rate in percent, rounded down; one decimal near 0 and 100 %."""
     exact = 100 * as_written(rate)
     none, low, high, certain = _NEAR_THE_ENDS
     step = Decimal("0.1") if none <= exact < low or high < exact < certain else Decimal(1)
@@ -40,7 +40,7 @@ def hit_rate_text(rate: float) -> str:
 
 
 def as_written(value: float) -> Decimal:
-    """Shortest decimal that is read back as this double: what was meant by 0.2, to the last bit."""
+    """Shortest decimal that is parsed as this double, so that 0.2 remains 0.2."""
     return Decimal(repr(float(value)))
 
 
@@ -77,14 +77,14 @@ class ReprMixin:
 
 
 def as_text(title: str, facts: Iterable[Fact]) -> str:
-    """Write a title and a line a fact, the values one below the other."""
+    """Return a title and one line for each fact, with aligned values."""
     known = list(facts)
     width = max((len(name) for name, _ in known), default=0)
     return "\n".join([title, *(f"  {name:<{width}}  {value}" for name, value in known)])
 
 
 def as_html(title: str, facts: Iterable[Fact]) -> str:
-    """Return the same as an HTML table; all markup is escaped."""
+    """Return an HTML table of the facts, with all markup escaped."""
     rows = "".join(
         f'<tr><th scope="row" style="text-align:left">{escape(name)}</th>'
         f'<td style="text-align:left">{escape(value)}</td></tr>'

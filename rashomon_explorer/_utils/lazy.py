@@ -1,4 +1,4 @@
-"""Registries whose entries may be imported when they are first read."""
+"""Registries whose entries may be imported on first access."""
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class LazyRegistry(MutableMapping[str, T]):
-    """Entries by name; ``"module:Class"`` stands for one that is imported when it is read."""
+    """Entries by name; a string ``"module:Class"`` is imported on first access."""
 
     def __init__(self, entries: Mapping[str, T | str], *, instances: bool = False) -> None:
         self._entries = dict(entries)
@@ -16,11 +16,11 @@ class LazyRegistry(MutableMapping[str, T]):
         self._named_only = {name for name, one in entries.items() if isinstance(one, str)}
 
     def compared(self) -> dict[str, T]:
-        """Entries other than those given as strings, which are used only on request."""
+        """Entries not given as strings; entries given as strings are used only on request."""
         return {name: self[name] for name in self if name not in self._named_only}
 
     def named_only(self) -> dict[str, T]:
-        """Entries that were given as strings; imports them."""
+        """Entries that were given as strings; this imports them."""
         return {name: self[name] for name in self if name in self._named_only}
 
     def __getitem__(self, name: str) -> T:

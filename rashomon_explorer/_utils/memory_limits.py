@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-_GROUPS = (  # of a container: its limit, what it uses, and the pages of files in that
+_GROUPS = (  # root of a container's group, its limit, its usage, and its page-cache entries
     ("/sys/fs/cgroup", "memory.max", "memory.current", ("inactive_file", "active_file")),
     (
         "/sys/fs/cgroup/memory",
@@ -15,9 +15,9 @@ _GROUPS = (  # of a container: its limit, what it uses, and the pages of files i
         ("total_inactive_file", "total_active_file"),
     ),
 )
-_MEMBER = Path("/proc/self/cgroup")  # which groups this process is in
+_MEMBER = Path("/proc/self/cgroup")  # groups of this process
 _ADDRESSES = "ulimit -v"
-_NOBODY_SAYS = 2**60  # an older kernel's way of saying that there is no limit
+_NOBODY_SAYS = 2**60  # older kernels report no limit as a large number
 _TOLD = Path("/proc/self/status")
 
 
@@ -31,17 +31,17 @@ class MemoryLimit(NamedTuple):
 
     @property
     def left(self) -> int:
-        """Bytes that may still be taken."""
+        """Bytes that may still be allocated."""
         return max(0, self.most - self.taken)
 
 
 def memory_limits() -> list[MemoryLimit]:
-    """Limits of this process: ``ulimit -v`` and ``ulimit -d``, and its container's."""
+    """Limits of this process, ``ulimit -v`` and ``ulimit -d``, and of its container."""
     return [*_of_process(), *_of_container()]
 
 
 def spare_addresses() -> None:
-    """Under ``ulimit -v``, make Arrow ask the system for memory, if it was not imported yet."""
+    """Under ``ulimit -v``, make Arrow use the system allocator if it is not imported yet."""
     if "pyarrow" not in sys.modules and any(limit.name == _ADDRESSES for limit in _of_process()):
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
@@ -76,21 +76,21 @@ def _of_container() -> Iterator[MemoryLimit]:
 
 
 def _groups_within(root: str) -> list[Path]:
-    """Find the groups of this process below a root, and the root: a limit of each holds."""
+    """Return the groups of this process below a root, and the root; all their limits apply."""
     try:
         lines = [line.split(":", 2) for line in _MEMBER.read_text().splitlines()]
     except OSError:
         lines = []
     folders = [Path(root)]
     for _, kinds, path in (line for line in lines if len(line) == 3):
-        if kinds in ("", "memory"):  # the one hierarchy of today, or the older one of memory
+        if kinds in ("", "memory"):  # the unified hierarchy, or the older one for memory
             group = Path(path.strip("/"))
             folders += [Path(root, part) for part in (group, *group.parents) if part != Path()]
     return folders
 
 
 def _status_bytes(wanted: str) -> int:
-    """Bytes in a line of what Linux tells about this process; 0 elsewhere."""
+    """Bytes in a line of the process status on Linux; 0 on other systems."""
     try:
         lines = _TOLD.read_text().splitlines()
     except OSError:

@@ -10,16 +10,16 @@ _SECONDS = 2.0
 
 T = TypeVar("T")
 
-# A context variable: a worker whose work is shown by a page is no other thread's matter.
+# A context variable, so that progress displayed by a page does not affect other threads.
 _ELSEWHERE: ContextVar[bool] = ContextVar("_ELSEWHERE", default=False)
 
 
 def progress(
     items: Collection[T] | Iterable[T], what: str, *, total: int | None = None
 ) -> Iterator[T]:
-    """Iterate over items; after two seconds show a bar with the count and the time left."""
+    """Iterate over items; after two seconds show a bar with count and remaining time."""
     if total is None:
-        assert isinstance(items, Collection)  # or nobody knows how long the rest takes
+        assert isinstance(items, Collection)  # otherwise the remaining time is unknown
         total = len(items)
     if total < 2 or not _has_display():
         yield from items
@@ -31,7 +31,7 @@ def progress(
 
 @contextmanager
 def tally(total: int, what: str, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
-    """Yield a callback for the number of ``total`` done, with a bar as in :func:`progress`."""
+    """Yield a callback that takes the number of items done; show a bar as in :func:`progress`."""
     if not shown or not _has_display():
         before = _ELSEWHERE.set(not shown or _ELSEWHERE.get())
         try:

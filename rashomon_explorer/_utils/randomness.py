@@ -1,4 +1,4 @@
-"""Random generators of the package: a stream cipher keyed by the system."""
+"""Random generators of the package: a stream cipher with a key from the operating system."""
 
 import os
 import secrets
@@ -11,11 +11,11 @@ PREDICTABLE = (
     "the noise came from PCG64, a generator that is not cryptographic, seeded by the operating "
     "system; install randomgen for ChaCha20"
 )
-"""What a guarantee has to assume where randomgen is missing."""
+"""Assumption of a guarantee if randomgen is not installed."""
 
 
 class FreshGenerator(np.random.Generator):
-    """Generator whose key exists in this process alone; a copy is an ordinary generator."""
+    """Generator whose key exists only in this process; a copy is an ordinary generator."""
 
     def __init__(self, bits: np.random.BitGenerator) -> None:
         super().__init__(bits)
@@ -24,17 +24,17 @@ class FreshGenerator(np.random.Generator):
 
     @property
     def is_own(self) -> bool:
-        """Whether its key is of this process."""
+        """Whether the key was created in this process."""
         return self._process == os.getpid()
 
     def rekey(self) -> None:
-        """Go on under a fresh key."""
+        """Continue with a fresh key."""
         fresh = np.random.PCG64 if isinstance(self.bit_generator, np.random.PCG64) else _chacha
         self.bit_generator.state = fresh().state
         self._process = os.getpid()
 
     def spawn(self, n_children: int) -> list[np.random.Generator]:
-        """Return generators under fresh keys: numpy would derive them from what forks share."""
+        """Return generators with fresh keys; NumPy would derive them from state shared by forks."""
         return [generator() for _ in range(n_children)]
 
 
@@ -51,7 +51,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def generator(seed: int | list[int] | None = None) -> np.random.Generator:
-    """Return a generator of noise, or a reproducible one."""
+    """Return a generator of noise, or a reproducible one if a seed is given."""
     if seed is not None:
         return np.random.default_rng(seed)
     return FreshGenerator(_fresh_bits())
@@ -69,12 +69,12 @@ def _chacha() -> np.random.BitGenerator:
 
 
 def noise_assumptions() -> tuple[str, ...]:
-    """Return what a guarantee has to assume of ``generator()``, beyond ChaCha20's strength."""
+    """Return the assumptions of guarantees on ``generator()``, beyond ChaCha20's strength."""
     return () if is_cryptographic() else (PREDICTABLE,)
 
 
 def is_seeded(rng: np.random.Generator) -> bool:
-    """Whether the noise may be reproducible by another person."""
+    """Whether the noise may be reproducible by another party."""
     return not (isinstance(rng, FreshGenerator) and rng.is_own)
 
 

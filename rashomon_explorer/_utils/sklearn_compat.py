@@ -1,4 +1,4 @@
-"""Every name of scikit-learn that is private or experimental, for versions 1.6 to the newest."""
+"""Private and experimental names of scikit-learn, for versions 1.6 to the newest."""
 
 import copy
 import inspect
@@ -48,13 +48,13 @@ _PARTS = {
     "CallbackSupportMixin": ("set_callbacks", "_init_callback_context"),
     "with_callbacks": (),
 }
-"""What is used of ``sklearn.callback``: with less of it, the callbacks below are used."""
+"""Parts of ``sklearn.callback`` that are used; if any is missing, the classes below are used."""
 
 _HOOKS = ("setup", "teardown", "on_fit_task_begin", "on_fit_task_end")
 
 
 def has_parts(module: Any) -> bool:
-    """Whether a module has every part of ``sklearn.callback`` that is used here."""
+    """Whether a module has all parts of ``sklearn.callback`` that are used here."""
     return all(
         hasattr(module, name) and all(hasattr(getattr(module, name), part) for part in parts)
         for name, parts in _PARTS.items()
@@ -64,7 +64,7 @@ def has_parts(module: Any) -> bool:
 if TYPE_CHECKING or not has_parts(_callback):
 
     class CallbackContext:
-        """A task of a fit that notifies the estimator's callbacks at its begin and end."""
+        """A task of a fit that notifies the estimator's callbacks when it begins and ends."""
 
         def __init__(
             self, callbacks: list[Any], task_name: str, max_subtasks: int | None, parent: Any = None
@@ -81,7 +81,7 @@ if TYPE_CHECKING or not has_parts(_callback):
             return inner
 
         def call_on_fit_task_begin(self, *, estimator: BaseEstimator) -> Self:
-            """Call the hooks of the begin."""
+            """Call the begin hooks."""
             self._call("on_fit_task_begin", estimator, lambda: None)
             return self
 
@@ -91,7 +91,7 @@ if TYPE_CHECKING or not has_parts(_callback):
             estimator: BaseEstimator,
             reconstruction_attributes: Callable[[], dict[str, Any]] | None = None,
         ) -> bool:
-            """Call the hooks of the end; whether one of them requests a stop."""
+            """Call the end hooks; return whether one of them requests a stop."""
 
             def fitted() -> Any:
                 if reconstruction_attributes is None:
@@ -119,7 +119,7 @@ if TYPE_CHECKING or not has_parts(_callback):
         """Adds ``set_callbacks`` to an estimator."""
 
         def set_callbacks(self, *callbacks: Any) -> Self:
-            """Set the callbacks of the next fits; none removes them."""
+            """Set the callbacks of subsequent fits; without arguments, remove them."""
             for one in callbacks:
                 if isinstance(one, type) or not all(hasattr(one, hook) for hook in _HOOKS):
                     raise TypeError(f"callbacks must be instances with {', '.join(_HOOKS)}")
@@ -139,7 +139,7 @@ if TYPE_CHECKING or not has_parts(_callback):
             return context
 
     def with_callbacks(method: Callable[..., Any]) -> Callable[..., Any]:
-        """Tear callbacks down after a fit, however it ends."""
+        """Tear down callbacks after a fit, also if it fails."""
 
         @wraps(method)
         def managed(estimator: Any, *given: Any, **named: Any) -> Any:
@@ -159,36 +159,36 @@ else:
 
 
 def callback_context(estimator: CallbackSupportMixin, max_subtasks: int) -> CallbackContext:
-    """Set up an estimator's callbacks for a fit of so many tasks."""
+    """Set up an estimator's callbacks for a fit with ``max_subtasks`` tasks."""
     return estimator._init_callback_context(max_subtasks=max_subtasks)
 
 
 def has_callbacks(estimator: CallbackSupportMixin) -> bool:
-    """Whether callbacks watch the fit."""
+    """Whether the estimator has callbacks."""
     return hasattr(estimator, "_skl_callbacks")
 
 
 def text_names(labels: Iterable[Any]) -> NDArray[Any] | None:
-    """Column labels as ``feature_names_in_`` holds them; None where they are no text."""
-    # Of a frame without rows: some versions look at more of a frame than its columns.
+    """Column labels in the form of ``feature_names_in_``; None if they are not text."""
+    # Pass a frame without rows: some versions read more of a frame than its columns.
     names: NDArray[Any] | None = _get_feature_names(pd.DataFrame(columns=list(labels)))
     return names
 
 
 def input_names(estimator: BaseEstimator, given: Any) -> NDArray[Any]:
-    """Names of a fitted transformer's input: those given, once they agree with the fit's."""
+    """Input names of a fitted transformer, validated against those of the fit."""
     return np.asarray(_check_feature_names_in(estimator, given), dtype=object)
 
 
 def select_rows(data: Any, places: NDArray[np.int_]) -> Any:
-    """Rows at these places, of an array, a list or a frame."""
+    """Rows of an array, list or frame at the given positions."""
     from sklearn.utils import _safe_indexing
 
     return _safe_indexing(data, places)
 
 
 def search_base() -> type:
-    """Return the class that scikit-learn's searches of settings inherit."""
+    """Return the base class of scikit-learn's parameter searches."""
     from sklearn.model_selection._search import BaseSearchCV
 
     base: type = BaseSearchCV
@@ -196,17 +196,17 @@ def search_base() -> type:
 
 
 def tree_parts() -> tuple[Any, Any]:
-    """Return the class of a fitted tree's nodes, and their dtype."""
+    """Class of a fitted tree's nodes, and their dtype."""
     from sklearn.tree._tree import NODE_DTYPE, Tree
 
     return Tree, NODE_DTYPE
 
 
 def register_repr(kind: type[BaseEstimator]) -> None:
-    """Wrap long settings in the repr of a class that has a repr of its own."""
+    """Shorten long settings in the repr of a class that defines its own repr."""
     try:
         from sklearn.utils._pprint import _EstimatorPrettyPrinter as printer
     except ImportError:
         return
-    # scikit-learn looks its way of wrapping up by the repr's own function.
+    # scikit-learn selects its formatter by the repr function of the class.
     printer._dispatch[kind.__repr__] = printer._dispatch[BaseEstimator.__repr__]

@@ -12,10 +12,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-_KEY = "privacy_leak"  # among the attributes of a pandas object
+_KEY = "privacy_leak"  # key in the ``attrs`` of a pandas object
 
 ONE_BY_ONE = "each row was prepared by itself, from declared settings only"
-"""What a guarantee assumes of rows, for nobody can see where they come from."""
+"""Assumption of guarantees on rows, whose origin cannot be verified."""
 
 
 class LeakyArray(np.ndarray):
@@ -24,13 +24,13 @@ class LeakyArray(np.ndarray):
     leak: str
 
     def __array_finalize__(self, other: Any) -> None:
-        """Take the reason over from the array that this one was made from."""
+        """Copy the reason from the source array."""
         self.leak = getattr(other, "leak", "")
 
     def __array_function__(
         self, func: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any
     ) -> Any:
-        """Mark results, for several arrays that are joined hand on the attributes of none."""
+        """Taint results: functions that join several arrays drop attributes."""
         result = super().__array_function__(func, types, args, kwargs)
         if isinstance(result, list | tuple):
             return type(result)(_marked(part, self.leak) for part in result)
@@ -42,13 +42,13 @@ class LeakyArray(np.ndarray):
         return plain[0], plain[1], (plain[2], self.leak)
 
     def __setstate__(self, state: Any) -> None:
-        """Read both back."""
+        """Restore the values and the reason."""
         numbers, self.leak = state
         super().__setstate__(numbers)
 
 
 def mark(data: Any, leak: str) -> Any:
-    """Mark an array or a pandas object as data-dependent, with ``leak`` as the reason."""
+    """Taint an array or a pandas object as data-dependent, with ``leak`` as the reason."""
     if not leak:
         return data
     if isinstance(data, np.ndarray):
@@ -60,14 +60,14 @@ def mark(data: Any, leak: str) -> Any:
 
 
 def find_leak(*data: Any) -> str:
-    """Return the mark of data-dependent values without a charge, if any of the data carries one."""
+    """Reasons why any of the data is tainted, or ""; reads no values."""
     leaks = map(_written_on, data)
     return "; ".join(dict.fromkeys(leak for leak in leaks if isinstance(leak, str) and leak))
 
 
 def _written_on(data: Any) -> Any:
-    # A column or a row that is called "leak" is an attribute of a pandas object, too: its values
-    # are no mark, and private.
+    # A column or row named "leak" is also an attribute of a pandas object; its values are private
+    # and not a taint.
     return data.leak if isinstance(data, LeakyArray) else _attributes(data).get(_KEY, "")
 
 
@@ -82,10 +82,10 @@ def _marked(result: Any, leak: str) -> Any:
 
 Bits = NDArray[np.uint32]
 
-_MOST_TABLES = 16  # the newest; each keeps 2¹⁸ values, a megabyte, and 16 bytes a column
+_MOST_TABLES = 16  # latest tables; each stores 2¹⁸ values (1 MB) and 16 bytes a column
 _MOST_VALUES = 2**18
-_MOST_ROWS = 2**12  # of a table that is looked up
-_FEWEST = 8  # different values: a column of fewer says too little
+_MOST_ROWS = 2**12  # of a table that is checked
+_FEWEST = 8  # distinct values: a column with fewer is not conclusive
 _SHARE = 0.9
 
 
@@ -108,7 +108,7 @@ class _Trace:
         )
 
     def holds(self, column: "_Column") -> bool:
-        """Whether a column is one of the table's, or made of values that are the table's."""
+        """Whether a column is one of the table's, or consists mostly of the table's values."""
         if column.digest in self.columns:
             return True
         different = column.different(self.level)
@@ -119,7 +119,7 @@ class _Trace:
 
 
 class _Column:
-    """A column that is looked up in one trace after the other: each of its forms is made once."""
+    """Column to check against several traces; caches its samples."""
 
     def __init__(self, values: Bits, rows: NDArray[np.intp]) -> None:
         self.digest = _digest(values)
@@ -127,7 +127,7 @@ class _Column:
         self._different: dict[int, Bits] = {}
 
     def different(self, level: int) -> Bits:
-        """Different values among those sampled at this level."""
+        """Distinct values among those sampled at this level."""
         if level not in self._different:
             self._different[level] = np.unique(_sampled_bits(self._some, level))
         return self._different[level]
@@ -138,7 +138,7 @@ _DECLARED: deque[_Trace] = deque(maxlen=_MOST_TABLES)
 
 
 def remember(data: Any, leak: str) -> None:
-    """Store a trace of a table that was made with data-dependent values."""
+    """Store a trace of a table, tainted if ``leak`` is not empty."""
     if not leak and not _LEARNT:
         return
     table = _bits(data)
@@ -147,7 +147,7 @@ def remember(data: Any, leak: str) -> None:
 
 
 def recall(data: Any) -> str:
-    """Return the mark of a table that contains a stored column, or rows of one."""
+    """Reasons why a table is tainted, if it contains a stored column or rows of one."""
     table = _bits(data) if _LEARNT else None
     if table is None:
         return ""
@@ -177,13 +177,13 @@ def _digest(column: Bits) -> bytes:
 
 
 def _sampled_bits(values: Bits, level: int) -> Bits:
-    """One in 2^level of the values, by a rule that is the same for all tables."""
+    """Sample one in 2^level of the values, by the same rule for all tables."""
     mixed = (values * np.uint32(2654435761)) >> np.uint32(12)
     return values[(mixed & np.uint32(2**level - 1)) == 0]
 
 
 class CarriesLeaks:
-    """Marks what ``transform`` returns, after scikit-learn put it into the wanted container."""
+    """Mixin that taints the result of ``transform``, in the container that scikit-learn selects."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -198,7 +198,7 @@ class CarriesLeaks:
 
 
 def with_leak(made: Any, rows: Any, leak: str = "") -> Any:
-    """Mark a result with the marks of the rows and of the transformer, and store its trace."""
+    """Taint a result like the rows and the transformer, and store its trace."""
     known = (leak, find_leak(rows) or recall(rows))
     every = "; ".join(dict.fromkeys(filter(None, known)))
     made = mark(made, every)
@@ -212,7 +212,7 @@ def with_leak(made: Any, rows: Any, leak: str = "") -> Any:
 
 
 def _with_names(transformer: Any, X: Any, made: Any) -> Any:
-    """Return a DataFrame for a DataFrame: a plain array would lose which column is which."""
+    """Return a DataFrame for a DataFrame, to keep column names."""
     chosen = getattr(transformer, "_sklearn_output_config", {}).get("transform")
     if chosen is not None or not isinstance(X, pd.DataFrame) or not isinstance(made, np.ndarray):
         return made

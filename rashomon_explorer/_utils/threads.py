@@ -1,4 +1,4 @@
-"""Cores of this process: their number, BLAS on one thread, and yielding to other threads."""
+"""Number of cores, limit of BLAS to one thread, and yielding to other threads."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ _PAUSE_SECONDS = 0.01
 
 @cache
 def cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     from joblib import cpu_count  # of scikit-learn's, and slow to import
 
     return max(1, int(cpu_count()))
@@ -21,7 +21,7 @@ def cores() -> int:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS to one thread until the end of the block."""
+    """Limit BLAS to one thread in this context."""
     if getattr(_here, "held", False):
         yield
         return
@@ -34,14 +34,14 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def pause() -> None:
-    """Let another thread have the interpreter, a hundred times a second at most."""
+    """Let another thread run, at most a hundred times a second."""
     now = time.monotonic()
     if now - getattr(_here, "paused", 0.0) >= _PAUSE_SECONDS:
         time.sleep(0)
         _here.paused = time.monotonic()
 
 
-_here = threading.local()  # what this thread holds, and when it last paused
+_here = threading.local()  # state of this thread: BLAS limit and time of the last pause
 
 
 @cache

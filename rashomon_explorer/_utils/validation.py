@@ -1,4 +1,4 @@
-"""Checks of parameters and shapes."""
+"""Validation of parameters and shapes."""
 
 import math
 from collections.abc import Callable
@@ -10,31 +10,31 @@ LEAST_SHARE, MOST_EPSILON = 1e-12, 1e9
 
 
 def is_finite(value: Real | float) -> bool:
-    """Whether a number is finite and one that a double can hold."""
+    """Whether a number is finite and representable as a double."""
     try:
         return math.isfinite(value)
-    except OverflowError:  # a whole number beyond the largest double
+    except OverflowError:  # an integer beyond the largest double
         return False
 
 
 def quote_value(value: object) -> str:
-    """Quote a refused value; shorten whole numbers beyond the largest double."""
+    """Text of an invalid value; integers beyond the largest double are described instead."""
     if isinstance(value, int) and value.bit_length() > 1024:
         return "a whole number beyond the largest double"
     return repr(value)
 
 
 def check_positive(**values: float) -> None:
-    """Refuse values that are not finite and above 0, by name."""
+    """Raise if a value is not finite and > 0."""
     for name, value in values.items():
         if type(value) is float and 0 < value < math.inf:
-            continue  # as nearly always, and faster
+            continue  # fast path for the usual case
         if not (_is_number(value) and is_finite(value) and value > 0):
             raise ValueError(f"{name} must be finite and > 0, got {quote_value(value)}")
 
 
 def check_nonnegative(**values: float) -> None:
-    """Refuse values that are not finite and at least 0, by name."""
+    """Raise if a value is not finite and >= 0."""
     for name, value in values.items():
         if type(value) is float and 0 <= value < math.inf:
             continue
@@ -43,7 +43,7 @@ def check_nonnegative(**values: float) -> None:
 
 
 def check_nonnegative_or_infinite(**values: float) -> None:
-    """Refuse values that are not at least 0, by name; infinity, of what has no bound, is."""
+    """Raise if a value is not >= 0; infinity is allowed."""
     for name, value in values.items():
         if type(value) is float and value >= 0:
             continue
@@ -54,7 +54,7 @@ def check_nonnegative_or_infinite(**values: float) -> None:
 
 
 def check_epsilon(epsilon: float) -> None:
-    """Refuse an ε that no mechanism is planned for; shares of a small budget are in range."""
+    """Raise if ε is outside the supported range, which includes shares of small budgets."""
     check_positive(epsilon=epsilon)
     if not LEAST_SHARE <= epsilon <= MOST_EPSILON:
         raise ValueError(
@@ -64,7 +64,7 @@ def check_epsilon(epsilon: float) -> None:
 
 
 def check_count(**values: int) -> None:
-    """Refuse values that are no whole numbers of at least 1, by name; 3.0 and True are none."""
+    """Raise if a value is not an integer of at least 1; 3.0 and True are rejected."""
     for name, value in values.items():
         whole = isinstance(value, Integral) and not isinstance(value, bool)
         if not (whole and is_finite(value) and value >= 1):
@@ -72,27 +72,27 @@ def check_count(**values: int) -> None:
 
 
 def check_delta(delta: float) -> None:
-    """Refuse a δ outside [0, 1)."""
+    """Raise if δ is outside [0, 1)."""
     if not (_is_number(delta) and 0 <= delta < 1):
         raise ValueError(f"delta must be in [0, 1), got {quote_value(delta)}")
 
 
 def check_share(**values: float) -> None:
-    """Refuse values outside [0, 1], by name."""
+    """Raise if a value is outside [0, 1]."""
     for name, value in values.items():
         if not (_is_number(value) and 0 <= value <= 1):
             raise ValueError(f"{name} must be in [0, 1], got {quote_value(value)}")
 
 
 def check_inner_share(**values: float) -> None:
-    """Refuse values outside (0, 1), by name: a level of confidence is neither 0 nor 1."""
+    """Raise if a value is outside (0, 1), for example a confidence level."""
     for name, value in values.items():
         if not (_is_number(value) and 0 < value < 1):
             raise ValueError(f"{name} must be in (0, 1), got {quote_value(value)}")
 
 
 def check_strong_convexity(m: float, theorem: str) -> None:
-    """Refuse m = 0, for theorems that require strong convexity."""
+    """Raise unless m > 0, for theorems that require strong convexity."""
     if not (_is_number(m) and is_finite(m) and m > 0):
         raise ValueError(
             f"{theorem} needs a strongly convex loss: m must be finite and > 0, "
@@ -109,11 +109,11 @@ T = TypeVar("T")
 
 
 def public_shape(data: Any, dimensions: int) -> tuple[int, ...] | None:
-    """Shape that data state, or that lists have by their lengths."""
+    """Shape stated by data, or given by the lengths of lists; None if unknown."""
     shape = getattr(data, "shape", None)
     if shape is not None:
         known = all(isinstance(length, Integral) for length in shape)
-        return tuple(map(int, shape)) if known else None  # a length that Dask computes is none
+        return tuple(map(int, shape)) if known else None  # Dask lengths may be unknown
     if not isinstance(data, list | tuple):
         return None
     inner = public_shape(data[0], dimensions - 1) if data and dimensions > 1 else None
@@ -121,17 +121,17 @@ def public_shape(data: Any, dimensions: int) -> tuple[int, ...] | None:
 
 
 def planned_shape(n_samples: Any, n_features: Any = None) -> tuple[Any, Any]:
-    """Shape for a plan, from numbers or from a table whose values are not read."""
+    """Shape for a plan, from numbers or from the shape of a table; reads no values."""
     if not hasattr(n_samples, "__len__") and not getattr(n_samples, "shape", ()):
         return n_samples, n_features
     if n_features is not None:
         raise TypeError(
-            "a plan reads no rows and no targets: give it numbers, plan(n_samples, n_features), "
-            "or one table, of which only the shape is read, plan(X)"
+            "a plan reads no rows and no targets: pass numbers, plan(n_samples, n_features), "
+            "or one table, plan(X), whose values are not read"
         )
     try:
         shape = public_shape(n_samples, 2)
-    except (TypeError, ValueError):  # lengths of lazy tables, which are not known
+    except (TypeError, ValueError):  # unknown lengths of lazy tables
         shape = None
     if shape is None or len(shape) != 2:
         raise TypeError(
@@ -142,7 +142,7 @@ def planned_shape(n_samples: Any, n_features: Any = None) -> tuple[Any, Any]:
 
 
 def accepts_table(method: Callable[P, T]) -> Callable[P, T]:
-    """Let a method of ``(n_samples, n_features)`` take one table in their place."""
+    """Extend a method of ``(n_samples, n_features)`` to accept one table instead."""
 
     @wraps(method)
     def by_shape(self: Any, n_samples: Any, n_features: Any = None, *rest: Any, **named: Any) -> T:

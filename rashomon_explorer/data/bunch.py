@@ -41,19 +41,19 @@ class Declaration:
     """Public facts about a table: the part of a data set that is not private."""
 
     target: str  # column to predict
-    # columns kept away from the models and used only to compare groups
+    # columns that models do not see, used only to compare groups
     sensitive: Sequence[str] = ()
     # range of every numeric feature, from knowledge of the domain. Values outside are clipped.
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
-    # levels of every categorical column; a feature becomes one 0/1 column a level
+    # levels of every categorical column; a feature is encoded as one 0/1 column per level
     categories: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    # None asks for it to be inferred from ``target_bounds`` and the target's labels
+    # None: inferred from ``target_bounds`` and the target's labels
     task: str | None = None
     positive: Any = None  # class coded 1, all others 0. None keeps the sorted order of the classes.
     target_bounds: Bounds | None = None  # range of a regression target. Values outside are clipped.
     classes: Sequence[Any] | None = None  # every label that may occur, in the order of their codes
     learnt: Sequence[str] = ()  # columns whose bounds were computed from the rows
-    given: TableSchema | None = None  # a whole schema, in place of all that it says
+    given: TableSchema | None = None  # a complete schema, returned by ``schema``
 
     @classmethod
     def of_schema(cls, schema: TableSchema, task: str | None, positive: Any) -> "Declaration":
@@ -65,7 +65,7 @@ class Declaration:
         return cls(name, schema.sensitive, {}, {}, task, positive, bounds, given=schema)
 
     def schema(self, columns: Iterable[str]) -> TableSchema:
-        """All of it as a schema of a table with these columns."""
+        """Return the schema of a table with these columns."""
         return self.given or TableSchema([self._column(str(column)) for column in columns])
 
     def _column(self, name: str) -> Column:
@@ -211,11 +211,11 @@ def _count(number: int, noun: str) -> str:
 
 
 MAX_CLASSES = 20
-"""More distinct labels than this are not taken for classes unless ``task`` says so."""
+"""Largest number of distinct labels that are treated as classes without a given ``task``."""
 
 
 def infer_task(labels: pd.Series, declared: Declaration) -> str:
-    """Task from the declaration; from the labels only where they leave no doubt."""
+    """Task from the declaration, or from the labels if they determine it."""
     if declared.task is not None:
         return declared.task
     if declared.classes is not None:
@@ -264,14 +264,14 @@ def encode_classes(
 
 
 def labels_that_occur(labels: pd.Series) -> list[Any]:
-    """Different labels, in order; they are read off the rows."""
+    """Distinct labels in sorted order; they are data-dependent."""
     return sorted({_label(value) for value in labels.unique()})
 
 
 def encode_numbers(
     labels: pd.Series, bounds: Any, place: Place
 ) -> tuple[npt.NDArray[np.float64], tuple[float, float]]:
-    """Clip a regression target into its declared bounds."""
+    """Clip a regression target to its declared bounds."""
     if bounds is None:
         raise DataError(
             f"regression on {labels.name!r} needs target_bounds=(low, high): declare the range "
@@ -330,7 +330,7 @@ def make_bunch(
             frame[declared.target], declared.positive, place, schema.classes
         )
         target_bounds = None
-        if schema.classes is None:  # read off the rows, and marked so
+        if schema.classes is None:  # data-dependent, and marked as such
             levels = labels_that_occur(frame[declared.target])
             schema = schema.declare(
                 declared.target, kind="categorical", levels=levels, learnt=("levels",)
@@ -385,7 +385,7 @@ def _features(
 
 
 def _refuse_strictly(column: Column, cells: pd.Series, place: Place) -> None:
-    """Say where a cell is that the declaration refuses; its curator is the one who reads it."""
+    """Raise an error that locates a refused cell; the curator, who may see the rows, reads it."""
     if isinstance(column, Levelled) and column.unknown == "refuse":
         level_codes(cells, column.levels, place)
     if isinstance(column, Numeric) and column.missing == "refuse":
@@ -395,7 +395,7 @@ def _refuse_strictly(column: Column, cells: pd.Series, place: Place) -> None:
 
 
 def _sensitive(frame: pd.DataFrame, schema: TableSchema, place: Place) -> pd.DataFrame:
-    """Sensitive columns unchanged; as text where levels are declared."""
+    """Return sensitive columns unchanged, or as text if levels are declared."""
     columns: dict[str, pd.Series] = {}
     for column in schema.columns:
         if column.role != "sensitive":

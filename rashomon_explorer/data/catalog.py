@@ -35,17 +35,17 @@ class CatalogEntry:
     rows: int
     features: int
     description: str  # one line
-    # source, licence: where it comes from and on what terms
+    # source, licence: origin of the table and its terms of use
     source: str
     licence: str
     details: str = ""  # longer text for ``DESCR``
-    sensitive: tuple[str, ...] = ()  # columns kept away from the models
+    sensitive: tuple[str, ...] = ()  # columns that models do not see
     positive: Any = None  # class coded 1 unless the caller chooses another
-    # every label of a target of classes, in the order of their codes
+    # every label of a classification target, in the order of their codes
     classes: tuple[Any, ...] | None = None
     # declared range of every numeric feature
     bounds: Mapping[str, Bounds] = field(default_factory=dict)
-    # one range for all features, in place of ``bounds``
+    # one range for all features, instead of ``bounds``
     bounds_of_every_feature: Bounds | None = None
     # declared levels of every categorical column
     categories: Mapping[str, list[Any]] = field(default_factory=dict)
@@ -125,7 +125,7 @@ GROUP_B_SHARE = 0.35
 
 
 def load_lending(entry: CatalogEntry) -> pd.DataFrame:
-    """Generate the table; a fresh copy at every call."""
+    """Generate the table; each call returns a new copy."""
     columns, repaid, group_b = simulate_lending()
     frame = pd.DataFrame(columns)
     frame["repaid"] = np.where(repaid, "yes", "no")
@@ -225,23 +225,23 @@ def load_openml(entry: CatalogEntry) -> pd.DataFrame:
 
 
 def fetch_table(asked: str) -> tuple[str, pd.DataFrame]:
-    """Fetch a table of OpenML by its name or number; this declares nothing about it."""
+    """Fetch an OpenML table by name or number, without any declaration."""
     asked = asked.strip()
     if not asked:
-        raise DataError("name the table: credit-g, or its number on OpenML, 31")
+        raise DataError("give the table's name, such as credit-g, or its OpenML number, 31")
     which = {"data_id": int(asked)} if asked.isdigit() else {"name": asked, "version": "active"}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that it tries again, and of versions
+            warnings.simplefilter("ignore", UserWarning)  # about retries and versions
             fetched = sklearn_datasets.fetch_openml(**which, as_frame=True, n_retries=1)
     except (OSError, HTTPException, ValueError) as error:
         raise DataError(
-            f"OpenML's table {asked!r} could not be fetched: {error}. It needs the network, and a "
-            "name or number that www.openml.org knows. Without a network, save the table there as "
-            "CSV and choose it as a file of your own"
+            f"OpenML's table {asked!r} could not be fetched: {error}. This needs the network and a "
+            "name or number that www.openml.org has. Without a network, save the table there as "
+            "CSV and load that file"
         ) from error
     if fetched.target is None:
-        raise DataError(f"OpenML's table {asked!r} names no one target: save it as CSV")
+        raise DataError(f"OpenML's table {asked!r} names no single target: save it as CSV")
     frame = pd.DataFrame(fetched.data).assign(**{str(fetched.target.name): fetched.target})
     nominal = frame.select_dtypes("category").columns
     frame = frame.astype(dict.fromkeys(nominal, object))
@@ -251,7 +251,7 @@ def fetch_table(asked: str) -> tuple[str, pd.DataFrame]:
 def _fetch(entry: CatalogEntry) -> Bunch:
     data_id = entry.options["data_id"]
     try:
-        # one retry, the fewest it takes: each waits and warns, and the error says what to do
+        # one retry, the minimum: each retry waits and warns, and the error states what to do
         fetched = sklearn_datasets.fetch_openml(data_id=data_id, as_frame=True, n_retries=1)
     except (OSError, HTTPException, ValueError) as error:
         raise DataError(_no_network(entry, error)) from error
@@ -278,7 +278,7 @@ def _no_network(entry: CatalogEntry, error: Exception) -> str:
 
 
 def _check_columns(frame: pd.DataFrame, entry: CatalogEntry) -> None:
-    """Compare names first: a table that changed must not pass as the one described."""
+    """Compare column names first, so that a changed table is not accepted."""
     expected = {entry.target, *entry.sensitive, *entry.bounds, *entry.categories}
     absent = sorted(expected - set(frame.columns))
     if absent:
@@ -290,7 +290,7 @@ def _check_columns(frame: pd.DataFrame, entry: CatalogEntry) -> None:
 
 
 def _readable(values: pd.Series, labels: Mapping[str, Any]) -> pd.Series:
-    """Text of a nominal column, OpenML's quotes removed, values renamed."""
+    """Text of a nominal column without OpenML's quotes and with renamed values."""
     text = as_text(values).str.strip("'\"")
     return text.map(lambda cell: labels.get(cell, cell))
 
@@ -321,7 +321,7 @@ def load_dataset(name: str, *, positive: Any = None) -> Bunch:
         ``name`` str; ``X`` DataFrame of floats (n_rows, n_features), clipped into ``bounds``;
         ``y`` Series (n_rows,), class codes or numbers clipped into ``target_bounds``;
         ``sensitive`` DataFrame (n_rows, 0 or more) of columns that are not in ``X``;
-        ``bounds`` dict of column to (low, high), declared, not learnt; ``bounds_learnt`` False;
+        ``bounds`` dict of column to (low, high), all declared; ``bounds_learnt`` False;
         ``target_bounds`` (low, high), None for classification; ``task``; ``classes`` list,
         ``classes[k]`` coded k, None for regression; ``feature_names``;
         ``feature_groups`` dict of a category to its columns in ``X``; ``DESCR``; ``source``.
@@ -329,7 +329,7 @@ def load_dataset(name: str, *, positive: Any = None) -> Bunch:
     Raises
     ------
     DataError
-        If there is no such data set or class, or the table has to be fetched and there is no
+        If there is no such data set or class, or a required download fails without a
         network.
 
     Examples
@@ -363,7 +363,7 @@ def load_dataset(name: str, *, positive: Any = None) -> Bunch:
 
 
 def list_datasets() -> pd.DataFrame:
-    """List the data sets of the catalogue, one a row.
+    """List the data sets of the catalogue, one per row.
 
     Returns
     -------

@@ -17,7 +17,7 @@ from rashomon_explorer.data.messages import Place, quoted
 from rashomon_explorer.exceptions import DataError, RowsClippedWarning, warn_stacklevel
 
 WORTH_A_WORD = 0.01
-"""Share of the rows, or targets, above which clipping is said."""
+"""Share of the rows, or targets, above which clipping is reported."""
 
 _ROUNDING = 1e-12
 _WELL_INSIDE = 1 - 1e-9
@@ -25,7 +25,7 @@ _BLOCK = 4096
 
 
 def warn_if_clipped(share: float, what: str, remedy: str) -> None:
-    """Tell the curator that more than one value in a hundred was moved into its declared range."""
+    """Warn the curator if more than 1 % of the values were clipped to their declared range."""
     if share > WORTH_A_WORD:
         warnings.warn(
             f"more than 1 % of the {what}, and were clipped to it. {remedy} (Curator: this was "
@@ -36,18 +36,18 @@ def warn_if_clipped(share: float, what: str, remedy: str) -> None:
 
 
 def clip_rows(rows: FloatArray, row_norm: float) -> tuple[FloatArray, float]:
-    """Rows clipped to ``row_norm``, and the share that exceeded it (curator information)."""
+    """Rows clipped to ``row_norm``, and the share that exceeded it (for the curator only)."""
     clipped, by_more = rows, 0
-    for start in range(0, len(rows), _BLOCK):  # whole tables would be copied several times
+    for start in range(0, len(rows), _BLOCK):  # avoids several copies of the table
         block = rows[start : start + _BLOCK]
-        # A sum of squares that is well inside, and no overflow, needs no closer look.
+        # A squared norm clearly below the bound, without overflow, needs no exact norm.
         square = np.einsum("ij,ij->i", block, block)
         near = np.flatnonzero(~(square < row_norm**2 * _WELL_INSIDE))
         if not near.size:
             continue
         unit, length, norm = _lengths(block[near])
         longer = norm > row_norm
-        # A row that was shortened before is longer by a rounding at most: it is no news.
+        # A row that was clipped before exceeds the bound by rounding at most: it is not counted.
         by_more += int((norm > row_norm * (1 + _ROUNDING)).sum())
         if longer.any():
             clipped = rows.copy() if clipped is rows else clipped
@@ -57,7 +57,7 @@ def clip_rows(rows: FloatArray, row_norm: float) -> tuple[FloatArray, float]:
 
 
 def _lengths(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Rows over their largest entry, the norms of these, and the norms of the rows."""
+    """Rows divided by their largest entries, the norms of the results, and the rows' norms."""
     largest = np.abs(rows).max(axis=1, initial=1e-300)
     unit = rows / largest[:, None]
     length = np.linalg.norm(unit, axis=1)
@@ -67,24 +67,24 @@ def _lengths(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 @dataclass(frozen=True, eq=False)
 class ColumnMap:
-    """x ↦ (x − centre)/spread, with rows clipped to ``row_norm`` before and after."""
+    """Map x ↦ (x − centre)/spread, with rows clipped to ``row_norm`` before and after."""
 
     centre: FloatArray
     spread: FloatArray
     row_norm: float
 
     def rows(self, X: ArrayLike) -> FloatArray:
-        """Rows (n, n_features) as models of the mapped columns look at them."""
+        """Return mapped rows (n, n_features), as models of the mapped columns use them."""
         given = np.asarray(X, dtype=float)
         mapped = np.empty(given.shape)
-        for start in range(0, len(given), _BLOCK):  # a whole table would be copied several times
+        for start in range(0, len(given), _BLOCK):  # avoids several copies of the table
             some = slice(start, start + _BLOCK)
             shortened = clip_rows(given[some], self.row_norm)[0]
             mapped[some] = clip_rows((shortened - self.centre) / self.spread, self.row_norm)[0]
         return mapped
 
     def original(self, theta: FloatArray) -> FloatArray:
-        """Give models (…, n_features + 1) of mapped columns in units of the columns."""
+        """Return models (…, n_features + 1) of mapped columns in units of the original columns."""
         slopes = theta[..., :-1] / self.spread
         moved = theta[..., -1:] - (slopes * self.centre).sum(axis=-1, keepdims=True)
         return np.concatenate([slopes, moved], axis=-1)
@@ -96,11 +96,11 @@ class ColumnMap:
 
 
 MISSING = frozenset({"", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>"})
-"""Texts that stand for a value that is not there."""
+"""Texts that denote a missing value."""
 
 
 def to_numbers(values: pd.Series, place: Place) -> npt.NDArray[np.float64]:
-    """Turn a column into finite floats."""
+    """Convert a column to finite floats."""
     numbers, strange = read_numbers(values)
     _refuse_text(values.name, strange, place)
     _refuse_missing(values, np.isnan(numbers), place)
@@ -111,7 +111,7 @@ def to_numbers(values: pd.Series, place: Place) -> npt.NDArray[np.float64]:
 def read_numbers(
     values: pd.Series, tokens: frozenset[str] = MISSING
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Read a column's numbers, each cell by itself; refuses nothing."""
+    """Parse a column's numbers cell by cell; raises no error."""
     if pd.api.types.is_bool_dtype(values) or pd.api.types.is_numeric_dtype(values):
         numbers = _as_floats(values)
         for token in tokens - MISSING:
@@ -126,7 +126,7 @@ def read_numbers(
 
 
 def within(values: pd.Series, bounds: tuple[float, float], place: Place) -> npt.NDArray[np.float64]:
-    """Turn a column into floats, those outside its declared range moved to the nearer end."""
+    """Convert a column to floats and clip them to its declared range."""
     numbers = to_numbers(values, place)
     held = np.clip(numbers, *bounds)
     warn_if_out_of_range(values.name, numbers != held, bounds)
@@ -136,7 +136,7 @@ def within(values: pd.Series, bounds: tuple[float, float], place: Place) -> npt.
 def warn_if_out_of_range(
     name: object, outside: npt.NDArray[np.bool_], bounds: tuple[float, float]
 ) -> None:
-    """Tell the curator if more than 1 % of a column's values are outside its declared range."""
+    """Warn the curator if more than 1 % of a column's values are outside its declared range."""
     low, high = bounds
     warn_if_clipped(
         float(outside.mean()),
@@ -146,14 +146,14 @@ def warn_if_out_of_range(
 
 
 def level_codes(values: pd.Series, levels: Sequence[Any], place: Place) -> npt.NDArray[np.intp]:
-    """Position of every value among the declared levels; an undeclared one is a DataError."""
+    """Position of each value among the declared levels; an undeclared one raises a DataError."""
     text = as_text(values)
     codes = pd.Index([cell_text(level) for level in levels]).get_indexer(pd.Index(text))
     unseen = np.flatnonzero(codes < 0)
     if unseen.size:
         first = int(unseen[0])
         value = text.iloc[first]
-        # `place` names the line; the level itself is public by the user's own declaration
+        # `place` names the line; the message quotes the cell, for the curator
         what = f"level {value!r}"
         if value in MISSING:
             what = f"a missing value ({value!r})" if value else "a missing value"
@@ -165,12 +165,12 @@ def level_codes(values: pd.Series, levels: Sequence[Any], place: Place) -> npt.N
 
 
 def as_text(values: pd.Series) -> pd.Series:
-    """Values as stripped text, ``""`` where missing; whole floats lose their ``.0``."""
+    """Values as stripped text, ``""`` if missing; integer-valued floats lose their ``.0``."""
     if isinstance(values.dtype, pd.StringDtype) or pd.api.types.is_any_real_numeric_dtype(values):
-        codes, words = pd.factorize(values)  # long columns of few words
+        codes, words = pd.factorize(values)  # columns with few distinct values
         told = np.array([*map(cell_text, words), ""], dtype=object)
         cells: Any = told[codes]
-    else:  # one by one: True and 1 are one word to whoever sorts them into a few
+    else:  # value by value: factorize would merge True and 1
         blank = values.isna().to_numpy()
         cells = [
             "" if missing else cell_text(value)
@@ -180,7 +180,7 @@ def as_text(values: pd.Series) -> pd.Series:
 
 
 def cell_text(value: object) -> str:
-    """Text by which a value and a declared level are compared."""
+    """Text used to compare a value with a declared level."""
     if isinstance(value, Integral):
         return str(value) if isinstance(value, bool) else str(int(value))
     if isinstance(value, Real):
@@ -192,7 +192,7 @@ def cell_text(value: object) -> str:
 
 
 def is_missing(text: pd.Series) -> npt.NDArray[np.bool_]:
-    """Mark the texts that stand for a missing value."""
+    """Mark the texts that denote a missing value."""
     return text.isin(MISSING).to_numpy(dtype=bool)
 
 
@@ -232,7 +232,7 @@ def _refuse_infinite(column: object, where: npt.NDArray[np.bool_], place: Place)
 
 
 def _token(text: str) -> str:
-    """Quote the word that was taken for a missing value, such as "?"; nothing for an empty cell."""
+    """Quote the text that denotes a missing value, such as "?"; empty for an empty cell."""
     return f", where {text!r} stands for a missing value" if text else ""
 
 
@@ -252,7 +252,7 @@ def _number(text: str) -> float:
 
 @dataclass(frozen=True)
 class Reading:
-    """One column's cells, read by its declaration."""
+    """One column's cells, parsed by its declaration."""
 
     values: FloatArray
     missing: Mask
@@ -261,7 +261,7 @@ class Reading:
 
 
 def indicators(places: FloatArray, how_many: int) -> FloatArray:
-    """0/1 columns (n_rows, how_many) with a 1 at each place; none where the place is NaN."""
+    """0/1 columns (n_rows, how_many) with a 1 at each position; all 0 for NaN."""
     table: NDArray[np.bool_] = places[:, None] == np.arange(how_many)
     return table.astype(float)
 
@@ -271,7 +271,7 @@ _CLOCK = r"([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"
 _FORMS = tuple(
     re.compile(form)
     for form in (
-        rf"\d{{4}}([-/.]){_MONTH}(\1{_DAY}{_CLOCK})?",  # 2019-01, 2019-01-05, with a time of day
+        rf"\d{{4}}([-/.]){_MONTH}(\1{_DAY}{_CLOCK})?",  # 2019-01, 2019-01-05, optionally a time
         rf"{_DAY}([-/.]){_MONTH}\2\d{{4}}{_CLOCK}",  # 05.01.2019
         rf"{_MONTH}([-/.])({_DAY}\2)?\d{{4}}",  # 01/05/2019, 01/2019
     )
@@ -279,7 +279,7 @@ _FORMS = tuple(
 
 
 def looks_like_dates(cells: pd.Series) -> bool:
-    """Whether all values are dates or months in one format, with more than two different ones."""
+    """Whether all values are dates or months in one format, with more than two distinct ones."""
     if pd.api.types.is_datetime64_any_dtype(cells):
         return True
     if pd.api.types.is_numeric_dtype(cells):

@@ -12,18 +12,18 @@ from rashomon_explorer.data.messages import Bounds, Level, check_among, quoted, 
 from rashomon_explorer.exceptions import DataError
 
 ROLES = ("feature", "sensitive", "target", "ignore")
-"""What a column is for; a model sees features alone."""
+"""Uses of a column; models see only features."""
 
 MISSING_RULES = ("unexpected", "fill", "indicator", "refuse")
-"""What becomes of a cell without a value."""
+"""Rules for a missing value."""
 
 NO_VALUE = "(missing)"
-"""How the column is called that says that a value is missing, behind the name and "="."""
+"""Suffix of the missing-value indicator's name, after the column's name and "="."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """Declaration that all column types share; all of it is public."""
+    """Declaration shared by all column types; all of its fields are public."""
 
     kind: ClassVar[str] = ""
 
@@ -47,7 +47,7 @@ class Column:
         self._check()
 
     def _check(self) -> None:
-        """Raise unless what the kind adds fits."""
+        """Raise if the settings specific to the kind are invalid."""
 
     @property
     def _called(self) -> str:
@@ -61,19 +61,19 @@ class Column:
 
     @property
     def unconfirmed(self) -> tuple[str, ...]:
-        """Unconfirmed data-dependent values; none for a column that no fit reads."""
-        decided = "role" in self.learnt  # whether it is a feature at all
+        """Unconfirmed data-dependent values; empty for a column that no fit reads."""
+        decided = "role" in self.learnt  # the role itself is data-dependent
         return tuple(self.learnt) if decided or self.role in ("feature", "target") else ()
 
     @property
     def voids_guarantee(self) -> bool:
-        """Whether no guarantee holds before it is confirmed; labels of a target are assumed."""
+        """Whether unconfirmed values void the guarantee; target labels are assumed to be public."""
         assumed = {"levels"} if self.role == "target" else set()
         return bool(set(self.unconfirmed) - assumed)
 
     @property
     def tokens(self) -> frozenset[str]:
-        """Texts that stand for a missing value."""
+        """Texts that denote a missing value."""
         return MISSING | {cell_text(value) for value in self.missing_values}
 
     @property
@@ -84,7 +84,7 @@ class Column:
 
     @property
     def encoded_bounds(self) -> tuple[Bounds, ...]:
-        """Range of each of them, in the column's own units."""
+        """Range of each encoded column, in the column's own units."""
         raise NotImplementedError
 
     @property
@@ -93,24 +93,24 @@ class Column:
         return self.missing == "refuse"
 
     def read(self, cells: pd.Series) -> Reading:
-        """Read the cells (n_rows,), each by itself; refuses nothing."""
+        """Parse the cells (n_rows,) one by one; raises no error."""
         raise NotImplementedError
 
     def refused(self, reading: Reading) -> bool:
-        """Whether a cell is one that the declaration refuses."""
+        """Whether the declaration refuses any of the cells."""
         return self.missing == "refuse" and bool(reading.missing.any())
 
     def in_units(self, reading: Reading) -> FloatArray:
-        """Columns (n_rows, k) in the column's own units, 0 and 1 for levels."""
+        """Columns (n_rows, k) in the column's own units; 0 and 1 for levels."""
         raise NotImplementedError
 
     def in_unit_size(self, reading: Reading) -> FloatArray:
-        """Columns (n_rows, k) whose squares add up to about 1 in a typical row."""
+        """Columns (n_rows, k) whose squares sum to about 1 in a typical row."""
         raise NotImplementedError
 
     @property
     def in_words(self) -> str:
-        """The declaration in one line."""
+        """Summary of the declaration in one line."""
         said = [" ".join(filter(None, [self.kind, self._values_in_words()]))]
         said += [f"missing: {self.missing}"] * (self.missing != "unexpected")
         said += [self.role] * (self.role != "feature")
@@ -132,12 +132,12 @@ class Column:
 
     @classmethod
     def from_dict(cls, name: str, told: Mapping[str, Any]) -> Self:
-        """Make a column of plain values.
+        """Create a column from plain values.
 
         Raises
         ------
         DataError
-            If one is not known, lacks, or cannot be used.
+            If a value is unknown, missing or invalid.
         """
         known = [field.name for field in fields(cls) if field.name != "name"]
         for field in told:
@@ -161,13 +161,13 @@ def _names_of(column: Column) -> list[str]:
 
 @dataclass(frozen=True)
 class IgnoredColumn(Column):
-    """Column of text or numbers without a declaration, which cannot be a feature.
+    """Column without declared values; it cannot be a feature.
 
     Parameters
     ----------
     name : str
     role : {"ignore", "sensitive", "target"}, default="ignore"
-        A target of this kind has the labels that are found in it.
+        The labels of a target of this kind are computed from the rows.
     missing, missing_values, description, learnt
         As for every :class:`Column`.
 

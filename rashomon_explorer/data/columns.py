@@ -21,7 +21,7 @@ _MOST_SHOWN = 6
 
 @dataclass(frozen=True)
 class Levelled(Column):
-    """Base class of columns with levels; a value is compared with a level as text."""
+    """Base class of columns with levels; values and levels are compared as text."""
 
     unknown_rules: ClassVar[tuple[str, ...]] = ("zero", "refuse")
 
@@ -59,7 +59,7 @@ class Levelled(Column):
 
     @property
     def tokens(self) -> frozenset[str]:
-        """Texts that stand for a missing value; a word that is a level is none."""
+        """Texts that denote a missing value, except those that are levels."""
         return super().tokens - set(self.texts)
 
     @property
@@ -71,7 +71,7 @@ class Levelled(Column):
         return quoted(self.levels, limit=_MOST_SHOWN)
 
     def read(self, cells: pd.Series) -> Reading:
-        """Read places among the levels; NaN where the value is none of them, or missing."""
+        """Parse level codes; NaN for unknown values, and for missing ones without a fill."""
         text = as_text(cells)
         codes, words = pd.factorize(text)
         place = {level: float(code) for code, level in enumerate(self.texts)}
@@ -84,39 +84,39 @@ class Levelled(Column):
         return Reading(values, absent, np.zeros(len(values), dtype=bool), undeclared)
 
     def refused(self, reading: Reading) -> bool:
-        """Whether a cell is one that the declaration refuses."""
+        """Whether the declaration refuses any of the cells."""
         return super().refused(reading) or (
             self.unknown == "refuse" and bool(self.unknown_in(reading).any())
         )
 
     def unknown_in(self, reading: Reading) -> Mask:
-        """Where a value is that is not among the levels."""
+        """Mask of the values that are not among the levels."""
         return reading.undeclared & ~reading.missing
 
 
 OTHER = "(other)"
-"""How the column of unknown levels is called, behind the name and "="."""
+"""Suffix of the unknown-level column's name, after the column's name and "="."""
 
 
 @dataclass(frozen=True)
 class Categorical(Levelled):
-    """Levels without an order, one column ``"name=level"`` each.
+    """Unordered levels, encoded as one column ``"name=level"`` each.
 
-    Of K levels the row's own becomes √(1 − 1/K) and each other −1/√(K(K − 1)): whichever level
-    a row has, its squares add up to 1, all levels are equally far apart, and their middle is 0.
+    With K levels, the column of the row's level is √(1 − 1/K) and each other −1/√(K(K − 1)). For
+    every level the squares sum to 1, all levels are equally far apart, and their mean is 0.
 
     Parameters
     ----------
     name : str
     levels : sequence of str, number or bool
-        Every value that is declared, two or more.
+        All declared values, two or more.
     unknown : {"zero", "other", "refuse"}, default="zero"
-        What becomes of another value: 0 in every column, which is the middle of all levels; a
-        column of its own, ``"name=(other)"``; or an error, which tells something of the rows.
+        Encoding of any other value: 0 in every column, which is the mean of all levels; a column
+        ``"name=(other)"``; or an error, which reveals something about the rows.
     fill : level, optional
-        What a missing value is read as; by default 0 in every column.
+        Level that replaces a missing value; by default 0 in every column.
     role, missing, missing_values, description, learnt
-        As for every :class:`Column`; ``missing="indicator"`` makes ``"name=(missing)"`` one more
+        As for every :class:`Column`; ``missing="indicator"`` adds ``"name=(missing)"`` as a
         level.
 
     Examples
@@ -134,18 +134,18 @@ class Categorical(Levelled):
 
     @property
     def encoded_names(self) -> tuple[str, ...]:
-        """A name a level, those of unknown and missing values last."""
+        """One name per level, followed by those of unknown and missing values."""
         other = [OTHER] if self.unknown == "other" else []
         missing = [NO_VALUE] if self.missing == "indicator" else []
         return tuple(f"{self.name}={level}" for level in [*self.levels, *other, *missing])
 
     @property
     def encoded_bounds(self) -> tuple[Bounds, ...]:
-        """0 to 1 each."""
+        """Range 0 to 1 for each column."""
         return ((0.0, 1.0),) * len(self.encoded_names)
 
     def in_units(self, reading: Reading) -> FloatArray:
-        """0 and 1, at most one 1 a row."""
+        """0/1 columns with at most one 1 per row."""
         places = reading.values.copy()
         if self.unknown == "other":
             places[self.unknown_in(reading)] = len(self.levels)
@@ -154,39 +154,39 @@ class Categorical(Levelled):
         return indicators(places, len(self.encoded_names))
 
     def in_unit_size(self, reading: Reading) -> FloatArray:
-        """Corners of a simplex around 0, at distance 1 from it."""
+        """Vertices of a simplex centred at 0, at distance 1 from it."""
         table = self.in_units(reading)
         many = table.shape[1]
         known = table.sum(axis=1, keepdims=True) > 0
         return np.where(known, (table - 1 / many) / math.sqrt(1 - 1 / many), 0.0)
 
 
-_FARTHEST = 1e100  # beyond it a value could not be squared
-_PARTS = 4  # the typical range is cut into so many, where no thresholds are declared
+_FARTHEST = 1e100  # largest ratio that is allowed, so that squares do not overflow
+_PARTS = 4  # equal parts of the typical range, for default thresholds
 
 
 @dataclass(frozen=True)
 class Numeric(Column):
     """Numbers, clipped to public bounds and scaled by their typical range.
 
-    A value x becomes √3·(x − middle)/half-width of the typical range: values that are spread
-    evenly over that range have mean 0 and mean square 1.
+    A value x is encoded as √3·(x − middle)/half-width of the typical range: values that are uniform
+    on that range have mean 0 and mean square 1.
 
     Parameters
     ----------
     name : str
     bounds : (float, float)
-        What a value can be, from knowledge of the domain. One outside is moved to the nearer end.
+        Possible values, from knowledge of the domain; values outside are clipped.
     typical : (float, float), optional
-        Public range of most values, say of nine in ten; by default the bounds. It costs nothing and
-        decides how much of the noise's scale the column gets.
+        Public range of most values, for example nine in ten; by default the bounds. It has no
+        privacy cost and determines the column's share of the noise scale.
     unit : str, default=""
-        For people.
+        Unit of the values, for display.
     fill : float, optional
-        What a missing value is read as; by default the middle of the typical range.
+        Value that replaces a missing one; by default the middle of the typical range.
     thresholds : sequence of float, default=()
-        What sparse trees ask: whether the number is above each of these. By default three steps of
-        the typical range, evenly spaced. Public, and never taken from the rows.
+        Cut points for sparse trees: a question is whether the value exceeds one of them. By default
+        three evenly spaced points of the typical range. Public, never computed from the rows.
     role, missing, missing_values, description, learnt
         As for every :class:`Column`.
 
@@ -252,12 +252,12 @@ class Numeric(Column):
 
     @property
     def cuts(self) -> tuple[float, ...]:
-        """The thresholds, or the even steps where none are declared."""
+        """Declared thresholds, or evenly spaced ones if none are declared."""
         return tuple(self.thresholds) or self.even_cuts
 
     @property
     def even_cuts(self) -> tuple[float, ...]:
-        """Three steps of the typical range, evenly spaced."""
+        """Three evenly spaced points inside the typical range."""
         low, high = self.usual
         return tuple(low + (high - low) * k / _PARTS for k in range(1, _PARTS))
 
@@ -267,22 +267,22 @@ class Numeric(Column):
         farthest = max(abs(end) for end in self.bounds)
         if not farthest < _FARTHEST * half:
             raise DataError(
-                f"bounds of {self._called} reach more than {_FARTHEST:g} times as far as its "
-                f"typical range is wide: declare a wider one than ({low:g}, {high:g})"
+                f"bounds of {self._called} exceed {_FARTHEST:g} times the half-width of its "
+                f"typical range: declare a wider one than ({low:g}, {high:g})"
             )
 
     @property
     def encoded_bounds(self) -> tuple[Bounds, ...]:
-        """The bounds, and those of the missing-value indicator."""
+        """The bounds, and those of the missing-value indicator if declared."""
         return (self.bounds, (0.0, 1.0))[: len(self.encoded_names)]
 
     @property
     def usual(self) -> Bounds:
-        """The typical range, or the bounds where none is declared."""
+        """The typical range, or the bounds if none is declared."""
         return self.bounds if self.typical is None else self.typical
 
     def read(self, cells: pd.Series) -> Reading:
-        """Read numbers, move them into the bounds and fill in those that are not there."""
+        """Parse numbers, clip them to the bounds and fill in missing values."""
         numbers, strange = read_numbers(cells, self.tokens)
         missing = np.isnan(numbers)
         middle = sum(self.usual) / 2 if self.fill is None else float(self.fill)
@@ -291,11 +291,11 @@ class Numeric(Column):
         return Reading(held, missing, ~missing & (held != numbers), undeclared)
 
     def in_units(self, reading: Reading) -> FloatArray:
-        """Unscaled numbers, and a missing-value indicator if declared."""
+        """Unscaled numbers, and the missing-value indicator if declared."""
         return self._with_mark(reading.values, reading)
 
     def in_unit_size(self, reading: Reading) -> FloatArray:
-        """Numbers scaled by the typical range, and the same indicator."""
+        """Numbers scaled by the typical range, and the missing-value indicator if declared."""
         low, high = self.usual
         middle, half = low / 2 + high / 2, high / 2 - low / 2
         return self._with_mark(math.sqrt(3) * ((reading.values - middle) / half), reading)
@@ -304,7 +304,7 @@ class Numeric(Column):
         said = f"{_span(self.bounds)} {self.unit}".rstrip()
         said += "" if self.typical is None else f", typically {_span(self.typical)}"
         asked = ", ".join(f"{one:,.6g}" for one in self.thresholds)
-        return f"{said}, asked above {asked}" if asked else said
+        return f"{said}, thresholds {asked}" if asked else said
 
     def _with_mark(self, values: FloatArray, reading: Reading) -> FloatArray:
         marks = [reading.missing.astype(float)] if self.missing == "indicator" else []
@@ -317,20 +317,20 @@ def _span(pair: Bounds) -> str:
 
 @dataclass(frozen=True)
 class Ordered(Levelled):
-    """Levels from least to most, in one column of evenly spaced scores.
+    """Levels from least to greatest, encoded as one column of evenly spaced scores.
 
-    Level k of K becomes √(3(K − 1)/(K + 1))·(2k/(K − 1) − 1): the scores have mean 0 and mean
-    square 1 over the levels.
+    Level k of 0, …, K − 1 is encoded as √(3(K − 1)/(K + 1))·(2k/(K − 1) − 1): over the levels, the
+    scores have mean 0 and mean square 1.
 
     Parameters
     ----------
     name : str
     levels : sequence of str, number or bool
-        Every value that is declared, the least first.
+        All declared values, the least first.
     unknown : {"zero", "refuse"}, default="zero"
-        What becomes of another value: the middle, or an error, which tells something of the rows.
+        Encoding of another value: the middle, or an error, which reveals something about the rows.
     fill : level, optional
-        What a missing value is read as; by default the middle.
+        Level that replaces a missing value; by default the middle score.
     role, missing, missing_values, description, learnt
         As for every :class:`Column`.
 
@@ -346,16 +346,16 @@ class Ordered(Levelled):
 
     @property
     def encoded_bounds(self) -> tuple[Bounds, ...]:
-        """Indices from 0, and the bounds of the missing-value indicator."""
+        """Range of the level indices, and that of the missing-value indicator if declared."""
         return ((0.0, len(self.levels) - 1.0), (0.0, 1.0))[: len(self.encoded_names)]
 
     def in_units(self, reading: Reading) -> FloatArray:
-        """Return the levels as indices from 0, and a missing-value indicator if declared."""
+        """Return the levels as indices from 0, and the missing-value indicator if declared."""
         middle = (len(self.levels) - 1) / 2
         return self._with_mark(np.where(np.isnan(reading.values), middle, reading.values), reading)
 
     def in_unit_size(self, reading: Reading) -> FloatArray:
-        """Scores, and the same indicator."""
+        """Scores, and the missing-value indicator if declared."""
         last = len(self.levels) - 1
         scores = math.sqrt(3 * last / (last + 2)) * (2 * reading.values / last - 1)
         return self._with_mark(np.where(np.isnan(scores), 0.0, scores), reading)
@@ -367,13 +367,13 @@ class Ordered(Levelled):
 
 @dataclass(frozen=True)
 class YesNo(Ordered):
-    """Two values, in one column: the first is −1 and the second 1.
+    """Two values in one column: the first is encoded as −1, the second as 1.
 
     Parameters
     ----------
     name : str
     levels : (level, level), default=("no", "yes")
-        What no and yes are called in the table, such as ``(0, 1)`` or ``(False, True)``.
+        Values that mean no and yes in the table, such as ``(0, 1)`` or ``(False, True)``.
     unknown, fill, role, missing, missing_values, description, learnt
         As for :class:`Ordered`.
 
@@ -400,11 +400,11 @@ class YesNo(Ordered):
 KINDS: Mapping[str, type[Column]] = {
     kind.kind: kind for kind in (Numeric, Categorical, Ordered, YesNo, IgnoredColumn)
 }
-"""What a column can be."""
+"""Column types by kind."""
 
 
 def column_from_values(name: str, told: Any) -> Column:
-    """Column from its settings in a file."""
+    """Create a column from its settings in a file."""
     if not isinstance(told, Mapping):
         raise DataError(f"column {name!r} must be a table of settings, got {told!r}")
     if "kind" not in told:

@@ -39,13 +39,13 @@ _NUMBER = re.compile(r"\s*[+-]?\d+(,\d+)?\s*")
 
 
 def detect_separator(text: str) -> str:
-    """Name the separator by which most of the first lines have as many columns as the header."""
+    """Separator for which most of the first lines have as many columns as the header."""
     start = "\n".join(islice((line for line in text.split("\n") if line.strip()), _LOOKED_AT))
     return max(SEPARATORS, key=lambda one: _fit(_widths(start, one)))
 
 
 def _fit(widths: list[int]) -> tuple[int, int]:
-    """Count the lines as wide as the header, and return its width; zeros for a single column."""
+    """Count the lines as wide as the header, and its width; zeros for a single column."""
     if not widths or widths[0] < 2:
         return 0, 0
     return widths[1:].count(widths[0]), widths[0]
@@ -85,11 +85,11 @@ class CsvTable:
     # (n_rows, n_columns): columns that hold only numbers are numeric, all others are text
     frame: pd.DataFrame
     lines: npt.NDArray[np.int64]  # (n_rows,)
-    # how the values are separated where that is not by commas: what was taken for granted
+    # description of the separator if it is not a comma, because it was inferred
     written: str = ""
 
     def place(self, position: int) -> str:
-        """Name the file line of a row."""
+        """File line of a row, as text."""
         return f"line {self.lines[position]}"
 
 
@@ -111,7 +111,7 @@ def parse_csv(text: str, text_columns: Iterable[str] = ()) -> CsvTable:
         names=names,
         index_col=False,
         dtype={name: str for name in text_columns if name in names},
-        # pandas must not guess that "NA" is missing: columns.py says it with the line
+        # pandas must not parse "NA" as missing: the checks report it with its line
         na_filter=False,
         low_memory=False,
         skipinitialspace=separator != "\t",
@@ -157,7 +157,7 @@ def _check_header(names: list[str], line: int) -> None:
 
 
 def _lines_plain(body: str, width: int, first_line: int, separator: str) -> npt.NDArray[np.int64]:
-    """Row lines where no value is quoted: separators are counted on the bytes, a line at a time."""
+    """File lines of rows without quoted values; separators are counted on bytes, by line."""
     content = np.frombuffer(body.encode(), dtype=np.uint8)
     ends = np.flatnonzero(content == ord("\n"))
     if content.size and content[-1] != ord("\n"):
@@ -165,7 +165,7 @@ def _lines_plain(body: str, width: int, first_line: int, separator: str) -> npt.
     starts = np.concatenate([[0], ends + 1])[: ends.size]
     commas = np.flatnonzero(content == ord(separator))
     counts = np.searchsorted(commas, ends) - np.searchsorted(commas, starts) + 1
-    # only a line without a separator can be blank, so that few lines are looked at one by one
+    # only a line without a separator can be blank, so only these lines are checked
     lone = np.flatnonzero(counts == 1)
     blank = [
         line for line in lone if not content[starts[line] : ends[line]].tobytes().strip(b" \t")
@@ -178,7 +178,7 @@ def _lines_plain(body: str, width: int, first_line: int, separator: str) -> npt.
 
 
 def _lines_quoted(body: str, width: int, first_line: int, separator: str) -> npt.NDArray[np.int64]:
-    """Row lines where a quoted value may hold separators and line ends."""
+    """File lines of rows whose quoted values may contain separators and line ends."""
     physical = body.split("\n")
     reader = csv.reader(
         io.StringIO(body, newline="\n"),
@@ -256,7 +256,7 @@ def _read(source: Any) -> str | bytes:
 def _read_file(path: str | os.PathLike[str]) -> bytes:
     if isinstance(path, str) and "\n" in path:
         raise DataError(
-            "a str is taken for a path, but this one has several lines: pass the CSV text as "
+            "a str is read as a path, but this one has several lines: pass the CSV text as "
             "bytes, text.encode()"
         )
     try:
@@ -302,24 +302,24 @@ def load_csv(
 ) -> Bunch:
     r"""Load a UTF-8 file with a header, separated by commas, semicolons, tabs or bars.
 
-    Which of them is seen from the first lines. Where it is not commas, ``1,5`` is one and a half.
+    The first lines determine the separator. If it is not a comma, ``1,5`` means 1.5.
 
-    Every feature needs a public declaration: a numeric one its ``bounds``, a categorical one its
-    ``categories``. A value outside the declared bounds is clipped to the nearer bound; that is
-    not an error, because complaining about it would tell something about the rows.
+    Every feature needs a public declaration: ``bounds`` for a numeric one, ``categories`` for a
+    categorical one. A value outside the declared bounds is clipped to the nearer bound. This is
+    not an error, because an error would reveal something about the rows.
 
     Parameters
     ----------
     source : path, bytes or file object
-        An upload's bytes do.
+        File to read; the bytes of an upload are accepted.
     target : str
         Column to predict.
     sensitive : sequence of str
-        Columns, numbers or text, put in ``sensitive`` and kept out of ``X``.
+        Columns, numbers or text, that are returned in ``sensitive`` and not in ``X``.
     bounds : dict of str to (float, float)
         Range of every numeric feature, from knowledge of the domain.
     categories : dict of str to sequence
-        Levels of every categorical feature: one 0/1 column ``"column=level"`` each. A sensitive
+        Levels of every categorical feature, one 0/1 column ``"column=level"`` each. A sensitive
         column may have levels too; they are then checked.
     task : {"classification", "regression"}, optional
         By default regression if ``target_bounds`` is given; otherwise classification, provided
@@ -329,31 +329,31 @@ def load_csv(
     target_bounds : (float, float), optional
         Range of a regression target; values outside are clipped.
     classes : sequence, optional
-        Every label of the target that may occur, in the order of their codes; any other is
-        refused. Without them the labels are read off the rows: the target carries that mark in
-        ``schema``, each guarantee states that the labels that occur are public, and an estimator
-        with a ledger, or the page, asks for declared or confirmed ones.
+        Every label of the target that may occur, in the order of their codes; another label is an
+        error. Without them the labels are computed from the rows: ``schema`` marks the target,
+        each guarantee states that the labels that occur are public, and an estimator with a
+        ledger, or the page, asks for declared or confirmed ones.
     schema : TableSchema, str or path, optional
-        The whole declaration, or its file, in place of ``target``, ``sensitive``, ``bounds``,
-        ``categories``, ``target_bounds`` and ``classes``. What it says of missing values and
-        unknown levels is done; without it both are refused.
+        The complete declaration, or its file, instead of ``target``, ``sensitive``, ``bounds``,
+        ``categories``, ``target_bounds`` and ``classes``. It also sets the rules for missing
+        values and unknown levels; without it both are refused.
     learn_bounds : bool, default=False
-        Take bounds that are not declared from the smallest and largest value. This reads the
-        rows: no privacy guarantee holds then.
+        Compute undeclared bounds from the smallest and largest value. These bounds are
+        data-dependent: no privacy guarantee holds.
     drop : sequence of str
-        Columns left out altogether, such as identifiers.
+        Columns to leave out, such as identifiers.
     name : str, optional
         By default the file's name without its ending, or "csv".
 
     Returns
     -------
     sklearn.utils.Bunch
-        As :func:`load_dataset` returns; ``bounds_learnt`` is True if any bound was learnt.
+        As :func:`load_dataset` returns; ``bounds_learnt`` is True if a bound is data-dependent.
 
     Raises
     ------
     DataError
-        Naming the column or the file line (from 1) that is wrong, and what to do.
+        If a column or line is invalid; the message names it (the first line is 1) and a correction.
 
     Warns
     -----
@@ -414,7 +414,7 @@ def load_csv(
 
 
 def _refuse_undeclared(frame: pd.DataFrame, declared: Declaration) -> None:
-    """Say which declarations are absent, with a skeleton that shows no value of the rows."""
+    """Raise an error that lists missing declarations, with a template without values of rows."""
     unknown = undeclared_features(frame.columns, declared.sensitive, declared)
     if not unknown:
         return
@@ -472,7 +472,7 @@ def _of_levels(declared: Declaration) -> list[str]:
 
 
 def _learn(frame: pd.DataFrame, declared: Declaration, place: Place) -> Declaration:
-    """Fill in the bounds that are not declared from the rows."""
+    """Compute undeclared bounds from the rows."""
     unknown = undeclared_features(frame.columns, declared.sensitive, declared)
     numeric = [column for column in unknown if _looks_numeric(frame[column])]
     learnt = {column: _range(frame[column], place) for column in numeric}
@@ -489,14 +489,14 @@ def _range(values: pd.Series, place: Place) -> Bounds:
     low, high = float(numbers.min()), float(numbers.max())
     if low == high:
         raise DataError(
-            f"column {values.name!r} is constant, so that no bounds can be learnt: declare them, "
+            f"column {values.name!r} is constant, so no bounds can be computed: declare them, "
             f"or leave it out with drop=[{values.name!r}]"
         )
     return low, high
 
 
 def _looks_numeric(values: pd.Series) -> bool:
-    """Whether a column is one of numbers, be it with missing or spoilt values here and there."""
+    """Whether a column holds numbers, possibly with some missing or invalid values."""
     if pd.api.types.is_numeric_dtype(values):
         return True
     return bool(pd.to_numeric(values, errors="coerce").notna().mean() > 0.5)
@@ -512,7 +512,7 @@ def _mapping(pairs: Any, role: str) -> Mapping[str, Any]:
     if pairs is None:
         return {}
     if not isinstance(pairs, Mapping):
-        raise DataError(f"{role} must be a dict with a column a key, got {type(pairs).__name__}")
+        raise DataError(f"{role} must be a dict with columns as keys, got {type(pairs).__name__}")
     return pairs
 
 

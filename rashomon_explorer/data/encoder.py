@@ -48,7 +48,7 @@ def encoded_rows(schema: TableSchema, X: Any, row_norm: float = 1.0) -> FloatArr
 
 
 def encoded_quietly(schema: TableSchema, X: Any, row_norm: float = 1.0) -> FloatArray:
-    """Encode as :func:`encoded_rows`, without a word about values beyond what is declared."""
+    """Encode as :func:`encoded_rows`, without warnings about undeclared values."""
     return _in_size(_read(schema, X), row_norm)
 
 
@@ -58,7 +58,7 @@ def _in_size(read: list[tuple[Column, Reading]], row_norm: float) -> FloatArray:
 
 
 def read_features(schema: TableSchema, X: Any) -> list[tuple[Column, Reading]]:
-    """Read every feature of a table; raises and warns as :func:`encoded_rows`."""
+    """Parse every feature of a table; raises and warns as :func:`encoded_rows`."""
     read = _read(schema, X)
     _warn_clipped({column.name: reading.outside for column, reading in read})
     warn_undeclared_cells({column.name: reading.undeclared for column, reading in read})
@@ -89,12 +89,12 @@ def _warn_clipped(masks: Mapping[str, Mask]) -> None:
     warn_if_clipped(
         _share(masks),
         f"rows hold a value outside its declared bounds{_most_often(masks)}",
-        "If the bounds are not what can occur, declare wider ones.",
+        "If values outside the bounds are possible, declare wider bounds.",
     )
 
 
 def warn_undeclared_cells(masks: Mapping[str, Mask]) -> None:
-    """Tell the curator if more than 1 % of the rows hold what is not declared."""
+    """Warn the curator if more than 1 % of the rows contain undeclared values."""
     if _share(masks) > WORTH_A_WORD:
         warnings.warn(
             "more than 1 % of the rows hold a value that the schema does not declare, or none "
@@ -117,40 +117,40 @@ def _most_often(masks: Mapping[str, Mask]) -> str:
 
 
 class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
-    """Encode a table by its schema: numbers scaled, levels as columns, missing values marked.
+    """Encode a table by its schema: scaled numbers, levels as columns, marked missing values.
 
-    Everything that is done to a row follows from the schema and that row, so that it costs no
-    privacy. Each feature counts the same, a typical row has about norm ``row_norm``, and a longer
-    one is shortened to it.
+    The encoding of a row depends only on the schema and that row, so it has no privacy cost. Every
+    feature has the same weight, a typical row has a norm of about ``row_norm``, and longer rows are
+    clipped to it.
 
     Parameters
     ----------
     schema : TableSchema, str, path or None, default=None
-        The declaration, or its file. None takes every column for a number from −1 to 1.
+        The declaration, or its file. None treats every column as a number from −1 to 1.
     row_norm : float, default=1.0
-        Bound of a row's norm, as ``row_norm`` of the estimator behind.
+        Bound on the norm of a row, as ``row_norm`` of the estimator that follows.
 
     Attributes
     ----------
     schema_ : TableSchema
-        The declaration that was used.
+        The schema in use.
     feature_groups_ : dict of str to tuple of str
-        Which columns are one feature.
+        Encoded columns of each feature that is encoded as several.
     n_features_in_ : int
-        Number of columns of the table that are features; a target beside them is none.
+        Number of feature columns of the table; a target column does not count.
     feature_names_in_ : ndarray of str
-        Their names in the table's order, where they have any.
+        Their names in the table's order, if the table has names.
 
     See Also
     --------
-    PublicBoundsScaler : For tables of numbers alone, scaled so that no row is longer than 1.
+    PublicBoundsScaler : For tables of numbers only, scaled so that row norms are at most 1.
 
     Notes
     -----
-    A schema with values that were computed from the rows warns, and what is fitted to the encoded
-    rows has no guarantee (:func:`privacy_leaks` names it, too), until they are confirmed. A column
-    with ``missing="refuse"`` or ``unknown="refuse"`` may raise an error that tells of a row; in
-    front of an estimator no ledger was charged for that.
+    A schema with unconfirmed data-dependent values warns, and models fitted to the encoded rows
+    have no guarantee until the values are confirmed (see also :func:`privacy_leaks`). A column with
+    ``missing="refuse"`` or ``unknown="refuse"`` may raise an error that reveals something about a
+    row; if an estimator follows, no ledger is charged for that error.
 
     Examples
     --------
@@ -182,7 +182,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> "TableEncoder":
-        """Compare the table's columns with the schema; no value is read.
+        """Compare the table's columns with the schema; reads no value.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            If columns lack or are not declared.
+            If columns are missing or not declared.
 
         Warns
         -----
@@ -204,7 +204,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         return self
 
     def note_columns(self, X: Any) -> "TableEncoder":
-        """Do what :meth:`fit` does without a warning, for who has warned already.
+        """Do the same as :meth:`fit` without a warning, for callers that have warned already.
 
         Parameters
         ----------
@@ -232,19 +232,19 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray or DataFrame of shape (n_samples, n_encoded)
-            A DataFrame with its names for a DataFrame of pandas, unless ``set_output`` says
-            otherwise. It carries a mark if values of the schema, or the rows, were learnt.
+            A DataFrame with column names if X is a pandas DataFrame, unless ``set_output`` selects
+            another type. It is marked if values of the schema, or the rows, are data-dependent.
 
         Raises
         ------
         DataError
-            If columns lack or are not declared, or a cell is one that the schema refuses.
+            If columns are missing or not declared, or the schema refuses a cell.
 
         Warns
         -----
         RowsClippedWarning, UndeclaredValueWarning
-            If more than 1 % of the rows hold a value beyond its bounds, or one that is not
-            declared (curator).
+            If more than 1 % of the rows have a value outside its bounds, or an undeclared value
+            (for the curator).
         """
         rows = self._numbers(X, reset=False) if self.schema is None else X
         return clip_rows(encoded_rows(self.schema_, rows, self.row_norm), self.row_norm)[0]
@@ -270,7 +270,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         return tags
 
     def _numbers(self, X: ArrayLike, *, reset: bool) -> NDArray[Any]:
-        """Array of numbers, checked as scikit-learn does."""
+        """Array of numbers, validated as in scikit-learn."""
         check_readable("X", X)
         rows = validate_data(
             self, host_values(X), dtype=np.float64, ensure_all_finite=False, reset=reset
@@ -305,7 +305,7 @@ def warn_unconfirmed(schema: TableSchema) -> None:
 
 @dataclass(frozen=True)
 class UnitEncoder:
-    """Encoder, row by row: unscaled numbers, levels as 0 and 1, ordered levels from 0."""
+    """Row-wise encoder: unscaled numbers, levels as 0 and 1, ordered levels as indices from 0."""
 
     schema: TableSchema
 
@@ -319,7 +319,7 @@ class UnitEncoder:
         return np.array(self.schema.encoded_names, dtype=object)
 
 
-_MANY = 10  # rows that all lie outside a named column's bounds: scaled, and not unusual
+_MANY = 10  # so many rows, all outside a named column's bounds, indicate scaled values
 _RAW = (
     "Give the raw table, with the cells that the schema declares and not codes or scaled numbers; "
     "a DataFrame is read by its column names, an array in the schema's order"
@@ -327,7 +327,7 @@ _RAW = (
 
 
 def check_cell_kinds(schema: TableSchema, X: Any) -> None:
-    """Refuse a table that is encoded otherwise than a schema declares."""
+    """Raise if a table is encoded differently from the schema's declaration."""
     cells = cell_reader(X)
     places = find_features(schema, X)
     for column, place in zip(schema.features, places, strict=True):
@@ -340,7 +340,7 @@ def check_cell_kinds(schema: TableSchema, X: Any) -> None:
 
 
 def _foreign(column: Column, cells: pd.Series, *, named: bool) -> str:
-    """Say what a column holds instead of what is declared; empty if it holds that."""
+    """Name what a column holds instead of the declared values; empty if it holds those."""
     text = as_text(cells)
     present = ~text.isin(column.tokens).to_numpy(dtype=bool)
     if not present.any():

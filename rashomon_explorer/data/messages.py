@@ -10,16 +10,16 @@ from typing import Any
 from rashomon_explorer.exceptions import DataError
 
 Place = Callable[[int], str]
-"""Turns a position among the rows (0-based) into words such as ``"line 7"``."""
+"""Function that converts a row position (0-based) to text such as ``"line 7"``."""
 
 
 def row_place(position: int) -> str:
-    """Name a row by its 1-based number, for tables that have no file lines."""
+    """Row by its 1-based number, for tables without file lines."""
     return f"row {position + 1}"
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Say ``" (did you mean ...?)"`` if a known name is close, else nothing."""
+    """Return ``" (did you mean ...?)"`` if a known name is similar, else empty text."""
     close = difflib.get_close_matches(str(name), [str(k) for k in known], n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
@@ -36,7 +36,7 @@ Level = str | int | float | bool
 
 
 def check_unique(columns: Iterable[str]) -> None:
-    """Raise if two columns bear one name."""
+    """Raise if two columns have the same name."""
     for column, times in Counter(columns).items():
         if times > 1:
             raise DataError(
@@ -58,7 +58,7 @@ def check_bounds(pair: Any, what: str) -> Bounds:
 
 
 def check_among(value: object, known: Sequence[str], what: str) -> None:
-    """Raise unless a word is one of those that are known."""
+    """Raise unless a value is one of the known words."""
     if not isinstance(value, str) or value not in known:
         raise DataError(
             f"{what} must be one of {quoted(known)}, got {value!r}{suggestion(str(value), known)}"

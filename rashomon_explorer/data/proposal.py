@@ -1,4 +1,4 @@
-"""Propose a schema from the rows, which a person corrects and confirms."""
+"""Propose a schema from the rows, for a person to correct and confirm."""
 
 import os
 from collections.abc import Iterable
@@ -19,8 +19,8 @@ from rashomon_explorer.exceptions import DataError
 
 _MOST_LEVELS = 50
 _MOST_CLASSES = 20
-_FEWEST_ROWS = 50  # of fewer, measurements in whole units may well all differ and lie close
-_TAILS = (0.05, 0.01, 0.001)  # each side; more than the first where nearly all values are one
+_FEWEST_ROWS = 50  # with fewer rows, integer measurements may all differ and lie close
+_TAILS = (0.05, 0.01, 0.001)  # on each side; later ones if nearly all values are equal
 
 
 def propose_schema(
@@ -34,10 +34,10 @@ def propose_schema(
 ) -> TableSchema:
     """Propose a schema from the rows; every data-dependent value is marked.
 
-    It saves typing, and nothing else: numbers get their least and largest value as bounds and
-    the middle nine tenths as typical range, text its levels. All of these are somebody's values, so
-    that no guarantee holds behind the schema until a person has checked them against what is
-    public (:meth:`TableSchema.declare`, :meth:`TableSchema.confirm`, or the file).
+    It only saves typing: numbers get their minimum and maximum as bounds and the middle nine tenths
+    as typical range, text gets its levels. These values are data-dependent, so no guarantee holds
+    with the schema until a person has checked them against public knowledge
+    (:meth:`TableSchema.declare`, :meth:`TableSchema.confirm`, or the file).
 
     Parameters
     ----------
@@ -45,15 +45,14 @@ def propose_schema(
     target : str, optional
         Column to predict.
     sensitive : iterable of str, default=()
-        Columns that no model is to see.
+        Columns that no model sees.
     ignore : iterable of str, default=()
-        Columns to leave out. Text of more than 50 levels, dates and months, columns that hold one
-        value alone, and whole numbers that count the rows (1, 2, 3, ..., in any order) are left
-        out anyway.
+        Columns to leave out. Text with more than 50 levels, dates and months, constant columns, and
+        integers that number the rows (1, 2, 3, ..., in any order) are always left out.
     categorical : iterable of str, default=()
         Columns whose numbers are codes of levels.
     path : str or path, optional
-        A TOML or JSON file to write, for an editor. One that is there is not overwritten.
+        A TOML or JSON file to write, for an editor. An existing file is not overwritten.
 
     Raises
     ------
@@ -110,7 +109,7 @@ def _roles(names: list[str], target: str | None, others: dict[str, Any]) -> dict
     for role, given in asked.items():
         for name in given:
             if name in roles:
-                raise DataError(f"column {name!r} is {roles[name]} and {role}: it can be one")
+                raise DataError(f"column {name!r} is {roles[name]} and {role}: choose one role")
             roles[name] = role
     return roles
 
@@ -133,7 +132,7 @@ def _proposed(cells: pd.Series, name: str, role: str, coded: bool) -> Column:
 
 
 def _is_number(present: pd.Series, role: str) -> bool:
-    """Whether most values are numbers, with more than two (in a target, many) different ones."""
+    """Whether most values are numbers, with more than two (in a target, many) distinct ones."""
     if pd.api.types.is_bool_dtype(present) or not len(present):
         return False
     numbers, _ = read_numbers(present)
@@ -142,7 +141,7 @@ def _is_number(present: pd.Series, role: str) -> bool:
 
 
 def _names_rows(present: pd.Series) -> bool:
-    """Whether whole numbers are row identifiers, which are no features."""
+    """Whether integers are row identifiers, which are not features."""
     numbers, _ = read_numbers(present)
     if len(numbers) < _FEWEST_ROWS or not np.isfinite(numbers).all():
         return False
@@ -164,7 +163,7 @@ def _numeric(cells: pd.Series, name: str, settings: dict[str, Any]) -> Column:
 
 
 def _typical(numbers: FloatArray, bounds: Bounds) -> Bounds | None:
-    """Where most values are; None if that is all of them, or nearly all are one value."""
+    """Range of most values; None if that is the bounds, or if nearly all values are equal."""
     for tail in _TAILS:
         low, high = (float(end) for end in np.quantile(numbers, [tail, 1 - tail]))
         if low < high:
@@ -173,7 +172,7 @@ def _typical(numbers: FloatArray, bounds: Bounds) -> Bounds | None:
 
 
 def _levels(values: pd.Series) -> list[Level]:
-    """Different values in order, as plain Python: 1.0 in a column with missing values is 1."""
+    """Distinct values in order, as plain Python: 1.0 in a column with missing values is 1."""
     found: dict[str, Level] = {}
     values = values.drop_duplicates()
     for value, text in zip(values, as_text(values), strict=True):

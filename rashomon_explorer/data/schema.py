@@ -21,16 +21,16 @@ from rashomon_explorer.data.schema_files import (
 from rashomon_explorer.exceptions import DataError
 
 LEARNT = "values of the schema were computed from the rows and nobody confirmed them"
-"""Why there is no guarantee behind a schema that was only proposed."""
+"""Reason why a schema that was only proposed has no guarantee."""
 
 
 @dataclass(frozen=True, repr=False)
 class TableSchema(ReprMixin):
     """Public description of a table: its columns, their possible values and their roles.
 
-    A fit behind a schema looks at no row to find out how many columns there are or how they are
-    scaled, and that costs no privacy. What was computed from the rows and not confirmed
-    (:func:`propose_schema`) takes the guarantee away until it is.
+    A fit with a schema reads no row to find the number of columns or their scale, so these have no
+    privacy cost. Unconfirmed data-dependent values (:func:`propose_schema`) void the guarantee
+    until they are confirmed.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class TableSchema(ReprMixin):
     def __post_init__(self) -> None:
         given = self.columns
         if isinstance(given, Mapping):
-            raise DataError("columns must be a list of columns; a dict goes into from_dict")
+            raise DataError("columns must be a list of columns; pass a dict to from_dict")
         columns = tuple(given)
         for column in columns:
             if not isinstance(column, Column):
@@ -76,7 +76,7 @@ class TableSchema(ReprMixin):
         check_unique(column.name for column in columns)
         targets = [column.name for column in columns if column.role == "target"]
         if len(targets) > 1:
-            raise DataError(f"one column can be the target, got {quoted(targets)}")
+            raise DataError(f"only one column can be the target, got {quoted(targets)}")
         check_unique(self.encoded_names)
 
     def __iter__(self) -> Iterator[str]:
@@ -100,7 +100,7 @@ class TableSchema(ReprMixin):
 
     @property
     def sensitive(self) -> tuple[str, ...]:
-        """Names of the columns for the comparison of groups."""
+        """Names of the columns used to compare groups."""
         return tuple(column.name for column in self.columns if column.role == "sensitive")
 
     @property
@@ -110,7 +110,7 @@ class TableSchema(ReprMixin):
 
     @property
     def classes(self) -> tuple[Level, ...] | None:
-        """Declared labels of the target; None where they are not declared or it is a number."""
+        """Declared labels of the target; None if undeclared or if the target is a number."""
         return tuple(self.target.levels) if isinstance(self.target, Levelled) else None
 
     @property
@@ -120,23 +120,23 @@ class TableSchema(ReprMixin):
 
     @property
     def encoded_names(self) -> tuple[str, ...]:
-        """Names of the columns that a model gets; how many there are is public."""
+        """Names of the encoded columns; their number is public."""
         return tuple(name for column in self.features for name in column.encoded_names)
 
     @property
     def feature_groups(self) -> dict[str, tuple[str, ...]]:
-        """Which of them are one feature: those of a column that became several."""
+        """Encoded columns of each feature that is encoded as several."""
         several = [column for column in self.features if len(column.encoded_names) > 1]
         return {column.name: column.encoded_names for column in several}
 
     @property
     def unconfirmed(self) -> dict[str, tuple[str, ...]]:
-        """Unconfirmed values that were computed from the rows and affect a fit, by column."""
+        """Unconfirmed data-dependent values that affect a fit, by column."""
         return {column.name: column.unconfirmed for column in self.columns if column.unconfirmed}
 
     @property
     def leak(self) -> str:
-        """Why there is no guarantee behind this schema; empty if at most labels are unconfirmed."""
+        """Reason why the schema has no guarantee; empty if at most labels are unconfirmed."""
         return LEARNT if any(column.voids_guarantee for column in self.columns) else ""
 
     @property
@@ -150,14 +150,14 @@ class TableSchema(ReprMixin):
         Parameters
         ----------
         *names : str
-            Columns; ``*schema`` for all of them.
+            Columns to confirm; ``*schema`` for all of them.
         only : iterable of str, optional
-            Which of their values, such as ``["bounds"]``; by default all.
+            Settings to confirm, such as ``["bounds"]``; by default all.
 
         Raises
         ------
         DataError
-            If no column is named or there is none of that name.
+            If no column is named, or a name is unknown.
 
         Examples
         --------
@@ -185,12 +185,12 @@ class TableSchema(ReprMixin):
         name : str
             A column of the schema.
         **values
-            ``kind`` or settings of its kind. What another kind has no place for is dropped.
+            ``kind`` or settings of its kind. Settings that a new kind does not have are dropped.
 
         Raises
         ------
         DataError
-            If there is no such column or setting, or it cannot be used.
+            If there is no such column or setting, or a value is invalid.
 
         Examples
         --------
@@ -217,7 +217,7 @@ class TableSchema(ReprMixin):
         return replace(self, columns=columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """Write the schema as plain values, as a file holds them.
+        """Return the schema as plain values, as stored in a file.
 
         Examples
         --------
@@ -229,22 +229,22 @@ class TableSchema(ReprMixin):
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Self:
-        """Make a schema of plain values.
+        """Create a schema from plain values.
 
         Raises
         ------
         DataError
-            Naming the column that cannot be used and why.
+            If a column is invalid; the message names it and the reason.
         """
         columns = told.get("columns") if isinstance(told, Mapping) else None
         if not isinstance(columns, Mapping) or not columns:
-            raise DataError('a schema must have a table "columns" with an entry a column')
+            raise DataError('a schema must have a table "columns" with one entry per column')
         if strange := [key for key in told if key != "columns"]:
-            raise DataError(f'a schema has "columns" alone, got {quoted(strange)} beside it')
+            raise DataError(f'a schema has only "columns", got also {quoted(strange)}')
         return cls(tuple(column_from_values(name, about) for name, about in columns.items()))
 
     def to_toml(self) -> str:
-        """Serialise the schema as TOML; unconfirmed values carry a mark that a person removes.
+        """Serialise the schema as TOML; a person removes the marks of unconfirmed values.
 
         Examples
         --------
@@ -260,31 +260,31 @@ class TableSchema(ReprMixin):
 
     @classmethod
     def from_toml(cls, text: str) -> Self:
-        """Read what :meth:`to_toml` or a person writes; a DataError names what is wrong."""
+        """Read the TOML that :meth:`to_toml` or a person writes; a DataError names any mistake."""
         return cls.from_dict(toml_values(text))
 
     def to_json(self) -> str:
-        """Write the schema as JSON."""
+        """Serialise the schema as JSON."""
         return json_text(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what :meth:`to_json` writes; a DataError names what is wrong."""
+        """Read the JSON that :meth:`to_json` writes; a DataError names any mistake."""
         return cls.from_dict(json_values(text))
 
     @classmethod
     def from_data_dictionary(cls, text: str) -> Self:
-        r"""Read a data dictionary: a CSV with a line a column of the table.
+        r"""Read a data dictionary: a CSV with one line per column of the table.
 
-        Its header names what is said: ``name`` and ``kind``, and any of ``low``, ``high``,
+        Its header contains ``name`` and ``kind``, and any of ``low``, ``high``,
         ``typical_low``, ``typical_high``, ``levels`` (separated by ``|``), ``role``, ``missing``,
         ``missing_values``, ``fill``, ``thresholds`` (separated by ``|``), ``unknown``, ``unit``,
-        ``description``. An empty cell says nothing.
+        ``description``. An empty cell leaves the setting out.
 
         Raises
         ------
         DataError
-            Naming the line or column that cannot be used and why.
+            If a line or column is invalid; the message names it and the reason.
 
         Examples
         --------
@@ -298,28 +298,28 @@ class TableSchema(ReprMixin):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file: TOML, JSON, or a data dictionary in CSV, by the ending of its name.
+        """Read a TOML or JSON file, or a data dictionary in CSV; the suffix selects the format.
 
         Raises
         ------
         DataError
-            If it cannot be read, or says what cannot be used.
+            If it cannot be read, or its content is invalid.
         """
         return cls.from_dict(read_values(path))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a TOML or JSON file, by the ending of its name.
+        """Write a TOML or JSON file; the suffix selects the format.
 
         Raises
         ------
         DataError
-            If there is a file already and it is not to be overwritten, or the ending is another.
+            If the file exists and ``overwrite`` is false, or the suffix is unknown.
         """
         write_file(path, self.to_dict(), overwrite=overwrite)
 
     @classmethod
     def of(cls, given: "TableSchema | str | os.PathLike[str]") -> "TableSchema":
-        """Take a schema, or the path of its file.
+        """Return a schema unchanged, or load it from the path of its file.
 
         Raises
         ------
@@ -347,14 +347,14 @@ def data_dependent(schema: TableSchema) -> dict[str, tuple[str, ...]]:
 
 
 def public_part(schema: TableSchema) -> TableSchema:
-    """Releasable part: of a column with a data-dependent value, its name and role only."""
+    """Releasable part; a column with a data-dependent value keeps only its name and role."""
     return TableSchema([_public_column(column) for column in schema.columns])
 
 
 def _public_column(column: Column) -> Column:
     if not column.learnt:
         return column
-    # Which columns a proposal ignores follows from the rows; sensitive ones and targets are named.
+    # Whether a proposal ignores a column is data-dependent; the other two roles are the user's.
     role = column.role if column.role in _NAMED_ROLES else "ignore"
     return IgnoredColumn(column.name, role=role, description=column.description)
 

@@ -46,7 +46,7 @@ def _value(value: Any) -> str:
 
 
 def _text(value: str) -> str:
-    # JSON's escapes are TOML's, but for one character that TOML wants escaped, too.
+    # JSON's escapes are TOML's, except for one character that TOML also escapes.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -66,7 +66,7 @@ def dictionary_values(text: str) -> dict[str, Any]:
     reader = csv.reader(io.StringIO(text.removeprefix("\ufeff")), skipinitialspace=True)
     lines = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
     if not lines:
-        raise DataError("the data dictionary is empty: it needs a header and a line a column")
+        raise DataError("the data dictionary is empty: it needs a header and one line per column")
     header = _header(lines[0][1])
     columns: dict[str, Any] = {}
     for line, cells in lines[1:]:
@@ -95,7 +95,7 @@ def _header(cells: list[str]) -> list[str]:
                 f"{quoted(known, limit=20)}"
             )
         if header.count(word) > 1:
-            raise DataError(f"the data dictionary's header says {word!r} twice: keep one")
+            raise DataError(f"the data dictionary's header has {word!r} twice: keep one")
     for word in ("name", "kind"):
         if word not in header:
             raise DataError(f"the data dictionary's header must have {word!r}, got {quoted(cells)}")
@@ -116,12 +116,12 @@ def _number(text: str, what: str, line: int) -> float:
         return float(text)
     except ValueError:
         raise DataError(
-            f"line {line} of the data dictionary says {text!r} for {what}, expected a number"
+            f"line {line} of the data dictionary has {text!r} for {what}, expected a number"
         ) from None
 
 
 def _several(text: str) -> list[Any]:
-    """Levels; as whole numbers if all of them are, as in the table."""
+    """Levels; as integers if all of them are integers, as in the table."""
     parts = [part.strip() for part in text.split("|")]
     try:
         whole = [int(part) for part in parts]
@@ -131,7 +131,7 @@ def _several(text: str) -> list[Any]:
 
 
 def _numbers(text: str) -> list[Any]:
-    """Thresholds; a value that is not a number stays text, which the column refuses by name."""
+    """Thresholds; text that is not a number stays text, and the column's check names it."""
     return [_one(part.strip()) for part in text.split("|")]
 
 
@@ -189,7 +189,7 @@ _WRITE: Mapping[str, Callable[[Mapping[str, Any]], str]] = {".toml": toml_text, 
 
 
 def read_values(path: str | os.PathLike[str]) -> Values:
-    """Read a file by the ending of its name."""
+    """Read a file in the format of its suffix."""
     read = _READ.get(Path(path).suffix.lower())
     if read is None:
         raise DataError(f"{os.fspath(path)!r} must end in one of {quoted(_READ)} to be a schema")
@@ -203,7 +203,7 @@ def read_values(path: str | os.PathLike[str]) -> Values:
 
 
 def write_file(path: str | os.PathLike[str], values: Values, *, overwrite: bool) -> None:
-    """Write a file by the ending of its name."""
+    """Write a file in the format of its suffix."""
     write = _WRITE.get(Path(path).suffix.lower())
     if write is None:
         raise DataError(f"{os.fspath(path)!r} must end in one of {quoted(_WRITE)} to hold a schema")
@@ -212,7 +212,7 @@ def write_file(path: str | os.PathLike[str], values: Values, *, overwrite: bool)
             file.write(write(values))
     except FileExistsError:
         raise DataError(
-            f"{os.fspath(path)!r} is there already, and may have been edited: choose another name, "
+            f"{os.fspath(path)!r} exists already and may have been edited: choose another name, "
             "or overwrite=True"
         ) from None
     except OSError as error:

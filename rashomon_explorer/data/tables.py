@@ -20,11 +20,11 @@ from rashomon_explorer.data.schema import TableSchema
 from rashomon_explorer.exceptions import DataError
 
 Place = Any
-"""A column's label in a frame, its position in an array."""
+"""Label of a column in a frame, or its position in an array."""
 
 
 def find_features(schema: TableSchema, X: Any) -> list[Place]:
-    """Find the schema's features in a table; looks at labels and shape alone."""
+    """Find the schema's features in a table; uses only labels and shape."""
     check_readable("X", X)
     labels = column_labels(X)
     return _by_position(schema, X) if labels is None else find_by_name(schema, labels)
@@ -36,15 +36,15 @@ def feature_names(labels: Sequence[Any], places: Sequence[Place]) -> NDArray[Any
 
 
 def find_by_name(schema: TableSchema, labels: Sequence[Any]) -> list[Place]:
-    """Find the schema's features among labels, each as it is written there."""
+    """Find the schema's features among labels; returns the labels as the table has them."""
     _check_features(schema)
     check_unique(str(label) for label in labels)
     known = {str(label): label for label in labels}
     if strange := [name for name in known if name not in set(schema)]:
         raise DataError(
             f"the table has {quoted(strange)}, which the schema does not declare"
-            f"{suggestion(strange[0], schema)}: declare it, as Anything(name) to ignore it, or "
-            "leave it out"
+            f"{suggestion(strange[0], schema)}: declare it, as IgnoredColumn(name) to ignore it, "
+            "or leave it out"
         )
     if absent := [column.name for column in schema.features if column.name not in known]:
         raise DataError(
@@ -76,7 +76,7 @@ def _by_position(schema: TableSchema, X: Any) -> list[Place]:
 
 
 def cell_reader(X: Any) -> Callable[[Column, Place], pd.Series]:
-    """How to get a column's cells; the first look at values."""
+    """Return the function that returns a column's cells; the first access to values."""
     frame = as_pandas(X)
     if isinstance(frame, pd.DataFrame):
         return lambda column, place: pd.Series(frame[place], name=column.name)
@@ -92,7 +92,7 @@ def _plain(values: Any, column: Column) -> pd.Series:
 
 
 def declared_labels(schema: TableSchema, y: Any) -> NDArray[Any]:
-    """Labels as the schema writes them: 1.0 or "1" in the table is its level 1."""
+    """Labels as the schema writes them: 1.0 or "1" in the table is the level 1."""
     classes = schema.classes or ()
     levels = np.asarray(classes)
     place = {cell_text(level): code for code, level in enumerate(classes)}

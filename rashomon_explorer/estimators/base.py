@@ -1,4 +1,4 @@
-"""Reports each draw through scikit-learn's callbacks, and hears their request to stop."""
+"""Base class of the private estimators, and the report of each draw to scikit-learn callbacks."""
 
 import sys
 import warnings
@@ -50,15 +50,15 @@ from rashomon_explorer.sets.linear import sphere_in_words
 
 
 class Drawn(Protocol):
-    """Draws so far, with a loss each."""
+    """Draws made so far, with their losses."""
 
     @property
     def losses(self) -> FloatArray:
-        """Their losses."""
+        """Loss of each draw."""
         ...
 
     def first(self, count: int) -> Self:
-        """Keep the first ``count``."""
+        """Return the first ``count`` draws."""
         ...
 
 
@@ -66,7 +66,7 @@ Draws = TypeVar("Draws", bound=Drawn)
 
 
 class DrawReporter(Generic[Draws]):
-    """One scikit-learn task a draw, with a subtask a batch of refused proposals."""
+    """Report each draw as a scikit-learn task, and each batch of rejections as a subtask."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class DrawReporter(Generic[Draws]):
         self.reported = 0
 
     def __call__(self, draws: Draws) -> bool:
-        """Report what is new; True asks to stop, after ``reported`` draws."""
+        """Report new draws; return True to stop after ``reported`` draws."""
         if len(draws.losses) == self.reported:
             return self._heartbeat()
         while self.reported < len(draws.losses):
@@ -96,7 +96,7 @@ class DrawReporter(Generic[Draws]):
         return task
 
     def _open(self) -> CallbackContext:
-        """Task of the draw that is to come: begun once the last one has ended."""
+        """Task of the next draw; begin it if the previous one has ended."""
         if self._task is None:
             self._task = self._begin()
         return self._task
@@ -125,20 +125,20 @@ class FittedReprMixin(BaseEstimator):
         rashomon_set_: Any
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """Like scikit-learn's, and a line more once fitted."""
+        """Return scikit-learn's repr, with one more line after a fit."""
         settings = super().__repr__(N_CHAR_MAX)
         fitted = self._fitted_line()
         return f"{settings}\n# {fitted}" if fitted else settings
 
     @property
     def _repr_html_(self) -> Callable[[], str]:
-        """scikit-learn's diagram and the line below it, where diagrams are shown."""
+        """Return a function for scikit-learn's diagram, if diagrams are enabled."""
         if get_config()["display"] != "diagram":
             raise AttributeError('_repr_html_ needs display="diagram" in scikit-learn\'s settings')
         return self._diagram
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        """Text, and the diagram where diagrams are shown."""
+        """Return the text representation, and the diagram if diagrams are enabled."""
         shown = {"text/plain": repr(self)}
         if get_config()["display"] == "diagram":
             shown["text/html"] = self._diagram()
@@ -161,7 +161,7 @@ class FittedReprMixin(BaseEstimator):
         return f"fitted: {', '.join(said)}{seed}"
 
     def _fit_summary(self) -> list[str]:
-        """Say what was made, and then what was promised of it; one empty word before a fit."""
+        """Return what was fitted and its guarantee; one empty string before a fit."""
         if not hasattr(self, "rashomon_set_"):
             return [""]
         planned, draws = self.plan_, self.rashomon_set_.n_draws
@@ -174,18 +174,18 @@ register_repr(FittedReprMixin)
 
 
 class CheckRowsMixin:
-    """An estimator whose rows can be looked through for nothing."""
+    """An estimator whose rows can be checked at no privacy cost."""
 
     def check_rows(self, X: Any, y: Any = None) -> None:
-        """Look through the rows for what would make ``fit`` fail; charges nothing (curator)."""
+        """Check the rows for what would make ``fit`` fail; no charge, for the curator only."""
         self._look_through(X, y)
 
     def _look_through(self, X: Any, y: Any) -> None:
-        raise TypeError(f"{type(self).__name__} must say what it reads")
+        raise TypeError(f"{type(self).__name__} must implement _look_through")
 
 
 def warn_if_shortened(share: float, row_norm: float) -> None:
-    """Tell the curator that rows were shortened: the usual sign of unscaled features."""
+    """Warn the curator that rows were clipped, usually because features are not scaled."""
     warn_if_clipped(
         share,
         f"rows are longer than row_norm={row_norm:g}",
@@ -195,7 +195,7 @@ def warn_if_shortened(share: float, row_norm: float) -> None:
 
 
 def warn_if_uncharged(guarantee: Guarantee, leak: str) -> None:
-    """Tell who gave a ledger that nothing is charged, for nothing can be promised."""
+    """Warn that the ledger is not charged because no guarantee holds."""
     if guarantee.holds:
         return
     remedy = "Declare the bounds instead" if leak else "Use another sampler, or no ledger"
@@ -208,7 +208,7 @@ def warn_if_uncharged(guarantee: Guarantee, leak: str) -> None:
 
 
 def warn_leak(leak: str) -> None:
-    """Tell what the numbers themselves told, after the price was charged."""
+    """Warn that the rows turned out to be data-dependent after the ledger was charged."""
     warnings.warn(
         f"{leak}: the rows contain numbers computed with it; only reading the rows revealed this. "
         f"These draws have no privacy guarantee and cannot be released; a given ledger is charged "
@@ -219,7 +219,7 @@ def warn_leak(leak: str) -> None:
 
 
 def warn_ball_boundary(radius: float) -> None:
-    """Warn the curator that the Rashomon set goes on beyond the ball of models."""
+    """Warn the curator that the Rashomon set extends beyond the ball of models."""
     warnings.warn(
         f"{sphere_in_words(radius)}. (Curator only: this was read from private rows.)",
         RadiusBindsWarning,
@@ -244,7 +244,7 @@ REFUSED: Mapping[str, str] = {
 
 
 def reject_sample_weight(method: Method) -> Method:
-    """Let a method answer a weight with the reason for refusing it; None is no weight."""
+    """Raise TypeError with the reason if a method is called with weights; None is accepted."""
 
     @wraps(method)
     def refusing(*args: Any, **given: Any) -> Any:
@@ -260,13 +260,13 @@ _BAGGING = "sklearn.ensemble._bagging"
 
 
 def find_data_dependent_step(estimator: Any) -> str:
-    """Read from the enclosing pipelines' settings what they learnt bounds with; reads no row."""
+    """Return a reason if an enclosing pipeline computes bounds from the rows; reads no row."""
     earlier = (step for pipe in _enclosing(estimator) for _, step in pipe.steps[:-1])
     return "bounds were computed from the rows" if any(map(learns_bounds, earlier)) else ""
 
 
 def not_known_to_be_public(estimator: Any) -> list[str]:
-    """Ask :func:`privacy_leaks` about the enclosing pipelines, and look for resampling."""
+    """Return the privacy leaks of the enclosing pipelines, and any resampling step."""
     resampler = _resampler(estimator)
     resampled = [f"{resampler}, which may repeat a record"] if resampler else []
     pipes = [Pipeline(pipe.steps[:-1]) for pipe in _enclosing(estimator) if len(pipe.steps) > 1]
@@ -274,7 +274,7 @@ def not_known_to_be_public(estimator: Any) -> list[str]:
 
 
 def warn_repeated_records(estimator: Any) -> None:
-    """Warn if the fit that is to be charged is one of an ensemble that draws rows with repeats."""
+    """Warn if the charged fit belongs to an ensemble that draws rows with replacement."""
     if resampler := _resampler(estimator):
         warnings.warn(
             f"{resampler} may repeat a record within one fit: a record that occurs k times costs k "
@@ -287,7 +287,7 @@ def warn_repeated_records(estimator: Any) -> None:
 
 
 def _resampler(estimator: Any) -> str:
-    """Name what is running that fits with repeated rows; "" if nothing known is."""
+    """Return the name of an enclosing resampler or bootstrap ensemble; "" if none is known."""
     for pipe in _enclosing(estimator):
         for _, step in pipe.steps[:-1]:
             if hasattr(step, "fit_resample"):  # of imbalanced-learn
@@ -309,9 +309,9 @@ def _callers() -> Iterator[FrameType]:
 
 
 def _enclosing(estimator: Any) -> Iterator[Pipeline]:
-    # A pipeline tells its last step nothing of the others, and a transformer in between takes
-    # every mark off the rows. But its fit is running, so that it can be found among the callers,
-    # and so can a search or an ensemble that is a pipeline's last step and fits copies of it.
+    # A pipeline does not pass its other steps to the last one, and an intermediate transformer may
+    # remove the taint of the rows. The running fit is found in the call stack instead, as are a
+    # search or an ensemble that is the last step of a pipeline and fits copies of the estimator.
     within = [estimator]
     for frame in _callers():
         owner = frame.f_locals.get("self")
@@ -323,7 +323,7 @@ def _enclosing(estimator: Any) -> Iterator[Pipeline]:
 
 
 class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
-    """The parts of a fit that do not depend on what is drawn."""
+    """Steps of a fit that do not depend on what is drawn."""
 
     _numeric: ClassVar[bool] = False  # whether targets must be numbers
 
@@ -335,7 +335,7 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
 
     @property
     def _row_norm(self) -> float:
-        """Declared bound of ‖x‖."""
+        """Declared bound on ‖x‖."""
         return float(self.row_norm)
 
     @property
@@ -351,7 +351,7 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
         return n_features
 
     def _table(self, X: Any, y: Any, *, numeric: bool) -> LazyTable:
-        """Measure the table; no value is read."""
+        """Wrap the table; only its shape is read."""
         declared, charged = self._declared, self.ledger is not None
         if declared is None:
             return LazyTable(self, X, y, numeric=numeric, charged=charged)
@@ -377,7 +377,7 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
             warn_if_shortened(float(longer[0]) / table.shape[0], self._row_norm)
 
     def _any_table(self, X: Any, y: Any, *, numeric: bool) -> LazyTable | ChunkedTable:
-        """Measure the table, whole or in blocks; no value is read."""
+        """Wrap the table, in memory or chunked; only its shape is read."""
         if not is_chunked(X):
             return self._table(X, y, numeric=numeric)
         declared = self._declared
@@ -387,7 +387,7 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
         return ChunkedTable(blocks, declared, self._row_norm, charged=self.ledger is not None)
 
     def __sklearn_tags__(self) -> Tags:
-        """With a schema, text and missing values are welcome."""
+        """Allow text and missing values if there is a schema."""
         tags = super().__sklearn_tags__()
         tags.input_tags.string = tags.input_tags.categorical = self.schema is not None
         tags.input_tags.allow_nan = self.schema is not None
@@ -401,8 +401,8 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
         return np.asarray(validate_data(self, host_values(X), dtype=np.float64, reset=False))
 
     def _target_step(self) -> Step:
-        """Make a block's targets what the loss takes."""
-        raise TypeError(f"{type(self).__name__} must say what its targets are")
+        """Step that converts the targets of a chunk to those of the loss."""
+        raise TypeError(f"{type(self).__name__} must implement _target_step")
 
     def _chunked_problem(
         self,
@@ -411,7 +411,7 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
         columns: ColumnsPlan | None,
         rng: np.random.Generator,
     ) -> tuple[ChunkedProblem, ColumnMap | None, float]:
-        """Pose the problem of rows in blocks as the models are to see them."""
+        """Return the problem of chunked rows, the released map and the share of clipped rows."""
         coded = table.coded(self._target_step())
         if columns is None:
             problem = ChunkedProblem(coded, **declared)
@@ -424,22 +424,22 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
         return problem, scale, float(longer[0]) / problem.n
 
     def _warn_clipped_targets(self, share: float) -> None:
-        """Warn if more than 1 % of the targets of a table in blocks are beyond their bounds."""
+        """Warn if more than 1 % of the targets of a chunked table exceed their bounds."""
 
     def _posed(self, table: LazyTable | ChunkedTable) -> Loss:
-        """Loss of the problem that the table poses; reads no value where there is a ledger."""
-        raise TypeError(f"{type(self).__name__} must say what its loss is")
+        """Loss for the targets of the table; reads no value if there is a ledger."""
+        raise TypeError(f"{type(self).__name__} must implement _posed")
 
     def _targets(self, table: LazyTable) -> FloatArray:
-        """Targets (n,) as the loss takes them."""
-        raise TypeError(f"{type(self).__name__} must say what its targets are")
+        """Targets (n,) in the form that the loss requires."""
+        raise TypeError(f"{type(self).__name__} must implement _targets")
 
     def _public(self, table: LazyTable | ChunkedTable) -> dict[str, Any]:
-        """Fitted attributes that say nothing of a row."""
+        """Return the fitted attributes that do not depend on row values."""
         return table.public()
 
     def _stated(self, guarantee: Guarantee) -> Guarantee:
-        """State what the guarantee assumes of pipeline, fit, arithmetic and noise."""
+        """Add the assumptions about pipeline, fit, arithmetic and noise to the guarantee."""
         guarantee = computed_on(guarantee, backend_for())
         if guarantee.holds:
             steps = not_known_to_be_public(self)
@@ -455,7 +455,7 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
     def _charged(
         self, guarantee: Guarantee, note: str, parameters: dict[str, Any]
     ) -> Charge | None:
-        """Charge what may be released; the curator's own look has no price to write down."""
+        """Charge the ledger, if the guarantee holds; otherwise return None."""
         if self.ledger is None or not guarantee.holds:
             return None
         warn_repeated_records(self)
@@ -468,7 +468,7 @@ class BasePrivateEstimator(FittedReprMixin, CheckRowsMixin):
         return generator(check_random_state(self.random_state).randint(2**31, size=4).tolist())
 
     def _hold(self, fitted: dict[str, Any]) -> None:
-        """Set the fitted attributes, and drop those of an earlier fit to another kind of table."""
+        """Set the fitted attributes; delete those of an earlier fit to another kind of table."""
         for name in ("feature_names_in_", "encoder_"):
             if name not in fitted and hasattr(self, name):
                 delattr(self, name)

@@ -54,7 +54,7 @@ from rashomon_explorer.sets.sklearn_models import EncodedCoefficients
 def refit_plan(
     known: PenaltyConstants, p: int, row_norm: float, epsilon: float, delta: float
 ) -> Plan:
-    """Plan of one good model, by the way of which the planner expects the least loss."""
+    """Plan of one model by the mechanism with the lowest expected loss."""
     try:
         return select_mechanism(
             n=known.n_train + known.n_val,
@@ -67,10 +67,10 @@ def refit_plan(
             epsilon=epsilon,
             delta=delta,
             n_draws=1,
-            ledger=ZCDP,  # it is composed with what chose the penalties
+            ledger=ZCDP,  # composed with the selection of the penalties
         )
     except SamplerError as error:
-        raise SamplerError(f"no refit: {error}. Or tune alone, with refit=None") from None
+        raise SamplerError(f"no refit: {error}. Use refit=None to select penalties only") from None
 
 
 def refitted(
@@ -81,8 +81,8 @@ def refitted(
     row_norm: float,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Draw a model (p,) of whole rows (n, p), a constant column included, with penalties (p,)."""
-    assert planned.radius is not None  # every mechanism says for which ball it planned
+    """Draw a model (p,) for rows (n, p), including a constant column, with penalties (p,)."""
+    assert planned.radius is not None  # every mechanism states the ball of its plan
     shrunk = np.sqrt(planned.ridge / penalties)
     problem = Problem(
         rows * shrunk,
@@ -105,7 +105,7 @@ _USUAL_CLIP = {"ridge": 1.0, "logistic": 4.0}
 
 
 class SearchParameters(BaseEstimator, CheckRowsMixin):
-    """The parameters of a search of penalties, and its plan."""
+    """Parameters and plan of a search over penalties."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [StrOptions({*MARGINS})],
@@ -177,44 +177,44 @@ class SearchParameters(BaseEstimator, CheckRowsMixin):
 
     @accepts_table
     def plan(self, n_samples: int, n_features: int | None = None) -> TuningPlan | StationaryPlan:
-        """Plan what the budget buys on so many rows; reads none and costs nothing.
+        """Return the plan for a table of this shape; reads no row and has no privacy cost.
 
         Parameters
         ----------
         n_samples, n_features : int
-            Public shape of the table, or in their place the table, which is not read. A schema
-            knows how many columns it becomes.
+            Public shape of the table, or the table itself: only its shape is read. A schema
+            determines the number of encoded columns; n_features may then be omitted.
 
         Returns
         -------
         TuningPlan or StationaryPlan
-            Temperature, price, promised excess, and whether the draw may be nearly uniform.
+            Temperature, privacy cost, excess bound, and whether the draw may be nearly uniform.
 
         Raises
         ------
         ValueError
             If a parameter is out of range.
         SamplerError
-            If a mechanism does not apply or promises nothing, or no way to refit applies.
+            If a mechanism does not apply or guarantees nothing, or no refit mechanism applies.
 
         Warns
         -----
         WeakGuaranteeWarning
-            If the draw may be nearly uniform; with what would not.
+            If the draw may be nearly uniform; the message suggests changes.
         """
         planned = self._planned(n_samples, self._columns(n_features))
         warn_if_nearly_uniform(planned)
         return planned
 
     def constants(self, n_samples: int) -> PenaltyConstants:
-        """Public constants of the search on so many rows; reads none."""
+        """Return the public constants of the search for ``n_samples`` rows; reads none."""
         held_out = int(validation_rows(n_samples, self.val_fraction).sum())
         whole = row_bound(self.row_norm, intercept=True)
         sides = n_samples - held_out, held_out
         return PenaltyConstants(self.estimator, whole, *self._bounds(), *sides, self._clip)
 
     def __sklearn_tags__(self) -> Tags:
-        """By what is refitted a regressor or a classifier of two classes."""
+        """Return the tags of a regressor or a binary classifier, by the refitted model."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         if self.refit is None:
@@ -238,7 +238,7 @@ class SearchParameters(BaseEstimator, CheckRowsMixin):
         return _USUAL_CLIP[self.estimator] if self.margin_bound is None else self.margin_bound
 
     def mechanisms(self, n_samples: int, n_features: int | None = None) -> tuple[Offered, ...]:
-        """Guarantees of every mechanism for a table shape, or why it does not apply."""
+        """Return each mechanism's guarantee for a table shape, or why it does not apply."""
         known, box, asked = self._planning_inputs(n_samples, self._columns(n_features))
         return offered(known, box.d, **asked)
 
@@ -257,7 +257,7 @@ class SearchParameters(BaseEstimator, CheckRowsMixin):
     def _planning_inputs(
         self, n_samples: int, n_features: int
     ) -> tuple[PenaltyConstants, PenaltyBox, dict[str, Any]]:
-        """Constants, penalties and budget that every mechanism is planned from."""
+        """Constants, penalties and budget from which every mechanism is planned."""
         check_budget(self)
         known, box = self.constants(n_samples), self._box(n_features)
         refit = None
@@ -290,7 +290,7 @@ class SearchParameters(BaseEstimator, CheckRowsMixin):
         return tuple("+".join(features[place] for place in group) for group in self.groups)
 
     def _labels_and_bounds(self) -> RashomonClassifier | RashomonRegressor:
-        """Whoever knows what targets are: classes, or bounds that they are mapped from."""
+        """Estimator that validates the targets: declared classes, or bounds of the target."""
         known: dict[str, Any] = {"schema": self.schema, "ledger": self.ledger}
         if self.estimator == "logistic":
             return RashomonClassifier(classes=self.classes, **known)
@@ -307,14 +307,14 @@ def _refits(search: Any) -> bool:
 
 
 class RefittedModel(EncodedCoefficients, SearchParameters):
-    """Predictions by the one model that a refit drew; without one there are none."""
+    """Predictions of the model drawn by the refit; unavailable with ``refit=None``."""
 
     classes_: NDArray[Any]
     encoder_: Any
 
     @available_if(_refits)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict by the model that was drawn."""
+        """Predict with the drawn model."""
         scores = self._scores(X)
         if self.estimator == "logistic":
             return np.asarray(self.classes_[(scores > 0).astype(int)])
@@ -322,18 +322,18 @@ class RefittedModel(EncodedCoefficients, SearchParameters):
 
     @available_if(lambda search: _refits(search) and search.estimator == "logistic")
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probabilities of both classes by the model that was drawn."""
+        """Probabilities of both classes under the drawn model."""
         likely = expit(self._scores(X))
         return np.column_stack([1 - likely, likely])
 
     @available_if(lambda search: _refits(search) and search.estimator == "logistic")
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Log odds of the second class by the model that was drawn."""
+        """Log odds of the second class under the drawn model."""
         return self._scores(X)
 
     @available_if(_refits)
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Accuracy, or R², on rows of yours; of private rows it is private."""
+        """Accuracy or R² on the given rows; not for release if these are private."""
         measure = accuracy_score if self.estimator == "logistic" else r2_score
         return float(measure(y, self.predict(X)))
 

@@ -1,4 +1,4 @@
-"""Penalties chosen with differential privacy, and a private model that uses them."""
+"""Private selection of penalties by validation, with a private refit."""
 
 from dataclasses import replace
 from typing import Any
@@ -52,81 +52,81 @@ from rashomon_explorer.problem.problem import add_intercept
 
 @pays_for_rows
 class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
-    """Choose ridge or logistic penalties by validation, with differential privacy.
+    """Select ridge or logistic penalties by validation, with differential privacy.
 
-    What ``RidgeCV`` and ``GridSearchCV`` do, and their best parameters tell of the rows. Penalties
-    are drawn from a public grid with probability ∝ exp(−β·max(Φ − min Φ − ψ, 0)), Φ the loss on
-    validation rows of the fit to the others; then, if asked, one model is drawn with the first
-    penalties that were, from its share of the price (Lowy and Liu; docs/tuning.md).
+    Private counterpart of ``RidgeCV`` and ``GridSearchCV``. Penalties are drawn from a public grid
+    with probability ∝ exp(−β·max(Φ − min Φ − ψ, 0)), where Φ is the validation loss of the model
+    fitted to the other rows. With ``refit="dp"``, one model is drawn with ``best_params_``, from
+    its share of the budget (Lowy and Liu; docs/tuning.md).
 
     Parameters
     ----------
     estimator : {"ridge", "logistic"}, default="ridge"
-        Half squared error of targets that are mapped from ``target_bounds`` onto [−1, 1], or
-        logistic loss of two classes; the mean over rows, and ½Σλ_jθ_j². The intercept has the
-        lowest of the penalties that are chosen.
+        Half the squared error of targets mapped from ``target_bounds`` onto [−1, 1], or the
+        logistic loss of two classes: the mean over rows, plus ½Σλ_jθ_j². The intercept has the
+        lowest of the selected penalties.
     penalty : {"scalar", "group", "feature"}, default="scalar"
         One penalty, one for each of ``groups``, or one for each column; at most three on a grid.
     groups : list of lists of int, default=None
-        Places of the columns of each group, where ``penalty="group"``.
+        Column indices of each group, for ``penalty="group"``.
     bounds : (low, high)
         Declared range of the penalties. scikit-learn's ``alpha`` is n times such a penalty. The
-        price rests on the lowest.
+        privacy cost depends on the lower bound.
     spacing : float, default=None
         Factor between neighbouring penalties of the grid; by default 33 points for one penalty,
         17² for two and 9³ for three, ends included.
     val_fraction : float, default=0.3
-        Share of the rows that validate, evenly spread over the table by place: public.
+        Share of validation rows, evenly spread over the table by position: public.
     margin_bound : float, default=None
-        Where scores of validation rows are clipped; by default 1 for ridge (where targets end),
-        4 for logistic.
+        Bound to which scores of validation rows are clipped; by default 1 for ridge (the bound of
+        the mapped targets), 4 for logistic.
     epsilon, delta : float, default=1.0 and 1e-6
-        Total price of one fit, the refit included.
+        Total privacy cost of one fit, including the refit.
     n_draws : int, default=1
-        Draws of the penalties.
+        Number of draws of the penalties.
     psi : float, default=0.0
-        Rashomon threshold: penalties within ψ of the least validation loss are equally likely.
+        Rashomon threshold: penalties within ψ of the least validation loss have equal probability.
     mechanism : str, default="auto"
-        ``"exponential"`` and ``"generalised"`` are drawn from exactly on the grid; the latter
-        counts for every two penalties what a record can do to their comparison, which is far less
-        for high ones, and promises half as much where the lowest are best. ``"hypergradient"`` and
-        ``"warm_hypergradient"`` walk by noisy gradients, for any number of penalties, and
-        ``"gradient_norm"`` draws by their size: they promise a small gradient, not a small loss.
-        ``plan_.why`` says what was taken, and why; :meth:`mechanisms` compares their promises.
+        ``"exponential"`` and ``"generalised"`` are sampled exactly on the grid. The latter uses
+        the sensitivity of each pair of penalties, far smaller for high penalties; its bound is
+        half as good if the lowest are best. ``"hypergradient"`` and ``"warm_hypergradient"`` use
+        noisy gradients, for any number of penalties; ``"gradient_norm"`` uses gradient norms. These
+        three guarantee a small gradient, not a small loss. ``plan_.why`` states the selected
+        mechanism and the reason; :meth:`mechanisms` compares the guarantees.
     refit : {"dp", None}, default="dp"
-        Whether a model is drawn too, by the way of the planner that promises most. Without one
-        there is nothing to predict by.
+        Whether a model is drawn too, by the mechanism with the best bound. With None, prediction
+        is unavailable.
     refit_share : float, default=0.5
-        Its share of ε.
+        Share of ε for the refit.
     row_norm : float, default=1.0
-        Declared bound of ‖x‖; longer rows are shortened.
+        Declared bound on ‖x‖; longer rows are clipped.
     target_bounds : tuple of float, default=(-1.0, 1.0)
         Declared range of a ridge's target.
     classes : array-like, default=None
-        The two labels, which a ledger needs to know.
+        The two labels; required with a ledger.
     schema, ledger, random_state
         As for :class:`RashomonClassifier`.
 
     Attributes
     ----------
     best_params_ : dict of str to float
-        The penalty of each group: of all draws the one nearest their median.
+        The penalty of each group: the draw nearest to the median of all draws.
     rashomon_set_ : PenaltySet
         All drawn penalties.
     guarantee_ : Guarantee
-        Of everything that was drawn, the model included.
+        Guarantee for all draws, including the model.
     plan_ : TuningPlan or StationaryPlan
     encoded_coef_, encoded_intercept_ : ndarray, float
-        The model that was drawn, with a refit.
+        The drawn model, with a refit.
     classes_ : ndarray
-        Labels, for logistic.
+        Class labels, for logistic loss.
     n_features_in_ : int
         Number of columns.
 
     Notes
     -----
-    Nothing else is kept: no score, no loss and no fit, because each of them tells of rows and was
-    not paid for.
+    No score, loss or intermediate fit is stored, because each depends on the rows and is not
+    covered by the guarantee.
 
     Examples
     --------
@@ -147,7 +147,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
     @reject_sample_weight
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> "DPBilevelSearch":
-        """Charge the ledger, draw the penalties, and the model that uses them.
+        """Charge the ledger, draw the penalties, and draw the model with them.
 
         Parameters
         ----------
@@ -157,18 +157,18 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         Returns
         -------
         self
-            With the penalties in ``best_params_`` and what they cost in ``guarantee_``.
+            With the penalties in ``best_params_`` and the privacy cost in ``guarantee_``.
 
         Raises
         ------
         BudgetExceededError
-            If the ledger does not allow the price; nothing was drawn or spent.
+            If the ledger does not allow the privacy cost; nothing was drawn or spent.
         FitError
-            After a ledger was charged, for whatever the rows cause; the price stays spent, and the
-            reason is in ``error.detail``, for the curator.
+            For any error caused by the rows after a ledger was charged; the privacy cost stays
+            spent, and ``error.detail`` contains the reason, for the curator only.
         ValueError, SamplerError
-            If parameters, declared bounds or shapes cannot be used; nothing was read or spent.
-            Without a ledger also for what the rows cause.
+            If parameters, declared bounds or shapes are invalid; nothing was read or spent.
+            Without a ledger, also for errors caused by the rows.
         """
         table = self._table(X, y)
         leak = find_leak(X, y) or find_data_dependent_step(self) or table.unconfirmed
@@ -202,7 +202,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         return self
 
     def _table(self, X: Any, y: Any) -> LazyTable:
-        """Measure the table; no value is read."""
+        """Wrap the table; only its shape is read."""
         declared, numeric = self._declared, self.estimator == "ridge"
         asked: dict[str, Any] = {"numeric": numeric, "charged": self.ledger is not None}
         if declared is None:
@@ -218,7 +218,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
             warn_if_shortened(clip_rows(table.values[0], self.row_norm)[1], self.row_norm)
 
     def _public(self, table: LazyTable) -> dict[str, Any]:
-        """Fitted attributes that say nothing of a row."""
+        """Return the fitted attributes that do not depend on row values."""
         known = self._labels_and_bounds()
         if self.estimator == "ridge":
             return table.public()
@@ -231,7 +231,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         return public
 
     def _stated(self, planned: TuningPlan | StationaryPlan) -> Guarantee:
-        """Guarantee of the plan, with what it assumes of rows, split and fits."""
+        """Guarantee of the plan, with its assumptions on rows, split and fits."""
         steps = not_known_to_be_public(self)
         said = [
             f"{ONE_BY_ONE}, also by {'; '.join(steps)}" if steps else ONE_BY_ONE,
@@ -262,7 +262,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
     def _drawn(
         self, table: LazyTable, planned: TuningPlan | StationaryPlan, guarantee: Guarantee
     ) -> dict[str, Any]:
-        """Read the rows and draw; the fitted attributes."""
+        """Read the rows, draw, and return the fitted attributes."""
         if guarantee.holds and (leak := table.leak):
             warn_leak(leak)
             guarantee = no_guarantee(leak)
@@ -305,7 +305,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
         )
 
     def _posed_box(self, n_features: int, planned: TuningPlan | StationaryPlan) -> PenaltyBox:
-        """Put columns into groups; for gradients the intercept's penalty is the mean."""
+        """Return the box with grouped columns; for gradients, the intercept has their mean."""
         box = self._box(n_features)
         if isinstance(planned, TuningPlan):
             return box
@@ -321,7 +321,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
 def _points(
     landscape: PenaltyLandscape, planned: TuningPlan | StationaryPlan, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Drawn penalties (d, n_draws), and those at all states (n_draws, T, d) where they walked."""
+    """Drawn penalties (d, n_draws), and all states (n_draws, T, d) of a gradient walk, or None."""
     penalties = landscape.box.group_penalties
     if isinstance(planned, StationaryPlan):
         drawn, walks = drawn_where_level(landscape, planned, rng)

@@ -1,4 +1,4 @@
-"""The classes of a target: declared, or taken from the labels and then treated as public."""
+"""Classes of a target: declared, or found in the labels and then treated as public."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ CLASSES_BEFORE_LABELS = (
 
 
 def known_classes(classes: ArrayLike | None, schema: TableSchema | None) -> NDArray[Any] | None:
-    """Labels that were declared beside the rows, by name or by the schema's target, or None."""
+    """Return the labels declared by ``classes`` or by the schema's target, or None."""
     if schema is not None and schema.target_bounds is not None:
         raise ValueError(
             f"the schema's target {schema.target.name!r} is a number: draw with "  # type: ignore[union-attr]
@@ -30,13 +30,13 @@ def known_classes(classes: ArrayLike | None, schema: TableSchema | None) -> NDAr
 
 
 def agreed_classes(classes: ArrayLike | None, schema: TableSchema | None) -> NDArray[Any] | None:
-    """Sort the declared labels; those of ``classes`` and of the schema must agree."""
+    """Return the sorted declared labels; raise if ``classes`` and the schema disagree."""
     levels = None if schema is None else schema.classes
     of_schema = None if levels is None else declared_classes(levels)
     if classes is None:
         return of_schema
     known = declared_classes(classes)
-    if labels_unconfirmed(schema):  # what is declared by hand wins over what the rows hold
+    if labels_unconfirmed(schema):  # an explicit declaration overrides levels found in the rows
         return known
     if of_schema is not None and known.tolist() != of_schema.tolist():
         raise ValueError(
@@ -47,14 +47,14 @@ def agreed_classes(classes: ArrayLike | None, schema: TableSchema | None) -> NDA
 
 
 def classes_found(classes: ArrayLike | None, schema: TableSchema | None) -> bool:
-    """Whether the classes were read off labels, in ``y`` or in a schema proposed from rows."""
+    """Whether the classes come from labels, in ``y`` or in a schema proposed from rows."""
     if classes is not None:
         return False
     return schema is None or schema.classes is None or labels_unconfirmed(schema)
 
 
 def check_charged_classes(classes: ArrayLike | None, schema: TableSchema | None) -> None:
-    """Refuse classes that were found in the rows where a ledger is to be charged."""
+    """Raise if classes were found in the rows and a ledger is to be charged."""
     if not classes_found(classes, schema):
         return
     if schema is None or schema.target is None or not labels_unconfirmed(schema):
@@ -69,7 +69,7 @@ def check_charged_classes(classes: ArrayLike | None, schema: TableSchema | None)
 
 
 def declared_classes(classes: ArrayLike) -> NDArray[Any]:
-    """Sort declared labels, as scikit-learn keeps them."""
+    """Sort declared labels, as scikit-learn does."""
     labels = np.asarray(classes)
     one_kind = labels.ndim == 1 and labels.dtype.kind in "biufUS"
     if not one_kind or labels.tolist() != list(classes):  # type: ignore[arg-type]
@@ -86,7 +86,7 @@ CLASSES_OF_BLOCKS = (
 
 
 def check_labels(y: NDArray[Any]) -> None:
-    """Refuse what are no labels, and labels of which no order is known."""
+    """Raise if ``y`` is no classification target, or has labels that cannot be sorted."""
     try:
         check_classification_targets(y)
     except TypeError as error:
@@ -97,7 +97,7 @@ def check_labels(y: NDArray[Any]) -> None:
 
 
 def found_classes(y: NDArray[Any]) -> NDArray[Any]:
-    """Labels that occur in ``y``, in order."""
+    """Sorted distinct labels of ``y``."""
     check_labels(y)
     classes = np.unique(y)
     if len(classes) < 2:
@@ -109,7 +109,7 @@ def found_classes(y: NDArray[Any]) -> NDArray[Any]:
 
 
 def class_codes(y: NDArray[Any], classes: NDArray[Any]) -> FloatArray:
-    """Places 0, 1, … of labels (n,) among ``classes``, as numbers that a loss takes."""
+    """Codes 0, 1, … of labels (n,) in the order of ``classes``, as floats for the loss."""
     place = {label: code for code, label in enumerate(classes.tolist())}
     labels, rows = np.unique(y, return_inverse=True)
     strange = [label for label in labels.tolist() if label not in place]

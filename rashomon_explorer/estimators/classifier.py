@@ -1,4 +1,4 @@
-"""RashomonClassifier."""
+"""Logistic models drawn privately from a Rashomon set."""
 
 import os
 from typing import Any, ClassVar
@@ -27,25 +27,25 @@ from rashomon_explorer.sets import RashomonSet
 
 
 class MeanClassifier(ClassifierMixin):
-    """Predictions by the mean over a fitted estimator's draws."""
+    """Predictions by the mean over the draws of a fitted estimator."""
 
     classes_: NDArray[Any]
     rashomon_set_: RashomonSet
 
     @predict_in_chunks(a_label)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Class whose mean probability over the draws is the largest."""
+        """Class with the largest mean probability over the draws."""
         return self._predictions(self._scores(X).mean(axis=0, keepdims=True))[0]
 
     @predict_in_chunks(chances)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Mean over the draws of each class's probability."""
+        """Probability of each class, averaged over the draws."""
         mean = np.asarray(self._scores(X).mean(axis=0))
         return mean if mean.ndim == 2 else np.column_stack([1 - mean, mean])
 
     @predict_in_chunks(decisions)
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Log odds of the positive class's mean probability, or the log of each class's."""
+        """Log odds of the positive class's mean probability; log probabilities if multiclass."""
         rows = self._checked(X)
         margins = self.rashomon_set_.margins(rows)
         if margins.ndim == 3:
@@ -58,7 +58,7 @@ class MeanClassifier(ClassifierMixin):
 
 
 def _log_mean(logs: FloatArray) -> FloatArray:
-    """Log of the mean over the first axis of what ``logs`` are the logarithms of."""
+    """Log of the mean of exp(``logs``) over the first axis."""
     return np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))
 
 
@@ -67,110 +67,106 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
     """Logistic models drawn from the Rashomon set with differential privacy.
 
     Draws θ from exp(−β·max{L(θ), min L + ψ}) on the ball ‖θ‖ ≤ ``radius``, where L is the mean
-    logistic loss, for three or more classes the cross-entropy, of rows shortened to ``row_norm``
-    (Theorem 2.1 of Ganesh, Thakurta and Upadhyay, COLT 2023). The temperature follows from the
-    total price: all ``n_draws`` draws of one fit together are (``epsilon``, ``delta``)-DP for
-    replacing one row.
+    logistic loss (cross-entropy for three or more classes) of rows clipped to ``row_norm``
+    (Theorem 2.1 of Ganesh, Thakurta and Upadhyay, COLT 2023). The budget sets the temperature:
+    all ``n_draws`` draws of one fit together are (``epsilon``, ``delta``)-DP for replacing one row.
 
     Parameters
     ----------
     psi : float, default=0.02
-        Rashomon threshold: loss above the least that is still good, in nats a row.
+        Rashomon threshold: largest excess loss of a good model, in nats a row.
     epsilon : float, default=1.0
-        Total privacy price of one fit.
+        Total privacy cost ε of one fit.
     delta : float, default=1e-6
-        Total δ of one fit; 0 asks for pure DP. With δ > 0, a ridge and no ledger, exact draws may
-        be paid for by a certificate that is not pure: ``plan_.certificate`` names it.
+        Total δ of one fit; 0 requests pure DP. With δ > 0, a ridge and no ledger, exact draws may
+        have a certificate that is not pure: see ``plan_.certificate``.
     n_draws : int or "auto", default="auto"
-        Number of models. ``"auto"`` settles what it stands for, here, for ``radius`` and for
-        ``ridge``, from public numbers alone, by the rule of
-        :func:`rashomon_explorer.mechanisms.planning.options.resolve_auto`; ``plan_`` has what was
-        chosen. It is 5
-        to 20 where as many are promised to show the Rashomon set, and otherwise one good model.
+        Number of models. ``"auto"`` here, for ``radius`` and for ``ridge`` depends on public
+        numbers only, by
+        :func:`rashomon_explorer.mechanisms.planning.options.resolve_auto`; ``plan_`` has the
+        result: 5 to 20 draws if the guarantees suffice for a Rashomon set, otherwise one model.
     sampler : str, default="auto"
-        ``"auto"`` chooses from public numbers and says why in ``plan_`` (docs/choosing.md); a way
-        whose draws are not to be expected is not chosen, and where there is no other, nothing is
-        charged. ``"exact"``, its ``"unthresholded"`` draws of the law at ψ = 0 and, for at most
-        three parameters, ``"finite_grid"`` have the guarantee.
-        ``"hit_and_run"`` is uniform on the Rashomon set and ``"mala"`` approaches the same law
-        as ``"exact"``; both are for the curator only and carry no guarantee.
-        ``"langevin"`` runs a noisy gradient chain for each draw, which is the chain's time
-        average, for δ > 0: its price is that of the chain's whole path. ``"langevin_average"``
-        does so at ψ = 0.
+        ``"auto"`` selects from public numbers and states the reason in ``plan_``
+        (docs/choosing.md). Mechanisms whose draws are expected to fail are excluded; if none is
+        left, nothing is charged. ``"exact"``, ``"unthresholded"`` (exact draws at ψ = 0) and, for
+        at most three parameters, ``"finite_grid"`` have the guarantee above.
+        ``"hit_and_run"`` is uniform on the Rashomon set and ``"mala"`` approaches the distribution
+        of ``"exact"``; both have no guarantee and are for the curator only.
+        ``"langevin"`` draws the time average of a noisy gradient chain, for δ > 0; its privacy
+        cost covers the whole path. ``"langevin_average"`` is the same at ψ = 0.
         ``"ellipsoid"`` releases one good model and the curvature there, for δ > 0, and draws
-        uniform models near it: one price for any number of draws, at any number of columns
-        (docs/ellipsoid.md). ``"ellipsoid_exact"`` draws on it exactly from the thresholded law, and
-        pays for each draw as well.
+        uniformly near it: one privacy cost for any number of draws and columns (docs/ellipsoid.md).
+        ``"ellipsoid_exact"`` draws exactly from the thresholded distribution on the ellipsoid, and
+        spends a privacy cost for each draw as well.
     radius : float or "auto", default="auto"
-        Radius of the ball of models, the intercept included; at least 2⁻²⁰, the grid of draws.
-        ``"auto"`` takes a larger ball the more rows and budget there are for each parameter, and
-        for ``sampler="hit_and_run"`` 32·√p of p parameters, whatever the budget: a
-        ``RadiusBindsWarning`` says if the Rashomon set goes on beyond it.
+        Radius of the ball of models, including the intercept; at least 2⁻²⁰, the grid of draws.
+        ``"auto"`` increases with rows and budget per parameter. For ``sampler="hit_and_run"`` it is
+        32·√p for p parameters, for any budget: a ``RadiusBindsWarning`` reports if the Rashomon
+        set extends beyond it.
     row_norm : float or "auto", default="auto"
-        Declared bound of ‖x‖; longer rows are shortened, in ``fit`` and in ``predict``. Scale
+        Declared bound on ‖x‖; longer rows are clipped, in ``fit`` and in ``predict``. Scale
         features first with :class:`PublicBoundsScaler`. ``"auto"`` is 1, and 2 with a schema,
-        whose encoder scales rows to it: the intercept's share of the price is then a fifth.
+        whose encoder scales rows to it; the intercept's share of the privacy cost is then a fifth.
     ridge : float or "auto", default="auto"
-        Coefficient of ½‖θ‖² in the loss, at most 2²⁰. ``"auto"`` is 0 for every named ``sampler``;
-        ``sampler="auto"`` may take a small one with a private centre.
+        Coefficient of ½‖θ‖² in the loss, at most 2²⁰. ``"auto"`` is 0 for a named ``sampler``;
+        ``sampler="auto"`` may use a small one with a private centre.
     standardize : {"auto", "private"} or None, default="auto"
-        ``"private"`` pays for noisy centres and spreads of the columns with a tenth of the price,
-        releases them, and draws models of rows mapped by them: ψ, radius and the Rashomon set are
-        then those of the mapped columns (``rashomon_set_.scale``). ``"auto"`` does so where the
-        rule says that it wins (docs/choosing.md): for one good model, of many rows, by
-        ``sampler="auto"``. None never does.
+        ``"private"`` spends a tenth of the budget on noisy centres and spreads of the columns,
+        releases them, and draws models of the mapped rows. ψ, radius and Rashomon set then refer
+        to the mapped columns (``rashomon_set_.scale``). ``"auto"`` does so only for one good model
+        with ``sampler="auto"``, if this improves the plan (docs/choosing.md). None never does.
     patience : int, None or "auto", default="auto"
-        Refused proposals in a row after which ``sampler="exact"`` gives up, at most 2·10¹⁰/p².
-        The guarantee says how likely that is at most, where public numbers tell; see
-        docs/ledger.md. None never gives up, and may go on until it is stopped. ``"auto"`` is
-        5,000,000, and refuses before any charge what came on no kind of simulated rows.
+        Consecutive rejected proposals after which ``sampler="exact"`` gives up, at most
+        2·10¹⁰/p². The guarantee bounds the probability of this where public numbers suffice
+        (docs/ledger.md). None never gives up and may run until interrupted. ``"auto"`` is
+        5,000,000, and raises before any charge if draws fail on all kinds of simulated rows.
     classes : array-like, default=None
         Every label that may occur, declared as public knowledge; a declared class may lack rows.
-        With None the labels found in ``y`` are treated as public: models and guarantee then
-        reveal which ones occur, the guarantee compares only tables in which the same ones do,
-        and it says so. With a ledger they must be declared: it is charged before ``y`` is read.
+        With None, the labels found in ``y`` are treated as public. Models and guarantee then reveal
+        which labels occur; the guarantee covers only tables with the same labels, and states this.
+        With a ledger, classes must be declared: it is charged before ``y`` is read.
     schema : TableSchema, str, path or None, default=None
-        The table's declaration, or its file (docs/schema.md). X is then the table as it is: a
-        DataFrame with text and missing values, the target and other columns in it or not. Columns
-        are encoded by it, in ``fit`` and in ``predict``, so that a typical row has about norm
-        ``row_norm``, and its target's levels are the classes.
+        Schema of the table, or its file (docs/schema.md). X is then the raw table: a DataFrame with
+        text and missing values, with or without the target and other columns. The schema encodes
+        columns in ``fit`` and ``predict``, so that a typical row has a norm of about ``row_norm``;
+        the levels of its target are the classes.
     ledger : str, path or Ledger, default=None
-        Privacy ledger to charge before the rows are read; every fit, also of a clone, charges
+        Privacy ledger, charged before the rows are read; every fit, also of a clone, charges
         again. It must exist (:meth:`Ledger.create`); a missing or empty file is an error.
     random_state : int, RandomState instance or None, default=None
-        A seed makes a run reproducible, and therefore private only towards those who cannot
-        know it; the guarantee says so. None takes entropy from the operating system.
+        A seed makes a run reproducible. Privacy then holds only against those who cannot know
+        the seed; the guarantee states this. None takes entropy from the operating system.
 
     Attributes
     ----------
     rashomon_set_ : RashomonSet
-        The drawn models, with what their curator knows of them.
+        The drawn models, with data-dependent statistics for the curator.
     guarantee_ : Guarantee
-        Privacy of all draws together: ``guarantee_.epsilon(delta)``. Of rows that a
-        :class:`PublicBoundsScaler` mapped with learnt bounds there is none. What other steps of a
-        pipeline learn from rows, such as a ``StandardScaler``, cannot be seen from here and is
-        not covered: :func:`privacy_leaks` lists it.
+        Privacy of all draws together: ``guarantee_.epsilon(delta)``. No guarantee holds for rows
+        that a :class:`PublicBoundsScaler` mapped with bounds computed from the rows. Other
+        data-dependent pipeline steps, such as a ``StandardScaler``, are not detected and not
+        covered: :func:`privacy_leaks` lists them.
     plan_ : Plan
-        What was known before the rows were read.
+        Plan made before the rows were read.
     encoded_coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients of the mean model; with three or more classes a row for each, the first of
-        which is 0: its class is what the others are compared with. Of rows as
-        they are encoded and clipped; there is no ``coef_``, for rows as given score otherwise.
+        Coefficients of the mean model; with three or more classes, one row for each. The first row
+        is 0, for the reference class. They apply to encoded and clipped rows; ``coef_`` is absent
+        because it would apply to raw rows.
     encoded_intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercept of the mean model.
     classes_ : ndarray of shape (n_classes,)
-        Class labels in order; of two, the second is the positive class.
+        Sorted class labels; for two classes, the second is the positive class.
     n_features_in_ : int
-        Number of features, encoded or not: a target in the table is none.
+        Number of feature columns of X, before encoding and without the target.
     scale_ : ColumnMap or None
-        Released centres and spreads; ``encoded_coef_`` is of the columns as they were before.
+        Released centres and spreads; ``encoded_coef_`` refers to the unscaled columns.
     encoder_ : TableEncoder
-        With a schema: what encodes rows, for measures that take them encoded.
+        Encoder of the rows, for measures that require encoded rows; set only with a schema.
 
     Notes
     -----
-    A fitted estimator is the curator's: it and its pickle hold the exact minimum and the losses of
-    the draws, which no price covers. ``rashomon_set_.release().save(path)`` writes what may leave.
+    A fitted estimator is for the curator: it and its pickle contain the exact minimum and the
+    draws' losses, not covered by the guarantee. Use ``rashomon_set_.release().save(path)``.
 
     See Also
     --------
@@ -242,20 +238,20 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
     def plan(
         self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
     ) -> Plan:
-        """Plan what the budget buys on so many rows; reads none and costs nothing.
+        """Return the plan for a table of this shape; reads no row and has no privacy cost.
 
         Parameters
         ----------
         n_samples, n_features : int
-            Public shape of the table, or in their place the table, which is not read. A schema
-            knows how many columns it becomes.
+            Public shape of the table, or the table itself: only its shape is read. A schema
+            determines the number of encoded columns; n_features may then be omitted.
         n_classes : int, optional
-            Number of classes, public too; by default that of ``classes`` or the schema, or 2.
+            Public number of classes; by default taken from ``classes`` or the schema, else 2.
 
         Returns
         -------
         Plan
-            Temperature, price of a draw, guaranteed hit rate and excess bound.
+            Temperature, privacy cost of a draw, guaranteed hit rate and excess bound.
 
         Raises
         ------
@@ -269,7 +265,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
     def constants(
         self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
     ) -> Constants:
-        """Public constants of the problem that so many rows pose; reads none.
+        """Return the public constants of the problem for this many rows; reads none.
 
         Parameters
         ----------
@@ -279,7 +275,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         Returns
         -------
         Constants
-            What the theorems in :mod:`rashomon_explorer.mechanisms.bounds` ask for: L, M, m and
+            Inputs of the theorems in :mod:`rashomon_explorer.mechanisms.bounds`: L, M, m and
             osc.
 
         Raises
@@ -299,33 +295,33 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Dask collection or ChunkedRows
-            Rows in blocks (:func:`rashomon_explorer.rows.chunked`) are never held whole, and
-            classes must be declared for them.
+            Chunked rows (:func:`rashomon_explorer.rows.chunked`) are never in memory at once;
+            their classes must be declared.
         y : array-like of shape (n_samples,)
-            Labels of two or more classes; left out for rows in blocks, which have their own.
+            Labels of two or more classes; omitted for chunked rows, which contain their own.
 
         Returns
         -------
         self
-            With the draws in ``rashomon_set_`` and what they cost in ``guarantee_``.
+            With the draws in ``rashomon_set_`` and the privacy cost in ``guarantee_``.
 
         Raises
         ------
         BudgetExceededError
-            If the ledger does not allow the price; nothing was drawn or spent.
+            If the ledger does not allow the privacy cost; nothing was drawn or spent.
         FitError
-            After a ledger was charged, for whatever the rows cause; the price stays spent, and the
-            reason is in ``error.detail``, for the curator.
+            For any error caused by the rows after a ledger was charged; the privacy cost stays
+            spent, and ``error.detail`` contains the reason, for the curator only.
         ValueError, SamplerError
-            If parameters, declared classes or shapes cannot be used; nothing was read or spent.
-            Without a ledger also for what the rows cause.
+            If parameters, declared classes or shapes are invalid; nothing was read or spent.
+            Without a ledger, also for errors caused by the rows.
         """
         table = self._any_table(X, y, numeric=self._numeric)
         self._fit(table, find_leak(X, y))
         return self
 
     def __sklearn_tags__(self) -> Tags:
-        """At the default price a few hundred rows of three classes are not always told apart."""
+        """Declare poor scores: the default ε does not suffice for three classes on few rows."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         return tags

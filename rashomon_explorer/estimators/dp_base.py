@@ -1,4 +1,4 @@
-"""How the estimators of one private model plan, charge, draw and commit."""
+"""Base of the estimators of one private model: plan, charge, fit and commit."""
 
 import os
 import warnings
@@ -53,7 +53,7 @@ _PLANNED_FOR = ("method", "goal", "radius", "ridge")
 
 
 class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
-    """Fits one model; subclasses say what targets, loss and predictions are."""
+    """Base of estimators of one model; subclasses define targets, loss and predictions."""
 
     scale_: ColumnMap | None
 
@@ -100,7 +100,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
 
     @property
     def excess_bound_(self) -> float:
-        """Bound of the expected excess loss that was promised before a row was read."""
+        """Bound on the expected excess loss, computed before a row is read."""
         planned: ModelPlan = self.plan_
         return planned.offer.bound(self.goal)
 
@@ -108,7 +108,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
         self, n_samples: int, n_features: int, loss: Loss, in_chunks: bool = False
     ) -> ModelPlan:
         check_budget(self)
-        posed: Any = loss  # losses are frozen, which their protocol does not say
+        posed: Any = loss  # losses are frozen, which their protocol does not declare
 
         def plan_at(epsilon: float, delta: float) -> ModelPlan:
             return planned_model(
@@ -140,7 +140,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
         return planned
 
     def _columns(self, n_samples: int, n_features: int) -> ColumnsPlan | None:
-        """Private centres and spreads, where they may be wanted."""
+        """Plan for private centres and spreads, or None if they are not requested."""
         if n_features == 0 or self.standardize is None:
             return None
         return ColumnsPlan(
@@ -157,7 +157,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
             self._fit_there(table, leak)
 
     def _fit_there(self, table: LazyTable | ChunkedTable, leak: str) -> None:
-        """Plan, reserve, start, and only then read; at the end set the fitted attributes."""
+        """Plan, charge, read the rows, and set the fitted attributes last."""
         leak = leak or find_data_dependent_step(self) or table.unconfirmed
         loss = self._posed(table)
         planned = self._planned(*table.shape, loss, isinstance(table, ChunkedTable))
@@ -196,7 +196,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
         planned: ModelPlan,
         guarantee: Guarantee,
     ) -> dict[str, Any]:
-        """Read the rows and make the model; the fitted attributes, none of which is private."""
+        """Read the rows, fit the model, and return the fitted attributes; none is curator-only."""
         rng = self._generator()
         if guarantee.holds and (leak := table.leak):
             warn_leak(leak)
@@ -222,7 +222,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
         planned: ModelPlan,
         rng: np.random.Generator,
     ) -> tuple[Problem, ColumnMap | None, float]:
-        """Pose the problem of the rows, with the released map and the share that was too long."""
+        """Return the problem, the released map and the share of rows above the norm bound."""
         declared: dict[str, Any] = {
             "loss": loss,
             "radius": planned.radius,
@@ -238,10 +238,10 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
 
     def _model(self, theta: FloatArray) -> dict[str, Any]:
         """Coefficients and intercept of the model (outputs, n_features + 1)."""
-        raise TypeError(f"{type(self).__name__} must say what its model is")
+        raise TypeError(f"{type(self).__name__} must implement _model")
 
     def _linear(self, theta: FloatArray, X: ArrayLike) -> FloatArray:
-        """Scores (n_samples, outputs) of rows shortened to the declared norm."""
+        """Scores (n_samples, outputs) of rows clipped to the declared norm."""
         rows = self._checked(X)
         if self.scale_ is not None:
             theta = self.scale_.scaled(theta)
@@ -256,7 +256,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
 
 
 def _check_sums_suffice(planned: ModelPlan) -> None:
-    """Refuse a method that picks rows, for a table that is never held whole."""
+    """Raise if the method samples rows and the table is never in memory at once."""
     if not planned.offer.picks_rows:
         return
     others = [one.method for one in planned.options if one.applies and not one.picks_rows]

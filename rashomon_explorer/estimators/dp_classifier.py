@@ -34,80 +34,78 @@ def _has_probabilities(estimator: Any) -> bool:
 
 @pays_for_rows
 class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
-    """One linear classifier of low loss, made with differential privacy.
+    """Linear classifier of low loss, fitted with differential privacy.
 
-    The method follows from public numbers, before a row is read: the one that promises the least
-    excess loss over the best model of the ball ‖θ‖ ≤ ``radius`` (docs/one-model.md).
-    ``plan_`` says which, why, and what the others would have promised.
+    The method is selected from public numbers, before a row is read: the one with the smallest
+    bound on the excess loss over the best model of the ball ‖θ‖ ≤ ``radius`` (docs/one-model.md).
+    ``plan_`` contains the method, the reason, and the guarantees of the other methods.
 
     Parameters
     ----------
     loss : {"logistic", "hinge", "smoothed_hinge"}, default="logistic"
-        The mean of it over the rows is what the model is to have little of. With three or more
-        classes the cross-entropy, which is asked for by ``"logistic"``. The other two are for two
-        classes and have no probabilities.
+        Loss to minimise, averaged over the rows. With three or more classes, ``"logistic"`` is the
+        cross-entropy. The other two support two classes only and have no probabilities.
     method : str, default="auto"
-        A key of :data:`rashomon_explorer.mechanisms.METHODS`, whatever it promises, or
-        ``"auto"``.
+        A key of :data:`rashomon_explorer.mechanisms.METHODS`, used even if its guarantee is weak,
+        or ``"auto"``.
     epsilon : float, default=1.0
-        Price of one fit.
+        Privacy cost ε of one fit.
     delta : float, default=1e-6
-        δ of one fit; 0 asks for pure DP.
+        δ of one fit; 0 requests pure DP.
     goal : {"rows", "population"}, default="rows"
-        Whether the promised excess is that on the rows, or on new rows of the same law, of which
-        the rows are taken to be independent.
+        Whether the excess bound is on the given rows, or on new rows of the same distribution;
+        the latter assumes that the rows are independent.
     radius : float or "auto", default="auto"
-        Radius of the ball that the promise is about, the intercept included; ``"auto"`` follows
-        from public numbers (:func:`rashomon_explorer.mechanisms.one_model.plan.auto_radius`).
+        Radius of the ball to which the guarantee refers, including the intercept; ``"auto"`` uses
+        public numbers (:func:`rashomon_explorer.mechanisms.one_model.plan.auto_radius`).
     row_norm : float, default=1.0
-        Declared bound of ‖x‖; longer rows are shortened, in ``fit`` and in ``predict``. Scale
+        Declared bound on ‖x‖; longer rows are clipped, in ``fit`` and in ``predict``. Scale
         features first with :class:`PublicBoundsScaler`.
     ridge : float, default=0.0
-        Coefficient of ½‖θ‖² in the loss. A method may add more for itself: ``plan_.ridge``.
+        Coefficient of ½‖θ‖² in the loss. The method may increase it, see ``plan_.ridge``.
     standardize : {"auto", "private"} or None, default=None
-        ``"private"`` pays for noisy centres and spreads of the columns with a tenth of the price,
-        releases them, and makes the model of rows mapped by them, to which ball, ridge and promises
-        then belong. ``"auto"`` does so where the rule says that it wins (docs/choosing.md).
+        ``"private"`` spends a tenth of the budget on noisy centres and spreads of the columns,
+        releases them, and fits the model to the mapped rows. Ball, ridge and guarantees then refer
+        to these. ``"auto"`` does so if this improves the plan (docs/choosing.md).
     classes : array-like, default=None
         Every label that may occur, as for :class:`RashomonClassifier`; needed with a ledger.
     schema : TableSchema, str, path or None, default=None
-        The table's declaration, as for :class:`RashomonClassifier`.
+        Schema of the table, as for :class:`RashomonClassifier`.
     ledger : str, path or Ledger, default=None
-        Privacy ledger to charge before the rows are read; every fit, also of a clone, charges
+        Privacy ledger, charged before the rows are read; every fit, also of a clone, charges
         again. It must exist (:meth:`Ledger.create`).
     random_state : int, RandomState instance or None, default=None
-        A seed makes a run reproducible, and therefore private only towards those who cannot
-        know it; the guarantee says so.
+        A seed makes a run reproducible. Privacy then holds only against those who cannot know
+        the seed; the guarantee states this.
 
     Attributes
     ----------
     encoded_coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Coefficients; with three or more classes a row for each, the first of which is 0.
-        Of rows as they are encoded and clipped; there is no ``coef_``, for rows as given score
-        otherwise.
+        Coefficients; with three or more classes, one row for each, of which the first is 0. They
+        apply to encoded and clipped rows; ``coef_`` is absent because it would apply to raw rows.
     encoded_intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray of shape (n_classes,)
-        Class labels in order; of two, the second is the positive class.
+        Sorted class labels; for two classes, the second is the positive class.
     guarantee_ : Guarantee
-        Privacy of the model, with the limits named at :class:`RashomonClassifier`.
+        Privacy of the model, with the limitations stated in :class:`RashomonClassifier`.
     plan_ : ModelPlan
-        What was known before the rows were read: method, why, options, bounds.
+        Plan made before the rows were read: method, reason, options, bounds.
     excess_bound_ : float
-        Expected excess loss of the model is at most this, on the rows that ``goal`` names.
+        Upper bound on the model's expected excess loss, as defined by ``goal``.
     n_features_in_ : int
-        Number of features, encoded or not: a target in the table is none.
+        Number of feature columns of X, before encoding and without the target.
     scale_ : ColumnMap or None
-        Released centres and spreads; ``encoded_coef_`` is of the columns as they were before.
+        Released centres and spreads; ``encoded_coef_`` refers to the unscaled columns.
     encoder_ : TableEncoder
-        With a schema: what encodes rows.
+        Encoder of the rows; set only with a schema.
 
     Notes
     -----
-    A fitted estimator, and its pickle, hold nothing of the rows but the released model.
+    The only data-dependent part of a fitted estimator, and of its pickle, is the released model.
 
     See Also
     --------
-    DPRegressor : The same for targets that are numbers.
+    DPRegressor : The same for numeric targets.
     RashomonClassifier : Many models that are almost as good as the best.
 
     Examples
@@ -165,61 +163,61 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
     def plan(
         self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
     ) -> ModelPlan:
-        """Plan what the budget buys on so many rows; reads none and costs nothing.
+        """Return the plan for a table of this shape; reads no row and has no privacy cost.
 
         Parameters
         ----------
         n_samples, n_features : int
-            Public shape of the table, or in their place the table, which is not read. A schema
-            knows how many columns it becomes.
+            Public shape of the table, or the table itself: only its shape is read. A schema
+            determines the number of encoded columns; n_features may then be omitted.
         n_classes : int, optional
-            Number of classes, public too; by default that of ``classes`` or the schema, or 2.
+            Public number of classes; by default taken from ``classes`` or the schema, else 2.
 
         Returns
         -------
         ModelPlan
-            Method, why, bounds, and what other methods would have promised.
+            Method, reason, bounds, and the guarantees of the other methods.
 
         Raises
         ------
         ValueError
             If a parameter is out of range.
         SamplerError
-            If no method, or not the one that was named, can serve.
+            If no method is applicable, or the named one is not.
         """
         return self._planned(n_samples, self._n_encoded(n_features), self._loss_of(n_classes))
 
     @reject_sample_weight
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> "DPClassifier":
-        """Charge the ledger and make the model.
+        """Charge the ledger and fit the model.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Dask collection or ChunkedRows
-            Rows in blocks (:func:`rashomon_explorer.rows.chunked`) are never held whole, and
-            classes must be declared for them.
+            Chunked rows (:func:`rashomon_explorer.rows.chunked`) are never in memory at once;
+            their classes must be declared.
         y : array-like of shape (n_samples,)
-            Labels of two or more classes; left out for rows in blocks, which have their own.
+            Labels of two or more classes; omitted for chunked rows, which contain their own.
 
         Returns
         -------
         self
-            With the model in ``encoded_coef_`` and ``encoded_intercept_``, and its price in
+            With the model in ``encoded_coef_`` and ``encoded_intercept_``, and its privacy cost in
             ``guarantee_``.
 
         Raises
         ------
         BudgetExceededError
-            If the ledger does not allow the price; nothing was made or spent.
+            If the ledger does not allow the privacy cost; nothing was fitted or spent.
         FitError
-            After a ledger was charged, for whatever the rows cause; the price stays spent, and the
-            reason is in ``error.detail``, for the curator.
+            For any error caused by the rows after a ledger was charged; the privacy cost stays
+            spent, and ``error.detail`` contains the reason, for the curator only.
         ValueError, SamplerError
-            If parameters, declared classes or shapes cannot be used; nothing was read or spent.
-            Without a ledger also for what the rows cause.
+            If parameters, declared classes or shapes are invalid; nothing was read or spent.
+            Without a ledger, also for errors caused by the rows.
         TypeError
-            If rows come in blocks and the method picks rows; nothing was read or spent.
+            If rows are chunked and the method samples rows; nothing was read or spent.
         """
         table = self._any_table(X, y, numeric=self._numeric)
         self._fit(table, find_leak(X, y))
@@ -236,7 +234,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
         Returns
         -------
         ndarray of shape (n_samples,), or (n_samples, n_classes) with three or more classes
-            Linear in the rows as they were shortened.
+            Scores, linear in the clipped rows.
         """
         check_is_fitted(self)
         scores = self._linear(
@@ -254,7 +252,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
 
     @predict_in_chunks(a_label)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Likeliest class.
+        """Most likely class.
 
         Parameters
         ----------
@@ -263,7 +261,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Labels of the kind that ``fit`` was given.
+            Labels of the same type as those passed to ``fit``.
         """
         scores = self.decision_function(X)
         codes = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
@@ -272,7 +270,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
     @available_if(_has_probabilities)
     @predict_in_chunks(chances)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probability of each class; of logistic loss alone.
+        """Probability of each class; for logistic loss only.
 
         Parameters
         ----------
@@ -289,7 +287,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
         return np.column_stack([expit(-scores), expit(scores)])
 
     def __sklearn_tags__(self) -> Tags:
-        """At the default price a few hundred rows of three classes are not always told apart."""
+        """Declare poor scores: the default ε does not suffice for three classes on few rows."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         tags.classifier_tags.multi_class = self.loss == "logistic"
@@ -307,7 +305,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
         return get_loss(self.loss)
 
     def _drop_reference_class(self, every: FloatArray) -> FloatArray:
-        """Leave out the class that the others are compared with."""
+        """Remove the row of the reference class."""
         return every if len(self.classes_) == 2 else every[1:]
 
     def _model(self, theta: FloatArray) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One private linear regression."""
+"""Private linear regression."""
 
 import os
 from typing import Any, ClassVar
@@ -28,65 +28,65 @@ from rashomon_explorer.rows import ChunkedRows
 
 @pays_for_rows
 class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
-    """One linear regression of low loss, made with differential privacy.
+    """Linear regression of low loss, fitted with differential privacy.
 
-    Targets are mapped from ``target_bounds`` onto [−1, 1] and clipped; loss, radius and bounds are
-    in those units. Otherwise as :class:`DPClassifier`.
+    Targets are mapped from ``target_bounds`` onto [−1, 1] and clipped; loss, radius and bounds
+    refer to these units. Otherwise as :class:`DPClassifier`.
 
     Parameters
     ----------
     loss : {"squared", "absolute"}, default="squared"
-        Half the mean squared error, or the mean absolute one.
+        Half the mean squared error, or the mean absolute error.
     method : str, default="auto"
         As for :class:`DPClassifier`.
     epsilon : float, default=1.0
-        Price of one fit.
+        Privacy cost ε of one fit.
     delta : float, default=1e-6
-        δ of one fit; 0 asks for pure DP.
+        δ of one fit; 0 requests pure DP.
     goal : {"rows", "population"}, default="rows"
         As for :class:`DPClassifier`.
     radius : float or "auto", default="auto"
-        Radius of the ball that the promise is about, for mapped targets.
+        Radius of the ball to which the guarantee refers, for mapped targets.
     row_norm : float, default=1.0
-        Declared bound of ‖x‖; longer rows are shortened.
+        Declared bound on ‖x‖; longer rows are clipped.
     ridge : float, default=0.0
-        Coefficient of ½‖θ‖² in the loss. A method may add more for itself: ``plan_.ridge``.
+        Coefficient of ½‖θ‖² in the loss. The method may increase it, see ``plan_.ridge``.
     standardize : {"auto", "private"} or None, default=None
-        ``"private"`` pays for noisy centres and spreads of the columns with a tenth of the price,
-        releases them, and makes the model of rows mapped by them, to which ball, ridge and promises
-        then belong. ``"auto"`` does so where the rule says that it wins (docs/choosing.md).
+        ``"private"`` spends a tenth of the budget on noisy centres and spreads of the columns,
+        releases them, and fits the model to the mapped rows. Ball, ridge and guarantees then refer
+        to these. ``"auto"`` does so if this improves the plan (docs/choosing.md).
     target_bounds : tuple of float, default=(-1.0, 1.0)
         Declared range of the target; never computed from the rows.
     schema : TableSchema, str, path or None, default=None
         As for :class:`RashomonRegressor`; its target's bounds are ``target_bounds``.
     ledger : str, path or Ledger, default=None
-        Privacy ledger to charge before the rows are read; every fit charges again.
+        Privacy ledger, charged before the rows are read; every fit charges again.
     random_state : int, RandomState instance or None, default=None
-        A seed makes a run reproducible, not private.
+        A seed makes a run reproducible but not private.
 
     Attributes
     ----------
     encoded_coef_ : ndarray of shape (n_features,)
-        Coefficients, in units of the target. Of rows as they are encoded
-        and clipped; there is no ``coef_``, for rows as given score otherwise.
+        Coefficients in units of the target. They apply to encoded and clipped rows; ``coef_`` is
+        absent because it would apply to raw rows.
     encoded_intercept_ : float
         In units of the target.
     guarantee_ : Guarantee
-        Privacy of the model, with the limits named at :class:`RashomonClassifier`.
+        Privacy of the model, with the limitations stated in :class:`RashomonClassifier`.
     plan_ : ModelPlan
-        What was known before the rows were read: method, why, options, bounds.
+        Plan made before the rows were read: method, reason, options, bounds.
     excess_bound_ : float
-        Expected excess loss of the model is at most this, on the rows that ``goal`` names.
+        Upper bound on the model's expected excess loss, as defined by ``goal``.
     n_features_in_ : int
-        Number of features, encoded or not: a target in the table is none.
+        Number of feature columns of X, before encoding and without the target.
     scale_ : ColumnMap or None
-        Released centres and spreads; ``encoded_coef_`` is of the columns as they were before.
+        Released centres and spreads; ``encoded_coef_`` refers to the unscaled columns.
     encoder_ : TableEncoder
-        With a schema: what encodes rows.
+        Encoder of the rows; set only with a schema.
 
     Notes
     -----
-    A fitted estimator, and its pickle, hold nothing of the rows but the released model.
+    The only data-dependent part of a fitted estimator, and of its pickle, is the released model.
 
     See Also
     --------
@@ -146,58 +146,58 @@ class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
 
     @accepts_table
     def plan(self, n_samples: int, n_features: int | None = None) -> ModelPlan:
-        """Plan what the budget buys on so many rows; reads none and costs nothing.
+        """Return the plan for a table of this shape; reads no row and has no privacy cost.
 
         Parameters
         ----------
         n_samples, n_features : int
-            Public shape of the table, or in their place the table, which is not read. A schema
-            knows how many columns it becomes.
+            Public shape of the table, or the table itself: only its shape is read. A schema
+            determines the number of encoded columns; n_features may then be omitted.
 
         Returns
         -------
         ModelPlan
-            Method, why, bounds, and what other methods would have promised.
+            Method, reason, bounds, and the guarantees of the other methods.
 
         Raises
         ------
         ValueError
             If a parameter is out of range.
         SamplerError
-            If no method, or not the one that was named, can serve.
+            If no method is applicable, or the named one is not.
         """
         return self._planned(n_samples, self._n_encoded(n_features), get_loss(self.loss))
 
     @reject_sample_weight
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> "DPRegressor":
-        """Charge the ledger and make the model.
+        """Charge the ledger and fit the model.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Dask collection or ChunkedRows
-            Rows in blocks (:func:`rashomon_explorer.rows.chunked`) are never held whole.
+            Chunked rows (:func:`rashomon_explorer.rows.chunked`) are never in memory at once.
         y : array-like of shape (n_samples,)
-            Left out for rows in blocks, which have their own.
+            Omitted for chunked rows, which contain their own.
 
         Returns
         -------
         self
-            With the model in ``encoded_coef_`` and ``encoded_intercept_``, and its price in
+            With the model in ``encoded_coef_`` and ``encoded_intercept_``, and its privacy cost in
             ``guarantee_``.
 
         Raises
         ------
         BudgetExceededError
-            If the ledger does not allow the price; nothing was made or spent.
+            If the ledger does not allow the privacy cost; nothing was fitted or spent.
         FitError
-            After a ledger was charged, for whatever the rows cause; the price stays spent, and the
-            reason is in ``error.detail``, for the curator.
+            For any error caused by the rows after a ledger was charged; the privacy cost stays
+            spent, and ``error.detail`` contains the reason, for the curator only.
         ValueError, SamplerError
-            If parameters, declared bounds or shapes cannot be used; nothing was read or spent.
-            Without a ledger also for what the rows cause.
+            If parameters, declared bounds or shapes are invalid; nothing was read or spent.
+            Without a ledger, also for errors caused by the rows.
         TypeError
-            If rows come in blocks and the method picks rows; nothing was read or spent.
+            If rows are chunked and the method samples rows; nothing was read or spent.
         """
         self._target_bounds()
         table = self._any_table(X, y, numeric=self._numeric)
@@ -223,7 +223,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
         )
 
     def __sklearn_tags__(self) -> Tags:
-        """Default settings cannot fit a target beyond [−1, 1] on few rows."""
+        """Declare poor scores: the defaults cannot fit a target beyond [−1, 1] on few rows."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags

@@ -33,15 +33,15 @@ ALWAYS_CAME = 16
 """Number of parameters up to which exact draws succeeded on all tables tried."""
 
 _SMOOTH = ("logistic", "squared", "softmax")
-"""Losses for which that holds: draws with hinge and absolute loss may fail at p = 3."""
+"""Losses to which this applies: hinge and absolute loss may fail at p = 3."""
 
 
 _LONG = 60.0
-"""Expected seconds from which a fit warns how long its draws may take."""
+"""Expected duration of the draws, in seconds, from which a fit warns."""
 
 
 def check_feasibility(planned: Plan, sampler: str, patience: int | str | None) -> None:
-    """Refuse draws that are hopeless, and warn of doubtful and slow ones, before a charge."""
+    """Raise if draws are expected to fail; warn if they may fail or are slow; charge nothing."""
     if weak_warnings_suppressed():
         return
     refuse_if_hopeless(planned, sampler, patience)
@@ -57,7 +57,7 @@ def check_feasibility(planned: Plan, sampler: str, patience: int | str | None) -
 
 
 def refuse_if_hopeless(planned: Plan, sampler: str, patience: int | str | None) -> None:
-    """Refuse, before a charge, draws that fail on every kind of simulated rows of this shape."""
+    """Raise, before a charge, if draws fail on every kind of simulated rows of this shape."""
     named = sampler_traits(sampler)
     if patience != AUTO or not named.may_give_up or not is_tried(planned):
         return
@@ -65,36 +65,36 @@ def refuse_if_hopeless(planned: Plan, sampler: str, patience: int | str | None) 
         raise SamplerError(
             f"{infeasibility_message(planned)} They failed on every kind of simulated rows, so "
             'nothing was charged. sampler="auto" selects a mechanism that is expected to succeed; '
-            "patience=5_000_000, say, or None tries this sampler nevertheless; its privacy cost "
-            "then stays spent"
+            "patience=5_000_000 or patience=None tries this sampler nevertheless; its privacy "
+            "cost then stays spent"
         )
 
 
 def is_tried(planned: Plan) -> bool:
-    """Whether `infeasibility_message` runs the sampler on simulated rows; this takes a while."""
+    """Whether `infeasibility_message` runs the sampler on simulated rows, which is slow."""
     may_stay_away = planned.p > ALWAYS_CAME or planned.loss not in _SMOOTH
     return may_stay_away and not planned.along_path
 
 
 def is_likely(planned: Plan) -> bool:
-    """Whether draws that were named are to be expected: tried where that is not certain."""
+    """Whether draws of a named sampler are expected to succeed; tested where uncertain."""
     found = preflight(planned) if is_tried(planned) else None
     return found is None or found.likely
 
 
 def is_hopeless(planned: Plan) -> bool:
-    """Whether exact draws are too doubtful to be chosen unasked; sooner known than the remedies."""
+    """Whether exact draws are too uncertain for automatic selection; makes no suggestions."""
     found = None if planned.along_path else preflight(planned)
     return found is not None and not found.sure
 
 
 def infeasibility_message(planned: Plan) -> str:
-    """Say that exact draws are not to be expected, and what would let them come."""
+    """Message that exact draws are expected to fail, with suggestions; empty if they are not."""
     return tried_on_simulated_rows(planned) if is_tried(planned) else ""
 
 
 def tried_on_simulated_rows(planned: Plan) -> str:
-    """Message for any number of parameters; empty where draws are likely or cannot be tried."""
+    """Message for any number of parameters; empty if draws are likely or cannot be tested."""
     found = preflight(planned)
     if found is None or found.likely:
         return ""
@@ -102,7 +102,7 @@ def tried_on_simulated_rows(planned: Plan) -> str:
 
 
 def ledger_rule(ledger: str | os.PathLike[str] | Ledger | None, delta: float) -> bool | float | str:
-    """Whether prices must add up in a ledger, and at which Rényi order if it has one."""
+    """Whether costs must compose in a ledger, or the Rényi order of the ledger, if it has one."""
     if ledger is None or delta == 0:
         return ledger is not None
     if isinstance(ledger, PendingLedger):
@@ -118,10 +118,10 @@ LEAST_EPSILON = 1e-9
 
 
 class NumberRange(Interval):
-    """An interval of numbers, without truth values, which Python counts as whole numbers."""
+    """Interval of numbers that excludes bool, which Python counts as an integer."""
 
     def is_satisfied_by(self, val: Any) -> bool:
-        """Whether a parameter is a number of the interval."""
+        """Whether a value is a number in the interval."""
         return not isinstance(val, bool | np.bool_) and bool(super().is_satisfied_by(val))
 
 
@@ -139,7 +139,7 @@ N_DRAWS = NumberRange(Integral, 1, None, closed="left")
 
 
 def check_budget(estimator: Any) -> None:
-    """Refuse a budget out of range, in the words of `fit`, before a plan is made for it."""
+    """Raise the same error as `fit` for a budget out of range, before a plan is made."""
     ranges = {"epsilon": [EPSILON], "delta": [DELTA]}
     budget = {name: getattr(estimator, name) for name in ranges}
     validate_parameter_constraints(ranges, budget, caller_name=type(estimator).__name__)

@@ -1,4 +1,4 @@
-"""What in a pipeline learns from rows without paying for it."""
+"""Detection of pipeline steps that compute statistics from rows without a privacy cost."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -17,11 +17,11 @@ from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 Rule = Callable[[Any], str]  # why a step is not public, or ""
 Kind = TypeVar("Kind", bound=type)
 
-_PRIVATE: set[type] = set()  # filled by the estimators themselves, which stand above this file
+_PRIVATE: set[type] = set()  # filled by the estimators, which import this module
 
 
 def pays_for_rows(kind: Kind) -> Kind:
-    """Enter a class of estimators whose sampler says what its guarantee is."""
+    """Register a class of estimators that state their own guarantee."""
     _PRIVATE.add(kind)
     return kind
 
@@ -31,12 +31,12 @@ _SOME = Request(1000, 2, 0.0, "logistic", radius=1.0, row_norm=1.0, ridge=0.0, *
 
 
 def privacy_leaks(estimator: Any, *, public: Sequence[type] = ()) -> list[str]:
-    """Name every step of a pipeline that is not known to transform each row independently.
+    """List the steps of a pipeline that are not known to transform each row independently.
 
-    The guarantee of a fit speaks of the rows that the estimator was given. What an earlier step
-    learnt from all of them, such as the mean that a ``StandardScaler`` takes away, lets one
-    record change every other, and the guarantee fails. A pipeline does not tell its last step
-    about the others, so that this has to be asked: before fitting, nothing is read here.
+    The guarantee of a fit refers to the rows that are passed to the estimator. If an earlier step
+    is data-dependent, such as the mean of a ``StandardScaler``, one record can change every other
+    row, and the guarantee fails. A pipeline does not inform its last step about the others, so call
+    this function before fitting; it reads no rows.
 
     Parameters
     ----------
@@ -44,21 +44,20 @@ def privacy_leaks(estimator: Any, *, public: Sequence[type] = ()) -> list[str]:
         A Pipeline, ColumnTransformer, FeatureUnion, TransformedTargetRegressor, search over
         parameters, or any nesting of them.
     public : sequence of type, default=()
-        Your own transformers that treat each row by itself, by declared settings only.
+        Your own transformers that treat each row independently, by declared settings only.
 
     Returns
     -------
     list of str
-        Where and why; empty if nothing but private estimators and steps that are known to be
-        public takes part.
+        Step and reason; empty if all steps are private estimators or known to be public.
 
     Notes
     -----
-    Named is also what lets one cell decide which columns there are (a selector by dtype), what
-    tells a value in an error (an encoder that refuses unknown levels), and a private estimator
-    whose sampler has no guarantee. Not named are labels that a classifier finds in y: its
-    guarantee states that they are public. What was done to the rows before the pipeline, and
-    what a function of yours does, cannot be seen here.
+    Also listed are steps in which one cell decides the columns (a selector by dtype), steps whose
+    errors reveal a value (an encoder that rejects unknown levels), and private estimators whose
+    sampler has no guarantee. Labels that a classifier finds in y are not listed: its guarantee
+    states that they are public. Preprocessing before the pipeline and the effect of user-defined
+    functions cannot be detected.
 
     Examples
     --------
@@ -74,7 +73,7 @@ def privacy_leaks(estimator: Any, *, public: Sequence[type] = ()) -> list[str]:
 
 
 def learns_bounds(step: Any) -> bool:
-    """Whether a :class:`PublicBoundsScaler` that takes bounds from the rows is in a step."""
+    """Whether a step contains a :class:`PublicBoundsScaler` that computes bounds from the rows."""
     if isinstance(step, PublicBoundsScaler):
         return not _declared_bounds(step)
     if isinstance(step, TableEncoder):
@@ -94,11 +93,11 @@ def _leaks(step: Any, place: str, public: tuple[type, ...]) -> Iterator[str]:
 
 
 def _look(step: Any) -> tuple[str, list[tuple[str, Any]]]:
-    """Why this step itself is not public, and the steps inside it."""
+    """Return the reason why this step itself is not public, and the steps inside it."""
     from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
     from sklearn.pipeline import FeatureUnion, Pipeline
 
-    # What inherits from them may do more: imbalanced-learn's pipeline drops and invents rows.
+    # Subclasses may do more: imbalanced-learn's pipeline drops and generates rows.
     known = type(step) in (Pipeline, FeatureUnion, ColumnTransformer, TransformedTargetRegressor)
     why = "" if known else _unknown(step)
     if isinstance(step, Pipeline):
@@ -124,7 +123,7 @@ def _look(step: Any) -> tuple[str, list[tuple[str, Any]]]:
 
 
 def _column_selection_leak(step: Any) -> str:
-    """Why the columns that come out are not public, or ""."""
+    """Reason why the output columns are not public, or ""."""
     from sklearn.compose import make_column_selector
 
     for *_, columns in step.transformers:
@@ -141,7 +140,7 @@ def _column_selection_leak(step: Any) -> str:
 
 @cache
 def _rules() -> dict[type, Rule]:
-    """Known kinds of steps, exactly these and not what inherits from them."""
+    """Rules for known step classes; subclasses are not included."""
     from sklearn import impute, preprocessing
     from sklearn.kernel_approximation import RBFSampler
 
@@ -198,9 +197,9 @@ def _how_it_is_declared(step: TableEncoder) -> str:
 
 
 def _has_a_guarantee(step: Any) -> bool:
-    # Trees, searches of penalties and one model have ways with a guarantee alone.
+    # Trees, penalty searches and single models have only mechanisms with a guarantee.
     sampler = getattr(step, "sampler", AUTO)
-    if sampler == AUTO:  # weighs ways with a guarantee only
+    if sampler == AUTO:  # considers only mechanisms with a guarantee
         return True
     if sampler not in SAMPLERS:
         return False
@@ -209,7 +208,7 @@ def _has_a_guarantee(step: Any) -> bool:
 
 
 def _elementwise(step: Any) -> bool:
-    """Whether the function is one of numpy's own by elements, and is told nothing more."""
+    """Whether the function is an elementwise function of NumPy, without further arguments."""
     if step.func is None:
         return True
     if not isinstance(step.func, np.ufunc) or step.func.signature or step.kw_args:
@@ -218,7 +217,7 @@ def _elementwise(step: Any) -> bool:
 
 
 def _encodes(unknown: str) -> Rule:
-    """Rule of an encoder, and what it is to do with a level that was not declared."""
+    """Rule for an encoder, with its required treatment of undeclared levels."""
 
     def rule(step: Any) -> str:
         name = type(step).__name__

@@ -1,4 +1,4 @@
-"""PrivateSearch."""
+"""Private selection among private estimators by held-out rows."""
 
 import os
 import warnings
@@ -65,7 +65,7 @@ from rashomon_explorer.privacy.notions import no_guarantee
 
 
 class TrainValidationSplit:
-    """Both sides of a table: what is fitted, and what scores."""
+    """Training rows of a table, and validation rows for scores."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class TrainValidationSplit:
     ) -> None:
         self.table = table
         rows, targets = table.values
-        # A frame's names and text are the candidates' to read.
+        # Candidates read the names and text of a frame themselves.
         X, y = (host_values(X), host_values(y)) if is_frame(X) else (rows, targets)
         self.fitted = tuple(select_rows(part, np.flatnonzero(~scoring)) for part in (X, y))
         self._rows = select_rows(X, np.flatnonzero(scoring))
@@ -85,7 +85,7 @@ class TrainValidationSplit:
         self._bounds = bounds
 
     def loss(self, model: Any) -> float:
-        """Mean over the scoring rows of what lies in [0, 1], whatever a row holds."""
+        """Mean loss over the validation rows; each row's loss is in [0, 1] for any values."""
         said = model.predict(self._rows)
         if self._bounds is None:
             return float(np.mean(said != self._targets))
@@ -119,7 +119,7 @@ def shared_target_bounds(candidates: list[Any]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Fits:
-    """Fits of candidates at the plan's price each, scored by rows that none of them sees."""
+    """Fits of candidates, each at the plan's privacy cost, scored on rows that no fit uses."""
 
     sides: TrainValidationSplit
     candidates: list[Any]
@@ -128,18 +128,18 @@ class Fits:
     seeded: bool  # whether the fits' own seeds are drawn from ``rng``
 
     def best(self) -> tuple[int, Any, list[Any]]:
-        """Place and model of the choice, and all models that were paid for."""
+        """Return index and model of the selected candidate, and all models that are released."""
         return self._of_every() if self.planned.runs is None else self._of_some()
 
     def _of_every(self) -> tuple[int, Any, list[Any]]:
         models = [self._fitted(one) for one in progress(self.candidates, "candidates")]
-        assert self.planned.pick is not None  # of this way
+        assert self.planned.pick is not None  # set if all candidates are fitted
         place = self.planned.pick.draw([self.sides.loss(one) for one in models], self.rng)
         return place, models[place], models
 
     def _of_some(self) -> tuple[int, Any, list[Any]]:
         planned, rng = self.planned, self.rng
-        assert planned.runs is not None  # of this way
+        assert planned.runs is not None  # set if candidates are run at random
         least, kept = np.inf, (0, None)
         scale = 1 / (planned.n_val * planned.each[0])
         for _ in range(planned.runs.draw(rng)):
@@ -160,55 +160,55 @@ class Fits:
 
 @pays_for_rows
 class PrivateSearch(BestCandidateMixin):
-    """Try several private models and keep the best by held-out rows, paid for once.
+    """Fit several private models and select the best on held-out rows, at one total privacy cost.
 
-    ``GridSearchCV`` over a private estimator pays for every fit of every fold, and the scores by
-    which it chooses tell of rows. Here every k-th row scores and the others are fitted, so that a
-    record is on one side only and pays for that side. Either all candidates are fitted, at prices
-    that add up, and one is picked privately; or candidates are run at random, a random number of
-    times, and the best is kept, for two or three times the price of one, however many there are.
-    Public numbers decide (docs/private-search.md).
+    ``GridSearchCV`` over a private estimator has the privacy cost of every fit of every fold, and
+    its selection scores depend on rows. Here every k-th row is a validation row and the others are
+    training rows; each record is on one side and has the cost of that side. Either all candidates
+    are fitted, at composed costs, and one is selected privately; or a random number of fits is
+    run and the best is kept, at two or three times the cost of one fit, for any number of
+    candidates. Public numbers decide between the two (docs/private-search.md).
 
     Parameters
     ----------
     estimator : estimator
         A private estimator of this package: :class:`DPClassifier`, :class:`DPRegressor`,
         :class:`RashomonClassifier`, :class:`RashomonRegressor`, :class:`RashomonTreeClassifier`
-        or :class:`DPBilevelSearch`, without a ledger. Its own ``epsilon``, ``delta`` and
-        ``random_state`` are the search's to set.
+        or :class:`DPBilevelSearch`, without a ledger. The search overrides its ``epsilon``,
+        ``delta`` and ``random_state``.
     param_grid : dict of str to list, or list of dict
-        Settings to try, as for ``GridSearchCV``; ``"estimator"`` among them tries others.
+        Settings to try, as for ``GridSearchCV``; a key ``"estimator"`` tries other estimators.
     epsilon, delta : float, default=1.0 and 1e-6
-        Total price of one fit: all candidates and the choice.
+        Total privacy cost of one fit: all candidates and the selection.
     val_fraction : float, default=0.2
-        Share of the rows that score, evenly spread over the table by place: public.
+        Share of validation rows, evenly spread over the table by position: public.
     way : {"auto", "every", "geometric", "logarithmic"}, default="auto"
-        How it is paid for; ``plan_.why`` says what was taken.
+        Selection mechanism; ``plan_.why`` states the reason for the selected one.
     mean_fits : float, default=None
-        Mean number of fits of the ways that run at random; by default ten a candidate.
+        Mean number of fits for mechanisms with random runs; by default ten per candidate.
     ledger, random_state
         As for :class:`DPClassifier`.
 
     Attributes
     ----------
     best_estimator_ : estimator
-        The chosen one, fitted on the rows that do not score.
+        The selected estimator, fitted on the training rows.
     best_params_ : dict
-        Its settings.
+        Settings of the selected estimator.
     best_index_ : int
-        Its place among ``plan_.candidates``.
+        Its index in ``plan_.candidates``.
     estimators_ : list of estimators
-        With ``way="every"`` all of them: all are paid for.
+        With ``way="every"``, all fitted candidates: the guarantee covers all of them.
     guarantee_ : Guarantee
-        Of everything above.
+        Guarantee for all attributes above.
     plan_ : SearchPlan
     classes_, n_features_in_, feature_names_in_
-        As ``best_estimator_`` has them.
+        Those of ``best_estimator_``.
 
     Notes
     -----
-    No score is kept: nobody paid for it. The score is the share of wrong labels, or the mean
-    squared error of targets and predictions that are cut to the declared bounds.
+    No score is stored, because the guarantee covers none. The score is the share of wrong labels,
+    or the mean squared error of targets and predictions clipped to the declared bounds.
 
     Examples
     --------
@@ -261,7 +261,7 @@ class PrivateSearch(BestCandidateMixin):
 
     @property
     def schema(self) -> Any:
-        """The estimator's declaration of the table."""
+        """Schema of the estimator."""
         return getattr(self.estimator, "schema", None)
 
     @property
@@ -270,30 +270,30 @@ class PrivateSearch(BestCandidateMixin):
 
     @accepts_table
     def plan(self, n_samples: int, n_features: int | None = None) -> SearchPlan:
-        """Plan what the budget buys on so many rows; reads none and costs nothing.
+        """Return the plan for a table of this shape; reads no row and has no privacy cost.
 
         Parameters
         ----------
         n_samples, n_features : int
-            Public shape of the table, or in their place the table, which is not read. A schema
-            knows how many columns it becomes.
+            Public shape of the table, or the table itself: only its shape is read. A schema
+            determines the number of encoded columns; n_features may then be omitted.
 
         Returns
         -------
         SearchPlan
-            Way, price of each fit, what every candidate promises, and what the choice may lose.
+            Mechanism, privacy cost per fit, guarantees of all candidates, and bound on the regret.
 
         Raises
         ------
         ValueError
             If a parameter is out of range.
         SamplerError
-            If no way to pay applies, or no method of a candidate.
+            If no selection mechanism applies, or no method of a candidate.
 
         Warns
         -----
         WeakGuaranteeWarning
-            If even the candidate that promises most promises little.
+            If even the candidate with the best guarantee has a weak one.
         """
         columns = self._n_encoded(n_features)
         return self._planned(n_samples, columns, self._candidates())
@@ -301,7 +301,7 @@ class PrivateSearch(BestCandidateMixin):
     @reject_sample_weight
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: ArrayLike, y: ArrayLike) -> "PrivateSearch":
-        """Charge the ledger, fit the candidates and choose.
+        """Charge the ledger, fit the candidates and select one.
 
         Parameters
         ----------
@@ -311,17 +311,17 @@ class PrivateSearch(BestCandidateMixin):
         Returns
         -------
         self
-            With the choice in ``best_estimator_`` and what all of it cost in ``guarantee_``.
+            With the selected one in ``best_estimator_`` and the total cost in ``guarantee_``.
 
         Raises
         ------
         BudgetExceededError
-            If the ledger does not allow the price; nothing was fitted or spent.
+            If the ledger does not allow the privacy cost; nothing was fitted or spent.
         FitError
-            After a ledger was charged, for whatever the rows cause; the price stays spent.
+            For any error caused by the rows after a ledger was charged; the cost stays spent.
         ValueError, SamplerError
-            If parameters, declared bounds or shapes cannot be used; nothing was read or spent.
-            Without a ledger also for what the rows cause.
+            If parameters, declared bounds or shapes are invalid; nothing was read or spent.
+            Without a ledger, also for errors caused by the rows.
         """
         candidates = self._candidates()
         several = is_classifier(candidates[0])
@@ -366,7 +366,7 @@ class PrivateSearch(BestCandidateMixin):
 
     def _candidates(self) -> list[Any]:
         made = make_candidates(self.estimator, expand_settings(self.param_grid))
-        seed = None if self.random_state is None else 0  # the guarantee says that one is known
+        seed = None if self.random_state is None else 0  # the guarantee states that a seed is known
         for one in made:
             if one.schema is not self.schema and one.schema != self.schema:
                 raise ValueError("candidates must share one schema: the table is read once")
@@ -394,7 +394,7 @@ class PrivateSearch(BestCandidateMixin):
         return planned
 
     def _declare_classes(self, candidates: list[Any], table: LazyTable) -> bool:
-        """Give every candidate the same classes; True if they were found among the labels."""
+        """Set the same classes for every candidate; return whether they were found in labels."""
         declared = [known_classes(one.classes, self._declared) for one in candidates]
         if self.ledger is not None:
             for one in candidates:
@@ -409,7 +409,7 @@ class PrivateSearch(BestCandidateMixin):
         return True
 
     def _of_fit(self, guarantee: Guarantee, found: bool) -> Guarantee:
-        """State what is so of the search and not of a candidate alone."""
+        """Add the assumptions of the search that no single candidate has."""
         returned = {
             charged: with_failure_assumption("fit", charged=charged) for charged in (False, True)
         }
@@ -424,7 +424,7 @@ class PrivateSearch(BestCandidateMixin):
         planned: SearchPlan,
         guarantee: Guarantee,
     ) -> dict[str, Any]:
-        """Read the rows, fit and choose; the fitted attributes."""
+        """Read the rows, fit, select, and return the fitted attributes."""
         if guarantee.holds and (leak := sides.table.leak):
             warn_leak(leak)
             guarantee = no_guarantee(leak)

@@ -1,4 +1,4 @@
-"""Base of the estimators of a Rashomon set."""
+"""Base of the estimators that draw a Rashomon set."""
 
 import math
 import os
@@ -71,18 +71,18 @@ USUAL_NORM = 1.0
 """Default bound on ‖x‖."""
 
 ENCODED_NORM = 2.0
-"""Typical norm of a row that a schema encodes; the constant of length 1 then costs little."""
+"""Typical norm of a schema-encoded row; the appended constant 1 then has a small cost."""
 
 _PLANNED_FOR = ("psi", "radius", "ridge", "n_draws")
 
 
 class RashomonParameters(BasePrivateEstimator):
-    """The parameters that both estimators have, and what they buy before a row is read."""
+    """Parameters of both estimators, and plans made from public numbers."""
 
     _loss: ClassVar[str]
 
-    # Draws are rounded to multiples of 2⁻²⁰: in a smaller ball, or under more ridge, they would be
-    # nothing but that rounding.
+    # Draws are rounded to multiples of 2⁻²⁰: in a smaller ball, or with a larger ridge, rounding
+    # would dominate them.
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "psi": [Interval(Real, 0, None, closed="left")],
         "epsilon": [EPSILON],
@@ -132,18 +132,18 @@ class RashomonParameters(BasePrivateEstimator):
 
     @accepts_table
     def plan(self, n_samples: int, n_features: int | None = None) -> Plan:
-        """Plan what the budget buys on so many rows; reads none and costs nothing.
+        """Return the plan for a table of this shape; reads no row and has no privacy cost.
 
         Parameters
         ----------
         n_samples, n_features : int
-            Public shape of the table, or in their place the table, which is not read. A schema
-            knows how many columns it becomes.
+            Public shape of the table, or the table itself: only its shape is read. A schema
+            determines the number of encoded columns; n_features may then be omitted.
 
         Returns
         -------
         Plan
-            Temperature, price of a draw, guaranteed hit rate and excess bound.
+            Temperature, privacy cost of a draw, guaranteed hit rate and excess bound.
 
         Raises
         ------
@@ -154,31 +154,31 @@ class RashomonParameters(BasePrivateEstimator):
 
     @accepts_table
     def constants(self, n_samples: int, n_features: int | None = None) -> Constants:
-        """Public constants of the problem that so many rows pose; reads none."""
+        """Return the public constants of the problem for this many rows; reads none."""
         return self._constants(n_samples, self._n_encoded(n_features), get_loss(self._loss))
 
     @property
     def _row_norm(self) -> float:
-        """Declared bound of ‖x‖."""
+        """Declared bound on ‖x‖."""
         if not isinstance(self.row_norm, str):
             return self.row_norm
         return USUAL_NORM if self.schema is None else ENCODED_NORM
 
     @property
     def _patience(self) -> int | None:
-        """Refused proposals in a row after which exact draws give up; None for never."""
+        """Consecutive rejected proposals after which exact draws give up; None for never."""
         return USUAL_PATIENCE if isinstance(self.patience, str) else self.patience
 
     def _planned(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
         planned = self._plan_with_scaling(n_samples, n_features, loss)
-        # The curator's uniform draws lie in the set, whatever the plan's law promises.
+        # The curator's uniform draws lie in the set by construction, so no hit rate is needed.
         if not sampler_traits(self.sampler).stays_inside:
             warn_if_weak(planned, "this plan")
             warn_large_delta(self.delta, n_samples)
         return planned
 
     def _plan_with_scaling(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
-        """Plan the draws, beside private centres and spreads where they are wanted."""
+        """Plan the draws, with private centres and spreads if these are requested."""
         check_budget(self)
         planned = self._drawn_for(n_samples, n_features, loss, self.epsilon, self.delta)
         if n_features == 0 or self.standardize is None:
@@ -194,7 +194,7 @@ class RashomonParameters(BasePrivateEstimator):
         if not wants_private_scaling(self.standardize, self.sampler, planned, paid):
             return planned
         shape = n_samples, n_features, loss
-        # What is left for one model pays for no set either: none is looked for again.
+        # A remaining budget that suffices for one model only is not planned for a set again.
         settled: dict[str, Any] = {"n_draws": 1} if self.standardize == AUTO else {}
         return plan_with_private_scaling(
             paid, lambda *left: self._drawn_for(*shape, *left, **settled)
@@ -209,7 +209,7 @@ class RashomonParameters(BasePrivateEstimator):
         delta: float,
         **settled: Any,
     ) -> Plan:
-        """Plan by the rule what is left open, and then the draws; warns of nothing."""
+        """Resolve "auto" parameters by the rule, then plan the draws; does not warn."""
         asked: dict[str, Any] = {
             "n": n_samples,
             "p": (n_features + 1) * loss.outputs,
@@ -223,12 +223,12 @@ class RashomonParameters(BasePrivateEstimator):
         }
         if self.sampler != AUTO:
             if sampler_traits(self.sampler).n_chains and self.n_draws == AUTO:
-                asked["n_draws"] = MOST_DRAWS  # the curator's own look has no price
+                asked["n_draws"] = MOST_DRAWS  # draws for the curator only have no privacy cost
             return plan_named(self.sampler, **asked)
         return select_mechanism(**asked)
 
     def _carrier(self, planned: Plan) -> str:
-        """Name of the sampler that carries a plan out."""
+        """Name of the sampler that executes a plan."""
         return planned.sampler if self.sampler == AUTO else self.sampler
 
     def _constants(self, n_samples: int, n_features: int, loss: Loss) -> Constants:
@@ -248,25 +248,25 @@ class RashomonParameters(BasePrivateEstimator):
 
 
 def plan_radius(planned: Plan) -> float:
-    """Radius of the ball that a plan of an estimator is for."""
-    assert planned.radius is not None  # every mechanism says for which ball it planned
+    """Radius of the ball in the plan of an estimator."""
+    assert planned.radius is not None  # every mechanism states the ball of its plan
     return planned.radius
 
 
 class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters):
-    """Draws a Rashomon set; subclasses say what targets and predictions are."""
+    """Base of Rashomon-set estimators; subclasses define targets and predictions."""
 
     def predict_each(self, X: ArrayLike) -> NDArray[Any]:
-        """Prediction of every drawn model."""
+        """Predictions of every drawn model."""
         return self._predictions(self._scores(X))
 
     @predict_in_chunks(a_number)
     def decision_spread(self, X: ArrayLike) -> FloatArray:
-        """How far the drawn models disagree about each row.
+        """Disagreement of the drawn models about each row.
 
-        The standard deviation over the draws of the predicted target or probability, that of
-        the class about which they disagree most; with two classes both have the same. With it
-        one decides or abstains (§1.2 of Ganesh et al. 2023).
+        The standard deviation over the draws of the predicted target, or of the class probability
+        where it is largest; with two classes both have the same. It can serve to decide or abstain
+        (§1.2 of Ganesh et al. 2023).
         """
         spread = self._scores(X).std(axis=0)
         return np.asarray(spread.max(axis=-1) if spread.ndim == 2 else spread)
@@ -276,7 +276,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
         return self.rashomon_set_.scores(rows)
 
     def _predictions(self, scores: FloatArray) -> NDArray[Any]:
-        raise TypeError(f"{type(self).__name__} must say what a score means")
+        raise TypeError(f"{type(self).__name__} must implement _predictions")
 
     def _target_bounds(self) -> tuple[float, float]:
         return (-1.0, 1.0)
@@ -286,11 +286,11 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
             self._fit_there(table, leak)
 
     def _fit_there(self, table: LazyTable | ChunkedTable, leak: str) -> None:
-        """Plan, reserve, start, and only then read; at the end set the fitted attributes."""
+        """Plan, charge, read the rows, and set the fitted attributes last."""
         leak = leak or find_data_dependent_step(self) or table.unconfirmed
         loss = self._posed(table)
         planned = self._planned(*table.shape, loss)
-        if self.sampler != AUTO:  # which has tried already
+        if self.sampler != AUTO:  # automatic selection has checked this already
             check_feasibility(planned, self.sampler, self.patience)
         sampler = self._sampler(planned, loss)
         guarantee = no_guarantee(leak) if leak else self._guarantee(planned, sampler)
@@ -322,7 +322,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
         guarantee: Guarantee,
         context: CallbackContext,
     ) -> dict[str, Any]:
-        """Read the rows and draw; the fitted attributes."""
+        """Read the rows, draw, and return the fitted attributes."""
         rng = self._generator()
         if guarantee.holds and (leak := table.leak):
             warn_leak(leak)
@@ -343,7 +343,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
             return {**public, **self._private(models)}
 
         reporter = DrawReporter(self, context, attributes)
-        watched = has_callbacks(self)  # which shows the work by itself
+        watched = has_callbacks(self)  # callbacks display progress themselves
         with tally(planned.n_draws, "drawing", shown=not watched) as done:
 
             def report(draws: Draws) -> bool:
@@ -361,7 +361,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
     def _problem(
         self, table: LazyTable | ChunkedTable, loss: Loss, planned: Plan, rng: np.random.Generator
     ) -> tuple[Problem, ColumnMap | None, float]:
-        """Pose the problem of the rows as the models are to see them."""
+        """Return the problem of the rows, the released map and the share of clipped rows."""
         declared: dict[str, Any] = {
             "loss": loss,
             "radius": plan_radius(planned),
@@ -394,7 +394,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
             parameters={
                 "n": planned.n,
                 "p": planned.p,
-                # An ellipsoid has no temperature, and a path no pure price.
+                # An ellipsoid has no temperature, and a path has no pure privacy cost.
                 **({"beta": planned.beta} if math.isfinite(planned.beta) else {}),
                 **({"eta": planned.eta} if math.isfinite(planned.eta) else {}),
                 "loss": planned.loss,
@@ -438,7 +438,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
         )
 
     def _private(self, models: RashomonSet) -> dict[str, Any]:
-        """Fitted attributes that follow from the draws."""
+        """Fitted attributes that depend on the draws."""
         mean = models.coef.mean(axis=0).reshape(models.outputs, -1)
         return {
             "rashomon_set_": models,
@@ -449,11 +449,11 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
 
     def _mean_model(self, mean: FloatArray) -> dict[str, Any]:
         """Coefficients and intercept of the mean model (outputs, n_features + 1)."""
-        raise TypeError(f"{type(self).__name__} must say what its mean model is")
+        raise TypeError(f"{type(self).__name__} must implement _mean_model")
 
 
 def _of_some(guarantee: Guarantee, kept: int, n_draws: int) -> Guarantee:
-    """Guarantee of the first draws alone: how many are kept must not tell what was private."""
+    """Guarantee of the first ``kept`` draws; ``kept`` must not depend on private data."""
     if kept == n_draws or not guarantee.holds:
         return guarantee
     stated = f"{kept} of {n_draws} draws were kept, a number chosen without regard to private rows"

@@ -25,27 +25,27 @@ from rashomon_explorer.rows import ChunkedRows
 class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
     """Linear regressions drawn from the Rashomon set with differential privacy.
 
-    Targets are mapped from ``target_bounds`` onto [−1, 1] and clipped; L is half the mean
-    squared error there, on the ball ‖θ‖ ≤ ``radius``. Otherwise as :class:`RashomonClassifier`.
+    Targets are mapped from ``target_bounds`` onto [−1, 1] and clipped; L is half the mean squared
+    error of these, on the ball ‖θ‖ ≤ ``radius``. Otherwise as :class:`RashomonClassifier`.
 
     Parameters
     ----------
     psi : float, default=0.02
         Rashomon threshold, in half squared units of the mapped target.
     epsilon : float, default=1.0
-        Total privacy price of one fit.
+        Total privacy cost ε of one fit.
     delta : float, default=1e-6
-        Total δ of one fit; 0 asks for pure DP. With δ > 0, a ridge and no ledger, exact draws may
-        be paid for by a certificate that is not pure: ``plan_.certificate`` names it.
+        Total δ of one fit; 0 requests pure DP. With δ > 0, a ridge and no ledger, exact draws may
+        have a certificate that is not pure: see ``plan_.certificate``.
     n_draws : int or "auto", default="auto"
         Number of models; ``"auto"`` as for :class:`RashomonClassifier`.
     sampler : str, default="auto"
         As for :class:`RashomonClassifier`.
     radius : float or "auto", default="auto"
-        Radius of the ball of models, for mapped targets, the intercept included. ``"auto"`` is as
+        Radius of the ball of models, for mapped targets, including the intercept. ``"auto"`` is as
         for :class:`RashomonClassifier`.
     row_norm : float or "auto", default="auto"
-        Declared bound of ‖x‖; longer rows are shortened. As for :class:`RashomonClassifier`.
+        Declared bound on ‖x‖; longer rows are clipped. As for :class:`RashomonClassifier`.
     ridge : float or "auto", default="auto"
         Coefficient of ½‖θ‖² in the loss, at most 2²⁰.
     standardize : {"auto", "private"} or None, default="auto"
@@ -57,35 +57,35 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
     schema : TableSchema, str, path or None, default=None
         As for :class:`RashomonClassifier`; its target's bounds are ``target_bounds``.
     ledger : str, path or Ledger, default=None
-        Privacy ledger to charge before the rows are read; every fit, also of a clone, charges
+        Privacy ledger, charged before the rows are read; every fit, also of a clone, charges
         again. It must exist (:meth:`Ledger.create`); a missing or empty file is an error.
     random_state : int, RandomState instance or None, default=None
-        A seed makes a run reproducible, not private.
+        A seed makes a run reproducible but not private.
 
     Attributes
     ----------
     rashomon_set_ : RashomonSet
-        The drawn models, in mapped units, with what their curator knows of them.
+        The drawn models, in mapped units, with data-dependent statistics for the curator.
     guarantee_ : Guarantee
-        Privacy of all draws together, with the limits named at :class:`RashomonClassifier`.
+        Privacy of all draws together, with the limitations stated in :class:`RashomonClassifier`.
     plan_ : Plan
-        What was known before the rows were read.
+        Plan made before the rows were read.
     encoded_coef_ : ndarray of shape (n_features,)
-        Coefficients of the mean model, in units of the target. Of rows as they are encoded
-        and clipped; there is no ``coef_``, for rows as given score otherwise.
+        Coefficients of the mean model, in units of the target. They apply to encoded and clipped
+        rows; ``coef_`` is absent because it would apply to raw rows.
     encoded_intercept_ : float
         Intercept of the mean model, in units of the target.
     n_features_in_ : int
-        Number of features, encoded or not: a target in the table is none.
+        Number of feature columns of X, before encoding and without the target.
     scale_ : ColumnMap or None
-        Released centres and spreads; ``encoded_coef_`` is of the columns as they were before.
+        Released centres and spreads; ``encoded_coef_`` refers to the unscaled columns.
     encoder_ : TableEncoder
-        With a schema: what encodes rows, for measures that take them encoded.
+        Encoder of the rows, for measures that require encoded rows; set only with a schema.
 
     Notes
     -----
-    A fitted estimator is the curator's: it and its pickle hold the exact minimum and the losses of
-    the draws, which no price covers. ``rashomon_set_.release().save(path)`` writes what may leave.
+    A fitted estimator is for the curator: it and its pickle contain the exact minimum and the
+    draws' losses, not covered by the guarantee. Use ``rashomon_set_.release().save(path)``.
 
     See Also
     --------
@@ -154,25 +154,25 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Dask collection or ChunkedRows
-            Rows in blocks (:func:`rashomon_explorer.rows.chunked`) are never held whole.
+            Chunked rows (:func:`rashomon_explorer.rows.chunked`) are never in memory at once.
         y : array-like of shape (n_samples,)
-            Left out for rows in blocks, which have their own.
+            Omitted for chunked rows, which contain their own.
 
         Returns
         -------
         self
-            With the draws in ``rashomon_set_`` and what they cost in ``guarantee_``.
+            With the draws in ``rashomon_set_`` and the privacy cost in ``guarantee_``.
 
         Raises
         ------
         BudgetExceededError
-            If the ledger does not allow the price; nothing was drawn or spent.
+            If the ledger does not allow the privacy cost; nothing was drawn or spent.
         FitError
-            After a ledger was charged, for whatever the rows cause; the price stays spent, and the
-            reason is in ``error.detail``, for the curator.
+            For any error caused by the rows after a ledger was charged; the privacy cost stays
+            spent, and ``error.detail`` contains the reason, for the curator only.
         ValueError, SamplerError
-            If parameters, declared bounds or shapes cannot be used; nothing was read or spent.
-            Without a ledger also for what the rows cause.
+            If parameters, declared bounds or shapes are invalid; nothing was read or spent.
+            Without a ledger, also for errors caused by the rows.
         """
         self._target_bounds()
         table = self._any_table(X, y, numeric=self._numeric)
@@ -181,7 +181,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
 
     @predict_in_chunks(a_number)
     def predict(self, X: ArrayLike) -> FloatArray:
-        """Mean over the draws of the predicted target.
+        """Predicted target, averaged over the draws.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         return np.asarray(self._scores(X).mean(axis=0))
 
     def __sklearn_tags__(self) -> Tags:
-        """Default settings cannot fit a target beyond [−1, 1] on few rows."""
+        """Declare poor scores: the defaults cannot fit a target beyond [−1, 1] on few rows."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags

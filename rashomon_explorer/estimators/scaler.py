@@ -1,4 +1,4 @@
-"""Features mapped by declared ranges; ranges taken from the rows cost the guarantee."""
+"""Features mapped by declared ranges; ranges computed from the rows void the guarantee."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -26,27 +26,26 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
     """Map declared feature ranges onto the unit ball.
 
     Feature j with range [low, high] becomes (x − middle)/(half-width·√p), clipped, so that every
-    row has norm at most 1. Declared ranges are public knowledge; nothing is computed from the rows,
-    so that the scaler costs no privacy and fits in front of a private estimator in a pipeline.
-    Names of columns go with the rows: a DataFrame comes back as one.
+    row has norm at most 1. Declared ranges are public and nothing is computed from the rows, so the
+    scaler has no privacy cost and can precede a private estimator in a pipeline. A DataFrame stays
+    a DataFrame with the same column names.
 
-    With ``bounds="learn"`` the least and the largest value of each column are taken from the rows.
-    Then one record can move all others, no guarantee holds, and the scaled rows say so: a
-    :class:`RashomonClassifier` or :class:`RashomonRegressor` that is fitted to them next has no
-    guarantee and cannot be released. The mark goes with numpy's arrays when they are sliced, joined
-    or pickled and with pandas' frames when they are sliced, copied or pickled, through
-    cross-validation, too; a ledger is not charged then. Where the mark is lost, in a
-    ColumnTransformer, a concatenated frame, a frame of polars or a plain array, the numbers are
-    known again in the same process, by whole columns or by parts of their rows; this needs a look
-    at them, so that a ledger is charged first. Numbers that another transformer or a computation
-    changed are not known again: :func:`privacy_leaks` finds what learns anywhere in a pipeline.
+    With ``bounds="learn"`` the ranges are the minimum and maximum of each column of the rows. Then
+    one record can change all others, no guarantee holds, and the scaled rows carry a taint: a
+    :class:`RashomonClassifier` or :class:`RashomonRegressor` fitted to them has no guarantee, its
+    draws cannot be released, and a ledger is not charged. The taint survives slicing, joining and
+    pickling of NumPy arrays, slicing, copying and pickling of pandas frames, and cross-validation.
+    If it is lost (in a ColumnTransformer, a concatenated frame, a polars frame or a plain array),
+    the values are recognised in the same process, by whole columns or by parts of their rows. This
+    requires reading them, so a ledger is charged first. Values changed by another transformer or
+    computation are not recognised: :func:`privacy_leaks` finds data-dependent steps of a pipeline.
 
     Parameters
     ----------
     bounds : mapping of str to (low, high), array-like of shape (n_features, 2), (low, high), \
             or "learn", default=(-1.0, 1.0)
         Declared ranges: by column name for a DataFrame, by position, or one pair for every
-        feature; or ``"learn"``, for a first look that will not be published.
+        feature; or ``"learn"``, for an exploration that will not be published.
 
     Attributes
     ----------
@@ -55,9 +54,9 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
     half_width_ : ndarray of shape (n_features,)
         Half the width of each range.
     learnt_bounds_ : bool
-        Whether the ranges were taken from the rows.
+        Whether the ranges were computed from the rows.
     guarantee_ : Guarantee
-        What the ranges reveal of the rows: nothing, or no guarantee.
+        Privacy guarantee of the ranges: nothing spent, or no guarantee.
     n_features_in_ : int
         Number of features.
 
@@ -81,7 +80,7 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> "PublicBoundsScaler":
-        """Look up the declared range of each column; the values are read only to learn ranges.
+        """Set the declared range of each column; values are read only for ``bounds="learn"``.
 
         Parameters
         ----------
@@ -125,8 +124,8 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
     def transform(self, X: ArrayLike) -> FloatArray:
         """Map rows into the unit ball; values outside their range are clipped to it.
 
-        NaN and infinity stay what they are: an error here would tell of rows what no ledger was
-        charged for, while an estimator that comes next refuses them after its charge.
+        NaN and infinity are unchanged: an error here would reveal data at no charge, while the
+        next estimator rejects them after its charge.
 
         Parameters
         ----------
@@ -135,14 +134,13 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
         Returns
         -------
         ndarray or DataFrame of shape (n_samples, n_features)
-            A DataFrame with its names for a DataFrame of pandas, unless ``set_output`` says
-            otherwise. It carries a mark if the ranges, or the rows themselves, were made from
-            learnt bounds.
+            A DataFrame for a pandas DataFrame, unless ``set_output`` requests otherwise. It is
+            tainted if the ranges, or the input rows, were computed from data-dependent bounds.
 
         Warns
         -----
         RowsClippedWarning
-            If more than 1 % of the rows hold a value outside its range (curator).
+            If more than 1 % of the rows have a value outside its range (curator only).
         """
         rows = validate_data(
             self, X, dtype=np.float64, reset=False, ensure_all_finite=self.learnt_bounds_
@@ -158,14 +156,14 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
         return np.asarray(held / np.sqrt(rows.shape[1]))
 
     def _most_often(self, outside: NDArray[np.bool_]) -> str:
-        """Name the columns whose bounds hold the fewest of their values."""
+        """Name the columns with the most values outside their bounds."""
         names = getattr(self, "feature_names_in_", range(outside.shape[1]))
         shares = sorted(zip(-outside.mean(axis=0), names, strict=True), key=lambda one: one[0])
         worst = [f"{name!s}" for share, name in shares[:_MOST_NAMED] if share < 0]
         return f" (most often in {', '.join(worst)})" if worst else ""
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
-        """Back to declared units.
+        """Map back to declared units.
 
         Parameters
         ----------
@@ -174,14 +172,14 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
         Returns
         -------
         ndarray of shape (n_samples, n_features)
-            In the units of the bounds; what was clipped stays clipped.
+            In the units of the bounds; clipped values stay clipped.
         """
         check_is_fitted(self)
         X = np.asarray(X, dtype=float)
         return np.asarray(X * np.sqrt(X.shape[1]) * self.half_width_ + self.middle_)
 
     def __sklearn_tags__(self) -> Tags:
-        """Let missing values pass declared bounds; none can be computed from them."""
+        """Allow missing values with declared bounds; bounds cannot be computed from them."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = not isinstance(self.bounds, str)
         return tags
@@ -190,7 +188,7 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
         return self.guarantee_.theorem if self.learnt_bounds_ else ""
 
 
-_AT_THE_EDGE = 1 + 1e-12  # rounding puts a bound itself this far outside
+_AT_THE_EDGE = 1 + 1e-12  # rounding can put a bound itself this far outside
 _REASON = "bounds were computed from the rows"
 _WARNING = (
     "the bounds of the features are computed from the rows, so that no privacy guarantee holds "

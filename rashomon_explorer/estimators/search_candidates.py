@@ -48,7 +48,7 @@ Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
 
 
 def expand_settings(param_grid: Grid) -> list[dict[str, Any]]:
-    """Every setting that a grid, or one of several, stands for."""
+    """Return every setting of a parameter grid, or of a list of grids."""
     settings = list(ParameterGrid(param_grid))
     for name in PAID_BY_THE_SEARCH:
         if any(name in one for one in settings):
@@ -60,7 +60,7 @@ def expand_settings(param_grid: Grid) -> list[dict[str, Any]]:
 
 
 def make_candidates(estimator: BaseEstimator, settings: list[dict[str, Any]]) -> list[Any]:
-    """Unfitted copies with each setting; ``"estimator"`` in one takes another's place."""
+    """Unfitted copies with each setting; ``"estimator"`` in a setting replaces the estimator."""
     made = []
     for setting in settings:
         given = dict(setting)
@@ -87,7 +87,7 @@ def plan_candidates(
     shape: tuple[int, int],
     each: tuple[float, float],
 ) -> tuple[Candidate, ...]:
-    """Plan every candidate at one price, by public numbers alone."""
+    """Plan every candidate at one privacy cost, from public numbers only."""
     epsilon, delta = each
     planned = []
     with suppress_weak_warnings():
@@ -107,7 +107,7 @@ def plan_candidates(
 
 
 def _stated(one: Any, plan: Any) -> Guarantee:
-    """Guarantee of a fit as the estimator itself would state it."""
+    """Guarantee of a fit, as stated by the estimator."""
     if isinstance(one, BaseRashomon):
         several = isinstance(one, RashomonClassifier)
         loss = one._loss_of(None) if several else get_loss(one._loss)
@@ -129,36 +129,36 @@ def _best_has(name: str) -> Callable[[Any], bool]:
 
 
 class BestCandidateMixin(MetaEstimatorMixin, BasePrivateEstimator):
-    """Predicts as ``best_estimator_`` does."""
+    """Delegates predictions to ``best_estimator_``."""
 
     if TYPE_CHECKING:
         estimator: Any
         best_estimator_: Any
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Predict by the chosen model."""
+        """Predict with the selected model."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict(X))
 
     @available_if(_best_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Probabilities of the chosen model, where it has some."""
+        """Probabilities of the selected model, if available."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict_proba(X))
 
     @available_if(_best_has("decision_function"))
     def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Scores of the chosen model, where it has some."""
+        """Scores of the selected model, if available."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.decision_function(X))
 
     def score(self, X: ArrayLike, y: ArrayLike) -> float:
-        """Accuracy or R² of the chosen model on rows of yours; it is not private."""
+        """Accuracy or R² of the selected model on the given rows; not private."""
         check_is_fitted(self)
         return float(self.best_estimator_.score(X, y))
 
     def __sklearn_tags__(self) -> Tags:
-        """Those of the estimator, with the scores that its price allows."""
+        """Return the tags of the estimator, with poor scores declared."""
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
         tags.estimator_type = inner.estimator_type
@@ -172,7 +172,7 @@ class BestCandidateMixin(MetaEstimatorMixin, BasePrivateEstimator):
         return tags
 
 
-_FITS_A_CANDIDATE = 10  # of a random number of runs, where it is not declared
+_FITS_A_CANDIDATE = 10  # default mean number of random runs per candidate
 _TRIES = 12
 _SAFE = 1 - 1e-9
 _SHAPES = {"geometric": 1, "logarithmic": 0}
@@ -182,7 +182,7 @@ Priced = Callable[[tuple[float, float]], tuple[Candidate, ...]]
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What is asked of a search, in public numbers."""
+    """Public parameters of a search."""
 
     n_train: int
     n_val: int
@@ -193,12 +193,12 @@ class SearchRequest:
 
     @property
     def sensitivity(self) -> float:
-        """Δ of a score: a mean over the scoring rows of what lies in [0, 1]."""
+        """Sensitivity Δ of a score: a mean over the validation rows of values in [0, 1]."""
         return 1 / self.n_val
 
 
 def planned_search(asked: SearchRequest, priced: Priced, way: str) -> SearchPlan:
-    """Plan a search by the way that was named, or by the one that promises most."""
+    """Plan a search by the named mechanism, or by the one with the best bound."""
     plans, refused = [], []
     for name in WAYS if way == "auto" else [way]:
         try:
@@ -217,7 +217,7 @@ def planned_search(asked: SearchRequest, priced: Priced, way: str) -> SearchPlan
 
 
 def _every(asked: SearchRequest, priced: Priced) -> SearchPlan:
-    """All fits add up on the rows that are fitted; the pick is paid for by the rows that score."""
+    """Plan all fits, composed on the training rows, with a private choice on validation rows."""
     pick = _pick(asked)
     for each in _initial_costs(asked):
         for _ in range(_TRIES):
@@ -229,7 +229,7 @@ def _every(asked: SearchRequest, priced: Priced) -> SearchPlan:
                     "every", asked, each, candidates, whole, regret(pick, asked.k), pick=pick
                 )
             if not math.isfinite(paid):
-                break  # by a δ of their own, of which the sum is too large
+                break  # the candidates' own δ add up to too much
             each = (each[0] * asked.epsilon / paid * _SAFE, each[1])
     raise SamplerError(
         "the privacy costs of the candidates do not compose to a guarantee at this δ"
@@ -245,7 +245,7 @@ def _initial_costs(asked: SearchRequest) -> list[tuple[float, float]]:
 
 
 def _pick(asked: SearchRequest) -> Pick:
-    """As dear as the fits: pure ε, or by its bounded range the ρ that (ε, δ) buys."""
+    """Return a selection with the cost of the fits: pure ε, or ρ for (ε, δ) by bounded range."""
     if asked.delta == 0:
         return PermuteAndFlip(asked.epsilon * _SAFE, asked.sensitivity)
     rho = zcdp_rho(asked.epsilon, asked.delta)
@@ -253,7 +253,7 @@ def _pick(asked: SearchRequest) -> Pick:
 
 
 def _runs(asked: SearchRequest, priced: Priced, way: str) -> SearchPlan:
-    """Each run is pure DP, the model for the rows that are fitted and the score for the others."""
+    """Plan random runs, each pure DP: training rows for the model, validation rows for scores."""
     mean = asked.mean_runs or _FITS_A_CANDIDATE * asked.k
     runs = Runs.of_mean(_SHAPES[way], mean)
     own = asked.epsilon / runs.factor * _SAFE
@@ -304,7 +304,7 @@ def _plan(
 
 
 def as_parameters(planned: SearchPlan) -> dict[str, Any]:
-    """Public settings of a plan, as a ledger writes them."""
+    """Public settings of a plan, as recorded in a ledger."""
     names = ("way", "n_train", "n_val", "epsilon", "delta", "mean_fits")
     return {
         **{name: getattr(planned, name) for name in names},

@@ -39,14 +39,14 @@ from rashomon_explorer.problem.losses import get_loss
 GOALS = {"rows": "on the rows", "population": "on new rows"}
 """Rows on which the excess loss is bounded, in words."""
 
-_ALIKE = 1.1  # promises within a tenth of the least: bounds are many times what happens
+_ALIKE = 1.1  # bounds within a tenth count as equal: they exceed actual losses many times over
 
 
 @lru_cache(maxsize=64, typed=True)
 def planned_model(*, method: str, goal: str, radius: float | str, **asked: Any) -> ModelPlan:
     """Plan one model by a method, or by the one with the best bound; reads no row."""
     given = 1.0 if isinstance(radius, str) else float(radius)
-    # A bound in single precision would make all that is computed with it as coarse.
+    # A bound in single precision would reduce the precision of all results.
     plain: dict[str, Any] = {
         name: float(x) if isinstance(x, np.floating) else x for name, x in asked.items()
     }
@@ -113,7 +113,7 @@ def _best(request: Request, offers: list[ModelOffer], goal: str) -> tuple[ModelO
 
 
 def _good(offers: list[ModelOffer], goal: str) -> tuple[list[ModelOffer], dict[str, str]]:
-    """Offers near the best bound that are expected to succeed, and reasons against the others."""
+    """Candidates near the best bound that are expected to succeed, and reasons against others."""
     hopes: dict[str, str] = {one.method: one.why for one in offers if not one.applies}
     good: list[ModelOffer] = []
     for one in sorted(offers, key=lambda one: one.weighed(goal)):
@@ -157,7 +157,7 @@ _SMALLER = (16.0, 8.0, 4.0, 2.0, 1.0)
 
 @dataclass(frozen=True)
 class MechanismCandidate:
-    """A sampler, and what its mechanism offers for a request."""
+    """A sampler, and the candidate of its mechanism for a request."""
 
     sampler: str
     offer: Offer
@@ -181,7 +181,7 @@ class MechanismCandidate:
 
     @property
     def why_not(self) -> str:
-        """Why it is not taken."""
+        """Reason why the candidate is not selected."""
         return infeasibility_message(self.offer.plan) if self.offer.applies else self.offer.why
 
 
@@ -206,13 +206,13 @@ def select_mechanism(**asked: Any) -> Plan:
 
 
 def plan_named(sampler: str, **asked: Any) -> Plan:
-    """Plan a named sampler, in the largest of a few balls in which its draws are likely."""
+    """Plan a named sampler, in the default ball or a smaller one in which draws are likely."""
     traits = SAMPLERS[sampler].traits
     asked = {**asked, **_open(asked, {"ridge": 0.0})}
     if traits.curator_only and traits.stays_inside:
         asked = {**asked, **_open(asked, {"radius": _LONGEST_COEFFICIENT * asked["p"] ** 0.5})}
     planned = cached_plan(traits.mechanism, **asked)
-    assert planned.radius is not None  # every mechanism says for which ball it planned
+    assert planned.radius is not None  # every mechanism states the ball of its plan
     if asked["radius"] != AUTO or not traits.may_give_up or is_likely(planned):
         return planned
     for radius in (R for R in _SMALLER if R < planned.radius):
@@ -227,7 +227,7 @@ def plan_named(sampler: str, **asked: Any) -> Plan:
 
 
 def is_about_one(planned: Plan) -> bool:
-    """Whether one good model is planned for, and not the set."""
+    """Whether the plan is for one good model, not for the set."""
     return planned.n_draws == 1 or planned.psi == 0
 
 
@@ -314,14 +314,14 @@ PRIVATE = "private"
 
 Planned = TypeVar("Planned", bound=Any)
 
-_LEAST = 1e-3  # share of ε that draws are left with at least
+_LEAST = 1e-3  # least share of ε that remains for draws
 _HALVINGS = 12
 
 
 def plan_with_private_scaling(
     paid: ColumnsPlan, make: Callable[[float, float], Planned]
 ) -> Planned:
-    """Plan draws with the budget that private centres and spreads leave."""
+    """Plan draws with the budget that remains after private centres and spreads."""
     others = [replace(paid, halved=True), replace(paid, pure=True)] if paid.gaussian else []
     kinds = [paid, *(kind for kind in others if kind.pure or not paid.ledger)]
     for kind in kinds:
@@ -352,7 +352,7 @@ def _affords(paid: ColumnsPlan, make: Callable[[float, float], Any]) -> Callable
 
 
 def _with(paid: ColumnsPlan, planned: Planned) -> Planned:
-    """Plan both; a plan of one model composes its own guarantee."""
+    """Combine both plans; a plan of one model composes its own guarantee."""
     both: Planned
     if not isinstance(planned, Plan):
         both = replace(planned, columns=paid)

@@ -1,4 +1,4 @@
-"""Tables that are read only after the charge."""
+"""Tables whose values are read only after the charge."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ _DECLARE = (
 
 
 class LazyTable:
-    """Rows and targets of which only public things are looked at: shapes and column names."""
+    """Rows and targets; before the charge only shapes and column names are read."""
 
     may_be_long = True
     schema: TableSchema | None = None
@@ -84,40 +84,40 @@ class LazyTable:
 
     @property
     def feature_groups(self) -> dict[str, tuple[str, ...]] | None:
-        """Which columns are one feature; None leaves it to their names."""
+        """Columns that form one feature each; None infers them from the names."""
         return None
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a guarantee assumes of where the rows are: nothing of a table in memory."""
+        """Assumptions of a guarantee about where the rows are; none for a table in memory."""
         return ()
 
     @property
     def unconfirmed(self) -> str:
-        """What its declaration was learnt from, in words; empty for nothing."""
+        """Reason why the schema is data-dependent; empty if it is not."""
         return ""
 
     @property
     def n_columns(self) -> int:
-        """Number of columns of X as it was given."""
+        """Number of columns of X before encoding."""
         return self.shape[1]
 
     @cached_property
     def values(self) -> tuple[FloatArray, NDArray[Any]]:
-        """Validated rows (n, n_features) and targets (n,); the first look at private values."""
+        """Validated rows (n, n_features) and targets (n,); the first access to private values."""
         return self._checked(host_values(read_mapped(self._X)), host_values(read_mapped(self._y)))
 
     @property
     def leak(self) -> str:
-        """What the numbers themselves tell that they were made with; looks at them."""
+        """Reason why the values are data-dependent, found by reading them; empty if unknown."""
         return recall(self.values[0])
 
     def recognised(self, ledger: Path) -> None:
-        """Note the table in the registry beside a ledger; warn if it is charged to another."""
+        """Record the table in the registry next to a ledger; warn if another ledger charged it."""
         recognise(ledger, self.values[0])
 
     def public(self) -> dict[str, Any]:
-        """Fitted attributes that say nothing of a row."""
+        """Return the fitted attributes that do not depend on row values."""
         names = {} if self.names is None else {"feature_names_in_": self.names}
         return {"n_features_in_": self.n_columns, **names}
 
@@ -126,7 +126,7 @@ class LazyTable:
             checked: tuple[FloatArray, NDArray[Any]] = check_X_y(rows, targets, **self._options)
         except ValueError as error:
             raise ValueError(_with_suggestion(str(error))) from None
-        except TypeError as error:  # numpy finds no common type, of dates and numbers for one
+        except TypeError as error:  # numpy finds no common type, for example of dates and numbers
             if not isinstance(error, np.exceptions.DTypePromotionError):
                 raise
             raise DataError(f"X holds dates or other non-numeric cells. {_DECLARE}") from None
@@ -134,7 +134,7 @@ class LazyTable:
 
 
 def _with_suggestion(refused: str) -> str:
-    """Say what text and gaps need, in place of the names of other libraries' estimators."""
+    """Append how to treat text and missing values, instead of scikit-learn's suggestions."""
     first = refused.splitlines()[0].rstrip(".") if refused else refused
     if not first.startswith(("could not convert", "Input X contains NaN")):
         return refused
@@ -156,11 +156,11 @@ def _measured(name: str, data: Any, depth: int, charged: bool) -> tuple[Any, tup
 
 
 class DeclaredTable(LazyTable):
-    """Rows and targets whose encoded columns are known from a schema, without a look at a value."""
+    """Rows and targets with encoded columns given by a schema, without reading a value."""
 
     schema: TableSchema
 
-    may_be_long = False  # typical rows are about as long as row_norm, and others shortened to it
+    may_be_long = False  # typical rows have norm about row_norm; longer ones are clipped
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class DeclaredTable(LazyTable):
 
     @property
     def unconfirmed(self) -> str:
-        """Why there is no guarantee behind the schema; empty if all of it is confirmed."""
+        """Reason why the schema gives no guarantee; empty if all of it is confirmed."""
         return self.schema.leak
 
     @property
@@ -197,7 +197,7 @@ class DeclaredTable(LazyTable):
 
     @property
     def feature_groups(self) -> dict[str, tuple[str, ...]]:
-        """Which of them are one feature."""
+        """Encoded columns of each feature."""
         return self.schema.feature_groups
 
     @cached_property
@@ -206,7 +206,7 @@ class DeclaredTable(LazyTable):
 
     @cached_property
     def values(self) -> tuple[FloatArray, NDArray[Any]]:
-        """Encoded rows (n, p) and targets (n,); the first look at private values."""
+        """Encoded rows (n, p) and targets (n,); the first access to private values."""
         targets = host_values(self._y)
         if self.schema.classes is not None:
             targets = declared_labels(self.schema, targets)
@@ -214,11 +214,11 @@ class DeclaredTable(LazyTable):
 
     @property
     def leak(self) -> str:
-        """What the rows tell that they were made with; looks at them."""
+        """Reason why the rows are data-dependent, found by reading them; empty if unknown."""
         return find_leak(self._encoded) or super().leak
 
     def public(self) -> dict[str, Any]:
-        """Fitted attributes that say nothing of a row, the encoder for other rows among them."""
+        """Return the fitted attributes that do not depend on row values, including the encoder."""
         encoder = TableEncoder(self.schema, row_norm=self._row_norm).note_columns(self._X)
         return {**super().public(), "encoder_": encoder}
 
@@ -233,9 +233,9 @@ _UNCOUNTED = (
 
 
 class ChunkedTable:
-    """What a fit asks of a table, for one that is never held: no block is read to make it."""
+    """Interface of :class:`LazyTable` for chunked rows; no chunk is read to construct it."""
 
-    arrays = NUMPY  # blocks are worked on by the host's cores
+    arrays = NUMPY  # chunks are processed on the CPU
 
     def __init__(
         self, blocks: ChunkedRows, schema: TableSchema | None, row_norm: float, *, charged: bool
@@ -257,12 +257,12 @@ class ChunkedTable:
             self._places = find_features(schema, self._empty_frame)
             self.n_columns = len(self._places)
         self.shape = (n, self.n_columns if schema is None else len(schema.encoded_names))
-        # Before anything is charged: a fit holds plans, and a ledger's a hash of each row.
+        # Checked before a charge: a fit stores plans, and one with a ledger a hash of each row.
         blocks.check_room(self.shape[1], more=_OF_A_FIT + 3 * 8 * n)
 
     @property
     def names(self) -> NDArray[Any] | None:
-        """Column names of X, where it has them; with a schema of its features."""
+        """Column names of X, if any; with a schema, those of its features."""
         found = self._blocks.source.names
         if found is None or self.schema is None:
             return None if found is None else np.array(found, dtype=object)
@@ -270,50 +270,50 @@ class ChunkedTable:
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the columns that models see."""
+        """Names of the columns of the model input."""
         if self.schema is not None:
             return list(self.schema.encoded_names)
         return [f"x{j}" for j in range(self.shape[1])] if self.names is None else [*self.names]
 
     @property
     def feature_groups(self) -> dict[str, tuple[str, ...]] | None:
-        """Which of them are one feature; None leaves it to their names."""
+        """Columns that form one feature each; None infers them from the names."""
         return None if self.schema is None else self.schema.feature_groups
 
     @property
     def unconfirmed(self) -> str:
-        """Why there is no guarantee behind the schema; empty if all of it is confirmed."""
+        """Reason why the schema gives no guarantee; empty if all of it is confirmed."""
         return "" if self.schema is None else self.schema.leak
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a guarantee assumes of where the rows are and who adds them up."""
+        """Assumptions of a guarantee about where the rows are and who sums them."""
         return self._blocks.assumptions
 
     @cached_property
     def numeric(self) -> ChunkedRows:
-        """Rows as numbers, encoded by the schema, and targets as they are."""
+        """Numeric rows, encoded by the schema, and unchanged targets."""
         step = AsNumbers() if self.schema is None else Encoded(self.schema, self._row_norm)
         return self._blocks.then(step)
 
     def coded(self, *steps: Step) -> ChunkedRows:
-        """Return rows as numbers, and targets taken through steps."""
+        """Return numeric rows, after further steps for the targets."""
         return self.numeric.then(*steps)
 
     @property
     def leak(self) -> str:
-        """What the first block's numbers tell that they were made with; looks at them."""
+        """Reason why the first chunk's values are data-dependent; reads them."""
         given = getattr(self._blocks.source, "X", None)
         rows, _ = next(self.numeric.chunks(0, 1))
         return find_leak(given) or recall(rows)
 
     def recognised(self, ledger: Path) -> None:
-        """Note the table in the registry beside a ledger; warn if it is charged to another."""
+        """Record the table in the registry next to a ledger; warn if another ledger charged it."""
         each = self.numeric.reduce(_hashes, merge=_one_after_the_other)
         recognise_hashes(ledger, self.shape, each)
 
     def public(self) -> dict[str, Any]:
-        """Fitted attributes that say nothing of a row."""
+        """Return the fitted attributes that do not depend on row values."""
         names = {} if self.names is None else {"feature_names_in_": self.names}
         fitted = {"n_features_in_": self.n_columns, **names}
         if self.schema is None:
@@ -323,7 +323,7 @@ class ChunkedTable:
 
     @property
     def _empty_frame(self) -> Any:
-        """A table of the same columns without a row."""
+        """Table with the same columns and no rows."""
         names = self._blocks.source.names
         if names is None:
             return np.empty((0, self._blocks.source.shape[1]))
@@ -334,13 +334,13 @@ class ChunkedTable:
 
 @dataclass(frozen=True, eq=False)
 class ClassCodes:
-    """Labels as codes that a loss takes: −1 and 1 for two classes, 0, 1, … for more."""
+    """Labels as codes for the loss: −1 and 1 for two classes, 0, 1, … for more."""
 
     classes: NDArray[Any]
     schema: TableSchema | None
 
     def __call__(self, rows: FloatArray, labels: Any) -> tuple[FloatArray, FloatArray]:
-        """Return the rows as they are, and the codes (m,)."""
+        """Return the unchanged rows, and the codes (m,)."""
         if self.schema is not None and self.schema.classes is not None:
             labels = declared_labels(self.schema, labels)
         codes = class_codes(np.asarray(labels), self.classes)
@@ -349,16 +349,16 @@ class ClassCodes:
 
 @dataclass(frozen=True)
 class OnUnit:
-    """Targets mapped from declared bounds onto [−1, 1]; those beyond stay beyond."""
+    """Targets mapped from declared bounds onto [−1, 1], without clipping to it."""
 
     low: float
     high: float
 
     def __call__(self, rows: FloatArray, targets: Any) -> tuple[FloatArray, FloatArray]:
-        """Return the rows as they are, and the mapped targets (m,)."""
+        """Return the unchanged rows, and the mapped targets (m,)."""
         half = (self.high - self.low) / 2
         values = np.asarray(targets, dtype=np.float64)
-        held = np.clip(values, self.low - half, self.high + half)  # or mapping may overflow
+        held = np.clip(values, self.low - half, self.high + half)  # otherwise mapping may overflow
         return rows, (held - (self.low + self.high) / 2) / half
 
 
@@ -371,31 +371,31 @@ def _one_after_the_other(one: tuple[Any], other: tuple[Any]) -> tuple[Any]:
 
 
 Form = Callable[[Any], tuple[tuple[int, ...], Any]]
-"""Shape of what a fitted estimator says of a row, and its type."""
+"""Shape and type of the prediction for one row."""
 
 
 def a_label(model: Any) -> tuple[tuple[int, ...], Any]:
-    """Form of a label."""
+    """Shape and type of a label."""
     return (), model.classes_.dtype
 
 
 def a_number(model: Any) -> tuple[tuple[int, ...], Any]:
-    """Form of a number."""
+    """Shape and type of a number."""
     return (), np.dtype(float)
 
 
 def chances(model: Any) -> tuple[tuple[int, ...], Any]:
-    """Form of a probability for each class."""
+    """Shape and type of the probabilities of all classes."""
     return (len(model.classes_),), np.dtype(float)
 
 
 def decisions(model: Any) -> tuple[tuple[int, ...], Any]:
-    """Form of a decision: one number for two classes, otherwise one for each."""
+    """Shape and type of a decision: one number for two classes, otherwise one for each."""
     return () if len(model.classes_) == 2 else (len(model.classes_),), np.dtype(float)
 
 
 def predict_in_chunks(form: Form) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a method that predicts rows take them in blocks and as Dask collections too."""
+    """Extend a prediction method to chunked rows and Dask collections."""
 
     def deco(method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)
@@ -425,7 +425,7 @@ class _OfRows:
 
 @dataclass(frozen=True, eq=False)
 class _Predicted:
-    """A step, so that a row which cannot be used is named with its place."""
+    """Prediction as a step of chunked rows, so that errors state the position of a row."""
 
     of_rows: _OfRows
     names: Any
@@ -442,7 +442,7 @@ def _on_dask(X: Any, of_rows: _OfRows, shape: tuple[int, ...], dtype: Any) -> An
         parts = X.to_delayed().ravel()
     else:
         parts = X.to_delayed()
-        lengths = (np.nan,) * len(parts)  # nobody knows before they are computed
+        lengths = (np.nan,) * len(parts)  # unknown until they are computed
     from dask import delayed
 
     made = [

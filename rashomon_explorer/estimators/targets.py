@@ -1,4 +1,4 @@
-"""Targets: classes and bounded numbers."""
+"""Mixins for targets: classes and bounded numbers."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 
 
 class ClassTargets(BasePrivateEstimator):
-    """What two classifiers share; of two classes the second is the positive one."""
+    """Targets of classifiers; of two classes the second is the positive one."""
 
     if TYPE_CHECKING:
         classes: Any
@@ -45,7 +45,7 @@ class ClassTargets(BasePrivateEstimator):
         return {**super()._public(table), "classes_": self._labels(table)}
 
     def _labels(self, table: LazyTable | ChunkedTable) -> NDArray[Any]:
-        """Return the declared classes; without a ledger, those that occur."""
+        """Return the declared classes; if undeclared and without a ledger, those in the labels."""
         known = self._known_classes()
         if known is None and isinstance(table, ChunkedTable):
             raise ValueError(CLASSES_OF_BLOCKS)
@@ -57,7 +57,7 @@ class ClassTargets(BasePrivateEstimator):
         return found_classes(table.values[1])
 
     def _known_classes(self) -> NDArray[Any] | None:
-        """Classes that were declared here or by the schema."""
+        """Classes declared by ``classes`` or by the schema."""
         return known_classes(self.classes, self._declared)
 
     def _targets(self, table: LazyTable) -> FloatArray:
@@ -69,7 +69,7 @@ class ClassTargets(BasePrivateEstimator):
 
     def _target_step(self) -> ClassCodes:
         classes = self._known_classes()
-        assert classes is not None  # asked for beforehand
+        assert classes is not None  # checked by _labels
         return ClassCodes(classes, self._declared)
 
     def _stated(self, guarantee: Guarantee) -> Guarantee:
@@ -84,7 +84,7 @@ UNSAID = (-1.0, 1.0)
 
 
 class BoundedTargets(BasePrivateEstimator):
-    """What two regressors share."""
+    """Targets of regressors: numbers within declared bounds."""
 
     _numeric = True
 
@@ -95,7 +95,7 @@ class BoundedTargets(BasePrivateEstimator):
         low, high = self._target_bounds()
         targets = table.values[1].astype(float)
         self._warn_clipped_targets(float(((targets < low) | (targets > high)).mean()))
-        held = np.clip(targets, low, high)  # or mapping may overflow
+        held = np.clip(targets, low, high)  # otherwise mapping may overflow
         return np.asarray((held - (low + high) / 2) / ((high - low) / 2))
 
     def _target_step(self) -> OnUnit:

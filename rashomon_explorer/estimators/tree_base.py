@@ -1,4 +1,4 @@
-"""Parameters, table and votes of tree estimators."""
+"""Parameters, tables and votes of tree estimators."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -55,11 +55,11 @@ from rashomon_explorer.trees import TreeClass
 from rashomon_explorer.trees.questions import ThresholdQuestions, merged_blocks, of_array, of_schema
 from rashomon_explorer.trees.tree_class import Costs, check_dear, cost_matrix, dearest
 
-_LEAVES = 5  # where none are asked for
+_LEAVES = 5  # default
 
 
 class TreeParameters(FittedReprMixin, CheckRowsMixin):
-    """The parameters of private trees, and what they buy before a row is read."""
+    """Parameters of private trees, and their plan from public numbers."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "psi": [Interval(Real, 0, None, closed="left")],
@@ -116,20 +116,20 @@ class TreeParameters(FittedReprMixin, CheckRowsMixin):
     def plan(
         self, n_samples: int, n_features: int | None = None, n_classes: int | None = None
     ) -> TreePlan:
-        """Plan what the budget buys on so many rows; reads none and costs nothing.
+        """Return the plan for a table of this shape; reads no row and has no privacy cost.
 
         Parameters
         ----------
         n_samples, n_features : int
-            Public shape of the table, or in their place the table, which is not read. A schema
-            knows its features.
+            Public shape of the table, or the table itself: only its shape is read. A schema
+            determines its features; n_features may then be omitted.
         n_classes : int, optional
-            Number of classes, public too; by default that of ``classes`` or the schema, or 2.
+            Public number of classes; by default taken from ``classes`` or the schema, else 2.
 
         Returns
         -------
         TreePlan
-            Temperature, price and promise.
+            Temperature, privacy cost and guaranteed hit rate.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class TreeParameters(FittedReprMixin, CheckRowsMixin):
             n_classes = 2 if known is None else len(known)
         names = [f"x{j}" for j in range(n_features or 0)]
         if self.schema is None and isinstance(self.thresholds, Mapping):
-            # Columns may be named, and which ones they are changes no number of questions.
+            # Columns may be named; which ones have thresholds does not change the question count.
             several = sum(max(1, np.size(cuts)) for cuts in self.thresholds.values())
             asked = len(names) - len(self.thresholds) + several
         else:
@@ -193,7 +193,7 @@ class TreeParameters(FittedReprMixin, CheckRowsMixin):
             max_depth=self.max_depth,
             questions=() if questions is None else questions.declared,
         )
-        if self.hit_rate > 0:  # with 0 nothing was asked to be promised
+        if self.hit_rate > 0:  # 0 requests no guaranteed hit rate
             warn_if_weak_trees(planned)
         warn_large_delta(self.delta, n)
         return planned
@@ -205,9 +205,9 @@ class TreeParameters(FittedReprMixin, CheckRowsMixin):
         if classes_found(self.classes, self._declared):
             assumed.append(LABELS_ARE_PUBLIC)
         if self.schema is None:
-            assumed.append("the thresholds were not learnt from private rows")
+            assumed.append("the thresholds were not computed from private rows")
         if self.costs is not None:
-            assumed.append("the costs of errors were not learnt from private rows")
+            assumed.append("the costs of errors were not computed from private rows")
         guarantee = replace(planned.guarantee, requested=(planned.epsilon, planned.delta))
         assumed += [] if self.random_state is not None else noise_assumptions()
         guarantee = replace(guarantee, assumptions=(*guarantee.assumptions, *assumed))
@@ -247,7 +247,7 @@ class TreeParameters(FittedReprMixin, CheckRowsMixin):
         return generator(check_random_state(self.random_state).randint(2**31, size=4).tolist())
 
     def _known_classes(self) -> NDArray[Any] | None:
-        """Classes that were declared here or by the schema."""
+        """Classes declared by ``classes`` or by the schema."""
         return agreed_classes(self.classes, self._declared)
 
     @property
@@ -256,23 +256,23 @@ class TreeParameters(FittedReprMixin, CheckRowsMixin):
 
 
 class TreeTable(DeclaredTable):
-    """Declared columns in their own units: what trees compare with thresholds."""
+    """Declared columns in their original units, for comparison with thresholds."""
 
     @cached_property
     def _encoded(self) -> Any:
         return with_leak(UnitEncoder(self.schema).transform(self._X), self._X)
 
     def public(self) -> dict[str, Any]:
-        """Fitted attributes that say nothing of a row, the encoder for other rows among them."""
+        """Return the fitted attributes that do not depend on row values, including the encoder."""
         return {**super().public(), "encoder_": UnitEncoder(self.schema)}
 
 
 class ChunkedTreeTable(ChunkedTable):
-    """The same for rows in blocks, with a schema or without."""
+    """Chunked rows for trees, with or without a schema."""
 
     @cached_property
     def numeric(self) -> ChunkedRows:
-        """Rows as numbers in their own units, and targets as they are."""
+        """Numeric rows in their original units, and unchanged targets."""
         if self.schema is None:
             return self._blocks.then(AsNumbers())
         found = self._blocks.source.names
@@ -280,7 +280,7 @@ class ChunkedTreeTable(ChunkedTable):
         return self._blocks.then(Transformed(UnitEncoder(self.schema), names))
 
     def public(self) -> dict[str, Any]:
-        """Fitted attributes that say nothing of a row, the encoder for other rows among them."""
+        """Return the fitted attributes that do not depend on row values, including the encoder."""
         found = super().public()
         return found if self.schema is None else {**found, "encoder_": UnitEncoder(self.schema)}
 
@@ -288,7 +288,7 @@ class ChunkedTreeTable(ChunkedTable):
 def read_answers(
     table: LazyTable | ChunkedTable, questions: ThresholdQuestions, classes: NDArray[Any]
 ) -> tuple[Any, IntArray | None]:
-    """Read the rows as answers and the labels as codes: what ``CountedTrees`` takes."""
+    """Read answers to the questions and label codes, the inputs of ``CountedTrees``."""
     if isinstance(table, ChunkedTable):
         coded = table.coded(_Codes(classes, table.schema))
         return merged_blocks(coded, questions, len(classes)), None
@@ -309,22 +309,22 @@ class _Codes:
 
 
 class TreeVotes(TreeParameters):
-    """Predictions of trees that were drawn: most of their votes, shares of them, and each."""
+    """Predictions of drawn trees: majority vote, shares of votes, and each tree's prediction."""
 
     @predict_in_chunks(a_label)
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Class that most of the drawn trees say; of several the first."""
+        """Class predicted by most of the drawn trees; the first one in case of a tie."""
         votes = self.predict_proba(X)
         return np.asarray(self.classes_[votes.argmax(axis=1)])
 
     @predict_in_chunks(chances)
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Share of the drawn trees that say each class."""
+        """Share of the drawn trees that predict each class."""
         says = self._codes(X)
         return np.asarray(np.eye(len(self.classes_))[says].mean(axis=0))
 
     def predict_each(self, X: ArrayLike) -> NDArray[Any]:
-        """Prediction of every drawn tree."""
+        """Predictions of every drawn tree."""
         says = self._codes(X)
         return np.asarray(self.classes_[says])
 

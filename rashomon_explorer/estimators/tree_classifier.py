@@ -1,4 +1,4 @@
-"""Private draws of sparse decision trees from their whole Rashomon set."""
+"""Private draws of sparse decision trees from an exactly counted Rashomon set."""
 
 from dataclasses import replace
 from typing import Any
@@ -56,81 +56,81 @@ from rashomon_explorer.trees.tree_class import DEFAULT_MEMORY
 class RashomonTreeClassifier(ClassifierMixin, CallbackSupportMixin, TreeVotes):
     """Sparse decision trees drawn from their Rashomon set with pure differential privacy.
 
-    Draws trees from exp(−β·max{L, min L + s}) over *all* trees with at most ``max_leaves`` leaves
-    on declared yes-or-no features, exactly: the trees are counted, and not searched. L is the
-    share of errors and ``leaf_penalty`` a leaf, and s ≤ ψ the largest threshold that lets
-    ``hit_rate`` be promised. All ``n_draws`` draws of one fit together are (``epsilon``,
+    Draws trees exactly from exp(−β·max{L, min L + s}) over *all* trees with at most ``max_leaves``
+    leaves on declared binary features: the trees are counted, not searched. L is the share of
+    errors plus ``leaf_penalty`` for each leaf, and s ≤ ψ is the largest threshold at which
+    ``hit_rate`` can be guaranteed. All ``n_draws`` draws of one fit together are (``epsilon``,
     ``delta``)-DP for replacing one row.
 
     Parameters
     ----------
     psi : float, default=0.02
-        Rashomon threshold: loss above the least that is still good, in shares of the rows. 0 asks
-        for draws near the best tree.
+        Rashomon threshold: largest excess loss of a good tree, as a share of the rows. 0 requests
+        draws near the best tree.
     epsilon : float, default=1.0
-        Total privacy price of one fit.
+        Total privacy cost ε of one fit.
     delta : float, default=1e-6
-        Total δ of one fit; 0 asks for pure DP.
+        Total δ of one fit; 0 requests pure DP.
     n_draws : int, default=20
         Number of trees.
     max_leaves : int or None, default=None
-        Most leaves of a tree; None for 5, or as many as can be counted in 4 GiB on so many rows and
-        questions, which are public: ``plan_.most_leaves`` says.
+        Most leaves of a tree. None is 5, or as many as can be counted in 4 GiB for this public
+        number of rows and questions: see ``plan_.most_leaves``.
     max_depth : int or None, default=None
-        Most questions on a path; None for as many as the leaves allow.
+        Most questions on a path; None for as many as ``max_leaves`` allows.
     leaf_penalty : float, default=0.005
-        Loss of a leaf. It reads no row and changes no price.
+        Loss of a leaf. It is independent of the rows and does not change the privacy cost.
     hit_rate : float, default=0.9
-        Probability of lying within ψ that is to be promised of a draw where it can be; 0 draws at
-        the threshold ψ itself, as wide as the set, and promises nothing.
+        Requested guarantee for the probability that a draw is within ψ, met where possible. 0 draws
+        at the threshold ψ itself, and requests no guarantee of this kind.
     costs : mapping from label to int, array-like of shape (n_classes, n_classes) or None, \
 default=None
-        What errors cost, in whole numbers: by the row's label, or a matrix of the row's label
-        (rows) by what is said of it (columns). L is then their cost over that of the dearest error
-        on every row: the price is the same. Public: never take them from the rows.
+        Integer costs of errors: by the row's label, or a matrix of true labels (rows) by predicted
+        labels (columns). L is then the cost divided by that of the most expensive error on every
+        row; the privacy cost is the same. Public: never compute them from the rows.
     thresholds : float, sequence of float, mapping or None, default=None
-        What is asked of columns of numbers: whether they are above these. One list for all columns,
-        or a mapping from columns to theirs. Public: never take them from the rows. None is for
-        columns of 0 and 1, and with a schema for the thresholds that it declares, or three even
-        steps in each typical range.
+        Thresholds with which numeric columns are compared (whether they are above): one list for
+        all columns, or a mapping from columns to lists. Public: never compute them from the rows.
+        None is for columns of 0 and 1; with a schema, None uses its declared thresholds, or three
+        even steps in each typical range.
     classes : array-like, default=None
-        Every label that may occur, declared as public knowledge; with None those in ``y`` are
+        Every label that may occur, declared as public knowledge; with None, the labels in ``y`` are
         treated as public. With a ledger they must be declared.
     schema : TableSchema, str, path or None, default=None
-        The table's declaration, or its file (docs/schema.md): levels become questions.
+        Schema of the table, or its file (docs/schema.md): levels become questions.
     ledger : str, path or Ledger, default=None
-        Privacy ledger to charge before the rows are read.
+        Privacy ledger, charged before the rows are read.
     random_state : int, RandomState instance or None, default=None
-        A seed makes a run reproducible, and therefore private only towards those who cannot know
-        it; the guarantee says so.
+        A seed makes a run reproducible. Privacy then holds only against those who cannot know the
+        seed; the guarantee states this.
 
     Attributes
     ----------
     rashomon_set_ : PredictorSet
-        The drawn trees, with what their curator knows of them.
+        The drawn trees, with data-dependent statistics for the curator.
     guarantee_ : Guarantee
         Privacy of all draws together.
     plan_ : TreePlan
-        What was known before the rows were read.
+        Plan made before the rows were read.
     tree_class_ : TreeClass
-        The trees that could be drawn.
+        The class of trees that can be drawn.
     questions_ : tuple of str
-        The yes-or-no features.
+        The binary features.
     classes_ : ndarray of shape (n_classes,)
-        Class labels in order.
+        Sorted class labels.
     n_features_in_ : int
         Number of columns of the table.
     encoder_ : UnitEncoder
-        With a schema: what encodes rows, for measures that take them encoded.
+        Encoder of the rows, for measures that require encoded rows; set only with a schema.
 
     Notes
     -----
-    A fitted estimator is the curator's: it and its pickle hold the losses of the draws, which no
-    price covers. ``rashomon_set_.release()`` is what may leave.
+    A fitted estimator is for the curator: it and its pickle contain the losses of the draws, which
+    the guarantee does not cover. Release ``rashomon_set_.release()`` only.
 
     See Also
     --------
-    rashomon_explorer.trees.CountedTrees : The whole set, exactly, for the curator.
+    rashomon_explorer.trees.CountedTrees : The exact Rashomon set, for the curator.
 
     Examples
     --------
@@ -153,26 +153,26 @@ default=None
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), Dask collection or ChunkedRows
-            Rows in blocks (:func:`rashomon_explorer.rows.chunked`) are never held whole, and
-            classes must be declared for them.
+            Chunked rows (:func:`rashomon_explorer.rows.chunked`) are never in memory at once;
+            their classes must be declared.
         y : array-like of shape (n_samples,)
-            Labels of two or more classes; left out for rows in blocks, which have their own.
+            Labels of two or more classes; omitted for chunked rows, which contain their own.
 
         Returns
         -------
         self
-            With the draws in ``rashomon_set_`` and what they cost in ``guarantee_``.
+            With the draws in ``rashomon_set_`` and the privacy cost in ``guarantee_``.
 
         Raises
         ------
         BudgetExceededError
-            If the ledger does not allow the price; nothing was drawn or spent.
+            If the ledger does not allow the privacy cost; nothing was drawn or spent.
         FitError
-            After a ledger was charged, for whatever the rows cause; the price stays spent, and the
-            reason is in ``error.detail``, for the curator.
+            For any error caused by the rows after a ledger was charged; the privacy cost stays
+            spent, and ``error.detail`` contains the reason, for the curator only.
         ValueError, SamplerError
-            If parameters, declared classes or shapes cannot be used, or counting might take more
-            than 4 GiB; nothing was read or spent. Without a ledger also for what the rows cause.
+            If parameters, declared classes or shapes are invalid, or counting might take more than
+            4 GiB; nothing was read or spent. Without a ledger, also for errors caused by the rows.
         """
         table = self._table(X, y)
         leak = find_leak(X, y) or find_data_dependent_step(self) or table.unconfirmed
@@ -212,10 +212,10 @@ default=None
         return self
 
     def counted(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> CountedTrees:
-        """Count the whole set that draws are of.  Curator: computed from private rows, not private.
+        """Count the whole Rashomon set.  Curator: computed from private rows, not private.
 
-        Nothing is charged, and nothing of it may leave the building. Its trees ask what those of
-        ``fit`` do: ``counted(X, y).draw(2000, psi)`` are uniform on the set, and a reference for
+        Nothing is charged, and no result may be released. The trees use the same questions as in
+        ``fit``: ``counted(X, y).draw(2000, psi)`` is uniform on the set, and a reference for
         ``measures.disagreement_decomposition``.
 
         Parameters
@@ -231,7 +231,7 @@ default=None
         Raises
         ------
         ValueError
-            If the rows cannot be used, or counting might take more than 4 GiB.
+            If the rows are invalid, or counting might take more than 4 GiB.
 
         Examples
         --------
@@ -260,7 +260,7 @@ default=None
         )
 
     def __sklearn_tags__(self) -> Tags:
-        """With a schema, text and missing values are welcome; few trees fit any data."""
+        """Allow text and missing values with a schema; declare poor scores, since few trees fit."""
         tags = super().__sklearn_tags__()
         tags.input_tags.string = tags.input_tags.categorical = self.schema is not None
         tags.input_tags.allow_nan = self.schema is not None
@@ -298,7 +298,7 @@ default=None
         public: dict[str, Any],
         costs: IntArray | None,
     ) -> dict[str, Any]:
-        """Read the rows, count the trees and draw; the fitted attributes."""
+        """Read the rows, count the trees, draw, and return the fitted attributes."""
         if guarantee.holds and (leak := table.leak):
             warn_leak(leak)
             guarantee = no_guarantee(leak)
@@ -310,7 +310,7 @@ default=None
             costs=costs,
             questions=questions,
             classes=range(len(public["classes_"])),
-            most_memory=DEFAULT_MEMORY,  # what is left was looked at before anything was charged
+            most_memory=DEFAULT_MEMORY,  # available memory was checked before the charge
         )
 
         def attributes(draws: DrawnTrees) -> dict[str, Any]:
@@ -327,7 +327,7 @@ default=None
         return attributes(draws.first(reporter.reported))
 
     def _labels(self, table: LazyTable | ChunkedTreeTable) -> NDArray[Any]:
-        """Return the declared classes; without a ledger, those that occur."""
+        """Return the declared classes; if undeclared and without a ledger, those in the labels."""
         known = self._known_classes()
         if known is None and isinstance(table, ChunkedTreeTable):
             raise ValueError(CLASSES_OF_BLOCKS)
@@ -342,7 +342,7 @@ default=None
 def _as_set(
     counted: CountedTrees, draws: DrawnTrees, classes: NDArray[Any], **settings: Any
 ) -> PredictorSet:
-    """Gather the draws as trees on the table's own columns, with the best one beside them."""
+    """Return the draws, with trees on the columns of the table, and the best tree."""
     return replace(
         counted.as_set(draws.trees, draws.losses, settings["planned"].psi, independent=True),
         classes=tuple(np.asarray(classes).tolist()),
@@ -351,7 +351,7 @@ def _as_set(
 
 
 def _of_some(guarantee: Guarantee, kept: int, n_draws: int) -> Guarantee:
-    """Guarantee of the first draws alone: how many are kept must not tell what was private."""
+    """Guarantee of the first ``kept`` draws; ``kept`` must not depend on private data."""
     if kept == n_draws or not guarantee.holds:
         return guarantee
     stated = f"{kept} of {n_draws} draws were kept, a number chosen without regard to private rows"

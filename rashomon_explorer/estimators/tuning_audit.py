@@ -1,4 +1,4 @@
-"""What the choice of one penalty tells of rows: by ordinary tuning, and as it would be drawn."""
+"""Audit of what the selection of one penalty reveals, by ordinary tuning and by a private draw."""
 
 import warnings
 from dataclasses import dataclass
@@ -25,24 +25,24 @@ _MOST_ROWS_FITTED = 20_000
 
 @dataclass(frozen=True)
 class TuningAudit:
-    """The validation loss of every penalty of a grid, and what picks of them tell: for the curator.
+    """Validation losses on a grid of penalties, and what a selection reveals; for the curator.
 
     Attributes
     ----------
     penalties, losses, law : ndarray of shape (N,)
-        The grid, its validation losses, and the probability that a private draw takes each.
+        The grid, its validation losses, and the probability of each in a private draw.
     psi : float
         Rashomon threshold.
     plain : float
-        Penalty of least validation loss: what ordinary tuning tells.
+        Penalty of least validation loss, which ordinary tuning reveals.
     plain_moved, plain_of : int
-        How many of so many validation rows move that choice, each changed alone.
+        Number of validation rows whose change alters this choice, and number of rows tested.
     odds : float
-        Largest change of the log odds of two penalties in a private draw, over the same rows.
+        Largest change of the log odds of two penalties in a private draw, over these rows.
     ridge_cv : float
-        What ``RidgeCV`` chooses on all rows, by leaving out one after the other.
+        Penalty selected by ``RidgeCV`` on all rows, by leave-one-out validation.
     ridge_moved, ridge_of : int
-        How many of so many rows move its choice, each changed alone.
+        Number of rows whose change alters its choice, and number of rows tested.
     plan : TuningPlan
     """
 
@@ -66,31 +66,31 @@ class TuningAudit:
 
 
 def audit_tuning(search: DPBilevelSearch, X: ArrayLike, y: ArrayLike) -> TuningAudit:
-    """Look at what tuning tells of these rows: reads them, charges nothing, for the curator alone.
+    """Measure what tuning reveals about these rows; charges nothing, for the curator only.
 
-    A record is changed to the other label, or to the end of the target's bounds that is farther.
+    Each tested record is changed to the other label, or to the farther bound of the target.
 
     Parameters
     ----------
     search : DPBilevelSearch
-        With one penalty and a mechanism on a grid; nothing is drawn.
+        With one penalty and a mechanism on a grid; no penalty is drawn.
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
 
     Returns
     -------
     TuningAudit
-        Not private.
+        For the curator only: not private.
 
     Raises
     ------
     SamplerError
-        If the search chooses several penalties, or walks.
+        If the search has several penalties, or a mechanism that is not on a grid.
 
     Warns
     -----
     PrivacyLeakWarning
-        Always: this is computed from rows without noise.
+        Always, because the results are computed from rows without noise.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def _log_law(energy: Any, losses: FloatArray) -> FloatArray:
 
 
 def _moved_validation(landscape: PenaltyLandscape, fits: FloatArray) -> list[FloatArray]:
-    """How each of some validation rows, changed alone, moves the loss of every penalty (N,)."""
+    """Change of every penalty's loss (N,) if one of some validation rows changes, for each row."""
     outer, places = landscape.outer, _evenly(landscape.outer.n, _VALIDATION_ROWS)
     margins = outer.rows[places] @ fits
     if outer.margin_bound is not None:
@@ -165,7 +165,7 @@ def _moved_validation(landscape: PenaltyLandscape, fits: FloatArray) -> list[Flo
 def _ridge_cv(
     rows: FloatArray, targets: FloatArray, penalties: FloatArray
 ) -> tuple[float, list[float]]:
-    """Penalty that ``RidgeCV`` chooses, and what it chooses when one of some rows is changed."""
+    """Penalty selected by ``RidgeCV``, and its selections if one of some rows is changed."""
     alphas = penalties * len(rows)
 
     def best_penalty(known: FloatArray) -> float:
@@ -180,7 +180,7 @@ def _ridge_cv(
 
 
 def _changed(targets: Any) -> Any:
-    """Return the other label, or the end of [−1, 1] that is farther."""
+    """Return the other label, or the farther end of [−1, 1]."""
     return np.where(targets > 0, -1.0, 1.0)
 
 

@@ -51,7 +51,7 @@ class Account:
         return max(0.0, self.budget - self.spent)
 
     def after(self, guarantee: Guarantee) -> float:
-        """Return the total ε once `guarantee` is charged too."""
+        """Total ε of the ledger after `guarantee` is charged."""
         return self.totals.plus(guarantee).epsilon(self.delta)
 
     def adds(self, guarantee: Guarantee) -> float:
@@ -62,16 +62,16 @@ class Account:
     def affordable(self, plan: Plan) -> float:
         """Largest ε for this number of draws that the remaining budget allows; 0 if none."""
         priced: Callable[[float], Guarantee]
-        columns = getattr(plan, "columns", None)  # beside which η is the price of a part
+        columns = getattr(plan, "columns", None)  # if set, η covers only part of the cost
         if isinstance(
             plan.guarantee.curve, GaussianObjectivePerturbation
-        ):  # as much as zCDP of its ε
+        ):  # charged as zCDP with the same (ε, δ)
             most, priced = zcdp_rho(plan.epsilon, plan.delta), zcdp
         elif columns is None and math.isfinite(plan.eta):
             most, priced = plan.eta, partial(draws_guarantee, n_draws=plan.n_draws, ledger=True)
         elif columns is not None and not columns.gaussian:
             most, priced = plan.guarantee.epsilon(0.0), pure
-        else:  # a path or an ellipsoid, which a ledger counts by its zCDP
+        else:  # a path or an ellipsoid: the ledger composes its zCDP guarantee
             most, priced = plan.guarantee.rho, zcdp
         if not math.isfinite(most):
             return 0.0
@@ -79,24 +79,24 @@ class Account:
         return priced(found).epsilon(plan.delta)
 
     def affords(self, guarantee: Guarantee) -> bool:
-        """Return whether the budget allows `guarantee`, up to rounding."""
+        """Whether the budget allows `guarantee`, up to rounding."""
         return self.after(guarantee) <= self.budget * (1 + ROUNDING)
 
 
 def ledger_path(home: Path, name: str) -> Path:
-    """Return where the ledger of a data set is."""
+    """Path of a data set's ledger."""
     return home / f"{re.sub(r'[^A-Za-z0-9_.-]+', '-', name).strip('-.') or 'data'}.ledger"
 
 
 def to_charge(path: Path | None, budget: tuple[float, float]) -> str | PendingLedger | None:
-    """Return what an estimator is to charge: a ledger, or what will be one with ``budget``."""
+    """Ledger that an estimator charges: an existing one, or a pending one with ``budget``."""
     if path is None or path.exists():
         return None if path is None else str(path)
     return PendingLedger(path, *budget)
 
 
 def read_account(path: Path, budget: tuple[float, float], *, known: bool = False) -> Account:
-    """Read a ledger, or describe the one that the first draw creates."""
+    """Read a ledger, or describe the ledger that the first draw will create."""
     if not path.exists():
         if known:
             raise LedgerError(
@@ -111,7 +111,7 @@ def read_account(path: Path, budget: tuple[float, float], *, known: bool = False
         return Account(path, True, *set_once, charges=charges, totals=ledger.totals)
 
 
-_LEAST = 1e-3  # an ε below which nothing is worth drawing
+_LEAST = 1e-3  # if no larger ε is affordable, the budget counts as spent
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class NextDraw:
 
     @classmethod
     def of(cls, state: ExplorerState) -> "NextDraw | None":
-        """Take it from a state; None without data, or where nothing is charged."""
+        """Next draw of the current plan; None without data or if nothing is charged."""
         if state.plan is None or state.account is None or state.data is None:
             return None
         return None if state.uncharged else cls(state.plan, state.account)
@@ -140,7 +140,7 @@ class NextDraw:
 
     @property
     def affordable(self) -> bool:
-        """Whether the budget allows it."""
+        """Whether the remaining budget allows the draw."""
         return self.account.affords(self.plan.guarantee)
 
     @property
@@ -155,7 +155,7 @@ class NextDraw:
 
     @property
     def alone(self) -> str:
-        """Privacy cost of the draws alone, if it differs; else empty."""
+        """Privacy cost if the draw were the only charge; empty if it is the same."""
         apart = self.plan.guarantee.epsilon(self.plan.delta)
         return (
             "" if text_price(apart) == self.cost_text else f"{text_price(apart)} as the only charge"
@@ -163,5 +163,5 @@ class NextDraw:
 
     @property
     def doubt(self) -> str:
-        """Why the guarantee is weak, from public numbers; empty if it is not."""
+        """Why the guarantee is weak, from public parameters; empty if it is not weak."""
         return weak_guarantee_reason(self.plan)

@@ -1,4 +1,4 @@
-"""Exact answers shown on the page."""
+"""Exact results for the page, computed from private rows and cached."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -49,32 +49,32 @@ _NO_TARGETS = "Exact results need the rows and their targets."
 
 
 class _Screen(Protocol):
-    """The models on screen and their rows."""
+    """Models on screen and their rows."""
 
     state: ExplorerState
     rows: Any
 
     @property
     def chunks(self) -> ChunkedRows | None:
-        """All rows, where those are but a sample of rows in blocks."""
+        """All rows if the table is chunked (``rows`` is then a sample); else None."""
 
     @property
     def sample_words(self) -> str:
-        """What that sample is; empty where there is none."""
+        """Description of the sample; empty if ``rows`` are all rows."""
 
     @property
     def targets(self) -> Any:
-        """Targets as the models name them."""
+        """Targets in the coding of the models."""
 
 
 class ExactAnswers:
-    """Exact answers about the set on screen.  Curator: computed from private rows."""
+    """Exact results for the set on screen.  Curator: computed from private rows."""
 
     def __init__(self, screen: _Screen) -> None:
         self._screen = screen
         self.state = screen.state
         self._of: tuple[Any, ...] = ()
-        self._rows: Any = None  # held, or another table could come to stand in its place
+        self._rows: Any = None  # kept alive, so that its id() is not reused
         self._known: dict[Any, Any] = {}
         self._locks: dict[Any, Lock] = {}
         self._guard = Lock()
@@ -92,13 +92,13 @@ class ExactAnswers:
 
     @property
     def psi(self) -> float:
-        """Threshold of the set: the one it was drawn with."""
+        """Threshold ψ of the draws on screen; for a fitted model, the slider's ψ."""
         outside = self.state.outside is not None
         return float(self.state.psi if outside else self.state.rashomon_set.psi)
 
     @property
     def problem(self) -> Any:
-        """What the models on screen minimise, with its certified minimum."""
+        """Problem that the models on screen minimise, with its certified minimum."""
         if self.state.outside is not None:
             return self.state.outside.problem
         return self._find("problem", self._make_problem)
@@ -111,7 +111,7 @@ class ExactAnswers:
         )
 
     def people(self, places: NDArray[np.intp]) -> pd.DataFrame:
-        """Ranges and flips of some people, exact and sampled, by their place among the rows."""
+        """Ranges and flips of the people at these positions, exact and sampled."""
 
         def find() -> pd.DataFrame:
             models, rows = self.state.rashomon_set, taken(self._screen.rows, places)
@@ -121,7 +121,7 @@ class ExactAnswers:
                         f"{empty_set_message(models)}, and no exact results are available for "
                         f"these models"
                     )
-                models = None  # what is proved needs no draw
+                models = None  # exact results need no draw
             if models is None:
                 table = proved_people(self.problem, self.psi, rows)
             else:
@@ -146,14 +146,14 @@ class ExactAnswers:
         return self._find(("reliance", self.psi, features), find)
 
     def ambiguity_by(self, people: CurrentSelection, column: str) -> pd.Series:
-        """Exact ambiguity of each group of a column, of the few people who are asked."""
+        """Exact ambiguity of each group of a column, over the people of ``people.few``."""
         flips = self.people(people.few)["flips"] == "yes"
         groups = group_labels(self.state.data, column).iloc[people.few].to_numpy()
         shares: pd.Series = flips.groupby(groups).mean()
         return shares
 
     def person(self, place: int) -> dict[str, Any]:
-        """Say what is proved of one person, as ``plots.plot_person`` takes it."""
+        """Exact results for one person, as arguments of ``plots.plot_person``."""
         row = self.people(np.array([place])).iloc[0]
         ends = (float(row["exact_low"]), float(row["exact_high"])) if "exact_low" in row else None
         return {"exact": ends, "flip": self.flip_psi(place) if "flips" in row else None}
@@ -171,7 +171,7 @@ class ExactAnswers:
 
     @property
     def _sample_problem(self) -> Any:
-        """The problem of the rows that are held: all, or the sample of rows in blocks."""
+        """Problem on the rows in memory: all rows, or the sample of a chunked table."""
         if not self._screen.sample_words:
             return self.problem
 
@@ -182,7 +182,7 @@ class ExactAnswers:
         return self._find("held problem", find)
 
     def _whose(self) -> tuple[Any, ...]:
-        """Say what the answers are of: the same for all draws, and every ψ, of one problem."""
+        """Cache key of the problem; draws and thresholds of one problem share it."""
         models, rows = self.state.rashomon_set, self._screen.rows
         of_set: tuple[Any, ...] = ()
         if isinstance(models, RashomonSet):
@@ -215,7 +215,7 @@ _NO_TABLE = "Needs the table: <b>Explorer(models, data=data)</b>."
 
 @dataclass(frozen=True, eq=False)
 class LabelCounts:
-    """Counts, in each group of some rows, of how many each tree says a label."""
+    """Count, for each group and tree, the rows that the tree gives a label."""
 
     models: Any
     label: int
@@ -235,19 +235,19 @@ class TreeAnswers:
         self.state = state
         self._lock = RLock()
         self._of: tuple[Any, ...] = ()
-        self._data: Any = None  # held, or another table could come to stand in its place
+        self._data: Any = None  # kept alive, so that its id() is not reused
         self._known: dict[Any, Any] = {}
 
     @property
     def why_not(self) -> str:
-        """Why the trees are not counted; empty if they are."""
+        """Why the trees cannot be counted; empty if they can."""
         if not of_trees(self.state):
             return _NO_TREES
         return _NO_TABLE if self.state.data is None else ""
 
     @property
     def counted(self) -> CountedTrees:
-        """All trees of the sliders' class, counted."""
+        """All trees of the current class, counted."""
         return self._find("counted", self._count)
 
     @property
@@ -257,7 +257,7 @@ class TreeAnswers:
         return replace(asked, names=names_in_words(asked.names, schema)).in_words
 
     def sizes(self) -> pd.DataFrame:
-        """Count the trees by leaves within the slider's ψ, and less and half as much more."""
+        """Count the trees by leaves, for thresholds from 0 to 1.5 times the slider's ψ."""
         psi = float(self.state.psi)
         psis = np.unique([*np.linspace(0.0, 1.5 * psi, 31), psi])
         counts = self.counted.curve(psis)
@@ -265,7 +265,7 @@ class TreeAnswers:
         return pd.DataFrame(counts.T, index=leaves, columns=pd.Index(psis, name="ψ"))
 
     def flips(self) -> pd.DataFrame:
-        """Least ψ at which each person's label can be another, and that label."""
+        """Least ψ at which each person's label flips, and the other label."""
 
         def find() -> pd.DataFrame:
             losses = least_losses(self.counted) - self.counted.least
@@ -280,7 +280,7 @@ class TreeAnswers:
         return self._find("flips", find)
 
     def features(self) -> pd.DataFrame:
-        """Least ψ of a tree that asks each question, and of one that does not; shares within ψ."""
+        """Least ψ of a tree with, and of one without, each question; shares within ψ."""
         psi = float(self.state.psi)
 
         def find() -> pd.DataFrame:
@@ -290,18 +290,18 @@ class TreeAnswers:
         return self._find(("features", psi), find)
 
     def parity(self, column: str, label: int | None = None) -> pd.DataFrame:
-        """Least loss against the gap of a label's rate between the groups of a column."""
+        """Least loss for each gap of a label's rate between the groups of a column."""
         front = self._front(column, label)
         table = pd.DataFrame({"beyond": front.losses - self.counted.least, "gap": front.gaps})
         table.attrs["exact"] = front.exact
         return table.rename_axis("tree")
 
     def fairest(self, column: str, label: int | None = None) -> PredictorSet:
-        """Return the best tree, and the best of those within ψ whose gap is least."""
+        """Return the best tree, and the tree within ψ with the smallest gap."""
         return self._as_predictor_set(self._front(column, label).tree(-1))
 
     def drawn_gaps(self, models: Any, column: str, label: int | None = None) -> pd.DataFrame:
-        """Loss beyond the best one and gap of drawn trees of the class, as `parity` has them."""
+        """Excess loss and gap of drawn trees, as in `parity`; empty for another class."""
         if not self._are_of_this_class(models):
             return pd.DataFrame({"beyond": [], "gap": []})
         rates = self._rates(models, self._groups(column), self._label(label))
@@ -309,13 +309,13 @@ class TreeAnswers:
         return pd.DataFrame({"beyond": models.losses - models.least, "gap": gaps})
 
     def class_of_draws(self, models: Any) -> CountedTrees:
-        """Return all trees of the class that drawn ones are of: what their width is told by."""
+        """Return all trees of the draws' class; raise DataError if the settings differ."""
         if self.why_not or not self._are_of_this_class(models):
             raise DataError(_OTHER_CLASS)
         return self.counted
 
     def _are_of_this_class(self, models: Any) -> bool:
-        """Whether drawn trees are of the class and the loss that the sliders say, on these rows."""
+        """Whether drawn trees have the class, loss and rows of the current settings."""
         planned, counted = getattr(models, "plan", None), self.counted
         if not isinstance(planned, TreePlan) or planned.costs:
             return False
@@ -339,7 +339,7 @@ class TreeAnswers:
         )
 
     def _groups(self, column: str) -> NDArray[Any]:
-        """Group of each row that is counted, held or not."""
+        """Group of every row, in memory or chunked."""
         data = self.state.data
         whole = streamed_table(data)
         if whole is None:
@@ -347,7 +347,7 @@ class TreeAnswers:
         return whole.groups(column, grouping_rule(data, column)).cat.codes.to_numpy()
 
     def _rates(self, models: Any, groups: NDArray[Any], label: int) -> FloatArray:
-        """How often each tree says a label of each group (groups, trees), of all rows."""
+        """Share of each group's rows to which each tree gives a label (groups, trees)."""
         data = self.state.data
         whole = streamed_table(data)
         names, codes = np.unique(groups, return_inverse=True)
@@ -365,25 +365,25 @@ class TreeAnswers:
         return len(self.state.data.classes) - 1 if label is None else label
 
     def flipping(self, person: int) -> PredictorSet:
-        """Return the best tree, and the best that says another label of a person."""
+        """Return the best tree, and the best tree that gives a person another label."""
         code = int(self.flips()["code"].iloc[person])
         whole = streamed_table(self.state.data)
         place = person if whole is None else int(whole.came.places[person])
         return self._as_predictor_set(best_tree_predicting(self.counted, place, code))
 
     def asking(self, question: str) -> PredictorSet:
-        """Return the best tree, and the best that asks a question."""
+        """Return the best tree, and the best tree that asks a question."""
         return self._as_predictor_set(best_using(self.counted, self.questions.index(question)))
 
     def without(self, question: str) -> PredictorSet:
-        """Return the best tree, and the best that does not ask a question."""
+        """Return the best tree, and the best tree that does not ask a question."""
         return self._as_predictor_set(best_avoiding(self.counted, self.questions.index(question)))
 
     def _count(self) -> CountedTrees:
         state = self.state
         whole = streamed_table(state.data)
-        if whole is not None:  # counted as all rows, equal answers merged
-            whole.encoded()  # one that cannot be used is named
+        if whole is not None:  # counts all rows; merges rows with equal answers
+            whole.encoded()  # raises an error that names the first invalid row
             return tree_estimator(state, None).counted(whole.labelled)
         return CountedTrees(
             tree_questions(self.state.data).answers(tree_rows(state.data).to_numpy(dtype=float)),
@@ -404,7 +404,7 @@ class TreeAnswers:
 
     def _find(self, key: Any, find: Callable[[], Any]) -> Any:
         state = self.state
-        with self._lock:  # who asks for what another is finding waits for it
+        with self._lock:  # a second caller waits for the first one's result
             now = (id(state.data), state.max_leaves, state.max_depth, state.leaf_penalty)
             if now != self._of:
                 self._of, self._known, self._data = now, {}, state.data

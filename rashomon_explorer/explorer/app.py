@@ -1,4 +1,4 @@
-"""The page and its frame."""
+"""Explorer: the page, its frame and its actions."""
 
 import asyncio
 import os
@@ -49,7 +49,7 @@ _SKIP = '<a class="rx-skip" href="#rx-draw">Skip to Draw</a>'
 
 
 class Shell:
-    """A bar, a rail and one view of several."""
+    """Frame of the page: top bar, sidebar, and one view at a time."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Shell:
                 view.offer(families)
 
     def bring(self, name: str) -> None:
-        """Turn to the view in which a panel or figure stands, and put it into sight."""
+        """Switch to the view that contains a panel or figure, and show it."""
         for page, view in self.views.items():
             if view.bring(name):
                 self.state.page = page
@@ -104,7 +104,7 @@ class Shell:
 
 
 class SessionView:
-    """The data set, its ledger, the settings' plan and the models that the page shows."""
+    """Read access to the data set, ledger, plan and models of the page."""
 
     state: ExplorerState
     session: Session
@@ -121,17 +121,17 @@ class SessionView:
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """What the draws on screen reveal at most, or None."""
+        """Privacy guarantee of the draws on screen, or None."""
         return self.session.guarantee
 
     @property
     def plan(self) -> Plan | None:
-        """What the sliders' settings buy, or None without data."""
+        """Plan of the current settings, or None without data."""
         return self.state.plan
 
     @property
     def constants(self) -> Constants | None:
-        """Public constants of the draws on screen, of the settings before there are any."""
+        """Public constants of the draws on screen; of the current settings before a draw."""
         return self.session.constants
 
     @property
@@ -154,76 +154,76 @@ class SessionView:
 
     @property
     def rows(self) -> pd.DataFrame | None:
-        """The data set's features scaled to the unit ball by their public bounds, or None."""
+        """Features of the data set, scaled to the unit ball by public bounds, or None."""
         return self.session.rows
 
     @property
     def chunks(self) -> ChunkedRows | None:
-        """All rows as the models on screen see them, where they come in blocks; else None."""
+        """All rows in the encoding of the models on screen, if the table is chunked; else None."""
         return self.session.chunks
 
     @property
     def targets(self) -> Any:
-        """The data set's targets as the models on screen name them, or None."""
+        """Targets of the data set in the coding of the models on screen, or None."""
         return self.session.targets
 
     @property
     def selected(self) -> CurrentSelection:
-        """What is selected: its ``models``, ``rows`` and ``targets``; all where nothing is."""
+        """Selected ``models``, ``rows`` and ``targets``; all of them without a selection."""
         return self.session.picked
 
     @property
     def exact(self) -> ExactAnswers:
-        """What is proved of the whole set on screen (curator)."""
+        """Exact results for the whole set on screen (curator)."""
         return self.session.exact
 
     @property
     def tree_answers(self) -> TreeAnswers:
-        """What is true of every sparse tree that the sliders allow (curator)."""
+        """Exact results for all sparse trees of the current settings (curator)."""
         return self.session.tree_answers
 
 
 _LEDGER_SECONDS = 2.0
 
 FIRST_DATA = "lending"
-"""Data set on screen at first, so that a newcomer has only to press Draw."""
+"""Data set that the page shows first."""
 
 
 class Explorer(SessionView):
-    """See the set of almost equally good models, and draw from it with differential privacy.
+    """Explore the set of almost equally good models; draw from it with differential privacy.
 
     Parameters
     ----------
     shown : object, optional
-        A data set, or rows in blocks, which are never held; a fitted Rashomon estimator or a set of
-        models, whose models are shown at once;
-        a fitted scikit-learn linear model, a pipeline that ends in one, or a list of fitted models,
-        with their rows in ``data``: what follows from them is shown and nothing is bought.
+        A data set or chunked rows; a fitted Rashomon estimator or a set of models, which is shown
+        at once; or a fitted scikit-learn linear model, a pipeline that ends in one, or a list of
+        fitted models, with their rows in ``data``. For such models the page shows what follows
+        from them, and charges nothing.
     data : sklearn.utils.Bunch or (X, y), optional
-        Rows, as `load_dataset` returns them, or as fitted models take them; without anything to
-        show the page opens on the lending table.
+        Rows as `load_dataset` returns them, or as fitted models take them. Without ``shown`` and
+        ``data``, the page opens on the lending table.
     home : path, optional
-        Folder of the ledgers; by default where ``rashomon-explorer`` was started, or the current
-        folder.
+        Folder of the ledgers. Default: the folder in which ``rashomon-explorer`` was started, or
+        the current folder.
     schema : TableSchema, str or path, optional
-        Declaration of rows in blocks; without one it is proposed from a fixed random sample of
-        them, and nothing has a guarantee before it is confirmed.
+        Schema of chunked rows. Without one, a schema is proposed from a fixed random sample, and
+        nothing has a guarantee until the schema is confirmed.
     name : str, optional
-        Of rows in blocks and of their ledger; by default that of their folder.
+        Name of chunked rows and of their ledger; the default is the name of their folder.
 
     Attributes
     ----------
     widget : ipywidgets.Widget
         The page.
     state : ExplorerState
-        What controls write and views read.
+        Shared state: controls write it and views read it.
     cards : mapping of str to FigureCard
-        The figures, each made when it is first seen or asked for.
+        The figures, each created when it is first shown or accessed.
 
     Raises
     ------
     TypeError
-        If ``shown`` is something else; the message says what can be shown.
+        If ``shown`` has another type; the message lists the accepted types.
 
     Examples
     --------
@@ -246,14 +246,14 @@ class Explorer(SessionView):
         declared = {key: value for key, value in said.items() if value is not None}
         if declared and not any(isinstance(given, ChunkedRows) for given in (shown, data)):
             raise TypeError(
-                f"{' and '.join(declared)} is said of rows in blocks, chunk_rows(...); other data "
-                "have theirs with them, as load_csv(path, schema=...) makes them"
+                f"{' and '.join(declared)} can be given only for chunked rows, chunk_rows(...); "
+                "other data have their own, as load_csv(path, schema=...) returns them"
             )
         failed: Exception | None = None
         if shown is None and data is None:
             try:
                 data = table_from_environment()
-            except (DataError, ImportError) as error:  # told on the page, which goes on
+            except (DataError, ImportError) as error:  # shown as an alert; the page still opens
                 failed = error
         shown, data = as_data(shown, declared), as_data(data, declared, shown)
         first = data if shown is None else shown
@@ -267,7 +267,7 @@ class Explorer(SessionView):
         self.tuner = TuningController(self.session)
         self._follower: asyncio.Task[None] | None = None
         self._make_panels()
-        # Of what is drawn here there are draws to see.
+        # Only a fitted model needs ExactCard: it has exact ranges but no draws.
         kinds: tuple[type[FigureCard], ...] = (
             (*CARDS, ExactCard) if is_external_model(first) else CARDS
         )
@@ -292,7 +292,7 @@ class Explorer(SessionView):
     def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
         try:
             return asyncio.get_running_loop().create_task(work)
-        except RuntimeError:  # a script has no loop, and nobody looks on
+        except RuntimeError:  # a script without an event loop
             work.close()
             return None
 
@@ -362,7 +362,7 @@ class Explorer(SessionView):
         )
 
     def show(self, name: str) -> None:
-        """Turn to the view in which a figure or panel stands.
+        """Switch to the view that contains a figure or panel.
 
         Parameters
         ----------
@@ -372,7 +372,7 @@ class Explorer(SessionView):
         Raises
         ------
         KeyError
-            If no view has it.
+            If no view contains it.
         """
         self.shell.bring(name)
 
@@ -385,15 +385,15 @@ class Explorer(SessionView):
     def draw(self) -> None:
         """Do what the Draw button does.
 
-        Inside an event loop it returns at once and the page follows the draws; without one it
-        returns when the draws are made. Many columns are first tried on simulated rows: inside an
-        event loop in a worker, so that the page stays alive, and what is refused after that is
-        told on the page.
+        Inside an event loop, return at once and let the page follow the draws; otherwise, return
+        after the last draw. With many columns, the sampler is first tested on simulated rows.
+        Inside an event loop this test runs in a worker thread, and a later refusal is shown on
+        the page.
 
         Raises
         ------
         BudgetExceededError
-            If the price is not left; nothing is read and nothing is spent.
+            If the privacy cost exceeds the remaining budget; nothing is read or spent.
         """
         if _in_a_loop() and self.session.foretell():
             self._follower = self._start(self._draw_after_trial())
@@ -413,20 +413,20 @@ class Explorer(SessionView):
                 job.start()
 
     def stop(self) -> None:
-        """Do what the Stop button does: keep the draws so far."""
+        """Do what the Stop button does: end the draw and keep the models so far."""
         self.session.stop()
 
     async def wait_until_idle(self) -> None:
-        """Wait until no draw is under way and every figure is up to date."""
+        """Wait until no draw is running and every figure is up to date."""
         while self._follower is not None and not self._follower.done():
             await asyncio.sleep(0.01)
         for renderer in self.renderers:
             await renderer.wait_until_idle()
 
     async def _draw_after_trial(self) -> None:
-        """Wait for the trial on simulated rows; then draw, or tell on the page why not."""
+        """Wait for the test on simulated rows; then draw, or show on the page why not."""
         me = asyncio.current_task()
-        # Where Stop and Draw are pressed at once, the draw is its newest follower's.
+        # If Stop and Draw are pressed in quick succession, only the newest follower draws.
         while self._follower is me and self.session.foretelling:
             await asyncio.sleep(1 / FRAMES_A_SECOND)
         if self._follower is me and self.session.end_trial():
@@ -441,14 +441,14 @@ class Explorer(SessionView):
             report(self.state, "Showing the draws", error)
 
     async def _watch(self) -> None:
-        """Notice what other processes and tabs charge."""
+        """Poll the ledger for charges by other processes and tabs."""
         told = None
         while self.widget.comm is not None:
             await asyncio.sleep(_LEDGER_SECONDS)
             told = self._look(told)
 
     def _look(self, told: Alert | None) -> Alert | None:
-        """Read the ledger; say once that it cannot be read, and take that back when it can."""
+        """Read the ledger; report a read error once, and clear the alert when it can be read."""
         try:
             self.session.refresh_account()
             self.session.catch_up()

@@ -16,17 +16,17 @@ from rashomon_explorer.explorer.streamed_table import streamed_table
 T = TypeVar("T")
 
 _PASSES = ThreadPoolExecutor(2, thread_name_prefix="rashomon-passes")
-"""However many figures ask for passes, memory is that of two, and nothing else waits for them."""
+"""At most two passes over chunked rows run at a time; other work uses another pool."""
 
 
 async def run_in_thread(work: Callable[[], T], *, passes: bool = False) -> T:
-    """Do something in another thread."""
+    """Call ``work`` in another thread and return its result."""
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(_PASSES if passes else None, work)
 
 
 class LatestTask:
-    """Does one thing at a time; only the newest thing asked for is shown."""
+    """Run tasks in the background; show only the result of the newest one."""
 
     def __init__(self) -> None:
         self._newest = 0
@@ -35,7 +35,7 @@ class LatestTask:
     def do(
         self, work: Callable[[], Any], show: Callable[[Any], object], *, passes: bool = False
     ) -> None:
-        """Call ``show`` with what ``work`` returns, unless something else was asked meanwhile."""
+        """Call ``show`` with the result of ``work``, unless a newer task was started."""
         self._newest += 1
         try:
             loop = asyncio.get_running_loop()
@@ -45,7 +45,7 @@ class LatestTask:
         self._task = loop.create_task(self._run(self._newest, work, show, passes))
 
     def forget(self) -> None:
-        """Show nothing of what is under way."""
+        """Discard the result of the task that is running."""
         self._newest += 1
 
     async def _run(
@@ -54,14 +54,14 @@ class LatestTask:
         try:
             found = await run_in_thread(work, passes=passes)
         except Exception as error:
-            LOGGER.error("what was to be shown later failed", exc_info=error)
+            LOGGER.error("a background task of the page failed", exc_info=error)
             return
         if number == self._newest:
             show(found)
 
 
 class LazyUpdate:
-    """Find something and show it, again whenever what it is made of has changed."""
+    """Compute and show a result; repeat it when its inputs change and its view is visible."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class LazyUpdate:
         state.observe(lambda _: self._go(), ["page", "phase"])
 
     def mark(self) -> None:
-        """Ask for it to be found again."""
+        """Mark the result as out of date, and recompute it if its view is visible."""
         self._stale = True
         self._go()
 
@@ -107,7 +107,7 @@ class LazyUpdate:
     def _attempt(self) -> Any:
         try:
             return self.find()
-        except DataError as error:  # its words say what to do
+        except DataError as error:  # its message is shown to the user
             return error
         except Exception as error:
             LOGGER.error("a panel of the view %s failed", self.page, exc_info=error)
@@ -124,7 +124,7 @@ S = TypeVar("S", bound=_WithBatching)
 
 
 def batch_updates(act: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Do an act inside its owner's ``together``, which holds back what is drawn until its end."""
+    """Decorate a method to run inside its owner's ``together``, which delays redraws."""
 
     @wraps(act)
     def acted(owner: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -135,7 +135,7 @@ def batch_updates(act: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S
 
 
 class SingleEntryCache:
-    """Keep one finding, as long as it is of the same things."""
+    """Cache of one result, valid for the same input objects and an equal key."""
 
     def __init__(self) -> None:
         self._things: tuple[Any, ...] = ()
@@ -144,7 +144,7 @@ class SingleEntryCache:
         self._lock = Lock()
 
     def of(self, things: tuple[Any, ...], key: Any, find: Callable[[], Any]) -> Any:
-        """Find it, unless it was found last: of the very same things, by an equal key."""
+        """Return the cached result for these objects (by identity) and key, or compute it."""
         with self._lock:
             same = len(things) == len(self._things) and all(map(_is, things, self._things))
             if not same or key != self._key:

@@ -1,4 +1,4 @@
-"""Default settings of a data set on the page, computed from public numbers only."""
+"""Data set on the page: its default settings, its plan and its ledger."""
 
 import sqlite3
 from collections.abc import Callable, Mapping
@@ -34,15 +34,15 @@ _MANY: Mapping[str, dict[str, Any]] = {
     "regression": {"radius": 2.0, "ridge": 0.0, "n_draws": 20, "sampler": AUTO},
 }
 BY_THE_RULE: Mapping[str, Any] = {"radius": AUTO, "ridge": AUTO, "n_draws": AUTO, "sampler": AUTO}
-"""All automatic settings stay automatic; the default is usually one good model."""
+"""All automatic settings stay automatic; this usually plans one good model."""
 
 
 def default_settings(task: str, planned: Callable[[Mapping[str, Any]], Plan]) -> Mapping[str, Any]:
-    """Choose twenty draws if their guaranteed hit rate is at least a fifth, else one."""
+    """Choose 20 draws if their guaranteed hit rate is not weak, else automatic settings."""
     many = _MANY[task]
     try:
         promised = planned(many).hit_rate_bound
-    except SamplerError:  # no way is to be expected to answer for so many
+    except SamplerError:  # no mechanism is feasible for so many draws
         promised = 0.0
     return many if promised >= WEAK_HIT_RATE else BY_THE_RULE
 
@@ -51,7 +51,7 @@ _UNKEPT = (OSError, sqlite3.Error)
 
 
 def was_noted(ledger: Path) -> bool:
-    """Whether a ledger of this path was used before, so that a missing file is a lost one."""
+    """Whether a ledger of this path was used before; if so, a missing file is an error."""
     try:
         return TableRegistry(ledger.parent).knows(ledger.name)
     except _UNKEPT as error:
@@ -60,10 +60,10 @@ def was_noted(ledger: Path) -> bool:
 
 
 def other_charged_ledgers(ledger: Path, *tables: Callable[[], Any]) -> tuple[str, ...]:
-    """File names of other ledgers in the folder that any of the tables was charged to."""
+    """File names of other ledgers in the folder to which any of the tables was charged."""
     try:
         registry = TableRegistry(ledger.parent)
-        if not registry.path.exists():  # no table is made that there is nothing to compare with
+        if not registry.path.exists():  # avoids creating tables without anything to compare
             return ()
         names = {name for made in tables for name in registry.ledgers_charged(made())}
     except _UNKEPT as error:
@@ -73,7 +73,7 @@ def other_charged_ledgers(ledger: Path, *tables: Callable[[], Any]) -> tuple[str
 
 
 def note_table(ledger: Path, rows: Any) -> None:
-    """Keep that rows are about to be charged to a ledger, as they were before any scaling."""
+    """Record that rows (before scaling) are about to be charged to a ledger."""
     try:
         TableRegistry(ledger.parent).note(ledger.name, rows)
     except _UNKEPT as error:
@@ -88,7 +88,7 @@ _ESTIMATORS: dict[str, Any] = {
 
 
 class DatasetController(ModelInputs):
-    """One data set after another, each with the ledger that its draws are charged to."""
+    """Load data sets, plan their draws, and read the ledger of the current one."""
 
     def __init__(self, state: ExplorerState, home: Path) -> None:
         self.state = state
@@ -100,17 +100,17 @@ class DatasetController(ModelInputs):
         self.exact = ExactAnswers(self)
         self.tree_answers = TreeAnswers(self.state)
         self._encoder: Any = None
-        self._behind: Any = None  # what encodes rows in blocks, if it is not the page's own
+        self._behind: Any = None  # encoder of chunked rows, if it is not the page's own
         self._looking = LatestTask()
         self._encoded: Any = None
         self._opened: Mapping[str, Any] = {}
         self._ledger_path: Path | None = None
-        self._known: set[Path] = set()  # ledgers that existed: one that is missing was lost
+        self._known: set[Path] = set()  # ledgers that existed: a missing one is an error
         self._planned: tuple[Any, ...] = ()
         state.observe(lambda _: self._follow_settings(), [*SETTINGS])
         reread = error_boundary(state, LEDGER_READ, lambda _: self.refresh_account())
         state.observe(reread, BUDGET)
-        # At which order a ledger to be adds up follows from its budget, and plans from that.
+        # The budget of a new ledger determines its Rényi order, and so the plan.
         state.observe(lambda _: self._follow_settings(), BUDGET)
         state.observe(lambda _: self.replan() if state.unconfirmed else None, "view")
 
@@ -122,7 +122,7 @@ class DatasetController(ModelInputs):
 
     @batch_updates
     def choose(self, data: Bunch) -> None:
-        """Load a data set; the previous draws leave the screen, their ledger stays."""
+        """Load a data set; clear the previous draws from the screen, and keep their ledger."""
         self._check_free()
         if data.task == "classification" and len(data.classes) < 2:
             raise DataError(f"{data.name} has one class, expected at least two")
@@ -157,7 +157,7 @@ class DatasetController(ModelInputs):
         told = (
             f"{data.name}: {plural(n, 'row')}, {plural(columns, 'feature')}. Encoded by its public"
         )
-        if state.unconfirmed:  # how many features there are may follow from the rows
+        if state.unconfirmed:  # the number of features may be data-dependent
             told = f"{data.name}: {plural(n, 'row')}. Encoded by its"
         self.set_status(
             f"{told} schema. No draw has read it, and moving a slider costs no privacy."
@@ -166,7 +166,7 @@ class DatasetController(ModelInputs):
             self._recognise(data, account.path)
 
     def _recognise(self, data: Bunch, own: Path) -> None:
-        """Say, once all rows were read, to which other ledgers they were charged."""
+        """Hash all rows in the background, and warn of other ledgers they were charged to."""
         whole = data.whole
 
         def show(others: tuple[str, ...]) -> None:
@@ -177,14 +177,14 @@ class DatasetController(ModelInputs):
 
     @batch_updates
     def redeclare(self, schema: TableSchema) -> None:
-        """Change what trees ask of the table; its rows, its ledger and the set on screen stay."""
+        """Change the schema of the table; keep its rows, its ledger and the set on screen."""
         self._check_ready()
         self.state.data = Bunch(**{**self.state.data, "schema": schema})
         self.replan()
 
     @batch_updates
     def forget(self) -> None:
-        """Put the data set away: what is drawn next must not be drawn from it by mistake."""
+        """Unload the data set, so that nothing is drawn from it by mistake."""
         self._check_free()
         self._clear()
         self.rows = self._encoder = self._behind = None
@@ -196,7 +196,7 @@ class DatasetController(ModelInputs):
         self.set_status("No data yet.")
 
     def _open(self, *, anew: bool) -> None:
-        """Reset the settings that the user has not changed to the defaults of the new data set."""
+        """Set defaults of a new data set, unless the user changed a setting of the last one."""
         state = self.state
         if of_trees(state):
             return
@@ -238,7 +238,7 @@ class DatasetController(ModelInputs):
         return linear_estimator(state, ledger)
 
     def _follow_settings(self) -> None:
-        """Plan again, once where several settings changed together."""
+        """Plan again, once if several settings changed together."""
         if self._planned_now() != self._planned:
             self.replan()
 
@@ -259,11 +259,11 @@ class DatasetController(ModelInputs):
             return None
         if not state.busy and state.phase in ("empty", "failed"):
             state.phase = "planning"
-        # Planned as it would be charged: a ledger's rule buys less than a plan fixed in advance.
+        # Plan with the ledger: its composition rule costs more than a plan fixed in advance.
         estimator = self.make_estimator(ledger=self._to_charge)
         self._planned = self._planned_now()
         try:
-            with suppress_weak_warnings():  # by the panels, while a slider moves
+            with suppress_weak_warnings():  # the panels show them while a slider moves
                 if of_trees(state):
                     check_enumerable(state)
                 plan = estimator.plan(*table_shape(state.data))
@@ -283,7 +283,7 @@ class DatasetController(ModelInputs):
         return self.state.account
 
     def _account_for(self, own: Path, others: tuple[str, ...]) -> Account:
-        """Read the ledger of a data set's name; before there is one, that of the same rows."""
+        """Read the data set's ledger; if missing, that of the same rows with the least left."""
         account = self._read_account(own)
         known = [self.home / name for name in others if (self.home / name).exists()]
         if account.exists or not known:
@@ -301,7 +301,7 @@ class DatasetController(ModelInputs):
         return None if self.state.uncharged else self.ledger_to_charge()
 
     def ledger_to_charge(self) -> Path | None:
-        """Return the ledger of the table, created where there was none; None without a table."""
+        """Return the ledger of the table, created if missing; None without a table."""
         path = self._ledger_path
         if path is None:
             return None
@@ -312,7 +312,7 @@ class DatasetController(ModelInputs):
             except LedgerError:
                 if not self._read_account(path).exists:
                     raise
-                # Another page made it at the same moment: its budget holds for both.
+                # Another page created it at the same time: its budget applies to both.
         return path
 
     def _check_free(self) -> None:
@@ -330,14 +330,14 @@ class DatasetController(ModelInputs):
 
 
 def public_constants(estimator: Any, n: int, columns: int, **classes: Any) -> Constants | None:
-    """Public constants of an estimator's problem; trees have none but their class."""
+    """Public constants of an estimator's problem; None for trees."""
     if not hasattr(estimator, "constants"):
         return None
     return cast(Constants, estimator.constants(n, columns, **classes))
 
 
 def linear_estimator(state: ExplorerState, ledger: Path | None = None) -> Any:
-    """Make an unfitted estimator of linear models, with the settings of the sliders."""
+    """Return an unfitted linear estimator with the settings of the sliders."""
     kind = _ESTIMATORS[state.data.task]
     settings = {k: v for k, v in state.settings().items() if k in kind().get_params()}
     if state.data.target_bounds is not None:

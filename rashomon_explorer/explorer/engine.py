@@ -1,4 +1,4 @@
-"""Draws in a background thread, and their feasibility."""
+"""Draws in a background thread, and the feasibility test before a draw."""
 
 import threading
 import time
@@ -20,7 +20,7 @@ from rashomon_explorer.sets import RashomonSet
 
 
 class DrawJob:
-    """One fit of an estimator that can be watched and stopped."""
+    """One fit of an estimator in a worker thread, with progress and a stop request."""
 
     def __init__(
         self, estimator: BaseEstimator, X: Any | Callable[[Step], ChunkedRows], y: Any = None
@@ -40,32 +40,32 @@ class DrawJob:
 
     @property
     def running(self) -> bool:
-        """Whether the worker has not ended yet."""
+        """Whether the worker has started and not ended."""
         return self._ended is None and self._thread is not None
 
     @property
     def stopped(self) -> bool:
-        """Whether a stop was asked for."""
+        """Whether a stop was requested."""
         return self._stop.is_set()
 
     @property
     def seconds(self) -> float:
-        """Time at work."""
+        """Seconds since the start, or from start to end."""
         return (self._ended or time.monotonic()) - self._started
 
     def start(self) -> None:
-        """Start the worker and return at once."""
+        """Start the worker thread and return at once."""
         self._started = time.monotonic()
         self._thread = threading.Thread(target=self.run, name="rashomon-draw", daemon=True)
         self._thread.start()
 
     def run(self) -> None:
-        """Fit here and now, in the calling thread."""
+        """Fit in the calling thread."""
         watcher = _Watcher(self._publish, self._stop.is_set)
         try:
             self.estimator.set_callbacks(watcher)
             try:
-                with suppress_weak_warnings():  # by the page, before the button was pressed
+                with suppress_weak_warnings():  # the page showed them before the button was pressed
                     self.estimator.fit(*self._rows_and_targets())
             finally:
                 self.estimator.set_callbacks()
@@ -76,7 +76,7 @@ class DrawJob:
             self._ended = time.monotonic()
 
     def _rows_and_targets(self) -> tuple[Any, Any]:
-        """Rows and targets; rows in blocks once they were looked through, and then counted."""
+        """Rows and targets; chunked rows are validated first and then counted as they are read."""
         rows, targets = self._rows
         if not callable(rows):
             return rows, targets
@@ -87,12 +87,12 @@ class DrawJob:
         if self.stopped:
             raise SamplerError("stopped before anything was charged")
         self.looking, self.rows_read = False, 0
-        # Other processes have no way to tell.
+        # Worker processes cannot report progress.
         here = isinstance(blocks.workers, Threads)
         return (blocks.then(self._read) if here else blocks), None
 
     def _read(self, rows: Any, targets: Any) -> tuple[Any, Any]:
-        """Count rows, and end a pass when asked to stop before there is a draw to keep."""
+        """Count rows read; end the pass if a stop was requested before the first draw."""
         if self.stopped and self.latest is None:
             raise SamplerError("stopped before the first draw: there is no model to save")
         with self._counting:
@@ -100,11 +100,11 @@ class DrawJob:
         return rows, targets
 
     def stop(self) -> None:
-        """Ask the sampler to end after the draw or proposal it is at."""
+        """Ask the sampler to stop after the current draw or proposal."""
         self._stop.set()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the worker to end; return whether it did."""
+        """Wait until the worker ends; return whether it ended."""
         if self._thread is not None:
             self._thread.join(timeout)
         return not self.running
@@ -116,7 +116,7 @@ class DrawJob:
 
 
 class _Watcher:
-    """scikit-learn callback: hands each partial set over and passes the stop request on."""
+    """scikit-learn callback that publishes each partial set and forwards the stop request."""
 
     def __init__(
         self, publish: Callable[[RashomonSet | None], None], asked_to_stop: Callable[[], bool]
@@ -125,18 +125,18 @@ class _Watcher:
         self._asked_to_stop = asked_to_stop
 
     def setup(self, estimator: BaseEstimator, context: Any) -> None:
-        """Nothing to prepare."""
+        """Do nothing."""
 
     def teardown(self, estimator: BaseEstimator, context: Any) -> None:
-        """Nothing to clean."""
+        """Do nothing."""
 
     def on_fit_task_begin(self, estimator: BaseEstimator, context: Any) -> None:
-        """Nothing to do before a draw."""
+        """Do nothing."""
 
     def on_fit_task_end(
         self, estimator: BaseEstimator, context: Any, *, fitted_estimator: Any = None
     ) -> bool:
-        """Publish the draws so far; True asks the estimator to stop."""
+        """Publish the draws so far; return True to stop the estimator."""
         self._publish(getattr(fitted_estimator, "rashomon_set_", None))
         return self._asked_to_stop()
 
@@ -147,7 +147,7 @@ _ENDED = "The exact sampler was tested on simulated rows."
 
 
 class FeasibilityCheck:
-    """Tests the exact sampler on simulated rows; refuses a plan once if it is likely to fail."""
+    """Test the exact sampler on simulated rows; refuse a plan once if it is likely to fail."""
 
     def __init__(self, state: ExplorerState) -> None:
         self._state = state
@@ -157,18 +157,18 @@ class FeasibilityCheck:
 
     @property
     def trying(self) -> bool:
-        """Whether a draw waits for a trial that goes on; Stop ends the waiting, not the trial."""
+        """Whether a draw waits for a running test; Stop ends the wait, not the test."""
         plan = self._state.plan
         return self._waits and plan is not None and self._is_tried_now(plan)
 
     def _is_tried_now(self, plan: Plan) -> bool:
-        trial = self._trials.get(repr(plan))  # none where a setting changed meanwhile
+        trial = self._trials.get(repr(plan))  # None if a setting changed in the meantime
         return trial is not None and trial.is_alive()
 
     def _is_to_be_tried(self, plan: Plan) -> bool:
         if isinstance(plan, TreePlan):
             return False
-        named = sampler_traits(self._state.sampler)  # "auto" has tried what may give up
+        named = sampler_traits(self._state.sampler)  # "auto" has tested such samplers already
         return named.may_give_up and is_tried(plan) and repr(plan) not in self._refused
 
     @property
@@ -176,7 +176,7 @@ class FeasibilityCheck:
         return self._state.phase == FORETELLING
 
     def begin(self) -> bool:
-        """Start the trial of the settings' plan in a worker; False where none is needed."""
+        """Start the test of the current plan in a worker; return False if none is needed."""
         state, plan = self._state, self._state.plan
         if plan is None or not self._is_to_be_tried(plan):
             return False
@@ -194,11 +194,11 @@ class FeasibilityCheck:
         return True
 
     def end(self) -> bool:
-        """Bring back the phase before; whether the draw is still wanted: Stop was not pressed."""
+        """Restore the previous phase; return False if Stop was pressed during the test."""
         return self._back(_ENDED)
 
     def stop(self) -> bool:
-        """Wait no longer; whether anything was waited for. The trial's answer is kept."""
+        """End the wait and keep the test's result; return whether a draw was waiting."""
         return self._back(_STOPPED)
 
     def _back(self, message: str) -> bool:
@@ -209,7 +209,7 @@ class FeasibilityCheck:
         return True
 
     def refuse(self) -> None:
-        """Refuse once, before anything is charged, draws that are likely to fail."""
+        """Raise a SamplerError once per plan, before any charge, if draws are likely to fail."""
         plan = self._state.plan
         if plan is None or not self._is_to_be_tried(plan):
             return
@@ -223,7 +223,7 @@ class FeasibilityCheck:
 
 
 def _try(plan: Plan) -> None:
-    """Finish the test; `refuse` raises its error again where it can be shown."""
+    """Run the test; `refuse` raises any error again in the caller's thread."""
     try:
         infeasibility_message(plan)
     except Exception:

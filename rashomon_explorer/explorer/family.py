@@ -1,4 +1,4 @@
-"""Families of models."""
+"""Families of models on the page: linear models and sparse trees."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -26,23 +26,23 @@ from rashomon_explorer.trees.tree_class import allowed_memory
 Models = TypeVar("Models")
 
 TREE_SETTINGS = ("psi", "epsilon", "delta", "max_leaves", "max_depth", "leaf_penalty")
-_DRAWS = 20  # where the number is left to the rule, which knows linear models alone
+_DRAWS = 20  # used for automatic n_draws, which is defined only for linear models
 
 
 def of_trees(state: ExplorerState) -> bool:
-    """Whether the next draw is of trees."""
+    """Whether the next draw is a draw of trees."""
     return str(state.family) == TREES
 
 
 def families_on_screen(state: ExplorerState) -> frozenset[str]:
-    """Name the families that figures may be of: of the set on screen, and of the next draw."""
+    """Return the families of the set on screen and of the next draw."""
     drawn = state.rashomon_set
     shown = {TREES if trees_in(drawn) is not None else LINEAR} if drawn is not None else set()
     return frozenset({str(state.family), *shown, *([LINEAR] if state.outside is not None else [])})
 
 
 def tree_estimator(state: ExplorerState, ledger: Path | None) -> RashomonTreeClassifier:
-    """Make an unfitted estimator of trees, with the settings of the sliders."""
+    """Return an unfitted tree estimator with the settings of the sliders."""
     data = state.data
     return RashomonTreeClassifier(
         **{name: getattr(state, name) for name in TREE_SETTINGS},
@@ -54,33 +54,33 @@ def tree_estimator(state: ExplorerState, ledger: Path | None) -> RashomonTreeCla
 
 
 def tree_questions(data: Bunch) -> ThresholdQuestions:
-    """Return what trees may ask about the rows of a data set; public."""
+    """Return the possible splits of trees on the rows of a data set; public."""
     return of_schema(feature_schema(data.schema), None)
 
 
 def names_in_words(names: Iterable[str], schema: TableSchema) -> tuple[str, ...]:
-    """Rename a yes/no column by its yes level, so that split names are readable."""
+    """Name each yes/no column by its yes level, so that split names are readable."""
     yes_or_no = [one for one in schema.columns if isinstance(one, YesNo)]
     called = {one.name: f"{one.name}={one.levels[1]}" for one in yes_or_no}
     return tuple(called.get(name, name) for name in names)
 
 
 def tree_class(state: ExplorerState) -> TreeClass:
-    """Class of the trees that the settings allow; public."""
+    """Class of trees with the current settings; public."""
     data = state.data
     classes = max(2, len(data.classes))
     return TreeClass(len(tree_questions(data)), state.max_leaves, state.max_depth, classes)
 
 
 def tree_rows(data: Bunch) -> pd.DataFrame:
-    """Rows as trees take them: numbers in their own units, levels as 0 and 1."""
+    """Rows in the encoding of trees: numbers in their own units, levels as 0 and 1."""
     encoder = UnitEncoder(feature_schema(data.schema))
     names = list(encoder.get_feature_names_out())
     return pd.DataFrame(encoder.transform(data.frame), columns=names, index=data.frame.index)
 
 
 def trees_in(models: Any) -> tuple[Node, ...] | None:
-    """Give the decision trees of a set; None of a set of anything else, and of no set."""
+    """Return the decision trees of a set; None for other sets or without a set."""
     held = getattr(models, "models", None)
     return held.trees if isinstance(held, DecisionTrees) else None
 
@@ -91,7 +91,7 @@ def spent_delta(guarantee: Guarantee) -> float:
 
 
 def in_words(models: Models, data: Bunch | None) -> Models:
-    """Give trees, whose classes are places in the table's own, the table's words for them."""
+    """Replace class positions in a set of trees by the table's class labels."""
     if not isinstance(models, PredictorSet | ReleasedTrees) or data is None or not data.classes:
         return models
     if tuple(models.classes) != tuple(range(len(data.classes))):
@@ -100,7 +100,7 @@ def in_words(models: Models, data: Bunch | None) -> Models:
 
 
 def reads_well(models: Models, schema: TableSchema | None) -> Models:
-    """Give trees names of columns that questions read well by; others are as they are."""
+    """Give a set of trees readable column names; return other models unchanged."""
     if not isinstance(models, PredictorSet | ReleasedTrees) or schema is None:
         return models
     held = models.models
@@ -112,17 +112,17 @@ def reads_well(models: Models, schema: TableSchema | None) -> Models:
 
 
 def check_enumerable(state: ExplorerState) -> TreeClass:
-    """Return the class of trees of the settings."""
+    """Return the class of trees of the settings; raise DataError if it needs too much memory."""
     trees, n = tree_class(state), table_shape(state.data)[0]
     needed, (room, _) = trees.memory(n), allowed_memory(None)
     if needed <= room:
         return trees
     fits = trees.largest(n, room).max_leaves
     raise DataError(
-        f"to count trees of at most {trees.max_leaves} leaves on "
+        f"counting trees of at most {trees.max_leaves} leaves on "
         f"{plural(trees.n_features, 'question')} may take {in_memory(needed)}, and "
-        f"{in_memory(room)} are there. With at most {fits} {'leaf' if fits == 1 else 'leaves'} "
-        "they fit; fewer thresholds or less depth help too"
+        f"{in_memory(room)} is available. With at most {fits} {'leaf' if fits == 1 else 'leaves'} "
+        "they fit; fewer thresholds or a smaller depth also help"
     )
 
 
@@ -138,7 +138,7 @@ def class_in_words(state: ExplorerState) -> str:
 
 
 def in_memory(size: int) -> str:
-    """Write a number of bytes."""
+    """Format a number of bytes."""
     mib = size / 2**20
     if mib < 1000:
         return f"{max(1, round(mib)):,} MiB"

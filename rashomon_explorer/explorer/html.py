@@ -1,4 +1,4 @@
-"""Definitions, marks and small pieces of HTML."""
+"""Definitions of the page's numbers, and small pieces of HTML."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from rashomon_explorer.plots.tables import rounded_bounds
 
 @dataclass(frozen=True)
 class FigureDefinition:
-    """One number of the page."""
+    """Definition of one number of the page: meaning, formula, and Python line."""
 
     meaning: str
     formula: str = ""
@@ -20,7 +20,7 @@ class FigureDefinition:
 
     @property
     def text(self) -> str:
-        """All of it in a few lines."""
+        """Meaning, formula and Python line as text."""
         return "\n".join(filter(None, (self.meaning, self.formula, self.line)))
 
 
@@ -40,13 +40,13 @@ DEFINITIONS: Mapping[str, FigureDefinition] = {
     **_of_measures(),
     "draws": FigureDefinition("models drawn from the set", "θ_1, …, θ_k", f"{_SET}.n_draws"),
     "paid": FigureDefinition(
-        "privacy cost of the draws alone: a bound on what they reveal about any one record",
+        "privacy cost of the draws: a bound on what they reveal about any one record",
         TERMS["(ε, δ)-DP"],
         f"explorer.guarantee.epsilon({_SET}.plan.delta)",
     ),
     "price": FigureDefinition(
-        "what the action adds to the ledger's total; later charges add less than the first, "
-        "because a ledger adds up squares",
+        "increase of the ledger's total ε by the action; it can be less than the ε of the action "
+        "as the only charge",
         "total after − total before, rounded up",
         "explorer.ledger.epsilon_after(explorer.plan.guarantee) - explorer.ledger.spent()",
     ),
@@ -72,8 +72,8 @@ DEFINITIONS: Mapping[str, FigureDefinition] = {
         f"{_SET}.hit_rate",
     ),
     "guaranteed hit rate": FigureDefinition(
-        "lower bound on the probability that a draw lies within ψ; it holds for any rows and "
-        "reads none",
+        "lower bound on the probability that a draw lies within ψ; it holds for any rows and is "
+        "computed without them",
         "P(L(θ) ≤ min L + ψ) ≥ this",
         "explorer.plan.hit_rate_bound",
     ),
@@ -146,7 +146,7 @@ DEFINITIONS: Mapping[str, FigureDefinition] = {
         "explorer.data.frame[column]",
     ),
 }
-"""By name, in small letters."""
+"""Definitions by name, in lower case."""
 
 _ALSO: Mapping[str, str] = {
     "excess": "excess loss",
@@ -183,17 +183,17 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
     "tradeoff": ("trade-off",),
     "columns": ("distribution",),
 }
-"""The numbers that a figure shows, by the figure's name."""
+"""Numbers shown in each figure, by the name of the figure."""
 
 
 def defined(word: str) -> FigureDefinition | None:
-    """Find what a word of the page means."""
+    """Return the definition of a word on the page, or None."""
     key = word.strip().lower()
     return DEFINITIONS.get(_ALSO.get(key, key))
 
 
 def of_figure(name: str, words: Iterable[str] = ()) -> dict[str, FigureDefinition]:
-    """Definitions of the numbers of a figure, by their names."""
+    """Return the definitions of a figure's numbers, by name."""
     found = {word: defined(word) for word in (*FIGURES.get(name, ()), *words)}
     return {word: one for word, one in found.items() if one is not None}
 
@@ -202,16 +202,16 @@ _MOST_ROWS = 200
 
 
 def code_block(lines: Iterable[str]) -> str:
-    """Return Python lines as a block of code."""
+    """Return Python lines as an HTML code block."""
     return f'<pre class="rx-code" tabindex="0"><code>{escape(chr(10).join(lines))}</code></pre>'
 
 
 def table_html(frame: pd.DataFrame, caption: str) -> str:
-    """Return a table that a screen reader can walk through."""
+    """Return a table as HTML that a screen reader can navigate."""
     note = f"{len(frame):,} rows"
     if len(frame) > _MOST_ROWS:
         note = f"first {_MOST_ROWS} of {note}"
-    # pandas gives the name of the index a row of its own, that of the columns the corner.
+    # pandas puts the name of the index into its own row, and that of the columns into the corner.
     shown = rounded_bounds(frame.head(_MOST_ROWS))
     shown.columns.name, shown.index.name = frame.index.name, None
     body = shown.to_html(
@@ -235,7 +235,7 @@ def term(word: str, *, focusable: bool = False) -> str:
 
 
 def definitions_html(found: Mapping[str, FigureDefinition]) -> str:
-    """Return definitions as a list, each with its formula and its line of Python."""
+    """Return definitions as an HTML list, each with its formula and Python line."""
     return f'<dl class="rx-definitions">{"".join(_defined(*one) for one in found.items())}</dl>'
 
 
@@ -246,7 +246,7 @@ def _defined(word: str, meant: FigureDefinition) -> str:
 
 
 def fact(name: str, value: str, note: str = "", *, kind: str = "") -> str:
-    """Return one number with its name, for a list of facts."""
+    """Return one number with its name as an item of an HTML fact list."""
     small = f'<dd class="rx-note">{escape(note)}</dd>' if note else ""
     return (
         f'<div class="rx-fact {escape(kind)}"><dt>{term(name, focusable=True)}</dt>'
@@ -256,14 +256,14 @@ def fact(name: str, value: str, note: str = "", *, kind: str = "") -> str:
 
 @dataclass(frozen=True)
 class ProvenanceBadge:
-    """What kind of number stands beside it."""
+    """Label that states how a number was computed: exact, sampled or released."""
 
     sign: str
     name: str
     meaning: str
 
     def __str__(self) -> str:
-        """Write sign and name."""
+        """Return the sign and the name."""
         return f"{self.sign} {self.name}"
 
 
@@ -287,7 +287,7 @@ MARKS = (EXACT, SAMPLED, PAID)
 
 
 def marks_html(*marks: ProvenanceBadge) -> str:
-    """Return marks as words of the page, each with its meaning as a tooltip."""
+    """Return badges as HTML, each with its meaning as a tooltip."""
     return " ".join(
         f'<abbr class="rx-kind rx-kind-{mark.name}" title="{escape(mark.meaning)}">'
         f"{escape(str(mark))}</abbr>"

@@ -1,4 +1,4 @@
-"""What the page accepts."""
+"""Inputs that the page accepts."""
 
 import json
 import os
@@ -33,16 +33,16 @@ from rashomon_explorer.sets import (
 _OURS = (RashomonClassifier, RashomonRegressor, RashomonTreeClassifier)
 _LINEAR = (LogisticRegression, Ridge, LinearRegression)
 _KNOWN = (
-    "a data set (Bunch), rows in blocks (chunk_rows(...)), a fitted RashomonClassifier, "
-    "RashomonRegressor or "
-    "RashomonTreeClassifier, a RashomonSet, a PredictorSet, a fitted LogisticRegression, Ridge or "
-    "LinearRegression, a Pipeline that ends in one, or a list of fitted models"
+    "a data set (Bunch), chunked rows (chunk_rows(...)), a fitted RashomonClassifier, "
+    "RashomonRegressor or RashomonTreeClassifier, a RashomonSet, a PredictorSet, a fitted "
+    "LogisticRegression, Ridge or LinearRegression, a Pipeline that ends in one, or a list of "
+    "fitted models"
 )
 Show = Callable[[Session], None]
 
 
 def coerce_input(shown: Any, data: Any = None) -> Show:
-    """Return the input that the page shows; raise an error if it cannot be shown."""
+    """Return the function that shows the input in a session; raise TypeError if there is none."""
     last = shown[-1] if isinstance(shown, Pipeline) else shown
     for kinds, show in _WAYS:
         if isinstance(last, kinds):
@@ -52,15 +52,15 @@ def coerce_input(shown: Any, data: Any = None) -> Show:
             "Explorer needs a set with its private numbers, got a release: use "
             "rashomon_explorer.plots or report.release_report"
         )
-    more = ": give it in a list, with its rows" if isinstance(last, BaseEstimator) else ""
+    more = ": pass it in a list, with its rows" if isinstance(last, BaseEstimator) else ""
     raise TypeError(f"Explorer shows {_KNOWN}, got {type(last).__name__}{more}")
 
 
 def as_data(given: Any, declared: Mapping[str, Any], estimator: Any = None) -> Any:
-    """Make rows in blocks the page's data set; everything else is returned as it is."""
+    """Convert chunked rows to a data set of the page; return any other input unchanged."""
     if is_dask(given):
         raise TypeError(
-            f"a Dask {type(given).__name__} must say what is to be predicted: "
+            f"a Dask {type(given).__name__} needs a declared target: pass "
             "Explorer(chunk_rows(frame, target=...))"
         )
     if not isinstance(given, ChunkedRows):
@@ -75,7 +75,7 @@ def _has_target(schema: Any) -> bool:
 
 
 def is_external_model(shown: Any) -> bool:
-    """Whether it is a linear model of scikit-learn, or a pipeline that ends in one."""
+    """Whether it is a linear scikit-learn model, or a pipeline that ends in one."""
     return isinstance(shown[-1] if isinstance(shown, Pipeline) else shown, _LINEAR)
 
 
@@ -113,13 +113,13 @@ def _several(shown: Any, data: Any) -> Show:
 
 
 def _pair(data: Any) -> tuple[Any, Any]:
-    """Rows and targets as models take them."""
+    """Rows and targets of fitted models; raise an error if they are missing."""
     if isinstance(data, Bunch):
         return data.X, data.y
     if isinstance(data, tuple) and len(data) == 2:
         return data
     raise TypeError(
-        "fitted models are shown with the rows that they were fitted to: Explorer(model, data=(X, "
+        "fitted models need the rows that they were fitted to: Explorer(model, data=(X, "
         f"y)), got data of type {type(data).__name__}"
     )
 
@@ -134,11 +134,11 @@ _WAYS: tuple[tuple[Any, Callable[[Any, Any], Show]], ...] = (
 
 
 TABLE_VARIABLE = "RASHOMON_EXPLORER_TABLE"
-"""Environment variable with ``path``, ``target`` and ``schema`` of a table in blocks, as JSON."""
+"""Environment variable with ``path``, ``target`` and ``schema`` of a chunked table, as JSON."""
 
 
 def table_from_environment() -> Bunch | None:
-    """Return the data set of ``rashomon-explorer --data``; None where there is none."""
+    """Return the data set of ``rashomon-explorer --data``; None without that option."""
     told = os.environ.get(TABLE_VARIABLE)
     if not told:
         return None

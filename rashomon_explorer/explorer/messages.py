@@ -1,4 +1,4 @@
-"""Messages of the page, and the boundary that turns errors into messages."""
+"""Messages of the page, and the boundary that shows errors as messages."""
 
 import functools
 import logging
@@ -25,7 +25,7 @@ from rashomon_explorer.plots.text import cost_text, number, plural, what_is_left
 
 
 def refuse_past_budget(account: Account, plan: Plan) -> None:
-    """Raise a `BudgetExceededError` that names what is left, if the plan costs more."""
+    """Raise a `BudgetExceededError` with the remaining budget if the plan costs more."""
     if account.affords(plan.guarantee):
         return
     raise BudgetExceededError(
@@ -57,8 +57,8 @@ def progress(job: DrawJob, state: ExplorerState) -> str:
 
 def receipt(state: ExplorerState, got: int, asked: int) -> str:
     """Describe the result and privacy cost of a draw."""
-    # The line also stands beside the release view: no hit rate and no run time, which the rows
-    # decide.
+    # The line is also visible in the release view, so it omits the hit rate and the run time,
+    # which depend on the rows.
     told = f"Drew {plural(got, 'model')}."
     if got < asked:
         told = (
@@ -72,7 +72,7 @@ def receipt(state: ExplorerState, got: int, asked: int) -> str:
 
 
 def stale(state: ExplorerState) -> str:
-    """Describe which settings changed since the draws on screen."""
+    """Describe the settings that changed since the draws on screen."""
     drawn, now = state.drawn_settings, state.draw_settings()
     moved = _moved(state)
     if not moved:
@@ -85,7 +85,7 @@ def stale(state: ExplorerState) -> str:
 
 
 def drawn_with(state: ExplorerState) -> str:
-    """Name the settings of the draws on screen that the sliders no longer show; often empty."""
+    """Describe the settings of the draws on screen that differ from the sliders."""
     return ", ".join(_setting(name, state.drawn_settings) for name in _moved(state))
 
 
@@ -98,7 +98,7 @@ def _moved(state: ExplorerState) -> list[str]:
 
 def _setting(name: str, values: Mapping[str, Any]) -> str:
     value = values[name]
-    if value is None:  # a depth, as deep as the leaves allow
+    if value is None:  # no limit on the depth
         return f"{_SYMBOLS.get(name, name)} = any"
     return f"{_SYMBOLS.get(name, name)} = {value if isinstance(value, str) else number(value)}"
 
@@ -115,7 +115,7 @@ _SYMBOLS = {
 
 
 def same_rows(others: tuple[str, ...], ledger: str) -> str:
-    """Warn that the rows of a table were charged to other ledgers too."""
+    """Warn that the rows of a table were also charged to other ledgers."""
     if not others:
         return ""
     told = f"The same rows were charged to {', '.join(others)} before. "
@@ -141,18 +141,18 @@ _WITHHELD = "The reason may quote private rows: switch to Curator to read it."
 
 
 def log_failures_to(path: Path) -> None:
-    """Log unexpected errors to a file, which appears with the first one."""
+    """Log unexpected errors to a file, created at the first error."""
     known = [getattr(handler, "baseFilename", None) for handler in LOGGER.handlers]
     if str(path.resolve()) not in known:
         handler = _PrivateFile(path.resolve(), delay=True, encoding="utf-8")
         handler.setLevel(logging.ERROR)
-        handler.addFilter(without_messages)  # a logger's own filter does not see its children's
+        handler.addFilter(without_messages)  # a logger's filter does not apply to its children
         handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
         LOGGER.addHandler(handler)
 
 
 class _PrivateFile(logging.FileHandler):
-    """A log that its owner's account alone can read."""
+    """Log file that only its owner can read."""
 
     def _open(self) -> TextIOWrapper:
         return open(self.baseFilename, "a", encoding=self.encoding, opener=private_opener)
@@ -161,7 +161,7 @@ class _PrivateFile(logging.FileHandler):
 def error_boundary(
     state: ExplorerState, what: str, action: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Wrap a callback so that its exception is shown as the page's alert."""
+    """Wrap a callback so that an exception is shown as the page's alert."""
 
     @functools.wraps(action)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -175,18 +175,18 @@ def error_boundary(
 
 
 def report(state: ExplorerState, what: str, error: BaseException, kept: str = Alert.kept) -> None:
-    """Put an exception on the page and its type and places in the log.
+    """Show an exception on the page; log its type and traceback.
 
     Parameters
     ----------
     state : ExplorerState
-        Takes the alert.
+        Receives the alert.
     what : str
-        What did not work.
+        The action that failed.
     error : BaseException
-        Why.
+        The exception.
     kept : str
-        What is still there, and what to do.
+        What is kept, and what to do.
     """
     level = logging.INFO if isinstance(error, _EXPLAINED) else logging.ERROR
     LOGGER.log(level, "%s failed", what, exc_info=error)
@@ -194,12 +194,12 @@ def report(state: ExplorerState, what: str, error: BaseException, kept: str = Al
 
 
 def _public(error: BaseException) -> str:
-    """Words for the release: those of errors that cannot quote a row."""
+    """Message for the release view: only of errors that cannot quote a row."""
     return str(error) if isinstance(error, _WITHOUT_ROWS) else _WITHHELD
 
 
 def _reason(error: BaseException) -> str:
-    """Message of an exception; if it is withheld, its reason, marked as not private."""
+    """Message of an exception; for a withheld one its detail, marked as not private."""
     if isinstance(error, FitError) and error.detail:
         return f"{error.detail} (Not private. The privacy cost stays spent.)"
     return str(error) or type(error).__name__

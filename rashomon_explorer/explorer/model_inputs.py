@@ -1,4 +1,4 @@
-"""Rows as the models see them, group columns, and models fitted elsewhere."""
+"""Encoded rows, group columns, and models that were fitted elsewhere."""
 
 from dataclasses import dataclass
 from typing import Any, cast
@@ -27,7 +27,7 @@ from rashomon_explorer.rows import ChunkedRows
 
 
 def group_columns(data: Any) -> tuple[str, ...]:
-    """Columns to describe a person by: sensitive ones, those of few levels, then the rest."""
+    """Columns that can define groups: sensitive ones first, then those with few levels."""
     if data is None:
         return ()
     target = getattr(data.schema.target, "name", None)
@@ -40,19 +40,19 @@ def group_columns(data: Any) -> tuple[str, ...]:
 
 
 def _names_people(data: Any, name: str, levels: int) -> bool:
-    """Whether a column of text has more levels than every second person could share."""
+    """Whether a text column has more levels than half the number of rows and than `MOST_LEVELS`."""
     text = not pd.api.types.is_numeric_dtype(_column(data, name))
     return text and levels > max(MOST_LEVELS, len(data.frame) // 2)
 
 
 def group_labels(data: Any, column: str) -> pd.Series:
-    """Say in which group of a column each person is, as text; ordered as the groups are."""
+    """Group of each person by a column, as text; categories in the groups' order."""
     values = _column(data, column)
     return Grouping.of(values)(values).rename(column)
 
 
 def grouping_rule(data: Any, column: str) -> Grouping:
-    """Rule by which a column's groups are told apart."""
+    """Rule that maps values of a column to groups."""
     return Grouping.of(_column(data, column))
 
 
@@ -65,7 +65,7 @@ def _column(data: Any, name: str) -> pd.Series:
 
 
 class ModelInputs:
-    """Rows, targets and groups under the names and codes of the models on screen."""
+    """Rows, targets and groups in the names and codes of the models on screen."""
 
     state: ExplorerState
     rows: Any
@@ -75,12 +75,12 @@ class ModelInputs:
 
     @property
     def encoder(self) -> Any:
-        """What encoded the rows on screen; None of rows that came encoded."""
+        """Encoder of the rows on screen; None for rows that were given encoded."""
         return self._encoder if self.rows is not None and self.rows is self._encoded else None
 
     @property
     def targets(self) -> Any:
-        """Targets of the data set as the models on screen name them: codes, or labels."""
+        """Targets of the data set in the coding of the models on screen: codes or labels."""
         data = self.state.data
         if data is None:
             return None
@@ -88,14 +88,14 @@ class ModelInputs:
 
     @property
     def _of_codes(self) -> bool:
-        """Whether the models on screen name classes by their codes."""
+        """Whether the models on screen use class codes instead of labels."""
         data, models = self.state.data, self.state.rashomon_set
         named = () if models is None else getattr(models, "classes", ())
         return set(named) <= set(range(len(data.classes or ())))
 
     @property
     def chunks(self) -> ChunkedRows | None:
-        """All rows as the models on screen see them, and targets; None of a table that is held."""
+        """All rows and targets in the encoding of the models; None for a table in memory."""
         whole = streamed_table(self.state.data)
         if whole is None:
             return None
@@ -106,13 +106,13 @@ class ModelInputs:
 
     @property
     def all_targets(self) -> NDArray[Any]:
-        """Targets of all rows in blocks, as the models on screen name them; read once."""
+        """Targets of all chunked rows in the coding of the models on screen; read once."""
         data = self.state.data
         codes = data.whole.targets
         return codes if self._of_codes else np.asarray(data.classes)[codes]
 
     def all_groups(self, column: str) -> "pd.Series[Any]":
-        """In which group of a column each of all rows in blocks is; read once."""
+        """Group of every chunked row by a column; read once."""
         return cast(
             "pd.Series[Any]",
             self.state.data.whole.groups(column, grouping_rule(self.state.data, column)),
@@ -120,18 +120,18 @@ class ModelInputs:
 
     @property
     def is_chunked(self) -> bool:
-        """Whether the rows of the table are not held."""
+        """Whether the table is chunked, so that its rows are not in memory."""
         return streamed_table(self.state.data) is not None
 
     @property
     def sample_words(self) -> str:
-        """Say that single people are a sample of a table in blocks; empty where they are not."""
+        """Describe the sample of people in a chunked table; empty if all people are shown."""
         whole = streamed_table(self.state.data)
         return "" if whole is None else whole.words
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of all rows, held or not, and of columns as the models see them."""
+        """Number of all rows, in memory or chunked, and of encoded columns."""
         whole = streamed_table(self.state.data)
         n, columns = self.rows.shape
         return (int(n) if whole is None else whole.n), int(columns)
@@ -141,7 +141,7 @@ Ours = RashomonClassifier | RashomonRegressor | RashomonTreeClassifier
 
 
 def check_fitted_estimator(shown: Any) -> Ours:
-    """Return the fitted estimator of the page, the last step of a pipeline."""
+    """Return the fitted Rashomon estimator: the object or the last step of a pipeline."""
     last = shown[-1] if isinstance(shown, Pipeline) else shown
     if not isinstance(last, Ours):
         raise TypeError(
@@ -158,7 +158,7 @@ MOST_PEOPLE = 500
 
 @dataclass(frozen=True)
 class ExternalModel:
-    """A fitted scikit-learn model with the rows that it was fitted to (curator)."""
+    """Fitted scikit-learn model with the rows that it was fitted to (curator)."""
 
     model: Any
     rows: pd.DataFrame
@@ -167,7 +167,7 @@ class ExternalModel:
 
     @classmethod
     def of(cls, shown: Any, X: Any, y: Any) -> "ExternalModel":
-        """Take a model, or a pipeline that ends in one, with the rows that it was fitted to."""
+        """Create from a model, or a pipeline that ends in one, and the rows of the fit."""
         model, rows = shown, X
         if isinstance(shown, Pipeline):
             model = shown[-1]
@@ -178,7 +178,7 @@ class ExternalModel:
         return cls(model, frame, y, penalised_problem(model, known, y))
 
     def ranges(self, psi: float) -> pd.DataFrame:
-        """Exact range of every coefficient over the models within ψ of its objective."""
+        """Exact range of every coefficient over the models within ψ of the objective's minimum."""
         return exact_coefficient_ranges(self.problem, psi)
 
     def flip_message(self, psi: float) -> str:

@@ -26,10 +26,10 @@ from rashomon_explorer.privacy import Guarantee
 
 
 class PaidResult(Protocol):
-    """A private result; all of it is public."""
+    """Private result that may be published."""
 
     def to_text(self) -> str:
-        """Write it."""
+        """Serialise."""
 
     @classmethod
     def of_text(cls, text: str) -> Self:
@@ -40,20 +40,20 @@ T = TypeVar("T", bound=PaidResult)
 
 
 class PaidAction(ABC, Generic[T]):
-    """Plans, charges and saves one kind of private result."""
+    """Plan, charge and save one kind of private result."""
 
     kind: ClassVar[type[PaidResult]]
     trait: ClassVar[str]
-    """The state's trait that holds the last one."""
+    """Trait of the state that holds the last result."""
 
     ending: ClassVar[str]
-    """Of the files that keep them."""
+    """Suffix of the files that store results."""
 
     called: ClassVar[str]
     name: ClassVar[str]
     done: ClassVar[str]
-    """Words of what is refused: "there is no plan of *one model*", "*This model* would add",
-    "nothing was *made*"."""
+    """Words for messages: "there is no plan for *one model*", "*This model* adds",
+    "Nothing was *made*"."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -63,18 +63,18 @@ class PaidAction(ABC, Generic[T]):
 
     @abstractmethod
     def _planned(self) -> Guarantee | None:
-        """Guarantee of what the settings plan; None where nothing can be bought."""
+        """Guarantee of the current plan; None if there is no valid plan."""
 
     @abstractmethod
     def _maker(self, ledger: Path | None, adds: float) -> Callable[[], T]:
-        """Take rows and settings as they are, and return what makes the thing, perhaps aside."""
+        """Return a function that computes the result from the current rows and settings."""
 
     @abstractmethod
     def _receipt(self, made: T) -> str:
         """Describe the result and its privacy cost."""
 
     def order(self) -> Callable[[], T]:
-        """Take an order; carrying it out charges the ledger and reads the rows, perhaps aside."""
+        """Check the budget and return a function that charges the ledger and reads the rows."""
         session, state = self.session, self.state
         if state.busy:
             raise DataError("a draw is running: wait for it or press Stop")
@@ -100,14 +100,14 @@ class PaidAction(ABC, Generic[T]):
             try:
                 if kept is not None:
                     _keep(kept, made, self.ending)
-            except Exception as error:  # whatever it is, it was paid for: `received` tells
+            except Exception as error:  # the cost is spent: keep and report the result
                 self._unkept = error
             return made
 
         return pay
 
     def received(self, made: T) -> None:
-        """Put it on screen, say what is left, and report where it could not be kept."""
+        """Show the result, report the remaining budget, and report a failure to save it."""
         setattr(self.state, self.trait, made)
         unkept, self._unkept = self._unkept, None
         try:
@@ -119,7 +119,7 @@ class PaidAction(ABC, Generic[T]):
                 report(self.state, f"Saving {self.called}", unkept, ON_SCREEN_ONLY)
 
     def _last(self) -> None:
-        """Show the last one that was paid for from this table."""
+        """Show the last saved result of this table."""
         account, found, errors = self.state.account, None, list[OSError]()
         if self.state.data is not None and account is not None:
             try:
@@ -147,7 +147,7 @@ _ESTIMATORS: dict[str, Any] = {"classification": DPClassifier, "regression": DPR
 
 @dataclass(frozen=True)
 class PaidModel:
-    """A private model and its guarantee; all of it is public."""
+    """Private model and its guarantee; may be published."""
 
     model: dict[str, Any]
     method: str
@@ -160,7 +160,7 @@ class PaidModel:
     adds: float
 
     def to_text(self) -> str:
-        """Write it as JSON."""
+        """Serialise to JSON."""
         told = {**vars(self), "guarantee": self.guarantee.to_dict()}
         return json.dumps(told, ensure_ascii=False, indent=1)
 
@@ -174,7 +174,7 @@ class PaidModel:
 
 
 class SingleModelController(PaidAction[PaidModel]):
-    """Plans, pays for and keeps one private model of the table on screen."""
+    """Plan, charge and save one private model of the table on screen."""
 
     kind = PaidModel
     trait, ending = "one_model", ".model"
@@ -200,7 +200,7 @@ class SingleModelController(PaidAction[PaidModel]):
         return kind(**named, ridge=ridge, ledger=to_charge(ledger, budget))
 
     def replan(self) -> None:
-        """Plan, where one model is wanted; reads no row."""
+        """Plan if the goal is one model; reads no row."""
         state = self.state
         if state.goal != "one" or state.data is None:
             state.one_plan = None
@@ -223,7 +223,7 @@ class SingleModelController(PaidAction[PaidModel]):
         estimator, data = self.make_estimator(ledger=ledger), self.state.data
         rows, targets, whole = self.session.rows, data.y, streamed_table(data)
         columns = list(map(str, rows.columns))
-        if whole is not None:  # looked through first: a row that cannot be used costs nothing
+        if whole is not None:  # all rows are validated before anything is charged
             return lambda: _paid_model(estimator.fit(whole.encoded()), data, columns, adds)
         return lambda: _paid_model(estimator.fit(rows, targets), data, columns, adds)
 
@@ -264,7 +264,7 @@ def _paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> Paid
 
 
 def _scored(every: Any) -> Any:
-    """Scores of all classes but the first, as released models have them, counted from it."""
+    """Scores relative to the first class, as in released models."""
     return every if len(every) == 1 else every[1:] - every[:1]
 
 
@@ -282,15 +282,15 @@ _HELD = (
 )
 
 BOUNDS = {"0.1 to 10": (0.1, 10.0), "0.01 to 1": (0.01, 1.0), "0.001 to 10": (0.001, 10.0)}
-"""Public ranges that are offered; scikit-learn's alpha is n times such a penalty."""
+"""Public penalty ranges on the page; scikit-learn's alpha is n times such a penalty."""
 
 MANY = (1, 5, 20)
-"""Numbers of draws that are offered."""
+"""Numbers of draws on the page."""
 
 
 @dataclass(frozen=True)
 class TuningOffer:
-    """What would be drawn: an unfitted search and its plan, or why there is none; all public."""
+    """Unfitted search and its plan, or the reason why there is none; public."""
 
     search: DPBilevelSearch | None
     plan: TuningPlan | None
@@ -299,7 +299,7 @@ class TuningOffer:
 
 @dataclass(frozen=True)
 class Tuned:
-    """Penalties drawn privately, with their guarantee; all of it may be published."""
+    """Privately drawn penalties with their guarantee; may be published."""
 
     penalties: tuple[float, ...]
     bounds: tuple[float, float]
@@ -310,7 +310,7 @@ class Tuned:
     adds: float
 
     def to_text(self) -> str:
-        """Write it as JSON."""
+        """Serialise to JSON."""
         return json.dumps({**vars(self), "guarantee": self.guarantee.to_dict()}, indent=1)
 
     @classmethod
@@ -324,7 +324,7 @@ class Tuned:
 
 
 class TuningController(PaidAction[Tuned]):
-    """Plans, pays for and keeps private draws of a penalty for the table on screen."""
+    """Plan, charge and save private draws of a penalty for the table on screen."""
 
     kind = Tuned
     trait, ending = "tuned", ".penalties"

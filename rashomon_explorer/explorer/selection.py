@@ -1,4 +1,4 @@
-"""The selected models and their numbers."""
+"""Selected models and people, and numbers of each model."""
 
 import warnings
 from collections.abc import Callable
@@ -18,42 +18,42 @@ from rashomon_explorer.plots.text import plural
 from rashomon_explorer.rows import ChunkedRows
 
 FEWEST_PEOPLE = 30
-"""Fewer picked people than this are marked in figures; no measure is taken over them alone."""
+"""Smaller selections of people are marked in figures, but measures do not use them."""
 
 FEW = 400
-"""People whom figures show one by one, and of whom exact answers are found, at most."""
+"""Largest number of people that figures show one by one and that get exact results."""
 
 _MOST_ANSWERS = 2_000_000
 _FEW_OF_BLOCKS, _ROWS_ASKED = 20, 400_000_000
-"""Of rows in blocks every exact answer reads all of them: so many people at least, and at most so
-many rows in a pass for all."""
+"""Chunked rows: each exact result reads all rows. At least the first number of people is shown, and
+at most so many that people times rows stays below the second number."""
 
 
 class _Screen(Protocol):
-    """The models on screen and their rows."""
+    """Models on screen and their rows."""
 
     state: ExplorerState
     rows: Any
 
     @property
     def sample_words(self) -> str:
-        """Of which people the rows are a sample, if they are one."""
+        """Description of the sample if the rows are one; else empty."""
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of all rows, whether held or not, and of their columns."""
+        """Number of all rows, in memory or chunked, and number of columns."""
 
     @property
     def encoder(self) -> Any:
-        """What encoded the rows; None of rows that came encoded."""
+        """Encoder of the rows; None for rows that were given encoded."""
 
     @property
     def targets(self) -> Any:
-        """Targets as the models name them."""
+        """Targets in the coding of the models."""
 
 
 class CurrentSelection:
-    """The models and people that figures are of."""
+    """Models and people that the figures show."""
 
     def __init__(self, screen: _Screen) -> None:
         self._screen = screen
@@ -62,13 +62,13 @@ class CurrentSelection:
 
     @property
     def models(self) -> Any:
-        """The picked models, or all; whoever reads them keeps those inside ψ."""
+        """Selected models, or all without a selection; not restricted to those inside ψ."""
         chosen, models = self.state.selection, self.state.rashomon_set
         return models[list(chosen)] if chosen and models is not None else models
 
     @property
     def people(self) -> NDArray[np.intp]:
-        """Rows that are read, by their place: of the picked groups and people, or all."""
+        """Positions of the selected rows (all without a selection), or of a sample of them."""
         chosen = np.flatnonzero(self._wanted())
         models = self.state.rashomon_set
         most = max(500, _MOST_ANSWERS // max(1, 0 if models is None else models.n_draws))
@@ -76,7 +76,7 @@ class CurrentSelection:
 
     @property
     def few(self) -> NDArray[np.intp]:
-        """So many of them, by their place, as can be shown and asked about one by one."""
+        """Positions of a subset that is small enough for results per person."""
         if not self._screen.sample_words:
             return some(self.people, FEW)
         most = min(FEW, _ROWS_ASKED // self._screen.shape[0])
@@ -84,35 +84,35 @@ class CurrentSelection:
 
     @property
     def everyone(self) -> "CurrentSelection":
-        """The same of all people, whichever groups and people are picked."""
+        """The same models with all people, without any selection of people."""
         return _Everyone(self._screen)
 
     @property
     def rows(self) -> Any:
-        """Those rows, as the models take them."""
+        """These rows in the encoding of the models."""
         return taken(self._screen.rows, self.people)
 
     @property
     def targets(self) -> Any:
-        """Their targets."""
+        """Targets of these rows."""
         return taken(self._screen.targets, self.people)
 
     @property
     def table(self) -> pd.DataFrame:
-        """Those rows with the columns that people know, before they are encoded."""
+        """These rows with the table's own columns, before encoding."""
         known = self._screen.rows if self.encode is None else self.state.data.frame
         table = known if isinstance(known, pd.DataFrame) else pd.DataFrame(np.asarray(known))
         return taken(table, self.people)
 
     @property
     def encode(self) -> Callable[[Any], Any] | None:
-        """What makes of such a table the rows that models take; None of rows as they are."""
+        """Function that encodes such a table for the models; None if rows are not encoded."""
         encoder = self._screen.encoder
         if encoder is None:
             return None
 
         def encode(table: Any) -> Any:
-            with warnings.catch_warnings():  # said where the table was chosen
+            with warnings.catch_warnings():  # shown when the table was loaded
                 warnings.simplefilter("ignore", PrivacyLeakWarning)
                 return encoder.transform(table)
 
@@ -120,7 +120,7 @@ class CurrentSelection:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Columns of that table that the models read."""
+        """Columns of the table that the models use."""
         if self.encode is None:
             return tuple(map(str, self.table.columns))
         schema = self._screen.encoder.schema_
@@ -128,7 +128,7 @@ class CurrentSelection:
 
     @property
     def answer(self) -> str:
-        """What a model's score is of, in the table's own words; empty where it has none."""
+        """Target that a score refers to, with its class; empty without a target."""
         data = self.state.data
         target = getattr(getattr(data, "schema", None), "target", None)
         if target is None:
@@ -136,17 +136,17 @@ class CurrentSelection:
         return f"{target.name} = {data.classes[-1]}" if data.classes else str(target.name)
 
     def groups(self, column: str) -> pd.Series:
-        """In which group of a column each of them is."""
+        """Group of each of these people by a column."""
         return group_labels(self.state.data, column).iloc[self.people]
 
     def levels(self, column: str) -> tuple[str, ...]:
-        """Name the groups of a column, the largest first."""
+        """Return the groups of a column, the largest first."""
         counts = group_labels(self.state.data, column).value_counts()
         return tuple(map(str, counts.index))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns by which people can be told apart, looked for once in a table."""
+        """Columns that can define groups, computed once per table."""
         data = self.state.data
         if self.state.view == "release":
             return () if data is None else tuple(map(str, data.sensitive.columns))
@@ -156,35 +156,35 @@ class CurrentSelection:
 
     @property
     def everything(self) -> bool:
-        """Whether nothing is left out."""
+        """Whether the selection contains all models and all rows."""
         rows = self._screen.rows
         whole = rows is None or len(self.people) == len(rows)
         return whole and not self.state.selection
 
     @property
     def words(self) -> str:
-        """What is left out, counted; empty where nothing is."""
+        """Description of the selection, with counts; empty if it contains everything."""
         rows, models, parts = self._screen.rows, self.state.rashomon_set, []
         if rows is not None and self._screen.sample_words:
             parts.append(self._screen.sample_words)
         if self.state.selection and models is not None:
-            parts.append(f"the {len(self.state.selection):,} picked of {models.n_draws:,} models")
+            parts.append(f"{len(self.state.selection):,} of {models.n_draws:,} models selected")
         if rows is not None:
             wanted, read = int(self._wanted().sum()), len(self.people)
             if wanted < len(rows):
-                parts.append(f"{wanted:,} picked of {plural(len(rows), 'row')}")
+                parts.append(f"{wanted:,} of {plural(len(rows), 'row')} selected")
             if read < wanted:
-                parts.append(f"{read:,} of {wanted:,} people read, at random")
+                parts.append(f"{read:,} of {wanted:,} people, sampled at random")
         return " · ".join(parts)
 
     @property
     def sample_words(self) -> str:
-        """Say that the people are a sample of rows in blocks; empty where they are not."""
+        """Description of the sample of people of a chunked table; empty for other tables."""
         return self._screen.sample_words
 
     @property
     def names(self) -> tuple[str, str, str]:
-        """Python for the models, the rows and the targets."""
+        """Python expressions for the models, the rows and the targets."""
         if self.everything:
             return "explorer.rashomon_set", "explorer.rows", "explorer.targets"
         return "explorer.selected.models", "explorer.selected.rows", "explorer.selected.targets"
@@ -203,11 +203,11 @@ class CurrentSelection:
 
 
 class _Everyone(CurrentSelection):
-    """All people."""
+    """Selection that contains all people."""
 
     @property
     def everyone(self) -> CurrentSelection:
-        """These."""
+        """The same selection."""
         return self
 
     def _wanted(self) -> Mask:
@@ -216,21 +216,21 @@ class _Everyone(CurrentSelection):
 
 
 def some(places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-    """Keep at most so many, chosen at random and always the same."""
+    """Keep at most ``most`` positions, sampled with a fixed seed."""
     if len(places) <= most:
         return places
     return np.sort(np.random.default_rng(0).choice(places, most, replace=False))
 
 
 def taken(table: Any, places: NDArray[np.intp]) -> Any:
-    """Rows of a table or array by their place; None of None."""
+    """Rows of a table or array by position; None for None."""
     if table is None:
         return None
     return table.iloc[places] if hasattr(table, "iloc") else np.asarray(table)[places]
 
 
 LARGE = 0.1
-"""Share of a model's largest coefficient from which another of it counts as large."""
+"""Coefficients of at least this share of a model's largest one count as large."""
 
 MODEL_COUNT_LIMIT = 5
 _MODEL_NUMBERS_MOST_ANSWERS = 50_000_000
@@ -239,14 +239,14 @@ _FEW_ROWS = 500
 
 
 def large_coefficients(models: Any) -> NDArray[np.int_]:
-    """Count each model's coefficients of at least a tenth of its largest, intercepts aside."""
+    """Count each model's large coefficients, see `LARGE`; intercepts are excluded."""
     each = np.abs(models.coef.reshape(len(models.coef), models.outputs, -1)[..., :-1])
     most = each.max(axis=(1, 2), initial=0.0)[:, None, None]
     return np.asarray(((each >= LARGE * most) & (each > 0)).sum(axis=(1, 2)))
 
 
 def accuracies(models: Any, rows: Any, targets: Any) -> tuple[FloatArray, int]:
-    """Share of the rows that each model labels right, and how many rows were read (curator)."""
+    """Share of rows that each model labels correctly, and number of rows read (curator)."""
     kept = some(
         np.arange(len(rows)), max(500, _MODEL_NUMBERS_MOST_ANSWERS // max(1, models.n_draws))
     )
@@ -263,14 +263,14 @@ def accuracies(models: Any, rows: Any, targets: Any) -> tuple[FloatArray, int]:
 
 
 def chunked_accuracies(models: Any, rows: ChunkedRows) -> tuple[FloatArray, int]:
-    """Share of all rows that each model labels right, and how many there are (curator)."""
+    """Share of all rows that each model labels correctly, and number of rows (curator)."""
     (right,) = rows.reduce(_Right(models))
     return right / rows.n, rows.n
 
 
 @dataclass(frozen=True, eq=False)
 class _Right:
-    """How many rows of a block each model labels right."""
+    """Number of rows of a chunk that each model labels correctly."""
 
     models: Any
 
@@ -287,27 +287,27 @@ def leaves(models: Any) -> NDArray[np.int_]:
 
 
 def answers(models: Any, rows: Any) -> FloatArray:
-    """Answer a fixed few hundred rows with every model, the best one last (curator)."""
+    """Predict labels of a fixed sample of rows by every model, the best one last (curator)."""
     X = np.asarray(taken(rows, some(np.arange(len(rows)), _FEW_ROWS)), dtype=float)
     both = np.vstack([models.labels(X), models.reference.labels(X)])
     return both.astype(float)
 
 
 def nearest(coef: FloatArray, goal: FloatArray, among: NDArray[np.intp]) -> list[int]:
-    """Pick the few models nearest to some coefficients."""
+    """Return the few models nearest to given coefficients."""
     away = np.linalg.norm(coef[among] - goal, axis=1)
     return [int(draw) for draw in among[np.argsort(away, kind="stable")[:MODEL_COUNT_LIMIT]]]
 
 
 def simplest(models: Any, among: NDArray[np.intp]) -> list[int]:
-    """Pick the few models with the fewest large coefficients, or leaves."""
+    """Return the few models with the fewest large coefficients or leaves."""
     trees = trees_in(models) is not None
     size = (leaves(models) if trees else large_coefficients(models))[among]
     return [int(draw) for draw in among[np.argsort(size, kind="stable")[:MODEL_COUNT_LIMIT]]]
 
 
 def most_different(coef: FloatArray, among: NDArray[np.intp]) -> list[int]:
-    """Pick two models far apart: the farthest from the middle, and the farthest from that."""
+    """Return two distant models: the farthest from the mean, and the farthest from that one."""
     if len(among) < 2:
         return [int(draw) for draw in among]
     here = coef[among]

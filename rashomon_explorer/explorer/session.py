@@ -69,12 +69,12 @@ class Session(SavedSets):
 
     @property
     def constants(self) -> Constants | None:
-        """Public constants of the draws on screen, of the settings before there are any."""
+        """Public constants of the draws on screen; of the current settings before a draw."""
         return self.state.constants if self.state.rashomon_set is None else self._drawn
 
     @batch_updates
     def show_fitted(self, estimator: Any, data: Bunch | None = None) -> None:
-        """Show the set of an estimator that was fitted elsewhere."""
+        """Show the set of a fitted estimator."""
         last = check_fitted_estimator(estimator)
         if data is not None:
             behind = None if streamed_table(data) is None else encoder_as_fitted(estimator, data)
@@ -105,14 +105,14 @@ class Session(SavedSets):
                 state.same_rows = same_rows(others, self._ledger_path.name)
         try:
             self.refresh_account()
-        except LedgerError as error:  # its draws can be shown, but nothing can be charged
+        except LedgerError as error:  # the draws can be shown, but nothing can be charged
             state.account = None
             report(state, LEDGER_READ, error)
         self.set_status(f"Showing {plural(state.n_drawn, 'draw')} of a fitted estimator.")
 
     @batch_updates
     def show_set(self, models: Any, data: Bunch | None = None, *, rows: Any = None) -> None:
-        """Show an imported set, with or without rows in the form its models take."""
+        """Show an imported set, with or without rows in the encoding of its models."""
         if data is None:
             self.forget()
             self.rows = rows
@@ -133,7 +133,7 @@ class Session(SavedSets):
 
     @batch_updates
     def show_external(self, model: ExternalModel) -> None:
-        """Show the exact Rashomon set of a fitted model; nothing is drawn and nothing charged."""
+        """Show the exact Rashomon set of a fitted model; draw and charge nothing."""
         self.forget()
         self.rows = model.rows
         self.state.outside = model
@@ -150,7 +150,7 @@ class Session(SavedSets):
 
     @batch_updates
     def prepare(self) -> DrawJob:
-        """Check the budget and make the job of a draw, not started."""
+        """Check the budget and return the job of a draw without starting it."""
         self._check_ready()
         state = self.state
         self._foreteller.refuse()
@@ -161,7 +161,7 @@ class Session(SavedSets):
         account = self.refresh_account()
         if not state.uncharged and account is not None:
             refuse_past_budget(account, plan)
-            # Rows in blocks are noted by the draw, which reads them.
+            # The draw itself records chunked rows, because it reads them.
             note_table(account.path, None if streamed_table(state.data) else state.data.X)
         self.job = self._job(estimator)
         with state.hold_trait_notifications():
@@ -177,7 +177,7 @@ class Session(SavedSets):
 
     def _job(self, estimator: Any) -> DrawJob:
         data, trees = self.state.data, of_trees(self.state)
-        # Trees are asked about the table's own columns.
+        # Trees use the table's own columns.
         self.rows, self._behind = (tree_rows(data) if trees else self._encoded), None
         whole = streamed_table(data)
         if whole is None:
@@ -185,7 +185,7 @@ class Session(SavedSets):
         return DrawJob(estimator, partial(_validated_chunks, whole, trees))
 
     def foretell(self) -> bool:
-        """Start the trial on simulated rows that `prepare` asks about, in a worker thread."""
+        """Start the test on simulated rows in a worker thread; return False if none is needed."""
         self._check_ready()
         account, plan = self.refresh_account(), self.state.plan
         if not self.state.uncharged and account is not None and plan is not None:
@@ -194,11 +194,11 @@ class Session(SavedSets):
 
     @property
     def foretelling(self) -> bool:
-        """Whether a draw waits for its trial."""
+        """Whether a draw waits for the test on simulated rows."""
         return self._foreteller.trying
 
     def end_trial(self) -> bool:
-        """End the waiting for a trial; whether the draw is still wanted."""
+        """End the wait for the test; return whether the draw is still wanted."""
         return self._foreteller.end()
 
     def _look_at_ledger(self) -> None:
@@ -209,7 +209,7 @@ class Session(SavedSets):
             report(self.state, LEDGER_READ, error)
 
     def stop(self) -> None:
-        """Ask the draw under way to end; draws so far are kept, the price stays spent."""
+        """Ask the running draw to stop; its draws are kept and the privacy cost stays spent."""
         if self._foreteller.stop():
             return
         if self.job is not None and self.job.running:
@@ -218,11 +218,11 @@ class Session(SavedSets):
 
     @batch_updates
     def pump(self) -> bool:
-        """Bring the job's newest draws into the state."""
+        """Copy the newest draws of the job into the state; return whether the job is running."""
         job, state = self.job, self.state
         if job is None or not state.spent:
             return False
-        ended = not job.running  # asked before the draws are read, or the last ones could be missed
+        ended = not job.running  # checked before reading the draws, so that none is missed
         partial = job.latest
         if partial is not None and partial.n_draws != state.n_drawn:
             self._take(partial)
@@ -261,7 +261,7 @@ class Session(SavedSets):
             report(state, "Drawing", job.error)
             return
         fitted = job.estimator
-        fitted.rashomon_set_ = state.rashomon_set  # what is on screen, its groups and all
+        fitted.rashomon_set_ = state.rashomon_set  # the set on screen, with its feature groups
         fitted.guarantee_ = fitted.rashomon_set_.guarantee
         linear = isinstance(fitted.rashomon_set_, RashomonSet)
         self.estimator = make_pipeline(self._encoder, fitted) if linear else fitted
@@ -272,7 +272,7 @@ class Session(SavedSets):
 
 
 def _encoded(encoder: Any, data: Bunch) -> pd.DataFrame:
-    """Rows of the sample as an encoder makes them."""
+    """Encode the sample of a data set."""
     names = list(map(str, encoder.get_feature_names_out()))
     known = set(getattr(encoder, "schema_", None) or getattr(encoder, "schema", None) or names)
     frame = data.frame[[name for name in data.frame if str(name) in known]]
@@ -280,7 +280,7 @@ def _encoded(encoder: Any, data: Bunch) -> pd.DataFrame:
 
 
 def _validated_chunks(whole: StreamedTable, trees: bool, watch: Step) -> ChunkedRows:
-    """Check every row before anything is charged; an invalid row raises an error that names it."""
+    """Check every row before anything is charged; raise an error that names an invalid row."""
     rows = whole.encoded(watch=watch)
     return whole.labelled if trees else rows
 

@@ -1,4 +1,4 @@
-"""Saved sets."""
+"""Saved sets, in a folder beside their ledger."""
 
 import json
 import logging
@@ -51,11 +51,11 @@ _NOT_OURS = (ValueError, KeyError, TypeError, AttributeError, IndexError, Recurs
 
 def log_unread(error: OSError) -> None:
     """Log that a file cannot be read at the moment."""
-    LOGGER.error("a file of paid results cannot be read now", exc_info=error)
+    LOGGER.error("a file of saved results cannot be read", exc_info=error)
 
 
 def file_names(folder: Path) -> list[str]:
-    """Names in a folder; none where there is no folder."""
+    """Names of the files in a folder; empty if there is no folder."""
     try:
         return os.listdir(folder)
     except FileNotFoundError:
@@ -63,22 +63,22 @@ def file_names(folder: Path) -> list[str]:
 
 
 class NumberedFiles:
-    """One file a result: ``0001.model``, ``0002.model``, …; two pages may write at once."""
+    """Files ``0001.model``, ``0002.model``, …, one per result; concurrent writes are safe."""
 
     def __init__(self, folder: Path, before: str, after: str) -> None:
         self.folder = folder
         self._before, self._after = before, after
 
     def paths(self) -> list[Path]:
-        """Files that are not put aside, oldest first."""
+        """Files that are not quarantined, oldest first."""
         numbers = sorted(number for number, quarantined in self._numbered() if not quarantined)
         return [self.folder / self._name(number) for number in numbers]
 
     def add(self, text: str) -> None:
-        """Write one more."""
+        """Write a file with the next number."""
         make_folder(self.folder)
         content = text.encode()
-        # The number of a file that was put aside is not given again.
+        # The number of a quarantined file is not reused.
         first = 1 + max((number for number, _ in self._numbered()), default=0)
         write_new_file(self.folder, self._name, first, lambda file: file.write(content))
 
@@ -99,7 +99,7 @@ def read_file(
     *,
     quarantine: bool = True,
 ) -> T | None:
-    """Parse a JSON file; None where there is none, or none that can be used."""
+    """Parse a JSON file; return None if it is missing or unusable."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -120,20 +120,20 @@ def read_file(
 def _quarantine(path: Path) -> None:
     try:
         LOGGER.error("%s is damaged; it is now called %s", path, quarantine_file(path))
-    except OSError as error:  # another page was first, or the folder is read-only
-        LOGGER.error("%s is damaged and could not be put aside", path, exc_info=error)
+    except OSError as error:  # another page renamed it first, or the folder is read-only
+        LOGGER.error("%s is damaged and could not be renamed", path, exc_info=error)
 
 
 _SETS, _MODELS, _GONE = ".sets", ".npz", ".deleted"
 
-# Models, note, stars and aggregates: those of one set may be in several files, of which older
-# versions wrote `.new` and `.damaged`. What has a number of its own, as one model has, is none.
+# Files of a set: models, note, stars and aggregates; older versions also wrote `.new` and
+# `.damaged`. Numbered files of other results, such as `.model`, do not match.
 _OF_A_SET = re.compile(r"(\d+)(-\d+)?\.(npz|json|stars|paid|new|damaged|deleted)(\.\d+\.damaged)?")
 
 
 @dataclass(frozen=True)
 class StoredSet:
-    """One set in a folder, by what is public of it."""
+    """Public description of a saved set."""
 
     number: int
     at: datetime
@@ -143,19 +143,19 @@ class StoredSet:
 
     @property
     def label(self) -> str:
-        """The set in a line."""
+        """Description of the set in one line."""
         models = plural(self.n_draws, "model")
         return f"Draw {self.number} · {models} · {cost_text(self.epsilon)} · {self.at:%d %b %H:%M}"
 
 
 class SetStore:
-    """Folder of one ledger's saved sets; they outlive the page."""
+    """Folder with the saved sets of one ledger."""
 
     def __init__(self, ledger: Path) -> None:
         self.folder = ledger.with_suffix(_SETS)
 
     def all(self, failed: Failed = log_unread) -> tuple[StoredSet, ...]:
-        """List the sets, oldest first, each by its models, with or without its note."""
+        """List all sets that have a file of models, oldest first."""
         tighten(self.folder)
         try:
             numbers = self.numbers()
@@ -166,13 +166,13 @@ class SetStore:
         return tuple(one for one in found if one is not None)
 
     def numbers(self) -> tuple[int, ...]:
-        """Numbers of the sets by the names of the files alone, in order."""
+        """Numbers of the sets in order, from the file names only."""
         return tuple(sorted(n for n, name in self._files() if name == self._models(n).name))
 
     def keep(self, models: CuratorSet, settings: dict[str, Any]) -> StoredSet:
-        """Write a set; its file is the curator's alone, its note holds public numbers."""
+        """Save a set: its models for the curator only, and a note with public numbers."""
         make_folder(self.folder)
-        # A number that was deleted is not given again: another page may still show what it meant.
+        # The number of a deleted set is not reused: another page may still refer to it.
         first = 1 + max((number for number, _ in self._files()), default=0)
         number = write_new_file(
             self.folder, lambda n: self._models(n).name, first, partial(write, models)
@@ -186,7 +186,7 @@ class SetStore:
         return kept
 
     def open(self, number: int) -> Any:
-        """Read a set's models."""
+        """Load a set's models."""
         try:
             return load(self._models(number), CuratorSet)
         except FileNotFoundError as error:
@@ -196,13 +196,13 @@ class SetStore:
             ) from error
 
     def purchases_path(self, number: int) -> Path:
-        """Say where the aggregates lie that were paid for of a set: see `Purchases`."""
+        """Path of a set's released aggregates, see `Purchases`."""
         return self.folder / f"{number:04d}.paid"
 
     def delete(self, number: int) -> None:
-        """Take a set away for good, with its aggregates; what they cost stays spent."""
+        """Delete a set and its aggregates permanently; their privacy cost stays spent."""
         deleted = self.folder / f"{number:04d}{_GONE}"
-        with suppress(OSError):  # first, so that the number is never free; a full disk may refuse
+        with suppress(OSError):  # first, to keep the number taken; may fail on a full disk
             deleted.touch(mode=0o600)
         self._models(number).unlink(missing_ok=True)
         for owner, name in self._files():
@@ -212,7 +212,7 @@ class SetStore:
             deleted.touch(mode=0o600)
 
     def favourites(self, number: int) -> Favourites:
-        """Read the stars and notes on a set's models; none where the file is damaged."""
+        """Read the stars and notes on a set's models; empty if the file is damaged."""
         return read_file(self._favourites(number), Favourites.of_text) or Favourites()
 
     def keep_favourites(self, number: int, favourites: Favourites) -> None:
@@ -220,8 +220,8 @@ class SetStore:
         favourites.write(self._favourites(number))
 
     def _described(self, number: int, failed: Failed) -> StoredSet | None:
-        """Read what is public of a set: from its note, and without one from its models."""
-        # A page of an older version writes a note in place: one that is half there stays there.
+        """Read the public description of a set from its note, or else from its models."""
+        # Older versions write a note in place, so a half-written note is not quarantined.
         noted = read_file(self._note(number), _read, failed, quarantine=False)
         if noted is not None:
             return replace(noted, number=number)
@@ -229,7 +229,7 @@ class SetStore:
         try:
             at = datetime.fromtimestamp(path.stat().st_mtime)
             return _of_models(number, at, load(path, CuratorSet), {})
-        except FileNotFoundError:  # deleted on another page meanwhile
+        except FileNotFoundError:  # deleted on another page in the meantime
             return None
         except OSError as error:
             failed(error)
@@ -239,7 +239,7 @@ class SetStore:
             return None
 
     def _files(self) -> list[tuple[int, str]]:
-        """Every file of a set, or of one that was deleted, with the set's number."""
+        """All files of sets, including deleted ones, with the number of the set."""
         found = map(_OF_A_SET.fullmatch, file_names(self.folder))
         return [(int(match[1]), match[0]) for match in found if match]
 
@@ -271,7 +271,7 @@ def _read(text: str) -> StoredSet:
 
 
 class SavedSets(DatasetController):
-    """A data set, and the sets that were drawn from it before."""
+    """A data set and the sets that were drawn from it."""
 
     def __init__(self, state: ExplorerState, home: Path) -> None:
         super().__init__(state, home)
@@ -280,13 +280,13 @@ class SavedSets(DatasetController):
 
     @batch_updates
     def choose(self, data: Bunch) -> None:
-        """Take a data set, and show again what was drawn from it last."""
+        """Load a data set, and show the last set drawn from it."""
         super().choose(data)
         self.state.kept, errors = self._listed()
         self._show_last(errors)
 
     def _show_last(self, errors: Sequence[OSError] = ()) -> None:
-        """Show the newest set; errors of the file system, which may pass, are reported."""
+        """Show the newest set; report file-system errors, which may be temporary."""
         state, failed = self.state, list(errors)
         try:
             if state.kept and not state.unconfirmed:
@@ -300,7 +300,7 @@ class SavedSets(DatasetController):
 
     @batch_updates
     def confirm(self, schema: TableSchema) -> None:
-        """Take the schema of the table on screen with fewer marks; its rows stay as they are."""
+        """Set a schema with fewer unconfirmed values; the rows are unchanged."""
         waiting = self.state.unconfirmed
         self.redeclare(schema)
         if waiting and not self.state.unconfirmed and self.state.rashomon_set is None:
@@ -308,12 +308,12 @@ class SavedSets(DatasetController):
 
     @property
     def set_store(self) -> SetStore | None:
-        """Where the sets of this table lie; None without a table."""
+        """Store of the sets of this table; None without a table."""
         return None if self._ledger_path is None else SetStore(self._ledger_path)
 
     @batch_updates
     def open_saved(self, number: int) -> None:
-        """Show a saved set; nothing is charged, and no slider moves."""
+        """Show a saved set; nothing is charged, and the settings do not change."""
         self._check_ready()
         state = self.state
         kept = next((one for one in state.kept if one.number == number), None)
@@ -345,7 +345,7 @@ class SavedSets(DatasetController):
         self.set_status(f"Opened {kept.label}; nothing was charged.")
 
     def _constants_with(self, settings: dict[str, Any], models: RashomonSet) -> Constants | None:
-        if not settings:  # its note is lost: what the plan says of itself is left
+        if not settings:  # without a note, only the constants of the plan are known
             law = None if models.plan is None else PublicLaw.of(models.plan)
             return None if law is None else law.constants
         known = linear_estimator(self.state)
@@ -365,15 +365,15 @@ class SavedSets(DatasetController):
             self.set_status(f"Draw {number} was deleted; its privacy cost stays spent.")
 
     def catch_up(self) -> None:
-        """Offer what another page has drawn meanwhile, and show it where this one shows nothing."""
+        """Add sets drawn on another page; show the newest one if no set is on screen."""
         state = self.state
         if state.busy or state.data is None or self.set_store is None:
             return
         new = frozenset(self.set_store.numbers()) - {one.number for one in state.kept}
-        if not new or self._seen == (self.set_store.folder, new):  # what is damaged is read once
+        if not new or self._seen == (self.set_store.folder, new):  # damaged files are read once
             return
         errors = self._reload()
-        if errors:  # they may pass: look again next time
+        if errors:  # may be temporary: try again next time
             raise errors[0]
         self._seen = self.set_store.folder, new - {one.number for one in state.kept}
         on_screen = state.rashomon_set is not None or state.outside is not None
@@ -386,7 +386,7 @@ class SavedSets(DatasetController):
                 report(state, PAID_READ, error, STILL_THERE)
 
     def _reload(self) -> list[OSError]:
-        """Read the folder again: another page may have deleted what this one shows."""
+        """Read the folder again, because another page may have deleted the set on screen."""
         state = self.state
         there, errors = self._listed(state.kept)
         with state.hold_trait_notifications():
@@ -398,7 +398,7 @@ class SavedSets(DatasetController):
     def _listed(
         self, known: tuple[StoredSet, ...] = ()
     ) -> tuple[tuple[StoredSet, ...], list[OSError]]:
-        """List the sets, with errors that may pass: then those that were known stay."""
+        """List the sets and file-system errors; after an error, keep the sets in ``known``."""
         errors: list[OSError] = []
         if self.set_store is None:
             return (), errors
@@ -414,11 +414,11 @@ class SavedSets(DatasetController):
             return
         try:
             kept = self.set_store.keep(state.rashomon_set, state.drawn_settings)
-        except Exception as error:  # whatever it is, the draws were paid for and stay
+        except Exception as error:  # the cost is spent: the draws stay on screen after any error
             report(state, "Saving the draws", error, ON_SCREEN_ONLY)
             return
         try:
-            if state.favourites != Favourites():  # given while the draws came
+            if state.favourites != Favourites():  # set while the draw was running
                 self.set_store.keep_favourites(kept.number, state.favourites)
         except OSError as error:
             report(state, "Saving stars and notes", error)

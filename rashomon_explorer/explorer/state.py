@@ -23,24 +23,24 @@ class Favourites:
     notes: Mapping[int, str] = field(default_factory=dict)
 
     def toggled(self, draw: int) -> "Favourites":
-        """With a star given, or taken away."""
+        """Return a copy with the star of a draw added or removed."""
         others = set(self.starred) ^ {draw}
         return Favourites(tuple(sorted(others)), self.notes)
 
     def noted(self, draw: int, words: str) -> "Favourites":
-        """With words on a draw; empty ones take the note away."""
+        """Return a copy with a note on a draw; an empty note removes it."""
         notes = {**self.notes, draw: words.strip()}
         return Favourites(self.starred, {k: note for k, note in notes.items() if note})
 
     def write(self, path: Path) -> None:
-        """Write them where the owner's account alone can read."""
+        """Write to a file that only its owner can read."""
         said = {"starred": list(self.starred), "notes": {str(k): v for k, v in self.notes.items()}}
         content = json.dumps(said, ensure_ascii=False, indent=1).encode()
         replace_file(path, lambda file: file.write(content))
 
     @classmethod
     def of_text(cls, text: str) -> "Favourites":
-        """Inverse of :meth:`write`, of the file's text."""
+        """Inverse of :meth:`write`, from the text of the file."""
         said = json.loads(text)
         notes = {int(draw): str(words) for draw, words in said.get("notes", {}).items()}
         return cls(tuple(int(draw) for draw in said.get("starred", ())), notes)
@@ -54,11 +54,11 @@ UNPAID = "Not part of a release: these models have no guarantee."
 
 FORETELLING = "foretelling"
 PHASES = ("empty", "planning", FORETELLING, "reserved", "drawing", "done", "stopped", "failed")
-"""Before data; settings may change; exact draws tried on simulated rows; price written; sampler at
-work; how the draw ended."""
+"""No data; settings can change; test on simulated rows; draw charged; sampler running; and the
+three outcomes of a draw."""
 
 PAGES = ("data", "plan", "set", "features", "people", "release")
-"""The views, as their addresses name them."""
+"""Names of the views in the page's address."""
 
 SPENT = ("reserved", "drawing")
 BUSY = (FORETELLING, *SPENT)
@@ -88,7 +88,7 @@ def _or_auto(number: traitlets.TraitType[Any, Any]) -> traitlets.Union:
 
 @dataclass(frozen=True)
 class Alert:
-    """A failure in words."""
+    """Error message of the page."""
 
     failed: str
     reason: str
@@ -97,7 +97,7 @@ class Alert:
 
 
 class ExplorerState(traitlets.HasTraits):
-    """Settings, results and where in the story we are."""
+    """Settings, results and phase of the page."""
 
     phase = traitlets.Enum(PHASES, "empty")
     data = traitlets.Any(None)
@@ -145,7 +145,7 @@ class ExplorerState(traitlets.HasTraits):
 
     @property
     def busy(self) -> bool:
-        """Whether a draw is under way."""
+        """Whether a draw, or the test before it, is running."""
         return self.phase in BUSY
 
     @property
@@ -190,13 +190,13 @@ class ExplorerState(traitlets.HasTraits):
 
     @property
     def requested_draws(self) -> int:
-        """How many models the next draw asks for."""
+        """Number of models that the next draw requests."""
         if self.n_draws != AUTO:
             return int(self.n_draws)
         return 1 if self.plan is None else int(self.plan.n_draws)
 
     def pick_nothing(self) -> None:
-        """Select no model, no person and no group."""
+        """Clear the selection of models, people and groups."""
         with self.hold_trait_notifications():
             self.selection = self.people = self.groups = ()
 
@@ -205,14 +205,14 @@ class ExplorerState(traitlets.HasTraits):
         return {name: getattr(self, name) for name in SETTINGS}
 
     def draw_settings(self) -> dict[str, Any]:
-        """Return what a draw is made with: the settings, and the thresholds that trees ask."""
+        """Return the settings of a draw, including the thresholds of trees."""
         told = self.settings()
         schema = getattr(self.data, "schema", None)
         return {**told, "thresholds": _thresholds(schema)} if self.family == TREES else told
 
 
 def _thresholds(schema: TableSchema | None) -> str:
-    """Write the declared thresholds of a table's columns; the others are cut evenly."""
+    """Describe the declared thresholds of a table; other columns are split evenly."""
     columns = () if schema is None else schema.features
     asked = [one for one in columns if isinstance(one, Numeric) and one.thresholds]
     told = [f"{one.name} {', '.join(f'{cut:.6g}' for cut in one.thresholds)}" for one in asked]

@@ -38,8 +38,8 @@ from rashomon_explorer.sets import RashomonSet
 
 
 def feature_schema(schema: TableSchema) -> TableSchema:
-    """Leave the target to the data set, which has coded it."""
-    public = public_part(schema)  # an encoder needs no more of columns that no model sees
+    """Return a schema without the target, which the data set has already coded."""
+    public = public_part(schema)  # suffices for columns that no model uses
 
     def public_column(column: Column) -> Column:
         if column is schema.target:
@@ -50,7 +50,7 @@ def feature_schema(schema: TableSchema) -> TableSchema:
 
 
 def encoded(data: Bunch) -> tuple[TableEncoder, pd.DataFrame]:
-    """Encode a data set by its schema, row by row; returns the encoder and the rows."""
+    """Encode a data set by its schema, row by row; return the encoder and the rows."""
     encoder = TableEncoder(feature_schema(data.schema))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
@@ -58,12 +58,12 @@ def encoded(data: Bunch) -> tuple[TableEncoder, pd.DataFrame]:
 
 
 def scaled(data: Bunch) -> pd.DataFrame:
-    """Scale the same columns by their bounds, as they may have been charged elsewhere."""
+    """Scale columns by their bounds, a form in which they may have been charged elsewhere."""
     return PublicBoundsScaler(data.bounds).set_output(transform="pandas").fit_transform(data.X)
 
 
 def rows_as_fitted(estimator: Any, data: Bunch) -> Any:
-    """Rows of a data set as a fitted estimator's models take them."""
+    """Rows of a data set in the encoding of a fitted estimator's models."""
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if hasattr(last, "encoder_"):
         encode = _in_units if isinstance(last.encoder_, UnitEncoder) else _by_schema
@@ -80,7 +80,7 @@ def rows_as_fitted(estimator: Any, data: Bunch) -> Any:
 
 
 def encoder_as_fitted(estimator: Any, data: Bunch) -> Any:
-    """Return what encodes rows in blocks as a fitted estimator's models take them."""
+    """Return the encoder of chunked rows for a fitted estimator's models."""
     if isinstance(estimator, Pipeline):
         raise DataError(
             "chunked rows need an estimator that encodes them itself, got a pipeline: fit "
@@ -102,12 +102,12 @@ def encoder_as_fitted(estimator: Any, data: Bunch) -> Any:
 
 @dataclass(frozen=True)
 class AsTheyAre:
-    """Some columns as they came, of numbers: what models without a schema were fitted to."""
+    """Encoder that returns numeric columns unchanged, for models fitted without a schema."""
 
     columns: tuple[str, ...]
 
     def transform(self, X: pd.DataFrame) -> FloatArray:
-        """Give the columns as an array (n, d)."""
+        """Return the columns as an array (n, d)."""
         return numbers(X[list(self.columns)])
 
     def get_feature_names_out(self) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ def refuse_other_columns(models: Any, rows: pd.DataFrame) -> None:
 
 
 def _in_units(encoder: UnitEncoder, data: Bunch) -> pd.DataFrame:
-    """Encode what the schema declares as trees take it."""
+    """Encode the declared columns for trees."""
     known = set(encoder.schema)
     frame = data.frame[[name for name in data.frame if str(name) in known]]
     names = list(encoder.get_feature_names_out())
@@ -135,13 +135,13 @@ def _in_units(encoder: UnitEncoder, data: Bunch) -> pd.DataFrame:
 
 
 def _by_schema(encoder: TableEncoder, data: Bunch) -> Any:
-    """Encode what the schema declares of the table; of a table without it, an error says what."""
+    """Encode the declared columns; raise an error that names a missing one."""
     declared = set(encoder.schema_)
     return encoder.transform(data.frame[[name for name in data.frame if str(name) in declared]])
 
 
 MOST_LEVELS = 12
-"""More groups than this are put together: numbers in quarters, the rarest levels in one group."""
+"""With more values, a column is grouped: numbers by quartile, the rarest levels together."""
 
 NO_VALUE = "no value"
 
@@ -156,7 +156,7 @@ class Grouping:
 
     @classmethod
     def of(cls, values: "pd.Series[Any]") -> "Grouping":
-        """Learn the groups of a column."""
+        """Compute the groups of a column."""
         if pd.api.types.is_numeric_dtype(values) and values.nunique() > MOST_LEVELS:
             quarters = np.nanquantile(values.astype(float), [0.25, 0.5, 0.75])
             return cls(edges=tuple(np.unique(quarters).tolist()))
@@ -168,12 +168,12 @@ class Grouping:
 
     @property
     def names(self) -> Sequence[str]:
-        """All groups there can be."""
+        """Names of all possible groups."""
         own = _quarters(self.edges) if self.edges else [*self.levels, self.rest]
         return list(dict.fromkeys([*own, NO_VALUE]))
 
     def __call__(self, values: "pd.Series[Any]") -> "pd.Series[Any]":
-        """Say in which group each value is, as text."""
+        """Return the group of each value, as text."""
         if not self.edges:
             words = _words(values)
             return words.where(words.isin(self.levels), self.rest)
@@ -184,7 +184,7 @@ class Grouping:
         return told.where(values.notna(), NO_VALUE)
 
     def codes(self, values: "pd.Series[Any]") -> "np.ndarray[Any, np.dtype[np.int8]]":
-        """Place of each value's group among the names: a byte a row."""
+        """Position of each value's group among the names, one byte per row."""
         return np.asarray(pd.Index(self.names).get_indexer(pd.Index(self(values))), dtype=np.int8)
 
 
@@ -198,7 +198,7 @@ def _word(value: Any) -> str:
 
 
 def _quarters(edges: Sequence[float]) -> list[str]:
-    """Name four groups of about as many people each."""
+    """Name four groups of about equal size."""
     ends = [number(float(edge)) for edge in edges]
     middle = [f"{low} to {high}" for low, high in pairwise(ends)]
     return [f"up to {ends[0]}", *middle, f"over {ends[-1]}"]
@@ -210,7 +210,7 @@ PEOPLE = 5_000
 IN_UNITS = "units"
 
 _SEED = 0
-_NORM = 1.0  # as the page encodes tables that are held
+_NORM = 1.0  # the row norm of encoded tables in memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +222,7 @@ class SampledChunks:
 
     @classmethod
     def of(cls, rows: ChunkedRows) -> "SampledChunks":
-        """Take rows in blocks; reads nothing yet."""
+        """Create from chunked rows; read none of them."""
         source = rows.source
         if not source.labelled:
             raise TypeError(
@@ -249,18 +249,18 @@ class SampledChunks:
 
     @property
     def places(self) -> IntArray:
-        """Where the people of the sample stand among all rows."""
+        """Positions of the sample among all rows."""
         return RowSubset.of(self.rows.source, PEOPLE, _SEED).places
 
     @property
     def people(self) -> pd.DataFrame:
-        """The sample, as it came; read anew whenever it is asked for."""
+        """The sample before encoding; read again at each access."""
         frame, targets = self.rows.sample(PEOPLE, seed=_SEED).to_memory()
         return pd.DataFrame(frame).assign(**{self.target: targets}).reset_index(drop=True)
 
 
 class StreamedTable:
-    """All rows of a table that the page shows, by the declaration of a data set."""
+    """All rows of a chunked table, with the declarations of its data set."""
 
     def __init__(self, came: SampledChunks, data: Bunch) -> None:
         self.came = came
@@ -284,7 +284,7 @@ class StreamedTable:
 
     @property
     def labelled(self) -> ChunkedRows:
-        """Rows as they came, and targets as the page names them: codes of classes, or numbers."""
+        """Rows before encoding, with targets in the page's coding: class codes or numbers."""
         return self.came.rows.then(self._coded)
 
     def encoded(
@@ -301,7 +301,7 @@ class StreamedTable:
         else:
             table = table.through(encoder)
             names = encoder.get_feature_names_out()
-        here = isinstance(table.workers, Threads)  # other processes have no way to tell
+        here = isinstance(table.workers, Threads)  # worker processes cannot report progress
         watched = table if watch is None or not here else table.then(watch)
         seen = self._once((encoder, labels), lambda: watched.with_checksums().seen)
         looked = replace(table, seen=seen)
@@ -310,13 +310,13 @@ class StreamedTable:
 
     @property
     def targets(self) -> NDArray[Any]:
-        """All targets (n,), as the page names them; a byte a row for classes."""
+        """All targets (n,) in the page's coding; one byte per row for classes."""
         return self._once(
             "targets", lambda: np.concatenate(self.labelled.reduce(_targets, merge=_joined))
         )
 
     def groups(self, column: str, rule: Grouping) -> "pd.Series[Any]":
-        """In which group of a column each row is, by a rule: a byte a row."""
+        """Group of each row by a rule on a column; one byte per row."""
         declared = {one.name: one for one in self.schema.columns}.get(column)
         text = isinstance(declared, Levelled) and declared.role == "sensitive"
 
@@ -330,7 +330,7 @@ class StreamedTable:
         return self._once(("groups", column, rule), find)
 
     def hashes(self) -> Hashes:
-        """Checksum of every row, eight bytes each."""
+        """Checksums of all rows, eight bytes each."""
         rows = self.encoded()
         return Hashes(rows.source.shape, each_row(rows, row_hashes))
 
@@ -342,12 +342,12 @@ class StreamedTable:
 
 
 def streamed_table(data: Any) -> StreamedTable | None:
-    """Return the table behind a data set whose rows are not held; None of one that is held."""
+    """Return the chunked table behind a data set; None for a table in memory."""
     return None if data is None else data.get("whole")
 
 
 def table_shape(data: Bunch) -> tuple[int, int]:
-    """Count the rows of a data set, held or not, and the columns that models see."""
+    """Return the number of rows, in memory or chunked, and of feature columns."""
     whole = streamed_table(data)
     n, columns = data.X.shape
     return (int(n) if whole is None else whole.n), int(columns)
@@ -355,7 +355,7 @@ def table_shape(data: Bunch) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """A step: targets as the page names them."""
+    """Step that converts targets to the page's coding."""
 
     schema: TableSchema
     bounds: tuple[float, float] | None
@@ -363,7 +363,7 @@ class Coded:
     labels: bool = False
 
     def __call__(self, rows: Any, targets: Any) -> tuple[Any, NDArray[Any]]:
-        """Return the rows as they are, and the targets (m,)."""
+        """Return the rows unchanged, and the converted targets (m,)."""
         if self.bounds is not None:
             return rows, self._numbers(targets)
         labels = declared_labels(self.schema, targets)
@@ -387,7 +387,7 @@ class Coded:
 
 @dataclass(frozen=True, eq=False)
 class _Grouped:
-    """Codes of a block's groups."""
+    """Group codes of the rows of a chunk."""
 
     rule: Grouping
     text: bool

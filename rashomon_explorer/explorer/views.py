@@ -33,12 +33,12 @@ class Renderer:
         self._task: asyncio.Task[None] | None = None
 
     def add(self, card: FigureCard) -> None:
-        """Draw one card more, from now on."""
+        """Add a card and mark it as out of date."""
         self.cards = (*self.cards, card)
         self.mark([card])
 
     def mark(self, cards: Iterable[FigureCard] | None = None) -> None:
-        """Ask for some cards, or all, to be drawn again."""
+        """Mark some cards, or all of them, as out of date."""
         self._dirty.update(self.cards if cards is None else cards)
         if self._holds:
             return
@@ -55,7 +55,7 @@ class Renderer:
 
     @contextmanager
     def batched(self) -> Iterator[None]:
-        """Draw what is marked inside once, at the end."""
+        """Delay redraws inside the context, and redraw once at its end."""
         self._holds += 1
         try:
             yield
@@ -64,7 +64,7 @@ class Renderer:
             self.mark(())
 
     async def wait_until_idle(self) -> None:
-        """Wait until nothing is out of date."""
+        """Wait until no card is out of date."""
         while self._task is not None and not self._task.done():
             await asyncio.sleep(0.01)
 
@@ -74,7 +74,7 @@ class Renderer:
             for card in batch:
                 try:
                     await card.redraw_in_background(partial(self._is_dirty, card))
-                except Exception as error:  # one figure must not end the task of the others
+                except Exception as error:  # one failing figure must not stop the others
                     LOGGER.error("%s could not be sent", card.title, exc_info=error)
             self.frames += 1
             await asyncio.gather(*(card.view.drawn() for card in batch))
@@ -90,7 +90,7 @@ class Renderer:
 
 
 class FigureRegistry(Mapping[str, FigureCard]):
-    """Every figure by its name; what nobody asks for is neither made nor sent to a browser."""
+    """Figures by name; a figure is created and sent to a browser only when requested."""
 
     def __init__(self, session: Session, kinds: Iterable[type[FigureCard]]) -> None:
         self.kinds = {kind.name: kind for kind in kinds}
@@ -110,7 +110,7 @@ class FigureRegistry(Mapping[str, FigureCard]):
         return card
 
     def placed(self, name: str) -> FigureCard:
-        """Return a figure for its place on the page, where it is drawn while it is seen."""
+        """Return a figure for its place on the page, where it is drawn only while visible."""
         if name not in self._made:
             self._made[name] = self._new(self.kinds[name])
         return self._made[name]
@@ -136,7 +136,7 @@ class FigureRegistry(Mapping[str, FigureCard]):
 
 @dataclass(frozen=True)
 class ViewPlan:
-    """One view: its address, its question, and what answers it."""
+    """Layout of one view: its address, its question, and its contents."""
 
     name: str
     title: str
@@ -206,19 +206,19 @@ VIEWS: tuple[ViewPlan, ...] = (
 
 
 _OPEN_ON_A_PHONE = 2
-"""Places of a view that a phone shows at once; the others have a line that opens them."""
+"""Number of slots of a view that a phone shows unfolded."""
 
 
 class ViewPart(Protocol):
-    """A panel or a figure."""
+    """Panel or figure."""
 
     @property
     def widget(self) -> ipywidgets.Widget:
-        """What stands on the page."""
+        """Widget on the page."""
 
 
 class Slot:
-    """A place for one figure of several, chosen by name."""
+    """Place for one of several figures, chosen by name."""
 
     def __init__(
         self,
@@ -253,7 +253,7 @@ class Slot:
             self.show(seen=self._seen)
 
     def offer(self, families: Collection[str]) -> None:
-        """Let figures be chosen that have something to show of models of these families."""
+        """Offer the figures that apply to models of these families."""
         kinds = self._cards.kinds
         before = [place for _, place in self.choice.options]
         offered = [one for one in self._titles if self._suits(self.names[one[1]], families)]
@@ -279,7 +279,7 @@ class Slot:
         return LINEAR in families or not getattr(part, "linear", False)
 
     def show(self, *, seen: bool) -> None:
-        """Show the chosen part alone; tell the figures whether anyone sees them."""
+        """Show only the chosen part; tell the figures whether they are visible."""
         self._seen = seen
         chosen = self.names[self.choice.value]
         if seen and chosen not in self._here:
@@ -302,7 +302,7 @@ def _called(part: ViewPart | type[FigureCard]) -> str:
 
 
 class View:
-    """One question, its figures and its controls."""
+    """One question with its figures and controls."""
 
     def __init__(
         self, plan: ViewPlan, parts: Mapping[str, ViewPart], cards: FigureRegistry
@@ -326,19 +326,19 @@ class View:
         self.widget.add_class(f"rx-view-{plan.name}")
 
     def show(self, *, seen: bool) -> None:
-        """Let its figures be drawn, or leave them as they are until the view is seen again."""
+        """Redraw the figures if the view is visible; otherwise leave them unchanged."""
         if seen and not self.widget.children:
             self.widget.children = self.content
         for slot in self.slots:
             slot.show(seen=seen)
 
     def offer(self, families: Collection[str]) -> None:
-        """Let figures be chosen that have something to show of models of these families."""
+        """Offer the figures that apply to models of these families."""
         for slot in self.slots:
             slot.offer(families)
 
     def bring(self, name: str) -> bool:
-        """Put a figure or panel into sight within its slot; False if it is not here."""
+        """Show a figure or panel in its slot; return False if the view does not contain it."""
         for slot, names in zip(self.slots, self.names, strict=True):
             if name in names:
                 if names.index(name) in dict(slot.choice.options).values():

@@ -1,8 +1,7 @@
-"""Measures of a set of models: the most used functions; the subpackages have all.
+"""Measures of a set of models: the most used functions.
 
-The rooms are ``multiplicity`` (every measure by name, and the registry ``MEASURES``),
-``importance``, ``reliance``, ``ranges``, ``fairness`` and ``decomposition``; each lists its parts,
-registries and results.
+The subpackages ``multiplicity`` (with the registry ``MEASURES``), ``importance``, ``reliance``,
+``ranges``, ``fairness`` and ``decomposition`` export all functions, registries and result classes.
 """
 
 from rashomon_explorer.measures.decomposition.decomposition import (
@@ -116,5 +115,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Names and rooms that are meant to be used."""
+    """Public names and subpackages."""
     return [*__all__, *_ROOMS]

@@ -7,7 +7,7 @@ from rashomon_explorer.measures.multiplicity.catalogue import MEASURES as CATALO
 
 @dataclass(frozen=True)
 class Definition:
-    """A measure in words, as a formula, and where it was defined."""
+    """Description, formula and source of a measure."""
 
     name: str
     meaning: str
@@ -16,7 +16,7 @@ class Definition:
 
     @property
     def sampled(self) -> str:
-        """What the measure over draws is of the set's: a lower bound, or an estimate."""
+        """Whether the measure over draws is a lower bound of the set's value or an estimate."""
         return CATALOGUE[self.name].sampled
 
 
@@ -59,13 +59,13 @@ _EVERY = [
     ),
     Definition(
         "self_consistency",
-        "chance that two different models label a row alike",
+        "chance that two different models label a row the same",
         "mean over i of Σ_c m_c(m_c − 1)/(m(m − 1))",
         _COOPER,
     ),
     Definition(
         "abstention",
-        "share of rows whose self-consistency is too low for a decision",
+        "share of rows with a self-consistency too low for a decision",
         "(1/n) #{i : self-consistency of i < κ}, κ = 0.75",
         _COOPER,
     ),
@@ -77,13 +77,13 @@ _EVERY = [
     ),
     Definition(
         "pattern_count",
-        "different vectors of labels on these rows",
+        "number of distinct label vectors on these rows",
         "#{(f(x_1), …, f(x_n))}",
         "Semenova, Rudin and Parr, FAccT 2022",
     ),
     Definition(
         "pattern_diversity",
-        "mean Hamming distance of two patterns",
+        "mean Hamming distance between two label vectors",
         "(1/(nΠ²)) Σ_j Σ_k H(p_j, p_k)",
         _SEMENOVA,
     ),
@@ -134,23 +134,23 @@ MEASURES = {one.name: one for one in _EVERY}
 
 TERMS = {
     "Rashomon set": (
-        "G = {θ ∈ C : L(θ) ≤ min L + ψ}, with L the mean loss over the rows and the ridge, and C "
-        "the declared set of models"
+        "G = {θ ∈ C : L(θ) ≤ min L + ψ}, where L is the mean loss over the rows plus the ridge "
+        "penalty, and C is the declared set of models"
     ),
     "Excess": "L(θ) − min L, with the certified minimum",
     "Hit rate": "share of the draws whose excess is at most ψ",
     "Draw": (
-        "a model from the law of density ∝ exp(−β·max{L, min L + ψ}) on C (Ganesh, Thakurta and "
+        "a model drawn with density ∝ exp(−β·max{L, min L + ψ}) on C (Ganesh, Thakurta and "
         "Upadhyay 2023); β is the inverse temperature"
     ),
     "Sparse tree": (
-        "a tree of declared yes-or-no questions, none twice on a path, with few leaves; two "
-        "sibling leaves predict different labels, any leaf may predict any label, and no row need "
-        "reach it"
+        "a tree with few leaves over declared yes-or-no questions, none repeated on a path; two "
+        "sibling leaves predict different labels; a leaf may predict any label and may contain no "
+        "rows"
     ),
     "Draw of a tree": (
-        "a tree with probability ∝ exp(−β·max{L, min L + s}) among all sparse trees, with L the "
-        "share of errors and a penalty per leaf, and s ≤ ψ the threshold of the law"
+        "a tree with probability ∝ exp(−β·max{L, min L + s}) among all sparse trees, where L is "
+        "the share of errors plus a penalty per leaf, and s ≤ ψ is the threshold of the mechanism"
     ),
     "(ε, δ)-DP": (
         "for data sets that differ in one record and every event E: "
@@ -162,12 +162,12 @@ TERMS = {
     ),
     "Trade-off": (
         "least type II error of a test between neighbours at each type I error (Dong, Roth and Su "
-        "2022); μ-GDP is the one of two normal laws μ apart"
+        "2022); μ-GDP is that of two unit normal distributions with means μ apart"
     ),
-    "Exact range": "[min, max] over the whole of G, by convex programmes with proved ends",
-    "Permutation importance": "growth of the loss when a feature is shuffled",
+    "Exact range": "[min, max] over the whole of G, by convex programmes with proved bounds",
+    "Permutation importance": "increase of the loss when a feature is shuffled",
     "Model class reliance": (
-        "[min, max] over G of the loss with a feature switched between rows less the loss "
+        "[min, max] over G of the loss with a feature switched between rows, minus the loss "
         "(Fisher, Rudin and Dominici 2019)"
     ),
 }

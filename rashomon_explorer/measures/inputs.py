@@ -14,19 +14,19 @@ from rashomon_explorer.problem.problem import add_intercept
 from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 from rashomon_explorer.sets.block import groups_by_name
 
-_CELLS = 2**20  # models × rows × classes of one block: stays in the cache
-_MOST_MODELS = 255  # a count over one block fits into a byte
+_CELLS = 2**20  # models × rows × classes of one batch: fits into the cache
+_MOST_MODELS = 255  # a count over one batch fits into a byte
 
 
 class MeasureTally(Protocol):
-    """A measure of the models seen so far."""
+    """Running value of a measure over the models added so far."""
 
     def add(self, block: NDArray[Any]) -> None:
-        """See more models, (k, n_rows[, n_classes])."""
+        """Add models, (k, n_rows[, n_classes])."""
         ...
 
     def value(self) -> float:
-        """Return the measure of all models seen."""
+        """Return the measure of all models added so far."""
         ...
 
 
@@ -39,7 +39,7 @@ def evaluate_nested(
     sizes: Sequence[int] | NDArray[np.int_] | None = None,
     order: NDArray[np.int_] | None = None,
 ) -> FloatArray:
-    """Measure of the first ``sizes[j]`` models for each j, in one pass; all models by default."""
+    """Measure of the first ``sizes[j]`` models for each j, in one pass; by default of all."""
     entering = np.arange(len(values)) if order is None else order
     wanted = np.asarray([len(entering)] if sizes is None else sizes)
     result = np.full(len(wanted), np.nan)
@@ -48,7 +48,7 @@ def evaluate_nested(
         step = models_at_once(values)
         for start in range(seen, size, step):
             stop = min(start + step, size)
-            # A slice is a view; places have to be copied, but only a block of them at a time.
+            # A slice is a view; indexing by positions copies, so it is done batch by batch.
             tally.add(values[start:stop] if order is None else values[order[start:stop]])
         seen = int(size)
         result[wanted == size] = tally.value()
@@ -56,13 +56,13 @@ def evaluate_nested(
 
 
 def model_batches(values: NDArray[Any]) -> list[NDArray[Any]]:
-    """Cut (n_models, …) into views of a few models each, small enough for the cache."""
+    """Split (n_models, …) into views of a few models each, small enough for the cache."""
     step = models_at_once(values)
     return [values[start : start + step] for start in range(0, len(values), step)]
 
 
 def models_at_once(values: NDArray[Any]) -> int:
-    """Models (of n_models, …) in a block: few enough for the cache, and for counts in a byte."""
+    """Count the models per batch: small enough for the cache and for counts in one byte."""
     width = max(1, int(np.prod(values.shape[1:])))
     return int(np.clip(_CELLS // width, 1, _MOST_MODELS))
 
@@ -76,7 +76,7 @@ def as_models_by_rows(values: ArrayLike, name: str) -> FloatArray:
     if array.ndim == 3:
         raise ValueError(
             f"{name} must have shape (n_models, n_rows), got {array.shape}: for several classes "
-            f"choose one, {name}[:, :, k]"
+            f"select one, {name}[:, :, k]"
         )
     if array.ndim != 2 or 0 in array.shape:
         raise ValueError(
@@ -115,23 +115,23 @@ def as_probabilities(values: ArrayLike) -> FloatArray:
 
 
 def only_labels(scores: FloatArray) -> bool:
-    """Whether all scores are 0 or 1: certain labels, whose spread is that of labels."""
+    """Whether all scores are 0 or 1, so that they carry no more than labels."""
     return bool(((scores == 0) | (scores == 1)).all())
 
 
 def as_reference(scores: FloatArray, baseline: int | ArrayLike) -> FloatArray:
-    """Scores (n_rows[, n_classes]) of the reference model, by its place or by its scores."""
+    """Scores (n_rows[, n_classes]) of the reference model, given by position or by its scores."""
     if isinstance(baseline, int | np.integer) and not isinstance(baseline, bool):
         if not -len(scores) <= baseline < len(scores):
-            raise ValueError(f"baseline must be a model below {len(scores)}, got {baseline}")
+            raise ValueError(f"baseline must be a model index < {len(scores)}, got {baseline}")
         return np.asarray(scores[baseline])
     try:
         reference = np.asarray(baseline, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"baseline must be a model's place or its scores: {error}") from error
+        raise ValueError(f"baseline must be a model's index or its scores: {error}") from error
     if reference.shape != scores.shape[1:]:
         raise ValueError(
-            f"baseline must hold scores of shape {scores.shape[1:]}, or be a model's place, got "
+            f"baseline must hold scores of shape {scores.shape[1:]}, or be a model's index, got "
             f"shape {reference.shape}"
         )
     if not np.isfinite(reference).all():
@@ -140,16 +140,16 @@ def as_reference(scores: FloatArray, baseline: int | ArrayLike) -> FloatArray:
 
 
 def refuse_sets(values: object, name: str) -> None:
-    """Refuse a set of models where its labels or scores are wanted."""
+    """Raise TypeError if ``values`` is a set of models instead of its labels or scores."""
     if hasattr(type(values), "n_draws"):
         raise TypeError(
-            f"{name} must be an array, got a {type(values).__name__}: take models.{name}(X), or "
+            f"{name} must be an array, got a {type(values).__name__}: use models.{name}(X), or "
             "multiplicity_table(models, X) for all measures"
         )
 
 
 def need_set(models: object) -> None:
-    """Refuse arrays where a set of models is wanted."""
+    """Raise TypeError unless ``models`` is a set of models."""
     if not hasattr(models, "n_draws"):
         raise TypeError(
             f"models must be a set of models, got {type(models).__name__}: arrays are for the "
@@ -167,7 +167,7 @@ def _numbers(values: ArrayLike, name: str, shape: str) -> FloatArray:
 
 
 def _refuse_missing(array: FloatArray, name: str) -> None:
-    # A sum is finite only if its terms are, and a sum is faster; it may overflow, hence the look.
+    # A sum is fast and finite only if all terms are; it may overflow, so then check each term.
     with np.errstate(over="ignore", invalid="ignore"):
         finite = all(np.isfinite(block.sum()) for block in model_batches(array))
     if not finite and not np.isfinite(array).all():
@@ -189,12 +189,12 @@ def _check_sums(array: NDArray[Any]) -> None:
 Bytes = NDArray[np.uint8]
 
 _MOST_CLASSES = 255
-_NOBODYS = 255  # the code of a label that no model gives
+_NOBODYS = 255  # code of a label that no model predicts
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Codes 0, 1, … of labels, and how to code a reference model's."""
+    """Labels coded as 0, 1, …, and the coding of a reference model's labels."""
 
     codes: Bytes
     classes: NDArray[Any]
@@ -230,16 +230,16 @@ class Labels:
         return len(self.classes)
 
     def reference(self, baseline: int | ArrayLike) -> Bytes:
-        """Codes (n_rows,) of the reference model, given by its place or by its labels."""
+        """Codes (n_rows,) of the reference model, given by position or by its labels."""
         models, rows = self.codes.shape
         if isinstance(baseline, int | np.integer) and not isinstance(baseline, bool):
             if not -models <= baseline < models:
-                raise ValueError(f"baseline must be a model below {models}, got {baseline}")
+                raise ValueError(f"baseline must be a model index < {models}, got {baseline}")
             return np.asarray(self.codes[baseline])
         labels = np.asarray(baseline)
         if labels.shape != (rows,):
             raise ValueError(
-                f"baseline must hold one label for each of {rows} rows, or be a model's place, "
+                f"baseline must hold one label for each of {rows} rows, or be a model's index, "
                 f"got {f'shape {labels.shape}' if labels.ndim else repr(baseline)}"
             )
         _encoding_refuse_missing(labels[None, :], "baseline")
@@ -265,7 +265,7 @@ def _table(labels: ArrayLike) -> NDArray[Any]:
             f"labels must be one label for each model and row, shape (n_models, n_rows): {error}"
         ) from error
     if array.ndim != 2 or 0 in array.shape:
-        hint = ": for scores of several classes take scores.argmax(axis=2)" * (array.ndim == 3)
+        hint = ": for scores of several classes use scores.argmax(axis=2)" * (array.ndim == 3)
         raise ValueError(
             "labels must have shape (n_models, n_rows) with at least one of each, got "
             f"{array.shape}{hint}"
@@ -274,11 +274,11 @@ def _table(labels: ArrayLike) -> NDArray[Any]:
 
 
 def _as_bytes(array: NDArray[Any], least: Any) -> Bytes | None:
-    """Labels above the least, if they are 0, 1, …, 254; otherwise None."""
+    """Labels minus the smallest label if these are 0, 1, …, 254; otherwise None."""
     if array.dtype.kind not in "iuf":
         return None
     codes = np.empty(array.shape, dtype=np.uint8)
-    with np.errstate(invalid="ignore"):  # NaN has no byte, and is found to differ from it
+    with np.errstate(invalid="ignore"):  # NaN casts to some byte, from which it differs
         for block, out in zip(model_batches(array), model_batches(codes), strict=True):
             above = block - least if least else block
             out[...] = above
@@ -288,7 +288,7 @@ def _as_bytes(array: NDArray[Any], least: Any) -> Bytes | None:
 
 
 def _used(codes: Bytes, least: Any) -> tuple[Bytes, NDArray[Any]]:
-    """Close the gaps: labels −1 and 1 are two classes, not three."""
+    """Remove unused codes: labels −1 and 1 are two classes, not three."""
     counts = sum(np.bincount(block.ravel(), minlength=256) for block in model_batches(codes))
     used = np.flatnonzero(counts)
     table = np.zeros(256, dtype=np.uint8)
@@ -319,7 +319,7 @@ def _encoding_refuse_missing(array: NDArray[Any], name: str = "labels") -> None:
 
 
 def group_masks(groups: ArrayLike | pd.Series, n_rows: int) -> dict[Any, Mask]:
-    """Rows of each group, categories without rows included, in the order of the categories."""
+    """Row mask of each group in category order, including categories without rows."""
     codes, names = group_codes(groups, n_rows)
     return {name: codes == code for code, name in enumerate(names)}
 
@@ -327,7 +327,7 @@ def group_masks(groups: ArrayLike | pd.Series, n_rows: int) -> dict[Any, Mask]:
 def group_codes(
     groups: ArrayLike | pd.Series, n_rows: int
 ) -> tuple[NDArray[np.integer[Any]], list[Any]]:
-    """Place (n_rows,) of each row's group among the categories, and the categories in order."""
+    """Category index (n_rows,) of each row's group, and the categories in order."""
     column = pd.Series(groups) if np.ndim(groups) == 1 else None
     if column is None or len(column) != n_rows:
         raise ValueError(
@@ -359,7 +359,7 @@ _POWER = {"squared": 2, "absolute": 1}
 
 @dataclass(frozen=True)
 class LinearTask:
-    """Linear models with the rows that they are judged on."""
+    """Linear models and the rows on which they are evaluated."""
 
     coef: FloatArray
     rows: FloatArray
@@ -371,7 +371,7 @@ class LinearTask:
     def of(
         cls, models: RashomonSet | ReleasedSet, X: ArrayLike, y: ArrayLike, loss: str | None
     ) -> "LinearTask":
-        """Rows and targets as the models see them."""
+        """Create a task with the rows and targets as the models use them."""
         need_linear(models)
         if models.n_draws == 0:
             raise ValueError("the set has no models, so there is nothing to measure")
@@ -394,7 +394,7 @@ class LinearTask:
 
 
 def need_linear(models: object) -> None:
-    """Refuse models that have no coefficients."""
+    """Raise TypeError unless the models have coefficients."""
     if not isinstance(models, RashomonSet | ReleasedSet):
         raise TypeError(
             "this importance needs linear models, a RashomonSet or a ReleasedSet, or decision "
@@ -406,11 +406,11 @@ def need_linear(models: object) -> None:
 def checked_rows(
     models: RashomonSet | ReleasedSet | ReleasedTrees, X: ArrayLike, y: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
-    """Rows as numbers, and targets or codes of labels, one a row and finite."""
+    """Numeric rows, and one finite target or label code per row."""
     rows = np.asarray(X, dtype=float)
     targets = np.asarray(y)
     if rows.ndim != 2 or targets.shape != (len(rows),):
-        raise ValueError(f"X and y must have one target a row, got {rows.shape}, {targets.shape}")
+        raise ValueError(f"y must have one target per row of X, got {rows.shape}, {targets.shape}")
     if len(rows) == 0:
         raise ValueError("X must have at least one row")
     numbers = targets if targets.dtype.kind == "f" else np.zeros(0)
@@ -420,7 +420,7 @@ def checked_rows(
 
 
 def _codes(models: RashomonSet | ReleasedSet | ReleasedTrees, y: NDArray[Any]) -> FloatArray:
-    """Codes 0, 1, … of labels (n_rows,), or targets as they are."""
+    """Codes 0, 1, … of labels (n_rows,); targets of a regression unchanged."""
     if models.task == "regression":
         return y.astype(float)
     code = {label: k for k, label in enumerate(models.classes or range(models.n_classes))}
@@ -434,10 +434,10 @@ def _codes(models: RashomonSet | ReleasedSet | ReleasedTrees, y: NDArray[Any]) -
 Columns = NDArray[np.intp]
 
 Features = Sequence[Any] | Mapping[str, Sequence[Any]] | str | None
-"""None, ``"columns"``, a list of names, places or lists of them, or names for such lists."""
+"""None, ``"columns"``, a list of names, indices or lists of them, or a mapping to such lists."""
 
 COLUMNS = "columns"
-"""Asks for every column by itself, also where several are one feature."""
+"""Selects every column separately, even where several columns form one feature."""
 
 
 def feature_groups(
@@ -445,32 +445,32 @@ def feature_groups(
     names: Sequence[str],
     groups: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Columns]:
-    """Columns of each selected feature, by its name.
+    """Return the column indices of each selected feature by name.
 
-    Columns that only make sense together, such as the indicators of one category, are one
-    feature: switching them one by one would make rows that cannot exist.
+    Columns that have a meaning only together, such as the indicators of one category, are one
+    feature: switching them one by one would create impossible rows.
 
     Parameters
     ----------
     features : None, "columns", sequence or mapping
         None: every feature once, with the columns of a group together. ``"columns"``: every column
-        by itself. A sequence: each entry a name of a column or of a group, a column number, or a
-        list of these, named by joining with " + ". A mapping: name → its list.
+        separately. A sequence: each entry is a name of a column or group, a column index, or a
+        list of these, whose name joins theirs with " + ". A mapping: name → such a list.
     names : sequence of str
         Names of the columns, without the intercept.
     groups : mapping of str to sequence of str, optional
-        Columns that are one feature, as a set's ``feature_groups``. By default the columns
-        ``"name=level"`` of each name.
+        Columns that form one feature, such as a set's ``feature_groups``. By default the columns
+        ``"name=level"`` of each name form one feature.
 
     Returns
     -------
     dict of str to ndarray of int
-        Places of the columns, by name.
+        Indices of the columns of each feature.
 
     Raises
     ------
     ValueError
-        If a feature is unknown, a group is empty or holds a column twice, or a name comes twice.
+        If a feature is unknown, a group is empty or holds a column twice, or a name is repeated.
 
     Examples
     --------
@@ -490,7 +490,7 @@ def feature_groups(
     if isinstance(features, str):
         if features != COLUMNS:
             raise ValueError(
-                f"features must be a list of features or {COLUMNS!r}, write [{features!r}]"
+                f"features must be a list of features or {COLUMNS!r}: write [{features!r}]"
             )
         return {name: np.array([j], dtype=np.intp) for j, name in enumerate(names)}
     if isinstance(features, Mapping):
@@ -502,12 +502,12 @@ def feature_groups(
             raise ValueError(f"features holds {name!r} twice")
         found[name] = columns
     if not found:
-        raise ValueError("features must name at least one feature, got none; None means each")
+        raise ValueError("features must name at least one feature, got none; None selects all")
     return found
 
 
 def _every_feature(names: Sequence[str], groups: Mapping[str, Sequence[str]]) -> dict[str, Columns]:
-    """Features in the order of their first columns."""
+    """All features in the order of their first columns."""
     group_of = {column: group for group, columns in groups.items() for column in columns}
     found: dict[str, list[int]] = {}
     for place, name in enumerate(names):
@@ -543,4 +543,4 @@ def _column(member: Any, names: Sequence[str]) -> int:
         raise ValueError(f"there are {len(names)} features, numbered from 0, got {member!r}")
     if member in names:
         return list(names).index(member)
-    raise ValueError(f"no feature is called {member!r}; there are {', '.join(names)}")
+    raise ValueError(f"unknown feature {member!r}; the features are {', '.join(names)}")

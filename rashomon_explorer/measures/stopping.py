@@ -1,4 +1,4 @@
-"""Stopping rule for the number of draws, by confidence sequences."""
+"""Stopping rule for the number of draws, based on confidence sequences."""
 
 import math
 from collections.abc import Callable
@@ -16,32 +16,32 @@ from rashomon_explorer.measures.multiplicity.catalogue import LOWER_BOUND, MEASU
 from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, sampler_traits
 from rashomon_explorer.sets.diagnostics import effective_size
 
-_CELLS = 2000  # of the unit interval: ends are rounded outwards to one of these
-_AT_ONCE = 32  # terms of one array: cells that they rule out cost nothing afterwards
-_MOST_STAKE = 0.75  # share of the capital that a bet may lose
+_CELLS = 2000  # grid cells of the unit interval: interval ends are rounded outwards to the grid
+_AT_ONCE = 32  # terms per array: cells excluded by earlier terms need no further work
+_MOST_STAKE = 0.75  # largest share of the capital that one bet may lose
 
 
 class ConfidenceSequence:
     """Interval for the mean of bounded terms, valid at every time and under optional stopping.
 
-    P(mean ∈ interval after t terms, for all t ≥ 1) ≥ confidence. So one may look after every draw
-    and stop when the interval is narrow enough; an interval of fixed sample size, looked at so,
-    misses far more often than it says.
+    P(mean ∈ interval after t terms, for all t ≥ 1) ≥ confidence. The interval may be inspected
+    after every draw, and sampling may stop when it is narrow enough. An interval for a fixed
+    sample size, inspected in this manner, has a larger error rate than its nominal one.
 
-    Hedged betting (Waudby-Smith and Ramdas, JRSS B 2024, §4.4). For a candidate mean m two
-    gamblers bet on terms above and below it, K⁺_t(m) = Π_i (1 + min(λ_i, c/m)(x_i − m)) and
-    K⁻_t(m) = Π_i (1 − min(λ_i, c/(1 − m))(x_i − m)), where λ_i depends on the terms before i alone
-    and c = ¾. At the true mean, if E[x_i | x_1..x_{i−1}] is that mean, both are nonnegative
-    martingales from 1, and so is their average, which Ville's inequality keeps below 1/α for ever
-    with probability 1 − α. The interval leaves out every m with ½K⁺ ≥ 1/α or ½K⁻ ≥ 1/α at any time
-    so far. Each factor of K⁺ falls in m and of K⁻ rises: what is left out lies at the two ends, and
-    ends rounded outwards to a grid stay valid.
+    Hedged betting (Waudby-Smith and Ramdas, JRSS B 2024, §4.4). For a candidate mean m the two
+    capital processes are K⁺_t(m) = Π_i (1 + min(λ_i, c/m)(x_i − m)) and
+    K⁻_t(m) = Π_i (1 − min(λ_i, c/(1 − m))(x_i − m)). λ_i depends only on the terms before i, and
+    c = ¾. At the true mean, if E[x_i | x_1..x_{i−1}] is that mean, both are nonnegative
+    martingales starting at 1, and so is their average. By Ville's inequality the average stays
+    below 1/α at all times with probability ≥ 1 − α. The interval excludes every m for which
+    ½K⁺ ≥ 1/α or ½K⁻ ≥ 1/α at any time so far. Each factor decreases in m for K⁺ and increases for
+    K⁻, so the excluded m lie at the two ends; rounding the ends outwards to a grid is valid.
 
     Parameters
     ----------
     confidence : float, default=0.95
     bounds : tuple of float, default=(0.0, 1.0)
-        Known before the terms: every term lies between.
+        Bounds of every term, fixed before the terms are seen.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class ConfidenceSequence:
         self.confidence, self.bounds = confidence, (float(lowest), float(highest))
         self.n_terms = 0
         self._sum = 0.0
-        self._squares = 0.25  # i·σ̂²_{i−1}: as if one term had been ½ away, so that bets start small
+        self._squares = 0.25  # i·σ̂²_{i−1}: one prior term at distance ½ keeps the first bets small
         self._means = np.linspace(0.0, 1.0, _CELLS + 1)
         self._capital = np.zeros((2, _CELLS + 1))
         self._ends = (0.0, 1.0)
@@ -100,7 +100,7 @@ class ConfidenceSequence:
         return (self.high - self.low) / 2
 
     def update(self, terms: ArrayLike) -> None:
-        """Add terms in their order; one at a time or several at once give the same result.
+        """Add terms in order; adding them one by one or together gives the same result.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class ConfidenceSequence:
             self._bet(unit[start : start + _AT_ONCE], stakes[start : start + _AT_ONCE])
 
     def _stakes(self, unit: FloatArray) -> FloatArray:
-        """λ_i = √(2·log(2/α)/(i·σ̂²_{i−1}·log(i + 1))) of each term, from the terms before it."""
+        """λ_i = √(2·log(2/α)/(i·σ̂²_{i−1}·log(i + 1))) for each term, from the earlier terms."""
         stakes = np.empty(len(unit))
         scale = 2 * math.log(2 / (1 - self.confidence))
         for place, term in enumerate(unit.tolist()):
@@ -140,7 +140,7 @@ class ConfidenceSequence:
         capitals = np.stack([up, down]) + self._capital[:, None, :]
         ruled_out = np.asarray((capitals >= limit).any(axis=1))
         low, high = self._ends
-        # The largest mean that K⁺ rules out, and the smallest that K⁻ does.
+        # The largest mean that K⁺ excludes, and the smallest that K⁻ excludes.
         if ruled_out[0].any():
             low = max(low, float(self._means[ruled_out[0]].max()))
         if ruled_out[1].any():
@@ -157,7 +157,7 @@ class ConfidenceSequence:
 def capital(
     unit: FloatArray, stakes: FloatArray, means: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Logarithms of K⁺ and K⁻, (n_terms, n_means) each, for terms in [0, 1] and their stakes."""
+    """Return log K⁺ and log K⁻, (n_terms, n_means) each, for terms in [0, 1] and their stakes."""
     away = unit[:, None] - means
     with np.errstate(divide="ignore"):
         most_up, most_down = _MOST_STAKE / means, _MOST_STAKE / (1 - means)
@@ -166,7 +166,7 @@ def capital(
     return up.cumsum(axis=0), down.cumsum(axis=0)
 
 
-_FEWEST = 4  # states of a chain, below which ArviZ has no answer
+_FEWEST = 4  # states per chain; with fewer ArviZ returns no effective sample size
 
 
 def chain_interval(
@@ -176,12 +176,12 @@ def chain_interval(
     confidence: float,
     bounds: tuple[float, float],
 ) -> tuple[float, float, float, float]:
-    """Mean, low and high end, and effective size of terms of states of chains in turn."""
+    """Mean, interval ends and effective sample size for states of interleaved chains."""
     check_inner_share(confidence=confidence)
     if n_chains < models_a_term or n_chains % models_a_term:
         raise ValueError(
             f"n_chains must be an even number for a measure of pairs, got {n_chains}: the models "
-            "of a pair must be of two chains"
+            "of a pair must come from two chains"
         )
     columns = n_chains // models_a_term
     length = len(terms) // columns
@@ -203,7 +203,7 @@ def chain_interval(
 
 @dataclass(frozen=True)
 class Enough:
-    """Answer of :func:`enough_draws`."""
+    """Result of :func:`enough_draws`."""
 
     measure: str
     enough: bool
@@ -217,7 +217,7 @@ class Enough:
     effective: float | None = None
 
     def __str__(self) -> str:
-        """Say it in one sentence."""
+        """Return the interval and the decision as one sentence."""
         interval = f"{self.measure} in [{self.low:.4f}, {self.high:.4f}] at {self.confidence:.0%}"
         if self.effective is not None:
             interval += f" (asymptotic, for one look; effective size {self.effective:.0f})"
@@ -236,39 +236,39 @@ def enough_draws(
     sampler: str = "exact",
     n_chains: int | None = None,
 ) -> Enough:
-    """Whether the models drawn so far fix a measure to ± ``half_width``.
+    """Whether the models drawn so far determine a measure to ± ``half_width``.
 
-    Valid whenever one looks and stops (:class:`ConfidenceSequence`), because each measure is
-    written as the mean of independent bounded terms, one a model or one for each *disjoint* pair
-    of models, (1, 2), (3, 4), …: overlapping pairs would make it sharper, but they are dependent.
+    The result is valid under optional stopping (:class:`ConfidenceSequence`): each measure is the
+    mean of independent bounded terms, one per model or one per *disjoint* pair of models, (1, 2),
+    (3, 4), …. Overlapping pairs would give a narrower interval, but they are dependent.
     Draws of the samplers ``"exact"``, ``"finite_grid"`` and an estimator's ``"langevin"`` are
-    independent. Those of them that lie inside the Rashomon set are independent too, in their
-    order; sorted ones are not. States of chains (``"hit_and_run"``, ``"mala"``) are not: their
-    interval is asymptotic, from the effective sample size that ArviZ finds, and says so.
+    independent. So are those of them that lie inside the Rashomon set, in the order of drawing;
+    sorted draws are not. States of chains (``"hit_and_run"``, ``"mala"``) are dependent: their
+    interval is asymptotic, uses ArviZ's effective sample size, and is marked as such.
 
     Parameters
     ----------
     measure : {"disagreement", "self_consistency", "obscurity", "score_variance"}
-        The score variance of probabilities of one class. Extremes over the set (ambiguity,
-        discrepancy, ranges, capacity) are no means: no number of draws bounds them from above
-        without looking at the set, as the exact ranges do.
+        The score variance is of probabilities of one class. Extremes over the set (ambiguity,
+        discrepancy, ranges, capacity) are not means: no number of draws bounds them from above.
+        The exact ranges over the set do.
     values : array-like of shape (n_models, n_rows)
         Labels, or probabilities for the score variance, in the order of drawing.
     half_width : float, default=0.01
     confidence : float, default=0.95
     baseline : array-like of shape (n_rows,), optional
-        Labels of the reference model of the obscurity; it may not be one of the draws.
+        Labels of the reference model for the obscurity; it must not be one of the draws.
     sampler : str, default="exact"
         Name of the sampler that drew the models (``rashomon_set_.sampler``).
     n_chains : int, optional
-        Chains that the models are states of, one of each in turn; by default the sampler's own.
+        Number of chains, whose states alternate in ``values``; by default the sampler's own.
 
     Raises
     ------
     ValueError
         If the measure is an extreme, the sampler is unknown, the obscurity has no baseline,
-        there are no two models for a pair, chains are too few or too short, or a number is out
-        of range.
+        there are fewer than two models, chains are too few or too short, or a number is out of
+        range.
     ImportError
         For chains, if ArviZ is not installed (the extra ``diagnostics``).
 
@@ -317,7 +317,7 @@ def enough_draws(
 
 
 def _check(measure: str, half_width: float, sampler: str, n_chains: int | None) -> int | None:
-    """Refuse what has no interval; return the number of chains, None for independent draws."""
+    """Raise if no interval exists; return the number of chains, None for independent draws."""
     if measure in MEASURES and MEASURES[measure].sampled == LOWER_BOUND:
         raise ValueError(
             f"the {measure} is an extreme over the set: draws bound it from below only; "
@@ -359,7 +359,7 @@ def _from_baseline(
     if baseline is None or np.ndim(baseline) == 0:
         raise ValueError(
             "baseline must be the labels of a model that is not one of the draws, such as the "
-            f"certified best: a draw would depend on the others' terms; got {baseline!r}"
+            f"certified best model: with a draw the terms are dependent; got {baseline!r}"
         )
     labels = Labels.of(values)
     return (labels.codes != labels.reference(baseline)).mean(axis=1), (0.0, 1.0), 1
@@ -369,7 +369,7 @@ def _half_squares(values: ArrayLike, _: Any) -> tuple[FloatArray, tuple[float, f
     scores = as_models_by_rows(values, "scores")
     if scores.min() < 0 or scores.max() > 1:
         raise ValueError(
-            "scores must be probabilities in [0, 1], so that the terms are bounded, got "
+            "scores must be probabilities in [0, 1], which bounds the terms, got "
             f"[{scores.min():g}, {scores.max():g}]"
         )
     one, other = _pairs(scores)

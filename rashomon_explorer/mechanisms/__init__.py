@@ -57,5 +57,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Names that are meant to be used."""
+    """Public names of the package."""
     return __all__

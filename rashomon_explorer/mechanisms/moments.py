@@ -1,4 +1,4 @@
-"""One linear model from noisy moments."""
+"""Method for one linear model from noisy moments."""
 
 import math
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.losses.smooth import SquaredLoss
 from rashomon_explorer.problem.problem import Problem
 
-_RATIOS = np.geomspace(2.0**-8, 2.0**8, 65)  # of both variances, in units that bounds settle
-_LEFT = 1 / math.sqrt(2 * math.pi)  # of E max(z, 0), z standard normal
+_RATIOS = np.geomspace(2.0**-8, 2.0**8, 65)  # of both variances, in units of the bounds
+_LEFT = 1 / math.sqrt(2 * math.pi)  # E max(z, 0), z standard normal
 
 
 @dataclass(frozen=True)
 class NoisyMoments:
-    """Deviations of the noise, the ridge that stands for it, and what is promised."""
+    """Standard deviations of the noise, the ridge added for it, and the excess bound."""
 
     second: float
     first: float
@@ -32,7 +32,7 @@ class NoisyMoments:
 
 
 def moments_sensitivity(n: int, row_bound: float, target_bound: float, weight: float) -> float:
-    """Largest √(‖A − A'‖²_F + w‖b − b'‖²) of neighbours, A = mean zzᵀ and b = mean yz."""
+    """Largest √(‖A − A'‖²_F + w‖b − b'‖²) over neighbours, A = mean zzᵀ and b = mean yz."""
     check_count(n=n)
     check_positive(row_bound=row_bound, target_bound=target_bound, weight=weight)
     quartic, square = row_bound**4, weight * (row_bound * target_bound) ** 2
@@ -43,7 +43,7 @@ def moments_sensitivity(n: int, row_bound: float, target_bound: float, weight: f
 def plan_noisy_moments(
     n: int, p: int, *, radius: float, row_bound: float, target_bound: float, mu: float
 ) -> NoisyMoments:
-    """Noise for μ-Gaussian DP, split between both moments for the least promise; reads no row."""
+    """Noise for μ-Gaussian DP, split between both moments for the least bound; reads no row."""
     check_count(n=n, p=p)
     check_positive(radius=radius, row_bound=row_bound, target_bound=target_bound, mu=mu)
     scale = (row_bound / target_bound) ** 2
@@ -58,27 +58,27 @@ def plan_noisy_moments(
     return min((moments_at(float(ratio)) for ratio in _RATIOS), key=lambda one: one.excess)
 
 
-# Its bound counts the noise of the farthest model of the ball, and a quadratic loss answers with
-# its square where the best model is inside.
+# The bound takes the noise at the farthest model of the ball. If the best model is inside, the
+# excess of a quadratic loss is of second order in the noise.
 _LOOSE = 3.0
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean zzᵀ and mean yz with Gaussian noise, and the best model of what they say.
+    """Minimiser of the quadratic loss with Gaussian noise on mean zzᵀ and mean yz.
 
-    As Vu and Slavković 2009 and AdaSSP (Wang 2018), priced together for a record that is replaced
+    As in Vu and Slavković 2009 and AdaSSP (Wang 2018), charged jointly for a replaced record
     (docs/theory.md §15).
     """
 
     name: ClassVar[str] = "moments"
-    model: ClassVar[str] = "the best model by noisy moments"
+    model: ClassVar[str] = "the minimiser for noisy moments"
 
     def offer(self, request: Request) -> ModelOffer:
         """See :class:`Method`."""
         loss = get_loss(request.loss)
         if not isinstance(loss, SquaredLoss):
-            return declined(self, "needs squared loss: no other is made of two moments")
+            return declined(self, "needs squared loss: two moments do not determine another")
         if not request.delta > 0:
             return declined(self, "needs delta > 0")
         mu = affordable_mu(request)
@@ -116,7 +116,7 @@ def released_moments(
     """Mean zzᵀ (p, p) and mean yz (p,) of the clipped rows, with noise."""
     zeros = np.zeros(problem.p)
     second = problem.hessian(zeros) - problem.ridge * np.eye(problem.p)
-    first = -problem.value_and_gradient(zeros[:, None])[1][:, 0]  # of clipped targets
+    first = -problem.value_and_gradient(zeros[:, None])[1][:, 0]  # with clipped targets
     noise = rng.standard_normal(second.shape)
     return (
         np.asarray((second + second.T) / 2 + bought.second * (noise + noise.T) / 2),
@@ -125,7 +125,7 @@ def released_moments(
 
 
 def least_on_ball(matrix: FloatArray, first: FloatArray, radius: float) -> FloatArray:
-    """Least of ½θᵀAθ − bᵀθ on a ball (p,), whether A is positive or not."""
+    """Minimiser (p,) of ½θᵀAθ − bᵀθ on a ball, for A positive definite or not."""
     values, vectors = np.linalg.eigh(matrix)
     along = vectors.T @ first
     floor = max(0.0, -float(values[0]))

@@ -29,13 +29,13 @@ __all__ = [
 
 
 def max_over_splits(first: Guarantee, second: Guarantee) -> Guarantee:
-    """Guarantee of two mechanisms that read different rows, by a split that no value decides."""
+    """Guarantee of two mechanisms on disjoint rows, whose split depends on no value."""
     sides = (first, second)
     numbers = ("pure_epsilon", "rho", "approximate_epsilon", "approximate_delta")
     stated = dict.fromkeys(known for side in sides for known in side.assumptions)
     return Guarantee(
         "composition",
-        f"of two parts of the rows the dearer: {first.theorem}; {second.theorem}",
+        f"the larger cost of two disjoint parts of the rows: {first.theorem}; {second.theorem}",
         **{name: max(getattr(side, name) for side in sides) for name in numbers},
         assumptions=(*stated, "the split is by place, and public"),
         seeded=any(side.seeded for side in sides),
@@ -43,41 +43,41 @@ def max_over_splits(first: Guarantee, second: Guarantee) -> Guarantee:
 
 
 class Pick(Protocol):
-    """A law on k candidates that prefers small losses."""
+    """Selection mechanism: a law on k candidates that prefers small losses."""
 
     name: ClassVar[str]
 
     @property
     def epsilon(self) -> float:
-        """ε > 0."""
+        """Privacy parameter ε > 0."""
         ...
 
     @property
     def sensitivity(self) -> float:
-        """Δ > 0."""
+        """Sensitivity Δ > 0 of the losses."""
         ...
 
     def law(self, losses: ArrayLike) -> FloatArray:
-        """Probabilities (k,) of being picked."""
+        """Probabilities (k,) of selection."""
         ...
 
     def draw(self, losses: ArrayLike, rng: np.random.Generator) -> int:
-        """Place of the one that is picked."""
+        """Index of the selected candidate."""
         ...
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the place tells of one record."""
+        """Privacy guarantee of the selected index."""
         ...
 
 
 @dataclass(frozen=True)
 class PermuteAndFlip:
-    """Candidates in random order, each taken with probability exp(−ε(u − min u)/2Δ).
+    """Visit candidates in random order, accept each with probability exp(−ε(u − min u)/2Δ).
 
     ε-DP, and no worse than the exponential mechanism for any losses (McKenna and Sheldon 2020,
-    Theorems 1 and 2). A candidate comes at a time t that is uniform on [0, 1], and each other one
-    is before it and refused, or after it, with probability 1 − a_i t:
+    Theorems 1 and 2). With arrival times that are uniform on [0, 1], candidate i is not accepted
+    before a time t with probability 1 − a_i t, where a_i is its acceptance probability:
     P(j) = a_j ∫₀¹ Π_{i≠j}(1 − a_i t) dt.
     """
 
@@ -113,7 +113,7 @@ class PermuteAndFlip:
 
 @dataclass(frozen=True)
 class Exponential:
-    """Probability ∝ exp(−ε u/2Δ): ε-bounded range, so ε-DP and ε²/8-zCDP."""
+    """Exponential mechanism, ∝ exp(−ε u/2Δ): ε-bounded range, so ε-DP and ε²/8-zCDP."""
 
     name: ClassVar[str] = "exponential"
     epsilon: float
@@ -143,25 +143,25 @@ PICKS: dict[str, type[PermuteAndFlip | Exponential]] = {
 
 
 def regret(pick: Pick, k: int) -> float:
-    """Bound 2Δ·log(k)/ε of the expected loss of what is picked, above the least."""
+    """Bound 2Δ·log(k)/ε on the expected loss of the selected candidate, above the least."""
     return 2 * pick.sensitivity * math.log(k) / pick.epsilon
 
 
 @dataclass(frozen=True)
 class Runs:
-    """How often candidates are run: K, geometric or logarithmic, whatever the rows are.
+    """Number K of runs of candidates, geometric or logarithmic, independent of the rows.
 
-    Each run takes a candidate at random and returns its model and its score, (ε₀, 0)-DP together;
-    the best of the K is kept, K and the others are not told. Whoever that is costs (2 + s)·ε₀ with
+    Each run draws a candidate at random and returns its model and its score, jointly (ε₀, 0)-DP.
+    The best of the K is kept; K and the others stay hidden. The kept model costs (2 + s)·ε₀ with
     s the ``shape``: 1 for a geometric K, 0 for a logarithmic one (Liu and Talwar 2019; Papernot and
-    Steinke 2022, Corollary 3), however many runs there are on average.
+    Steinke 2022, Corollary 3), for any mean number of runs.
     """
 
     shape: int
     gamma: float
 
     def __post_init__(self) -> None:
-        """Refuse what has no proof here."""
+        """Check the parameters."""
         if self.shape not in (0, 1):
             raise ValueError(f"shape must be 0 or 1, got {self.shape!r}")
         if not 0 < self.gamma < 1:
@@ -169,7 +169,7 @@ class Runs:
 
     @classmethod
     def of_mean(cls, shape: int, mean: float) -> "Runs":
-        """K with so many runs on average."""
+        """Law of K with this mean."""
         if not mean > 1:
             raise ValueError(f"mean must be > 1, got {mean!r}")
         if shape == 1:
@@ -179,18 +179,18 @@ class Runs:
 
     @property
     def factor(self) -> int:
-        """What is kept costs so many times ε₀."""
+        """Factor of ε₀ that the selected model costs."""
         return 2 + self.shape
 
     @property
     def mean(self) -> float:
-        """E K."""
+        """Mean number of runs, E K."""
         if self.shape == 1:
             return 1 / self.gamma
         return (1 - self.gamma) / (self.gamma * -math.log(self.gamma))
 
     def pgf(self, x: ArrayLike) -> FloatArray:
-        """f(x) = E x^K."""
+        """Probability generating function f(x) = E x^K."""
         known = np.asarray(x, dtype=float)
         left = 1 - (1 - self.gamma) * known
         if self.shape == 1:
@@ -198,16 +198,16 @@ class Runs:
         return np.asarray(np.log(left) / math.log(self.gamma))
 
     def missed(self, k: int) -> float:
-        """Probability that one of k candidates is never run."""
+        """Probability that a given one of k candidates is never run."""
         return float(self.pgf(1 - 1 / k))
 
     def law(self, probabilities: ArrayLike) -> FloatArray:
-        """Law of the outcome that is kept."""
+        """Law of the selected outcome."""
         worse = 1 - np.cumsum(np.asarray(probabilities, dtype=float))
         return np.asarray(-np.diff(self.pgf(np.clip(np.concatenate([[1.0], worse]), 0, 1))))
 
     def draw(self, rng: np.random.Generator) -> int:
-        """K ≥ 1."""
+        """Draw K ≥ 1."""
         if self.shape == 1:
             return int(rng.geometric(self.gamma))
         return int(rng.logseries(1 - self.gamma))
@@ -222,7 +222,7 @@ class Runs:
             rho=kept.rho,
             assumptions=(
                 *kept.assumptions,
-                "how many runs there were, and so how long, is not told",
+                "the number of runs, and so the running time, is not revealed",
             ),
         )
 
@@ -234,12 +234,12 @@ WAYS = {
 }
 """Descriptions of the selection mechanisms."""
 
-_VACUOUS = 10.0  # a promise that is worse than this says nothing either
+_VACUOUS = 10.0  # all larger excess bounds are equally vacuous
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of the models that are tried."""
+    """One of the models that are compared."""
 
     params: Mapping[str, Any]
     plan: Any
@@ -252,7 +252,7 @@ class Candidate:
 
     @property
     def in_words(self) -> str:
-        """Its settings."""
+        """Settings as text."""
         return ", ".join(f"{name}={value!r}" for name, value in self.params.items()) or "as given"
 
 
@@ -281,7 +281,7 @@ class SearchPlan(ReprMixin):
 
     @property
     def mean_fits(self) -> float:
-        """How many models are fitted, on average."""
+        """Expected number of fitted models."""
         return float(len(self.candidates)) if self.runs is None else self.runs.mean
 
     @property
@@ -291,12 +291,12 @@ class SearchPlan(ReprMixin):
 
     @property
     def best(self) -> Candidate:
-        """The candidate that promises most; a score may speak for another."""
+        """Candidate with the least excess bound; the scores may favour another."""
         return min(self.candidates, key=lambda one: one.excess)
 
     @property
     def selection_bound(self) -> float:
-        """Bound by which mechanisms are compared; see the notes."""
+        """Expected excess bound plus score regret, by which mechanisms are compared."""
         worst = max(one.excess for one in self.candidates)
         return (1 - self.missed) * self.best.excess + self.missed * worst + self.score_regret
 

@@ -29,12 +29,12 @@ class GibbsTarget:
 
     @classmethod
     def of(cls, problem: Problem, planned: Plan) -> Self:
-        """Law that a plan is for; β = 1 where it has none, for samplers that ask for ψ alone."""
+        """Law of a plan; β = 1 if it has none, for samplers that use only ψ."""
         beta = planned.beta if math.isfinite(planned.beta) else 1.0
         return cls(problem, beta, planned.drawn_psi, planned.threshold)
 
     def __post_init__(self, threshold: str | Threshold) -> None:
-        """Refuse parameters that define no law."""
+        """Check the parameters."""
         check_positive(beta=self.beta)
         check_nonnegative(psi=self.psi)
         object.__setattr__(self, "shape", get_threshold(threshold, self.psi))
@@ -48,7 +48,7 @@ class GibbsTarget:
         return self.beta * self.shape.energy(excess - self.psi)
 
     def log_density(self, theta: FloatArray) -> FloatArray:
-        """Log density (K,) relative to G, −inf off the domain, of columns of ``theta`` (p, K)."""
+        """Log density (K,) relative to G at columns of ``theta`` (p, K); −inf off the domain."""
         inside = self.problem.domain.contains(theta)
         return np.where(inside, -self.energy(self.excess(theta)), -np.inf)
 

@@ -1,4 +1,4 @@
-"""What only a statement of a paper needs; the product imports it where it is named, or never."""
+"""Mechanisms and theorems that reproduce statements of papers; imported by name only."""
 
 from importlib import import_module
 from typing import Any
@@ -79,5 +79,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Names that are meant to be used."""
+    """Public names of the package."""
     return __all__

@@ -1,4 +1,4 @@
-"""Theorems on chains of cyclic and sampled batches."""
+"""Theorems on noisy gradient chains with cyclic or sampled batches."""
 
 import math
 from collections.abc import Callable
@@ -25,7 +25,7 @@ from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import zcdp
 from rashomon_explorer.privacy.tradeoff import Gaussian, Subsampled, TradeOff, compose_tradeoffs
 
-_FLAT = -1e-300  # l·log c above it: c is 1 for every purpose
+_FLAT = -1e-300  # if l·log c is above it, c is treated as 1
 
 
 def cyclic_composition(
@@ -36,17 +36,17 @@ def cyclic_composition(
     epochs: int,
     batches_per_epoch: int | None = None,
 ) -> Guarantee:
-    """All iterates of E passes over batches in a fixed order: μ = (L/(bσ))√E.
+    """Guarantee for all iterates of E passes over batches in a fixed order: μ = (L/(bσ))√E.
 
-    A record is in one batch, so in E steps (Theorem 4.4 of Bok, Su and Altschuler 2024). Table 1
-    of the paper has this as "GDP Composition".
+    A record is in one batch and thus in E steps (Theorem 4.4 of Bok, Su and Altschuler 2024, called
+    "GDP Composition" in Table 1).
 
     Parameters
     ----------
     sensitivity, batch_size, sigma, epochs
-        As :mod:`rashomon_explorer.papers.theorems` says.
+        L, b, σ and E.
     batches_per_epoch : int, optional
-        l, as the other two theorems need it; the price does not depend on it.
+        l, for comparison with the other two theorems; the privacy cost does not depend on it.
 
     Examples
     --------
@@ -73,17 +73,17 @@ def cyclic_strongly_convex(
     smoothness: float | None = None,
     step_size: float | None = None,
 ) -> Guarantee:
-    """Last iterate for strongly convex, smooth losses.
+    """Guarantee for the last iterate, for strongly convex, smooth losses.
 
     μ = (L/(bσ))√(1 + c^(2l−2) (1 − c²)/(1 − c^l)² · (1 − c^(l(E−1)))/(1 + c^(l(E−1)))) (Theorem 4.5
-    of Bok, Su and Altschuler 2024), for a record in the worst place, that of the last batch.
+    of Bok, Su and Altschuler 2024), for a record in the worst position, in the last batch.
 
     Parameters
     ----------
     sensitivity, batch_size, sigma, batches_per_epoch, epochs
-        As :mod:`rashomon_explorer.papers.theorems` says.
+        L, b, σ, l and E.
     contraction, ridge, smoothness, step_size : float, optional
-        The first, or the other three.
+        Either ``contraction``, or the other three.
 
     Examples
     --------
@@ -110,18 +110,18 @@ def cyclic_strongly_convex_renyi(
     epochs: int,
     contraction: float,
 ) -> Guarantee:
-    """Last iterate as Rényi divergences bound it: what Table 1 compares Theorem 4.5 with.
+    """Guarantee for the last iterate by Rényi divergences, which Table 1 compares with Theorem 4.5.
 
-    R_α ≤ (α/2)(L/(bσ))²(1 + c^(l−1) (1 − c²)/(1 − c^l)² · (1 − c^(l(E−1)))). The paper's body does
-    not print the formula behind its column "RDP"; this one gives its three figures to the last
-    digit, by the conversion of Canonne, Kamath and Steinke (2020). It holds, because it is
-    above αμ²/2 for the μ of :func:`cyclic_strongly_convex`, which has c^(2l−2) ≤ c^(l−1) and
-    divides by 1 + c^(l(E−1)). So it is never the better of the two.
+    R_α ≤ (α/2)(L/(bσ))²(1 + c^(l−1) (1 − c²)/(1 − c^l)² · (1 − c^(l(E−1)))). The paper does not
+    print the formula of its column "RDP"; this one reproduces its three figures to the last digit,
+    with the conversion of Canonne, Kamath and Steinke (2020). It is valid because it exceeds αμ²/2
+    for the μ of :func:`cyclic_strongly_convex`, which has c^(2l−2) ≤ c^(l−1) and divides by
+    1 + c^(l(E−1)). It is therefore never better than that theorem.
 
     Parameters
     ----------
     sensitivity, batch_size, sigma, batches_per_epoch, epochs, contraction
-        As :mod:`rashomon_explorer.papers.theorems` says.
+        L, b, σ, l, E and c.
 
     Examples
     --------
@@ -142,13 +142,13 @@ def cyclic_strongly_convex_renyi(
     earlier = _earlier_epochs_renyi(contraction, batches_per_epoch, epochs)
     return replace(
         zcdp(rho=moved**2 * (1 + earlier) / 2),
-        theorem=f"Rényi bound beside {sharper.theorem}",
+        theorem=f"Rényi bound implied by {sharper.theorem}",
         assumptions=sharper.assumptions,
     )
 
 
 def _earlier_epochs_renyi(c: float, l: int, epochs: int) -> float:  # noqa: E741
-    """c^(l−1) (1 − c²)/(1 − c^l)² · (1 − c^(l(E−1))); for c → 1 its limit 2(E − 1)/l."""
+    """c^(l−1) (1 − c²)/(1 − c^l)² · (1 − c^(l(E−1))); for c → 1 the limit 2(E − 1)/l."""
     if epochs == 1 or c == 0:
         return float(epochs > 1 and l == 1)
     log = math.log(c)
@@ -158,7 +158,7 @@ def _earlier_epochs_renyi(c: float, l: int, epochs: int) -> float:  # noqa: E741
 
 
 def _weight(log: float, l: int, power: int) -> float:  # noqa: E741
-    """c^power (1 − c²)/(1 − c^l)² by expm1 of log c, so that c → 1 gives no 0."""
+    """c^power (1 − c²)/(1 − c^l)², by expm1 of log c to avoid 0/0 for c → 1."""
     return math.exp(power * log) * math.expm1(2 * log) / -(math.expm1(l * log) ** 2)
 
 
@@ -173,15 +173,15 @@ def cyclic_convex(
     step_size: float,
     smoothness: float,
 ) -> Guarantee:
-    """Last iterate for convex, smooth losses on a domain of diameter D, for any number of epochs.
+    """Guarantee for the last iterate of any number of epochs, for convex, smooth losses.
 
-    μ = (1/σ)√((L/b)² + 3LD/(ηbl) + (L²/(b²l))⌈Db/(ηL)⌉), E ≥ Db/(ηL) (Theorem 4.6 of Bok, Su and
-    Altschuler 2024).
+    On a domain of diameter D, μ = (1/σ)√((L/b)² + 3LD/(ηbl) + (L²/(b²l))⌈Db/(ηL)⌉), E ≥ Db/(ηL)
+    (Theorem 4.6 of Bok, Su and Altschuler 2024).
 
     Parameters
     ----------
     sensitivity, batch_size, sigma, batches_per_epoch, epochs, diameter, step_size, smoothness
-        As :mod:`rashomon_explorer.papers.theorems` says.
+        L, b, σ, l, E, D, η and M.
 
     Examples
     --------
@@ -214,16 +214,16 @@ _DRAWN = "batches are drawn without replacement, anew in each step, and never sh
 def sgd_composition(
     *, sensitivity: float, n: int, batch_size: int, sigma: float, n_steps: int
 ) -> Guarantee:
-    """All iterates with batches of fixed size b drawn anew: C_{b/n}(G(L/(bσ)))^⊗t.
+    """Guarantee for all iterates with batches of fixed size b, resampled: C_{b/n}(G(L/(bσ)))^⊗t.
 
-    Theorem 4.8 of Bok, Su and Altschuler 2024. ``mu`` is that of t steps without sampling, which
-    C_q(f) ≥ f keeps; ``epsilon``, ``delta`` and ``tradeoff`` use the whole curve, for t > 1 by the
-    extra ``accounting``.
+    Theorem 4.8 of Bok, Su and Altschuler 2024. ``mu`` is that of t steps without sampling, valid
+    since C_q(f) ≥ f; ``epsilon``, ``delta`` and ``tradeoff`` use the whole curve, for t > 1 with
+    the extra ``accounting``.
 
     Parameters
     ----------
     sensitivity, n, batch_size, sigma, n_steps
-        As :mod:`rashomon_explorer.papers.theorems` says.
+        L, n, b, σ and t.
 
     Examples
     --------
@@ -250,24 +250,24 @@ def sgd_strongly_convex(
     step_size: float | None = None,
     tau: int | None = None,
 ) -> Guarantee:
-    """Last iterate for strongly convex, smooth losses, batches drawn anew.
+    """Guarantee for the last iterate with resampled batches, for strongly convex, smooth losses.
 
     With s = L/(bσ) and any 1 ≤ τ < t,
 
         G(2√2 s (c^(t−τ+1) − c^t)/(1 − c)) ⊗ C_{b/n}(G(2√2 s)) ⊗ C_{b/n}(G(2s))^⊗(t−τ)
 
-    (Theorem 4.9 of Bok, Su and Altschuler 2024). At τ = 0, where the paper's first term is of no
-    sign, τ = 1 promises more. Every τ is true; the search for a good one takes the central limit
-    of sampled steps for their curve, the result does not.
+    (Theorem 4.9 of Bok, Su and Altschuler 2024). At τ = 0 the paper's first term is not
+    positive, and τ = 1 has a better bound. The result is valid for every τ. The search for a good
+    τ approximates sampled steps by their central limit; the result does not.
 
     Parameters
     ----------
     sensitivity, n, batch_size, sigma, n_steps
-        As :mod:`rashomon_explorer.papers.theorems` says.
+        L, n, b, σ and t.
     contraction, ridge, smoothness, step_size : float, optional
-        The first, or the other three.
+        Either ``contraction``, or the other three.
     tau : int, optional
-        τ, from 1 to t − 1, so that t ≥ 2; by default the best found.
+        τ, from 1 to t − 1, so that t ≥ 2; by default the best one found.
 
     Examples
     --------
@@ -311,17 +311,17 @@ def sgd_convex(
     smoothness: float,
     tau: int | None = None,
 ) -> Guarantee:
-    """Last iterate for convex, smooth losses on a domain of diameter D, batches drawn anew.
+    """Guarantee for the last iterate with resampled batches, for convex, smooth losses.
 
-    With any τ < t, G(√2 D/(ησ√(t − τ))) ⊗ C_{b/n}(G(2√2 L/(bσ)))^⊗(t−τ) (Theorem 4.10 of Bok, Su
-    and Altschuler 2024); τ as in :func:`sgd_strongly_convex`.
+    On a domain of diameter D, for any τ < t, G(√2 D/(ησ√(t − τ))) ⊗ C_{b/n}(G(2√2 L/(bσ)))^⊗(t−τ)
+    (Theorem 4.10 of Bok, Su and Altschuler 2024); τ as in :func:`sgd_strongly_convex`.
 
     Parameters
     ----------
     sensitivity, n, batch_size, sigma, n_steps, diameter, step_size, smoothness
-        As :mod:`rashomon_explorer.papers.theorems` says.
+        L, n, b, σ, t, D, η and M.
     tau : int, optional
-        τ; by default the best found.
+        τ; by default the best one found.
 
     Examples
     --------
@@ -352,7 +352,7 @@ def sgd_convex(
 def _state(
     sampled: list[tuple[float, int]], start: float, rate: float, theorem: str, *assumptions: str
 ) -> Guarantee:
-    """G(start) ⊗ C_q(G(μ_i))^⊗k_i, with the μ of no sampling beside it."""
+    """G(start) ⊗ C_q(G(μ_i))^⊗k_i, and the μ without sampling."""
     plain = math.sqrt(start**2 + math.fsum(count * mu**2 for mu, count in sampled))
     parts: list[tuple[TradeOff, int]] = [(Gaussian(start), 1)]
     parts += [(Subsampled(Gaussian(mu), rate), count) for mu, count in sampled if mu > 0]
@@ -371,14 +371,14 @@ def _check_steps(n_steps: int) -> None:
 def _last_steps(
     square: Callable[[int], float], n_steps: int, tau: int | None, *, least_tau: int = 1
 ) -> int:
-    """T − τ, as asked for or where the square of μ is about least."""
+    """T − τ for the given τ, or where the square of μ is approximately least."""
     most = n_steps - least_tau
     if tau is not None:
         if not (least_tau <= tau < n_steps and tau == int(tau)):
             raise ValueError(f"tau must be from {least_tau} to n_steps - 1, got {tau!r}")
         return n_steps - int(tau)
     low, high = 1, most
-    while high - low > 2:  # the square falls, then rises
+    while high - low > 2:  # the square decreases, then increases
         third = (high - low) // 3
         left, right = low + third, high - third
         low, high = (low, right) if square(left) <= square(right) else (left, high)
@@ -386,9 +386,9 @@ def _last_steps(
 
 
 def _limit(mu: float, rate: float) -> float:
-    """μ² of one of many sampled steps, 2q²(e^(μ²) Φ(3μ/2) + 3Φ(−μ/2) − 2), or μ² if that is less.
+    """Approximate μ² of one of many sampled steps, 2q²(e^(μ²) Φ(3μ/2) + 3Φ(−μ/2) − 2), at most μ².
 
-    Corollary 4 of Dong, Roth and Su 2022: a limit, so good for a search and for no promise.
+    Corollary 4 of Dong, Roth and Su 2022: a limit, to be used in a search but not in a guarantee.
     """
     if mu > 5:
         return mu**2

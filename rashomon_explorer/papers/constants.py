@@ -1,4 +1,4 @@
-"""Constants as five papers print them, beside what is wrong with them; none may be charged."""
+"""Constants as printed in five papers, with their errors; none may be charged."""
 
 import math
 
@@ -17,7 +17,7 @@ _BILEVEL = "Lowy and Liu, differentially private bilevel optimization"
 
 
 def printed_path_beta(epsilon: float, delta: float, sensitivity: float, time: float) -> float:
-    """β = 2ε/(Δ√(T log(1/δ))), T = Nh: Lemma 3.1 of Ganesh et al. 2023, which is not private.
+    """β = 2ε/(Δ√(T log(1/δ))), T = Nh: Lemma 3.1 of Ganesh et al. 2023; not (ε, δ)-DP.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def printed_path_beta(epsilon: float, delta: float, sensitivity: float, time: fl
 def printed_diffusion_beta(
     epsilon: float, delta: float, *, lipschitz: float, n: int, time: float
 ) -> float:
-    """β = εn/(L√(8T log(1/δ))): equation (34) of the finite-time analysis; sound, but loose.
+    """β = εn/(L√(8T log(1/δ))): equation (34) of the finite-time analysis; sound but loose.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def printed_diffusion_beta(
 
 
 def printed_sensitivity(constants: Constants, psi: float) -> float:
-    """3·max{L/n, √(Mψ/2)}: equation (9) of Ganesh et al. 2023, which neighbours exceed.
+    """3·max{L/n, √(Mψ/2)}: equation (9) of Ganesh et al. 2023; neighbours can exceed it.
 
     Examples
     --------
@@ -61,10 +61,10 @@ def printed_sensitivity(constants: Constants, psi: float) -> float:
 
 
 def printed_mean_loss(constants: Constants, psi: float, beta: float) -> tuple[float, float]:
-    """Both ends of the last step of equation (4) of Ganesh et al. 2023: it prints first ≤ second.
+    """Both sides of the last step of equation (4) of Ganesh et al. 2023, which claims left ≤ right.
 
-    6β·max{L/n, √(Mψ)}·(4√(2ψ/m) + 2L/(mn)) ≤ 36√2·β·max{L²/(mn²), √(M/m)·ψ}; with √(M/m) it fails
-    for M > 4m, with M/m it holds.
+    6β·max{L/n, √(Mψ)}·(4√(2ψ/m) + 2L/(mn)) ≤ 36√2·β·max{L²/(mn²), √(M/m)·ψ} fails with √(M/m)
+    for M > 4m, and holds with M/m instead.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def printed_mean_loss(constants: Constants, psi: float, beta: float) -> tuple[fl
 
 
 def printed_last_iterate_rho(*, beta: float, sensitivity: float, m: float, time: float) -> float:
-    """ρ = (βΔ²/m)(1 − e^(−βmT/2)): Lemma I.2 of the finite-time analysis; sound, but loose.
+    """ρ = (βΔ²/m)(1 − e^(−βmT/2)): Lemma I.2 of the finite-time analysis; sound but loose.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def printed_output_sigma(
 ) -> float:
     """σ = 2L√(log(1/δ))/(εmn): Appendix C of Bassily et al. 2014, too small for its (ε, δ).
 
-    Noise on the minimiser, which moves by 2L/(mn).
+    Noise for the minimiser, which changes by at most 2L/(mn).
 
     Examples
     --------
@@ -133,8 +133,8 @@ def printed_output_sigma(
 def printed_objective_epsilon(smoothness: float, ridge: float, epsilon: float) -> float:
     """Privacy loss ε + log(1 + M/m) of objective perturbation with noise ∝ exp(−ε|b|/(2L)).
 
-    Appendix E of Bassily et al. 2014 asks for m ≥ M/(2ε) and calls it ε-DP; the noise alone costs ε
-    when one record is replaced, and the change of variables the rest.
+    Appendix E of Bassily et al. 2014 requires m ≥ M/(2ε) and states ε-DP. The noise itself costs
+    ε if one record is replaced; the change of variables adds the rest.
 
     Examples
     --------
@@ -150,17 +150,17 @@ def printed_bilevel_slope(
 ) -> float:
     """G = L_fx + L_fy·β_gxy/μ + L_gy·β_fxy/μ: Theorem B.8 of Lowy and Liu, which is too small.
 
-    It takes 2G/n for the Lipschitz constant of Φ_Z − Φ_Z', and leaves out how the inner minimiser's
-    derivative moves with the rows.
+    The theorem uses 2G/n as the Lipschitz constant of Φ_Z − Φ_Z', and omits how the derivative of
+    the inner minimiser changes with the rows.
 
     Parameters
     ----------
     outer_x, outer_y : float
         L_fx and L_fy, Lipschitz constants of the outer loss.
     inner_y : float
-        L_gy, of the inner loss.
+        L_gy, Lipschitz constant of the inner loss.
     inner_xy, outer_xy : float
-        β_gxy and β_fxy, bounds of the mixed second derivatives.
+        β_gxy and β_fxy, bounds on the mixed second derivatives.
     mu : float
         μ, strong convexity of the inner loss.
 
@@ -176,10 +176,10 @@ def printed_bilevel_slope(
 
 
 def printed_constants(epsilon: float = 1.0, delta: float = 1e-5) -> tuple[Certificate, ...]:
-    """Table of printed constants: each a certificate that cannot be charged, with what is wrong.
+    """Table of printed constants: each is a certificate that cannot be charged, with its error.
 
-    ``title`` is what is printed, ``why`` begins with "unsound" or "sound but loose" and says by how
-    much at (ε, δ).
+    ``title`` is the printed statement; ``why`` begins with "unsound" or "sound but loose" and
+    quantifies the error at (ε, δ).
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def printed_constants(epsilon: float = 1.0, delta: float = 1e-5) -> tuple[Certif
             "sensitivity",
             "one record moves the thresholded gradient by at most 3·max{L/n, √(Mψ/2)}",
             f"equation (9) of {_RASHOMON}",
-            "unsound: a record may carry a model over the edge, where the gradient is up to "
+            "unsound: a record may move a model over the edge, where the gradient is up to "
             "√(2Mψ), or L where the minimiser is on the boundary; ℓ = 0.005θ² ± θ, n = 1000, "
             "ψ = 2e-4 has 0.0040 against 0.0030; use gradient_sensitivity",
         ),
@@ -225,8 +225,8 @@ def printed_constants(epsilon: float = 1.0, delta: float = 1e-5) -> tuple[Certif
             "path_of_diffusion",
             "the diffusion at βψ ≤ 1 explores and is (ε, δ)-DP",
             f"Theorem 2.3 and equation (10) of {_RASHOMON}",
-            "sound but loose: (10) has a spare factor 2 that hides what is wrong with (9), its "
-            "constants are hidden, and at βψ ≤ 1 hardly a draw is in the Rashomon set",
+            "sound but loose: (10) has a spare factor 2 that hides the error in (9), its "
+            "constants are not explicit, and at βψ ≤ 1 hardly a draw is in the Rashomon set",
         ),
         (
             "gibbs_mean",
@@ -244,7 +244,7 @@ def printed_constants(epsilon: float = 1.0, delta: float = 1e-5) -> tuple[Certif
         ),
         (
             "long_time",
-            "from time t₀ = 2 log((α − 1)·max{2, M/m}) on, the law's own Rényi divergence counts",
+            "from time t₀ = 2 log((α − 1)·max{2, M/m}) on, the law's own Rényi divergence applies",
             f"Lemma I.1 of {_UNIVERSAL}",
             "unsound: t₀ has no unit of time; log(2q(α − 1))/(2βm), q = max{2, M/m}, has; the "
             "last_iterate certificate needs no t₀",
@@ -282,14 +282,14 @@ def printed_constants(epsilon: float = 1.0, delta: float = 1e-5) -> tuple[Certif
             "bilevel_range",
             "exp(−εΦ/(2s)) for a score of range s is ε-DP",
             f"equation (4) of {_BILEVEL}",
-            f"sound but loose: it is {epsilon / 2:g}-DP, because the range of Φ_Z − Φ_Z' is what "
-            "counts; ε/s is enough",
+            f"sound but loose: it is {epsilon / 2:g}-DP, because the relevant quantity is the "
+            "range of Φ_Z − Φ_Z'; ε/s is enough",
         ),
         (
             "bilevel_slope",
             "Φ_Z − Φ_Z' is 2G/n-Lipschitz, G = L_fx + L_fy·β_gxy/μ + L_gy·β_fxy/μ",
             f"Theorem B.8 of {_BILEVEL}",
-            "unsound: it leaves out how ∇y* moves with the rows; for g = zy²/2 − xy, z in [μ, κμ], "
+            "unsound: it omits how ∇y* changes with the rows; for g = zy²/2 − xy, z in [μ, κμ], "
             "the slope is larger by (κ − 1)/4",
         ),
     ]

@@ -1,4 +1,4 @@
-"""Gradients of batches and with Gaussian smoothing, which only chains built by hand follow."""
+"""Gradients of batches and with Gaussian smoothing, for chains constructed explicitly."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,7 +26,7 @@ class BatchDrift(DriftInBatches):
     """Gradient of φ(L_b(θ) − min L − ψ) for the mean loss L_b of one batch of rows."""
 
     def __post_init__(self) -> None:
-        """Refuse batches that cannot be cut."""
+        """Raise if the batch size is out of range."""
         if not 1 <= self.batch_size <= self.target.problem.n:
             raise ValueError(
                 f"batch_size must be from 1 to the number of rows, {self.target.problem.n}, got "
@@ -35,11 +35,11 @@ class BatchDrift(DriftInBatches):
 
     @property
     def largest_step(self) -> float:
-        """As over all rows: a batch's loss has the same smoothness."""
+        """Largest step for all rows; a batch loss has the same smoothness."""
         return FullDrift(self.target).largest_step
 
     def sensitivity(self, n_steps: int) -> float:
-        """Root mean square of :func:`batch_sensitivity`."""
+        """Root mean square sensitivity, by :func:`batch_sensitivity`."""
         problem, shape = self.target.problem, self.target.shape
         return batch_sensitivity(
             problem.constants,
@@ -51,7 +51,7 @@ class BatchDrift(DriftInBatches):
         )
 
     def contraction(self, step_size: float) -> float:
-        """As over all rows, at ψ = 0: every batch's loss is as smooth and as convex."""
+        """Contraction for all rows, at ψ = 0; a batch loss is as smooth and as convex."""
         if not isinstance(self.target.shape, NoThreshold):
             raise ValueError(
                 "the last state of a path of batches has a certificate at ψ = 0 only: min L reads "
@@ -63,7 +63,7 @@ class BatchDrift(DriftInBatches):
         """Return the gradient over the next batch, in a random order drawn here."""
         batches = cycle(self.target.problem.batches(self.n_batches, rng))
         shape = self.target.shape
-        # Without a threshold the minimum is not needed, and no record moves it.
+        # Without a threshold the minimum is not needed, and no record changes it.
         plain = isinstance(shape, NoThreshold)
         edge = 0.0 if plain else self.target.problem.minimum.value + self.target.psi
 
@@ -82,18 +82,18 @@ class GaussianDrift(GibbsDrift):
     """Mean, over a few points θ + λξ, of the hard-thresholded gradient there.
 
     An unbiased gradient of E[max{L(θ + λξ), min L + ψ}] (Theorem 3.2 of Ganesh, Thakurta and
-    Upadhyay, 2023). The points are noise that no record influences, so that given them one record
-    moves the mean by no more than it moves one thresholded gradient: the sensitivity is that of
-    the hard threshold, taken on all of ℝᵖ because the points leave the domain.
+    Upadhyay, 2023). The points are noise that does not depend on records. Given the points, one
+    record changes the mean by at most as much as one thresholded gradient: the sensitivity is that
+    of the hard threshold, on all of ℝᵖ because the points leave the domain.
     """
 
     def __post_init__(self) -> None:
-        """Refuse losses whose gradient is unbounded outside the domain."""
+        """Raise if the gradient of the loss is unbounded outside the domain."""
         problem = self.target.problem
         if not problem.loss.globally_lipschitz or problem.ridge > 0:
             raise ValueError(
-                "the Gaussian threshold looks outside the domain, where only a loss that is "
-                "Lipschitz everywhere, without a ridge, has a bounded gradient: take "
+                "the Gaussian threshold evaluates the loss outside the domain, where only a loss "
+                "that is Lipschitz everywhere, without a ridge, has a bounded gradient: use "
                 'threshold="smooth"'
             )
         if self._threshold.scale is None and not (np.isfinite(problem.M) and self.target.psi > 0):
@@ -103,14 +103,14 @@ class GaussianDrift(GibbsDrift):
 
     @property
     def scale(self) -> float:
-        """λ: the threshold's own, or √(ψ/(Mp))."""
+        """λ: the scale of the threshold, or √(ψ/(Mp))."""
         if self._threshold.scale is not None:
             return self._threshold.scale
         return float(np.sqrt(self.target.psi / (self.target.problem.M * self.p)))
 
     @property
     def largest_step(self) -> float:
-        """2λ/(β·√(2/π)·L): a gradient of norm L or less, averaged, has slope E|ξ|·L/λ or less."""
+        """2λ/(β·√(2/π)·L): an averaged gradient of norm at most L has slope at most E|ξ|·L/λ."""
         return 2 * self.scale / (self.beta * _MEAN_DEVIATION * self._lipschitz)
 
     def sensitivity(self, n_steps: int) -> float:
@@ -122,10 +122,10 @@ class GaussianDrift(GibbsDrift):
         return max(within, self._lipschitz)
 
     def contraction(self, step_size: float) -> float:
-        """Refuse: a Monte Carlo gradient jumps."""
+        """Raise, because a Monte Carlo gradient has jumps."""
         raise ValueError(
-            "the Gaussian threshold's Monte Carlo gradient jumps, so that steps do not contract: "
-            'take threshold="smooth" or shown="path"'
+            "the Gaussian threshold's Monte Carlo gradient has jumps, so steps do not contract: "
+            'use threshold="smooth" or shown="path"'
         )
 
     def run(self, rng: np.random.Generator) -> Gradient:
@@ -147,7 +147,7 @@ class GaussianDrift(GibbsDrift):
 
     @cached_property
     def _edge(self) -> float:
-        # At ψ = 0 nothing is thresholded, and the minimum must not be looked at.
+        # At ψ = 0 there is no threshold, and the minimum must not be read.
         psi = self.target.psi
         return self.target.problem.minimum.value + psi if psi > 0 else -np.inf
 

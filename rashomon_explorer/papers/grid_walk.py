@@ -1,4 +1,4 @@
-"""Walks on grids."""
+"""Grid walks with a pointwise guarantee for their distribution."""
 
 import math
 from collections.abc import Iterator
@@ -26,9 +26,9 @@ from rashomon_explorer.problem.problem import Problem
 class Mixing:
     """Constants of Lemma 6.1 of Bassily, Smith and Thakurta (2014), corrected, on a cube.
 
-    Three corrections of what is printed: γ divides τ; the least stationary probability has the
-    cube's diagonal τ√p in it, not τ; and Lemma 6.2 (Theorem 1 of Morris and Peres 2005) bounds
-    |ratio − 1|, so that it is asked for 1 − e^{−ξ/2}.
+    Three corrections of the printed version: γ divides τ; the least stationary probability contains
+    the cube's diagonal τ√p, not τ; and Lemma 6.2 (Theorem 1 of Morris and Peres 2005) bounds
+    |ratio − 1|, so that it is applied with 1 − e^{−ξ/2}.
     """
 
     lipschitz: float
@@ -38,24 +38,24 @@ class Mixing:
     error: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse numbers that bound nothing."""
+        """Raise if a constant is out of range."""
         check_positive(lipschitz=self.lipschitz, edge=self.edge, accuracy=self.accuracy)
         check_count(p=self.p)
         check_nonnegative(error=self.error)
 
     @property
     def distance(self) -> float:
-        """Bound ξ + 2ζ of |log ratio| of the output's law and the density ∝ F."""
+        """Bound ξ + 2ζ on |log ratio| of the output's law and the density ∝ F."""
         return self.accuracy + 2 * self.error
 
     @property
     def cells_per_edge(self) -> int:
-        """τ/γ, the least whole number with γ ≤ ξ/(2η√p)."""
+        """τ/γ, the smallest integer with γ ≤ ξ/(2η√p)."""
         return math.ceil(2 * self.lipschitz * math.sqrt(self.p) * self.edge / self.accuracy)
 
     @property
     def conductance(self) -> float:
-        """Lower bound γ/(4pτ)·e^{−ξ/2}, and e^{−6ζ} of it under errors (their Lemma B.9).
+        """Lower bound γ/(4pτ)·e^{−ξ/2}, multiplied by e^{−6ζ} under errors (their Lemma B.9).
 
         With γ = ξ/(2η√p) it is the printed ξ/(8ητp^{3/2}e^{ξ/2}) of Applegate and Kannan (1991).
         """
@@ -76,10 +76,10 @@ class Mixing:
 
 @dataclass(frozen=True)
 class CubeWalk:
-    """Hold with probability ½, else propose one of 2p neighbours and accept by min{1, F'/F}."""
+    """Stay with probability ½, else propose one of 2p neighbours and accept by min{1, F'/F}."""
 
-    # (m, …, m): log F at the cells' centres, one axis a parameter: evaluated once, so that an error
-    # of evaluation is a function of the cell and does not depend on the path
+    # (m, …, m): log F at the centres of cells, one axis for each parameter: evaluated once, so that
+    # an evaluation error is a function of the cell and does not depend on the path
     log_weight: FloatArray
     edge: float  # τ; the cube is [−τ/2, τ/2]^p
 
@@ -90,13 +90,13 @@ class CubeWalk:
 
     @property
     def start(self) -> int:
-        """The middle cell: a start that no row has touched."""
+        """Index of the middle cell, a start that does not depend on rows."""
         middle = [m // 2 for m in self.log_weight.shape]
         return int(np.ravel_multi_index(middle, self.log_weight.shape))
 
     @cached_property
     def neighbours(self) -> IntArray:
-        """Cells (N, 2p) next to each; the cell itself where the cube ends."""
+        """Neighbours (N, 2p) of each cell; the cell itself at the boundary of the cube."""
         index = np.arange(self.log_weight.size).reshape(self.log_weight.shape)
         columns = []
         for axis in range(self.p):
@@ -117,21 +117,21 @@ class CubeWalk:
 
     @property
     def transition_matrix(self) -> FloatArray:
-        """Probabilities (N, N) of a step from row to column; for cells that fit in memory."""
+        """Probabilities (N, N) of a step from row to column; requires memory for all pairs."""
         cells, flat = np.arange(self.log_weight.size), self.log_weight.ravel()
         matrix = np.zeros((len(cells), len(cells)))
         for neighbour in self.neighbours.T:
             accepted = np.exp(np.minimum(flat[neighbour] - flat, 0.0))
             np.add.at(matrix, (cells, neighbour), accepted / (4 * self.p))
-        # A neighbour outside the cube was counted as a move to the cell itself.
+        # A neighbour outside the cube is counted as a move to the cell itself.
         matrix[cells, cells] += 1 - matrix.sum(axis=1)
         return matrix
 
     def run(self, cells: IntArray, steps: int, rng: np.random.Generator) -> IntArray:
-        """Places (K,) of independent walks from ``cells`` (K,) after ``steps`` steps."""
+        """Cells (K,) of independent walks from ``cells`` (K,) after ``steps`` steps."""
         flat, ways = self.log_weight.ravel(), 4 * self.p
         size = (steps, len(cells))
-        # The upper half of the directions holds; −Exp(1) is the logarithm of a uniform number.
+        # The upper half of the directions stays; −Exp(1) is the logarithm of a uniform number.
         here = np.arange(len(flat))[:, None]
         onward = np.hstack([self.neighbours, np.repeat(here, 2 * self.p, axis=1)]).ravel()
         rise = flat[onward] - np.repeat(flat, ways)
@@ -139,48 +139,48 @@ class CubeWalk:
         for way, bar in zip(direction, -rng.standard_exponential(size), strict=True):
             move = cells * ways + way
             cells = np.where(bar <= rise.take(move), onward.take(move), cells)
-        pause()  # or a dashboard's event loop starves
+        pause()  # otherwise the event loop of a dashboard starves
         return cells
 
     def uniform_in(self, cells: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Uniform points (p, K) of cells (K,)."""
+        """Uniform points (p, K) in cells (K,)."""
         width = self.edge / np.array(self.log_weight.shape)[:, None]
         place = np.stack(np.unravel_index(cells, self.log_weight.shape))
         return (place + rng.random(place.shape)) * width - self.edge / 2
 
 
 def cell_centres(p: int, cells_per_edge: int, edge: float) -> FloatArray:
-    """Centres (p, N) of the cells of [−edge/2, edge/2]^p, the last axis running fastest."""
+    """Centres (p, N) of the cells of [−edge/2, edge/2]^p, with the last axis fastest."""
     axis = ((np.arange(cells_per_edge) + 0.5) / cells_per_edge - 0.5) * edge
     return np.stack(np.meshgrid(*[axis] * p, indexing="ij")).reshape(p, -1)
 
 
-_EDGE = 2.0  # of the cube around the unit ball, and the ball's diameter
+_EDGE = 2.0  # edge of the cube around the unit ball, and diameter of the ball
 _STEPS_AT_ONCE = 2**12
 _CELLS_AT_ONCE = 2**12
 
 
 @dataclass(frozen=True)
 class GridWalkSampler:
-    """Draws whose law is within a factor e^{±ξ} of the target's, pointwise, by a grid walk.
+    """Sampler by a grid walk, with density within a factor e^{±ξ} of the target's, pointwise.
 
-    Algorithms 5 and 6 and Lemma 6.1 of Bassily, Smith and Thakurta (2014), with the constants
-    corrected (see :class:`Mixing`): in units of the radius, a walk on the cells of the cube
-    around the ball with weights F = exp(−energy − penalty), from the middle cell, then a uniform
-    point of the last cell; again, up to a public number of times, while it lies off the ball. For
-    one parameter the cube is the ball and the walk needs no penalty.
+    Algorithms 5 and 6 and Lemma 6.1 of Bassily, Smith and Thakurta (2014), with constants corrected
+    as in :class:`Mixing`. In units of the radius, the walk starts in the middle cell of a cube
+    around the ball, with weights F = exp(−energy − penalty), and returns a uniform point of its
+    last cell; it is repeated, up to a public number of times, while the point is outside the ball.
+    For one parameter the cube is the ball and the walk needs no penalty.
 
     Parameters
     ----------
     accuracy : float, default=0.5
-        ξ: bound of |log ratio| of a draw's law and the target's.
+        ξ: bound on |log ratio| of the densities of a draw and of the target.
     n_steps : int, optional
-        Steps of a walk. By default as many as are proved to suffice; another number carries no
+        Steps of a walk. The default is proved to suffice; with another number there is no
         guarantee.
     n_chains : int, default=64
-        Walks run side by side; each draw has a walk of its own.
+        Number of walks run in parallel; each draw has its own walk.
     most_steps : int, default=10_000_000
-        Steps beyond which the sampler refuses to start; public, as all of these are.
+        Raise an error if more steps are needed; public, like all settings.
     most_cells : int, default=2**18
 
     Raises
@@ -192,13 +192,13 @@ class GridWalkSampler:
     -----
     *Certificate.* With laws μ̂, μ̂' of a draw on neighbours and Gibbs laws μ, μ' whose log ratio
     ranges over an interval of width η that contains 0, |log μ̂/μ|, |log μ̂'/μ'| ≤ ξ give (η + 2ξ)-DP
-    and a range of η + 4ξ (Lemma 6.6 there). This is what the draws cost, more than the plan says.
+    and a range of η + 4ξ (Lemma 6.6 there). This cost of the draws exceeds the plan's.
 
-    *What is not covered.* Ordinary float64 arithmetic in the walk, and from two parameters on the
+    *What is not covered.* Ordinary float64 arithmetic in the walk and, from two parameters on, the
     number of tries, which depends on the rows.
 
-    *Reach.* The proved number of steps is in the ten thousands for one parameter and a handful of
-    rows, and beyond any patience from two parameters on: the exact samplers are for use.
+    *Reach.* The proved number of steps is tens of thousands for one parameter and few rows, and
+    infeasible from two parameters on: use the exact samplers instead.
 
     Examples
     --------
@@ -219,7 +219,7 @@ class GridWalkSampler:
     most_cells: int = 2**18
 
     def __post_init__(self) -> None:
-        """Refuse settings that make no walk."""
+        """Raise if a setting is out of range."""
         check_positive(accuracy=self.accuracy)
         for name in ("n_steps", "n_chains", "most_steps", "most_cells"):
             value = getattr(self, name)
@@ -227,9 +227,9 @@ class GridWalkSampler:
                 check_count(**{name: value})
 
     def guarantee(self, plan: Plan) -> Guarantee:
-        """(η + 2ξ)-DP a draw if the proved number of steps is walked, nothing otherwise."""
+        """(η + 2ξ)-DP per draw with the proved number of steps; no guarantee otherwise."""
         if self.n_steps is not None:
-            return no_guarantee("a grid walk of a number of steps that nobody proved to suffice")
+            return no_guarantee("a grid walk with a number of steps that is not proved to suffice")
         one = Guarantee(
             "pure",
             f"exponential mechanism within a factor exp(±{self.accuracy:g}), grid walk (Lemmas "
@@ -240,7 +240,7 @@ class GridWalkSampler:
         return compose([one] * plan.n_draws)
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """Endless batches of ``n_chains`` independent draws; empty while the walks are under way.
+        """Yield batches of ``n_chains`` independent draws; empty ones while walks are running.
 
         Raises
         ------
@@ -270,7 +270,7 @@ class GridWalkSampler:
             yield Batch(theta, target.problem.value(theta), self.n_chains)
 
     def mixing(self, target: GibbsTarget) -> tuple[Mixing, int]:
-        """Constants of one walk, and how often it may be tried; both public.
+        """Constants of one walk, and the largest number of tries; both public.
 
         Algorithm 6 tries 4ηD + p·log₂D + log₂(1/(1 − e^{−ξ/4})) times, D = 2, logarithms to base 2
         as its proof needs, with walks of accuracy ξ/8 (ξ/4 for Algorithm 5, which halves it).
@@ -301,10 +301,10 @@ class GridWalkSampler:
 
 
 def cube_walk(target: GibbsTarget, cells_per_edge: int, penalty: float) -> CubeWalk:
-    """Walk on the cube around the ball, in units of the radius, with weights of Algorithm 5.
+    """Walk on the cube around the ball, in units of the radius, with the weights of Algorithm 5.
 
-    log F = −energy(L(Rv) − min L) − penalty·max{0, ‖v‖ − 1}. A linear model's loss is convex and
-    Lipschitz on all of R^p and so is its own Lipschitz extension (their Lemma 6.3).
+    log F = −energy(L(Rv) − min L) − penalty·max{0, ‖v‖ − 1}. The loss of a linear model is convex
+    and Lipschitz on all of R^p, so it is its own Lipschitz extension (their Lemma 6.3).
     """
     problem = target.problem
     centres = cell_centres(problem.p, cells_per_edge, _EDGE)
@@ -314,17 +314,17 @@ def cube_walk(target: GibbsTarget, cells_per_edge: int, penalty: float) -> CubeW
         energy = target.energy(target.excess(centres[:, part] * _radius(problem)))
         outside = np.maximum(np.linalg.norm(centres[:, part], axis=0) - 1, 0.0)
         log_weight[part] = -energy - penalty * outside
-        pause()  # or a dashboard's event loop starves
+        pause()  # otherwise the event loop of a dashboard starves
     return CubeWalk(log_weight.reshape((cells_per_edge,) * problem.p), _EDGE)
 
 
 def penalty_weight(lipschitz: float, p: int, accuracy: float) -> float:
-    """α = 3e^{2ξ}(ηD + p) of Algorithm 5 for the unit ball: at least half of F lies inside."""
+    """α = 3e^{2ξ}(ηD + p) of Algorithm 5 for the unit ball: at least half of F is inside."""
     return 3 * math.exp(2 * accuracy) * (lipschitz * _EDGE + p)
 
 
 def lipschitz_on_cube(problem: Problem) -> float:
-    """Lipschitz constant of the objective on the cube around the ball, whatever the rows."""
+    """Lipschitz constant of the objective on the cube around the ball, for any rows."""
     constants = Constants.of(
         problem.loss,
         n=problem.n,
@@ -339,7 +339,7 @@ def lipschitz_on_cube(problem: Problem) -> float:
 def _radius(problem: Problem) -> float:
     if not isinstance(problem.domain, Ball):
         raise SamplerError(
-            f"the grid walk is written for a ball of models, got {type(problem.domain).__name__}"
+            f"the grid walk supports only a ball of models, got {type(problem.domain).__name__}"
         )
     return problem.domain.radius
 

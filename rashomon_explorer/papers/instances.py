@@ -1,4 +1,4 @@
-"""Instances of lower bounds and of rough losses."""
+"""Instances for lower bounds and for non-smooth losses."""
 
 import math
 from dataclasses import dataclass
@@ -18,24 +18,24 @@ from rashomon_explorer._utils.validation import (
 _NODES = 41  # of Gauss and Hermite, for the mean over the noise
 _HALVINGS = 60
 
-Record = tuple[float, float, float]  # x, y and how many there are
+Record = tuple[float, float, float]  # x, y and multiplicity
 
 
 def huberised(z: FloatArray, width: float) -> FloatArray:
-    """max(z, 0) made smooth on [−h, h]: z²/4h + z/2 + h/4 there."""
+    """max(z, 0), smoothed on [−h, h] to z²/4h + z/2 + h/4."""
     inside = (np.clip(z, -width, width) + width) ** 2 / (4 * width)
     return np.asarray(np.where(z > width, z, inside))
 
 
 def hard_tables(n: int, width: float) -> tuple[list[Record], list[Record]]:
-    """Make the tables of Theorem B.1 of Bassily et al. 2014: for much smoothing, and little."""
+    """Tables of Theorem B.1 of Bassily et al. 2014, hard for much and for little smoothing."""
     tilt = min(1 / (32 * width), n / 2)
     smooth = [(-1.0, 1.0, n / 3), (1.0, -1.0, 2 * n / 3)]
     return smooth, [(-1.0, 1.0, n / 2 - tilt), (1.0, 1.0, n / 2 + tilt)]
 
 
 def huber_barrier(n: int, width: float, epsilon: float, delta: float) -> float:
-    """Mean excess, summed over records, of objective perturbation on the worse of both tables."""
+    """Mean excess, summed over records, of objective perturbation on the worse of two tables."""
     check_count(n=n)
     check_positive(width=width, epsilon=epsilon)
     check_inner_share(delta=delta)
@@ -46,7 +46,7 @@ def huber_barrier(n: int, width: float, epsilon: float, delta: float) -> float:
 
 
 def least_huber_barrier(n: int, epsilon: float, delta: float) -> float:
-    """Give the same with the best smoothing that there is."""
+    """Mean excess of :func:`huber_barrier`, with the best width of smoothing."""
     widths = np.geomspace(0.01 / math.sqrt(n), 100 / math.sqrt(n), 41)
     return min(huber_barrier(n, float(width), epsilon, delta) for width in widths)
 
@@ -55,13 +55,13 @@ def _mean_excess(
     table: list[Record], width: float, epsilon: float, noise: FloatArray, weights: FloatArray
 ) -> float:
     theta = _perturbed(table, width, epsilon, noise)
-    ends = np.array([-2.0, -1.0, 1.0, 2.0])  # kinks and ends: the least is at one of them
+    ends = np.array([-2.0, -1.0, 1.0, 2.0])  # kinks and ends: the minimum is at one of them
     excess = _hinges(table, theta) - _hinges(table, ends).min()
     return float(excess @ weights / weights.sum())
 
 
 def _perturbed(table: list[Record], width: float, epsilon: float, noise: FloatArray) -> FloatArray:
-    """Where the slope, which rises with θ, is 0 on [−2, 2], for every b."""
+    """Zero on [−2, 2] of the slope, which increases with θ, for every b."""
     low, high = np.full_like(noise, -2.0), np.full_like(noise, 2.0)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -79,23 +79,23 @@ def _hinges(table: list[Record], theta: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class PackingLoss:
-    """A record's loss is −Σ_j d_j·max(1 − ‖θ − c_j‖/α, 0): it digs the wells it votes for.
+    """Sum of disjoint wells: a record's loss is −Σ_j d_j·max(1 − ‖θ − c_j‖/α, 0).
 
-    Appendix F of Ganesh et al. 2023 and Theorem G.1 of the finite-time analysis, whose wells are
-    1/α-Lipschitz and not 1, and whose centres must be 2α apart for the wells to be disjoint.
+    Appendix F of Ganesh et al. 2023 and Theorem G.1 of the finite-time analysis. Their wells are
+    1/α-Lipschitz, not 1-Lipschitz, and the centres must be 2α apart for the wells to be disjoint.
     """
 
     centres: FloatArray
     width: float
 
     def __post_init__(self) -> None:
-        """Refuse wells that meet."""
+        """Raise if wells overlap."""
         check_positive(width=self.width)
         apart = self._distances(self.centres)
         np.fill_diagonal(apart, np.inf)
         if apart.min() < 2 * self.width * (1 - 1e-9):
             raise ValueError(
-                f"wells of width {self.width:g} meet: two centres are {apart.min():g} apart"
+                f"wells of width {self.width:g} overlap: two centres are {apart.min():g} apart"
             )
 
     def value(self, theta: FloatArray, votes: NDArray[np.int_]) -> FloatArray:
@@ -108,26 +108,26 @@ class PackingLoss:
 
 
 def many_wells(p: int, radius: float, width: float) -> float:
-    """How many disjoint wells a ball holds at least: (R/2α)^p."""
+    """Lower bound (R/2α)^p on the number of disjoint wells in a ball."""
     check_count(p=p)
     check_positive(radius=radius, width=width)
     return max(1.0, (radius / (2 * width)) ** p)
 
 
 def most_found(k: float, votes: float, epsilon: float) -> float:
-    """Probability that ε-DP finds the one of k wells that some records vote for, at most."""
+    """Upper bound on the probability that ε-DP finds the one of k wells with ``votes`` votes."""
     return 1 / (1 + (k - 1) * math.exp(-epsilon * votes))
 
 
 def least_excess(k: float, n: int, epsilon: float) -> float:
-    """Excess loss of the worst of k tables that every ε-DP mechanism has at least."""
+    """Lower bound on the excess of any ε-DP mechanism on the worst of k tables."""
     check_count(n=n)
     votes = np.unique(np.geomspace(1, n, 400).round())
     return max(float(m / n * (1 - most_found(k, m, epsilon))) for m in votes)
 
 
 def well_excess(p: int, beta: float, *, radius: float = 1.0, width: float = 0.05) -> float:
-    """Mean excess of the exponential mechanism if all records prefer the middle well."""
+    """Mean excess of the exponential mechanism if all records vote for the middle well."""
     check_count(p=p)
     edges = [np.linspace(0, width, 4001)[1:], np.linspace(width, radius, 4001)[1:]]
     r = np.concatenate(edges)
@@ -137,12 +137,12 @@ def well_excess(p: int, beta: float, *, radius: float = 1.0, width: float = 0.05
 
 
 def nonconvex_excess(p: int, n: int, epsilon: float, *, slope: float, diameter: float) -> float:
-    """Bound of the exponential mechanism's mean excess without convexity, on a convex domain.
+    """Bound on the mean excess of the exponential mechanism for a nonconvex loss, convex domain.
 
     (p/β)(1 + log(εn/2p)) + 1/β with β = εn/(2LD₀), L the slope, for p ≤ εn/2 (Theorem D.5 of the
-    finite-time analysis, with its constants). The copy of the domain about the minimiser that is R
-    times as large holds R^p of its volume and no excess above LRD₀; so that the excess passes
-    LRD₀ + (p/β)log(1/R) + u with probability e^(−βu) at most, and R = p/(βLD₀).
+    finite-time analysis, with its constants). The domain scaled by R about the minimiser has R^p of
+    its volume and excess at most LRD₀. Therefore the excess exceeds LRD₀ + (p/β)log(1/R) + u with
+    probability at most e^(−βu), and R = p/(βLD₀).
     """
     check_count(p=p, n=n)
     check_positive(epsilon=epsilon, slope=slope, diameter=diameter)
@@ -165,7 +165,7 @@ def rough_last_state_mu(
     diameter: float,
     n_steps: int,
 ) -> float:
-    """Gaussian DP of the last of N states x ← P(φ(x) + N(0, σ²I)) for maps that may expand."""
+    """Gaussian DP μ of the last of N states x ← P(φ(x) + N(0, σ²I)), for φ that may expand."""
     check_positive(shift=shift, noise=noise, diameter=diameter)
     check_nonnegative(jump=jump)
     check_count(n_steps=n_steps)

@@ -1,4 +1,4 @@
-"""Iterated and regularised exponential mechanisms, which "auto" never takes: by name alone."""
+"""Iterated and regularised exponential mechanisms, which "auto" never selects."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -69,7 +69,7 @@ def plan_iterated(
 
     Algorithm 3 of "On the universality of Langevin diffusion for private Euclidean (convex)
     optimization" (submitted to ICLR 2023), whose radii have an unspecified constant. Here stage i
-    draws from exp(−β_i L) on the part of the domain within r_{i−1} of the draw before,
+    draws from exp(−β_i L) on the part of the domain within r_{i−1} of the previous draw.
     """
     check_localised(constants, epsilon, failure)
     if n_stages is not None and not 1 <= n_stages <= _MOST_STAGES:
@@ -87,7 +87,7 @@ def plan_iterated(
 def _least(
     one: Callable[[int, float], TriedStages], counts: Iterable[int], failures: Sequence[float]
 ) -> TriedStages:
-    """Find the first of the least bound over stages and failures, which fall."""
+    """Return the stages with the smallest bound; failure probabilities must decrease."""
     best: TriedStages | None = None
     for count in counts:
         for failure in failures:
@@ -101,7 +101,7 @@ def _least(
 
 
 def _adding_up(total: float, shares: Sequence[float]) -> list[float]:
-    """Split the total by the shares, the last part taking what rounding leaves of it."""
+    """Split the total by the shares; the last part absorbs the rounding error."""
     split = [total * share for share in shares]
     while math.fsum(split) > total:
         split[-1] = math.nextafter(split[-1], 0.0)
@@ -114,7 +114,7 @@ _LOST = (1e-3, 1e-5, 1e-8, 1e-12)
 
 @dataclass(frozen=True)
 class DisjointPlan:
-    """What a budget buys of draws on batches that share no row; public."""
+    """Public plan of draws on batches that share no row."""
 
     sizes: tuple[int, ...]
     stages: tuple[Stage, ...]
@@ -138,13 +138,13 @@ def plan_disjoint(
 
 
 def batch_sizes(n: int, n_stages: int) -> tuple[int, ...]:
-    """Rows of each batch: the last has half, the one before a quarter, the first the rest."""
+    """Rows of each batch: the last has half, the previous one a quarter, the first the rest."""
     later = [n // 2**place for place in range(n_stages - 1, 0, -1)]
     return (n - sum(later), *later)
 
 
 def of_fewer(constants: Constants, n: int) -> Constants:
-    """Constants of so many of the rows: one of them counts for more."""
+    """Constants for n of the rows, each of which has a larger weight."""
     return replace(constants, n=n, osc=constants.osc * constants.n / n)
 
 
@@ -180,12 +180,12 @@ def _gamma_quantile(p: int, failure: float) -> float:
 
 
 class BatchProblem(Problem):
-    """Some rows of a problem, with its domain and ridge."""
+    """Problem on some rows, with the same domain and ridge."""
 
     def __init__(self, problem: Problem, taken: IntArray) -> None:
         known = of_fewer(problem.constants, len(taken))
         self._pose_again(problem, domain=problem.domain, ridge=problem.ridge, constants=known)
-        assert problem._held is not None  # of a problem in blocks nobody asks for batches
+        assert problem._held is not None  # batches of chunked problems are not supported
         self._held = problem._held.some(taken)
         self._objective = MinimisedObjective(self._empirical(ALL), problem.ridge)
 
@@ -193,7 +193,7 @@ class BatchProblem(Problem):
 def draw_by_batches(
     problem: Problem, planned: DisjointPlan, rng: np.random.Generator
 ) -> FloatArray:
-    """One model (p,), rounded to the public grid: the last of draws that share no row."""
+    """Return the last of draws on disjoint batches, a model (p,) rounded to the public grid."""
     ends = np.cumsum(planned.sizes)[:-1]
     theta = np.zeros(problem.p)
     parts = np.split(rng.permutation(problem.n), ends)
@@ -204,24 +204,23 @@ def draw_by_batches(
 
 @dataclass(frozen=True)
 class IteratedSampler(OneModelSampler):
-    """One model of low excess for strongly convex losses, at a pure price.
+    """Draw one model of low excess for strongly convex losses, with pure DP.
 
     Algorithm 3 of "On the universality of Langevin diffusion for private Euclidean (convex)
     optimization" (submitted to ICLR 2023): θ_i is drawn from exp(−β_i L) on the part of the domain
-    within r_{i−1} of θ_{i−1}, which is smaller and so allows a larger β_i. Radii, β_i and the
-    number of stages are public
-    (:func:`~rashomon_explorer.papers.localisation.plan_iterated`),
-    and every draw is exact, so that the whole is pure DP. The expected excess falls as 1/n² and
-    rises as p², up to logarithms; the plain exponential mechanism has p/n.
+    within r_{i−1} of θ_{i−1}, which is smaller and so allows a larger β_i. Radii, β_i and number of
+    stages are public (:func:`~rashomon_explorer.papers.localisation.plan_iterated`), and every draw
+    is exact, so that the whole is pure DP. The expected excess is of order p²/n² up to logarithms;
+    the plain exponential mechanism has p/n.
 
     Parameters
     ----------
     epsilon : float
-        Price of one model, all its stages together.
+        Privacy cost ε of one model, for all stages together.
     failure : float, optional
-        Probability with which a stage may lose sight of the minimiser; by default the best.
+        Probability with which a stage may exclude the minimiser; by default the best value.
     n_stages : int, optional
-        By default the number of least bound.
+        By default the number with the smallest bound.
     sampler : ExactSampler, optional
 
     Examples
@@ -244,7 +243,7 @@ class IteratedSampler(OneModelSampler):
     sampler: ExactSampler = field(default_factory=ExactSampler)
 
     def plan(self, problem: Problem) -> LocalisationPlan:
-        """Radii, temperatures, prices and bounds; only public constants are used."""
+        """Return radii, temperatures, privacy costs and bounds, from public constants only."""
         return plan_iterated(
             problem.constants,
             problem.domain,
@@ -254,7 +253,7 @@ class IteratedSampler(OneModelSampler):
         )
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
-        """One model (p,), rounded to the public grid."""
+        """Draw one model (p,), rounded to the public grid."""
         theta = np.zeros(problem.p)
         for stage in self.plan(problem).stages:
             theta = draw_near(problem, theta, stage, self.sampler, rng)
@@ -263,19 +262,19 @@ class IteratedSampler(OneModelSampler):
 
 @dataclass(frozen=True)
 class RegularisedSampler(OneModelSampler):
-    """One model of low population risk for convex losses, at a pure price.
+    """Draw one model of low population risk for convex losses, with pure DP.
 
     An exact draw from exp(−β(L + ½m‖θ‖²)) (Theorem E.4 of "On the universality of Langevin
-    diffusion for private Euclidean (convex) optimization", submitted to ICLR 2023): m = 2L/(R√n)
-    trades what the ridge costs against how much one row moves the draw
+    diffusion for private Euclidean (convex) optimization", submitted to ICLR 2023). m = 2L/(R√n)
+    balances the excess due to the ridge and the effect of one row on the draw
     (:func:`~rashomon_explorer.mechanisms.localisation.output_plan.plan_regularised`).
 
     Parameters
     ----------
     epsilon : float
-        Price of one model.
+        Privacy cost ε of one model.
     ridge : float, optional
-        m; by default the best for the bound.
+        m; by default the value with the smallest bound.
     sampler : ExactSampler, optional
 
     Examples
@@ -296,20 +295,20 @@ class RegularisedSampler(OneModelSampler):
     sampler: ExactSampler = field(default_factory=ExactSampler)
 
     def plan(self, problem: Problem) -> RegularisedPlan:
-        """Ridge, temperature and bounds; only public constants are used."""
+        """Return ridge, temperature and bounds, from public constants only."""
         return plan_regularised(
             problem.constants, problem.domain, epsilon=self.epsilon, ridge=self.ridge
         )
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
-        """One model (p,), rounded to the public grid."""
+        """Draw one model (p,), rounded to the public grid."""
         plan = self.plan(problem)
         target = GibbsTarget(RidgedProblem(problem, plan.ridge), plan.beta, psi=0.0)
         return to_public_grid(first_draw(target, self.sampler, rng))
 
 
 class RidgedProblem(Problem):
-    """The same rows and domain with a ridge, which is added to one that the problem has."""
+    """Problem with the same rows and domain, and an additional ridge."""
 
     def __init__(self, problem: Problem, ridge: float) -> None:
         constants = with_ridge(problem.constants, problem.domain, ridge)
@@ -318,7 +317,7 @@ class RidgedProblem(Problem):
 
 
 def with_ridge(constants: Constants, domain: Domain, ridge: float) -> Constants:
-    """Constants of the same loss with a ridge."""
+    """Constants of the same loss with an additional ridge."""
     return replace(
         constants,
         L=constants.L + ridge * domain.radius_bound,
@@ -329,10 +328,10 @@ def with_ridge(constants: Constants, domain: Domain, ridge: float) -> Constants:
 
 @dataclass(frozen=True)
 class Iterated:
-    """Exponential mechanisms on ever smaller sets; pure DP."""
+    """Exponential mechanisms on successively smaller sets; pure DP."""
 
     name: ClassVar[str] = "iterated"
-    model: ClassVar[str] = "the last of exact draws, each near the one before"
+    model: ClassVar[str] = "the last of several exact draws, each near the previous one"
 
     def offer(self, request: Request) -> ModelOffer:
         """See :class:`Method`."""
@@ -352,10 +351,10 @@ class Iterated:
 
 @dataclass(frozen=True)
 class IteratedBatches:
-    """Draws on batches that share no row, each near the one before; pure DP of one of them."""
+    """Draws on disjoint batches, each near the previous one; a record affects one of them."""
 
     name: ClassVar[str] = "iterated_batches"
-    model: ClassVar[str] = "the last of exact draws on disjoint batches, each near the one before"
+    model: ClassVar[str] = "the last of exact draws on disjoint batches, each near the previous one"
 
     def offer(self, request: Request) -> ModelOffer:
         """See :class:`Method`."""
@@ -367,7 +366,7 @@ class IteratedBatches:
             return _unseen(request, tried.ridge, bought), bought
 
         ridge, bought = best_ridged(request, made, every=3)
-        assert bought is not None  # a positive ridge is always tried, and its promise finite
+        assert bought is not None  # a positive ridge is always tried, and has a finite bound
         if len(bought.stages) == 1:
             return declined(self, "one draw on all rows has at least as good a bound: see gibbs")
         last = bought.sizes[-1]
@@ -391,7 +390,7 @@ class IteratedBatches:
 
 
 def _unseen(request: Request, ridge: float, bought: DisjointPlan) -> float:
-    """Excess of the risk, over the best model for it."""
+    """Bound on the excess risk over the best model."""
     strays = min(bought.stable, batch_gap(request, bought.sizes[-1], bought.reach))
     return bought.fitted + strays + own_cost(request, ridge)
 
@@ -400,7 +399,7 @@ OneModelPlan = LocalisationPlan | RegularisedPlan
 
 
 class OneModelMechanism(Mechanism):
-    """A mechanism whose plan is of one draw; prices of more add up."""
+    """A mechanism planned for one draw; the privacy costs of several draws add up."""
 
     instead: ClassVar[str] = ""
     uniform: ClassVar[bool] = False
@@ -428,16 +427,16 @@ class OneModelMechanism(Mechanism):
         )
 
     def why_not(self, request: Request) -> str:
-        """Why it does not apply; empty where it does."""
+        """Reason why it does not apply; empty if it applies."""
         return "" if request.ridge > 0 else "needs ridge > 0"
 
     def why(self, one: OneModelPlan) -> str:
-        """Why it applies."""
+        """Reason why it applies."""
         return "pure DP"
 
 
 class Localisation(OneModelMechanism):
-    """Output perturbation, and an exponential mechanism on what is near."""
+    """Output perturbation, then an exponential mechanism near its result."""
 
     name: ClassVar[str] = "localisation"
     draws: ClassVar[str] = "an exact draw near a noisy minimiser"
@@ -448,17 +447,17 @@ class Localisation(OneModelMechanism):
 
 
 class IteratedMechanism(OneModelMechanism):
-    """Exponential mechanisms on ever smaller sets, the last one's draw is the model."""
+    """Exponential mechanisms on successively smaller sets; the last draw is the model."""
 
     name: ClassVar[str] = "iterated"
-    draws: ClassVar[str] = "the last of exact draws, each near the one before"
+    draws: ClassVar[str] = "the last of several exact draws, each near the previous one"
 
     def plan(self, request: Request) -> LocalisationPlan:
         """See :class:`Mechanism`."""
         return plan_iterated(request.constants, request.domain, epsilon=_share(request))
 
     def why_not(self, request: Request) -> str:
-        """Decline also where one stage is best, which is a dearer "unthresholded"."""
+        """Decline also if one stage is optimal: this equals "unthresholded" at a higher cost."""
         why = super().why_not(request)
         if not why and len(self.plan(request).stages) == 1:
             return "a second draw does not improve the bound at its privacy cost: see unthresholded"
@@ -466,7 +465,7 @@ class IteratedMechanism(OneModelMechanism):
 
 
 class RegularisedMechanism(OneModelMechanism):
-    """The exponential mechanism under a ridge of its own choice, for losses without one."""
+    """The exponential mechanism with an added ridge, for losses without a ridge."""
 
     name: ClassVar[str] = "regularised"
     draws: ClassVar[str] = "an exact draw under a ridge that serves new rows"
@@ -476,11 +475,11 @@ class RegularisedMechanism(OneModelMechanism):
         return plan_regularised(request.constants, request.domain, epsilon=_share(request))
 
     def why_not(self, request: Request) -> str:
-        """Decline where the loss has a ridge already."""
+        """Decline if the loss already has a ridge."""
         return "chooses the ridge itself: needs ridge = 0" if request.ridge > 0 else ""
 
     def why(self, one: OneModelPlan) -> str:
-        """Say what it is made for: a promise on rows that were not seen."""
+        """State the bound on the mean excess on new rows."""
         assert isinstance(one, RegularisedPlan)
         return f"pure DP; mean excess on new rows at most {rounded_up(one.population_bound)}"
 

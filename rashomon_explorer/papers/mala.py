@@ -1,4 +1,4 @@
-"""Metropolis-adjusted Langevin chains: a reference for the curator, without noise for privacy."""
+"""Metropolis-adjusted Langevin chains: a non-private reference for the curator."""
 
 import math
 from collections.abc import Iterator
@@ -16,18 +16,18 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
 
-_WANTED = 0.574  # acceptance at which MALA moves fastest (Roberts and Rosenthal 1998)
-_GAIN = 0.6  # power of the step count by which adaptation fades: sums up, squares do not
+_WANTED = 0.574  # acceptance at which MALA is most efficient (Roberts and Rosenthal 1998)
+_GAIN = 0.6  # adaptation decays by this power of the step: divergent sum, summable squares
 
 
 @dataclass(frozen=True)
 class MalaSampler:
-    """Markov chains whose stationary law is the target's, hard or smooth, on its domain.
+    """Markov chains with the target, hard or smooth, as stationary distribution on its domain.
 
     A proposal u' = u − ½h²∇E(u) + hξ, ξ standard normal, E = −log density in coordinates
     whitened at the minimiser, is accepted with probability min{1, e^{E(u)−E(u')} q(u|u')/q(u'|u)}
-    and never off the domain (Roberts and Tweedie 1996, §1.4). That leaves the law invariant
-    whatever the drift, so that the kink of the hard threshold biases nothing.
+    and never outside the domain (Roberts and Tweedie 1996, §1.4). The distribution is invariant for
+    any drift, so that the kink of the hard threshold causes no bias.
     """
 
     name: ClassVar[str] = "mala"
@@ -39,7 +39,7 @@ class MalaSampler:
     traits: ClassVar[Traits] = Traits(n_chains=n_chains, mechanism="exact", curator_only=True)
 
     def __post_init__(self) -> None:
-        """Refuse settings that make no chain."""
+        """Raise if a setting is out of range."""
         check_count(n_chains=self.n_chains)
         if self.thin is not None:
             check_count(thin=self.thin)
@@ -50,15 +50,15 @@ class MalaSampler:
     def for_plan(
         cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
     ) -> Self:
-        """Take its own settings; it never gives up."""
+        """Return the sampler with default settings; it never gives up."""
         return cls()
 
     def guarantee(self, plan: Plan) -> Guarantee:
-        """No guarantee: the chain reads the rows without noise."""
+        """Return no guarantee: the chain reads the rows without noise."""
         return no_guarantee("MALA reads the rows without noise: curator only")
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """Endless batches of ``n_chains`` states, ``thin`` steps apart; empty while warming up."""
+        """Yield batches of ``n_chains`` states, ``thin`` steps apart; empty ones during burn-in."""
         p = target.problem.p
         burn_in = 200 + 20 * p if self.burn_in is None else self.burn_in
         kernel = Kernel.of(target)
@@ -69,7 +69,7 @@ class MalaSampler:
             step_size = adapted(step_size, accepted, step)
             if step % 8 == 0:
                 yield Batch(np.empty((p, 0)), np.empty(0), 8 * self.n_chains)
-            pause()  # or a dashboard's event loop starves
+            pause()  # otherwise the event loop of a dashboard starves
         thin = 2 * p if self.thin is None else self.thin
         while True:
             for _ in range(thin):
@@ -80,10 +80,10 @@ class MalaSampler:
 
 @dataclass(frozen=True)
 class State:
-    """Where chains are, and what the next step needs to know of it."""
+    """Positions of the chains, with losses, energies and gradients there."""
 
-    u: FloatArray  # (p, K): places in whitened coordinates
-    # losses, energy: (K,): losses, and −log density relative to G
+    u: FloatArray  # (p, K): positions in whitened coordinates
+    # losses and energy: (K,); energy is −log density relative to G
     losses: FloatArray
     energy: FloatArray
     gradient: FloatArray  # (p, K): gradient of the energy by ``u``
@@ -91,7 +91,7 @@ class State:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One step of MALA on a target, in coordinates θ = centre + whiten·u."""
+    """One MALA step on a target, in coordinates θ = centre + whiten·u."""
 
     target: GibbsTarget
     centre: FloatArray  # (p,)
@@ -102,20 +102,20 @@ class Kernel:
         """Kernel whitened by the Hessian at the minimiser and the size of the Rashomon set."""
         problem, minimum = target.problem, target.problem.minimum
         curvature, vectors = np.linalg.eigh(problem.hessian(minimum.theta))
-        height = target.psi + problem.p / target.beta  # excess that a draw has about
+        height = target.psi + problem.p / target.beta  # approximate excess of a draw
         metric = np.maximum(curvature, 0.0) / height + 1 / problem.domain.diameter**2
         return cls(target, minimum.theta, vectors / np.sqrt(metric))
 
     def start(self, n_chains: int) -> State:
-        """Chains at the minimiser."""
+        """Return the state of chains that start at the minimiser."""
         return self.at(np.zeros((len(self.centre), n_chains)))
 
     def models(self, u: FloatArray) -> FloatArray:
-        """Models (p, K) at whitened places (p, K)."""
+        """Models (p, K) at whitened positions (p, K)."""
         return self.centre[:, None] + self.whiten @ u
 
     def at(self, u: FloatArray) -> State:
-        """State at places (p, K) whose models lie in the domain."""
+        """State at positions (p, K) whose models are in the domain."""
         target = self.target
         losses, gradient = target.problem.value_and_gradient(self.models(u))
         excess = losses - target.problem.minimum.value
@@ -125,11 +125,11 @@ class Kernel:
     def step(
         self, state: State, step_size: float, rng: np.random.Generator
     ) -> tuple[State, FloatArray]:
-        """Move chains once; also returns the probabilities (K,) with which they were to move."""
+        """Move chains once; also return the acceptance probabilities (K,)."""
         noise = rng.standard_normal(state.u.shape)
         u = state.u - step_size**2 / 2 * state.gradient + step_size * noise
         inside = self.target.problem.domain.contains(self.models(u))
-        # Off the domain a chain stays; its own place stands in, so that nothing is evaluated there.
+        # A chain stays if the proposal is outside the domain; its position is substituted there.
         proposed = self.at(np.where(inside, u, state.u))
         log_ratio = np.where(inside, log_acceptance(state, proposed, step_size, noise), -np.inf)
         moved = np.log1p(-rng.random(len(log_ratio))) <= log_ratio
@@ -139,7 +139,7 @@ class Kernel:
 def log_acceptance(
     state: State, proposed: State, step_size: float, noise: FloatArray
 ) -> FloatArray:
-    """Logarithm (K,) of e^{E(u)−E(u')} q(u|u')/q(u'|u) of proposals made with ``noise`` (p, K)."""
+    """Logarithm (K,) of e^{E(u)−E(u')} q(u|u')/q(u'|u) for proposals made with ``noise`` (p, K)."""
     back = (state.u - proposed.u) / step_size + step_size / 2 * proposed.gradient
     log_q_back = -0.5 * np.einsum("ij,ij->j", back, back)
     log_q = -0.5 * np.einsum("ij,ij->j", noise, noise)
@@ -147,7 +147,7 @@ def log_acceptance(
 
 
 def adapted(step_size: float, accepted: FloatArray, step: int) -> float:
-    """Step size moved towards an acceptance of 0.574, ever less (Robbins and Monro 1951)."""
+    """Step size adapted towards an acceptance of 0.574, with decreasing gain (Robbins–Monro)."""
     return step_size * math.exp((float(accepted.mean()) - _WANTED) / step**_GAIN)
 
 

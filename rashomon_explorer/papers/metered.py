@@ -1,4 +1,4 @@
-"""Langevin chains under a ledger: their last states for less, their trace for the path's price."""
+"""Langevin chains with a ledger: charge for the last states only, or for the whole path."""
 
 import os
 from dataclasses import replace
@@ -16,42 +16,42 @@ from rashomon_explorer.privacy.ledger.charge import run_with_constant_error
 
 
 class MeteredLangevin:
-    """A run of chains that shows nothing but what the ledger was charged for.
+    """Run of Langevin chains that returns only states for which the ledger was charged.
 
-    At first only the last states are charged, and all others are hidden. Who asks for the trace
-    before the last states were shown is charged the path's price, which covers both, and pays
-    nothing twice. After they were shown the trace stays hidden for good: whether it is bought
-    could then depend on them, which no certificate covers.
+    At first only the last states are charged, and all others are hidden. A request for the trace
+    before the last states are returned is charged the path's privacy cost, which covers both. After
+    they are returned the trace remains hidden: a later request could depend on them, which no
+    certificate covers.
 
     Parameters
     ----------
     sampler : LangevinSampler
-        With ``shown="last"``.
+        A sampler with ``shown="last"``.
     target : GibbsTarget
-        With a certificate of the last state.
+        A target with a certificate of the last state.
     rng : numpy.random.Generator
-        From :func:`rashomon_explorer._utils.randomness.generator` without a seed. Any other may be
-        reproduced by who made it, and the guarantee then says that it was seeded.
+        From :func:`rashomon_explorer._utils.randomness.generator` without a seed. Other generators
+        may be reproducible, and the guarantee then states that they were seeded.
     ledger : Ledger
-        Charged before the first step.
+        Ledger that is charged before the first step.
     note : str, default=""
-        For people, in the ledger.
+        Description in the ledger.
 
     Attributes
     ----------
     guarantee : Guarantee
-        Of all that may be shown so far.
+        Guarantee for all states that may be returned so far.
 
     Raises
     ------
     BudgetExceededError
-        If the ledger does not allow the price; nothing was run or spent.
+        If the ledger does not allow the privacy cost; nothing was run or spent.
     FitError
-        From every method, if a step fails; the price stays spent.
+        From every method, if a step fails; the privacy cost stays spent.
     LedgerError
         From every method, in a process that was forked after the charge.
     ValueError
-        If the sampler pays for paths already, or the last state has no certificate.
+        If the sampler accounts for paths already, or the last state has no certificate.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class MeteredLangevin:
         self._holder = os.getpid()
 
     def _refuse_copies(self) -> None:
-        """Refuse a forked copy, whose noise is another: it would show a second draw unpaid."""
+        """Raise in a forked process: with other noise it would return an uncharged second draw."""
         if os.getpid() != self._holder:
             raise LedgerError(
                 "these chains belong to the process that charged the ledger for them: output of a "
@@ -104,18 +104,18 @@ class MeteredLangevin:
             )
 
     def _stated(self, guarantee: Guarantee) -> Guarantee:
-        """Certificate with what it assumes of the noise."""
+        """Certificate with its assumptions on the noise."""
         if self._seeded:
             return guarantee.with_seed()
         return replace(guarantee, assumptions=(*guarantee.assumptions, *noise_assumptions()))
 
     @property
     def n_steps_run(self) -> int:
-        """Steps that were made so far, which is no secret."""
+        """Number of steps made so far; public."""
         return len(self._states)
 
     def advance(self, n_steps: int | None = None) -> None:
-        """Make so many more steps, all that are left by default, and show nothing.
+        """Make ``n_steps`` more steps, by default all remaining ones, and return nothing.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class MeteredLangevin:
         run_with_constant_error(lambda: self._states.extend(islice(self._steps, n_steps)))
 
     def trace(self) -> FloatArray:
-        """Show every state so far, after charging the path; runs to the end if nothing ran.
+        """Charge the path and return every state so far; run to the end if no step was made.
 
         Returns
         -------
@@ -135,10 +135,10 @@ class MeteredLangevin:
         Raises
         ------
         BudgetExceededError
-            If the ledger does not allow the path's price; nothing is shown or charged, and the
-            last states may still be.
+            If the ledger does not allow the path's privacy cost; nothing is returned or charged,
+            and the last states remain available.
         LedgerError
-            If the last states were shown before the path was paid for.
+            If the last states were returned before the path was charged.
         """
         self._refuse_copies()
         if len(self._charges) == 1:
@@ -146,18 +146,18 @@ class MeteredLangevin:
             note = f"{self._note}: the trace too"
             self._charges.append(self._ledger.reserve(path, note=note, extends=self._charges[0]))
             self.guarantee = path
-        self._charges[1].start()  # again at every look, lest a failed write be passed over
+        self._charges[1].start()  # repeated at every call, in case an earlier write failed
         if not self._states:
             self.advance()
         return np.array(self._states)
 
     def last(self) -> FloatArray:
-        """Show the last state of each chain, after running to the end.
+        """Run to the end and return the last state of each chain.
 
         Returns
         -------
         ndarray of shape (p, n_chains)
-            A column a chain.
+            One column for each chain.
         """
         self.advance()
         for charge in self._charges:

@@ -21,33 +21,33 @@ from rashomon_explorer.privacy.notions import gdp
 
 SOURCE = "of Bok, Su and Altschuler 2024"
 WHOLE_PATH = "every iterate may be shown"
-LAST_ONLY = "nothing but the last iterate is ever shown; the number of steps is settled beforehand"
-NO_JUMPS = "the gradient has no jumps, as a hard threshold's has"
+LAST_ONLY = "only the last iterate is ever shown; the number of steps is fixed in advance"
+NO_JUMPS = "the gradient has no jumps, unlike that of a hard threshold"
 PROJECTED = "every loss is convex and smooth; every step is projected on the domain"
 IN_ORDER = "the order of the batches is fixed"
 
 
 def contracting(c: float) -> str:
-    """Assume what makes a step bring models closer by a factor c."""
+    """Assumption under which steps contract by a factor c."""
     return f"every loss is strongly convex and smooth, so that steps contract by c = {c:g}"
 
 
 def shift(*, sensitivity: float, batch_size: float, sigma: float) -> float:
-    """L/(bσ), by how many deviations of the noise one record moves a step."""
+    """L/(bσ): effect of one record on a step, in standard deviations of the noise."""
     check_nonnegative(sensitivity=sensitivity)
     check_positive(batch_size=batch_size, sigma=sigma)
     return sensitivity / (batch_size * sigma)
 
 
 def check_batch(batch_size: int, n: int) -> None:
-    """Refuse a batch that is no part of the n rows."""
+    """Raise if the batch size exceeds n."""
     check_count(batch_size=batch_size, n=n)
     if batch_size > n:
         raise ValueError(f"batch_size must be at most n = {n}, got {batch_size!r}")
 
 
 def check_convex_step(*, step_size: float, smoothness: float) -> None:
-    """Refuse η > 2/M, at which a step of a convex loss need not bring models closer."""
+    """Raise if η > 2/M: steps of a convex loss may then expand distances."""
     check_positive(step_size=step_size, smoothness=smoothness)
     if step_size > 2 / smoothness:
         raise ValueError(
@@ -62,7 +62,7 @@ def contraction_factor(
     smoothness: float | None = None,
     step_size: float | None = None,
 ) -> float:
-    """c, given or max{|1 − ηm|, |1 − ηM|} of an m-strongly convex, M-smooth loss."""
+    """Factor c as given, or max{|1 − ηm|, |1 − ηM|} for an m-strongly convex, M-smooth loss."""
     if contraction is not None:
         if not (ridge is None and smoothness is None and step_size is None):
             raise ValueError("give either contraction or ridge, smoothness and step_size, not both")
@@ -82,7 +82,7 @@ def contraction_factor(
 
 
 def state(mu: float, theorem: str, *assumptions: str) -> Guarantee:
-    """μ-GDP by a theorem of the paper, under the usual and some more assumptions."""
+    """μ-GDP by a theorem of the paper, with the usual and additional assumptions."""
     plain = gdp(mu=mu)
     return replace(
         plain, theorem=f"{theorem} {SOURCE}", assumptions=(*plain.assumptions, *assumptions)
@@ -94,22 +94,22 @@ _STRONG = "both energies are strongly convex and smooth"
 
 
 def lmc(*, sensitivity: float, ridge: float, smoothness: float, step_size: float) -> Guarantee:
-    """Last iterate of X ← X − η∇F(X) + N(0, 2η), after any number of steps.
+    """Guarantee for the last iterate of X ← X − η∇F(X) + N(0, 2η), for any number of steps.
 
     μ = √((2 − ηm)/2) S/√m for η ≤ 2/(M + m) (Proposition 5.1 of Bok, Su and Altschuler 2024). It
-    is also what the chain's stationary law reveals (Corollary 5.2), and tight for that. At inverse
-    temperature β, F = β𝓛: multiply ``sensitivity``, ``ridge`` and ``smoothness`` by β.
+    also holds for the chain's stationary distribution (Corollary 5.2), and is tight there. At
+    inverse temperature β, F = β𝓛: multiply ``sensitivity``, ``ridge`` and ``smoothness`` by β.
 
     Parameters
     ----------
     sensitivity : float
         S: F − F' is S-Lipschitz for any two neighbours.
     ridge : float
-        m > 0, of strong convexity.
+        m > 0, strong convexity.
     smoothness : float
-        M.
+        M, smoothness.
     step_size : float
-        η.
+        η, step size.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def lmc(*, sensitivity: float, ridge: float, smoothness: float, step_size: float
 
 
 def exponential_mechanism_strongly_convex(*, sensitivity: float, ridge: float) -> Guarantee:
-    """One exact draw from e^(−F), F strongly convex: μ = S/√m.
+    """Guarantee for one exact draw from e^(−F), F strongly convex: μ = S/√m.
 
     Corollary 5.2 of Bok, Su and Altschuler 2024; tight for quadratic F.
 
@@ -135,7 +135,7 @@ def exponential_mechanism_strongly_convex(*, sensitivity: float, ridge: float) -
     sensitivity : float
         S: F − F' is S-Lipschitz for any two neighbours.
     ridge : float
-        m > 0.
+        m > 0, strong convexity.
 
     Raises
     ------
@@ -159,9 +159,9 @@ def exponential_mechanism_convex(
     step_size: float | None = None,
     smoothness: float | None = None,
 ) -> Guarantee:
-    """One exact draw from e^(−F) on a convex body of diameter D: μ = 2√(LD).
+    """Guarantee for one exact draw from e^(−F) on a convex body of diameter D: μ = 2√(LD).
 
-    With a step size, one from the stationary law of projected Langevin Monte Carlo instead:
+    With a step size, for a draw from the stationary distribution of projected Langevin Monte Carlo:
     √(4LD + 2ηL²), η ≤ 2/M (Corollary 5.4 of Bok, Su and Altschuler 2024).
 
     Parameters
@@ -211,14 +211,14 @@ def _stationary(sensitivity: float, ridge: float, smoothness: float, step_size: 
 
 
 def gd_composition(*, sensitivity: float, n: int, sigma: float, n_steps: int) -> Guarantee:
-    """All iterates of X ← X − η(mean gradient + Z), Z ~ N(0, σ²): μ = (L/(nσ))√t.
+    """Guarantee for all iterates of X ← X − η(mean gradient + Z), Z ~ N(0, σ²): μ = (L/(nσ))√t.
 
-    Theorem 4.1 of Bok, Su and Altschuler 2024; tight, and nothing has to be convex.
+    Theorem 4.1 of Bok, Su and Altschuler 2024; tight, and no loss has to be convex.
 
     Parameters
     ----------
     sensitivity, n, sigma, n_steps
-        As :mod:`rashomon_explorer.papers.theorems` says.
+        L, n, σ and t.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def gd_composition(*, sensitivity: float, n: int, sigma: float, n_steps: int) ->
     """
     check_count(n=n, n_steps=n_steps)
     moved = shift(sensitivity=sensitivity, batch_size=n, sigma=sigma)
-    # In units of the noise: steps of h = 1/2 have noise of deviation 1.
+    # In units of the noise: steps of h = 1/2 have noise of standard deviation 1.
     path = path_guarantee(beta=1.0, sensitivity=2 * moved, step_size=0.5, n_steps=n_steps)
     return state(path.mu, "Theorem 4.1", WHOLE_PATH)
 
@@ -243,7 +243,7 @@ def gd_strongly_convex(
     smoothness: float | None = None,
     step_size: float | None = None,
 ) -> Guarantee:
-    """Last iterate for strongly convex, smooth losses.
+    """Guarantee for the last iterate, for strongly convex, smooth losses.
 
     μ = √((1 − c^t)/(1 + c^t) · (1 + c)/(1 − c)) · L/(nσ), exact for η ≤ 2/(M + m) (Theorem 4.2 of
     Bok, Su and Altschuler 2024).
@@ -251,9 +251,9 @@ def gd_strongly_convex(
     Parameters
     ----------
     sensitivity, n, sigma, n_steps
-        As :mod:`rashomon_explorer.papers.theorems` says.
+        As for :func:`gd_composition`.
     contraction, ridge, smoothness, step_size : float, optional
-        The first, or the other three.
+        Either ``contraction``, or the other three.
 
     Examples
     --------
@@ -282,15 +282,15 @@ def gd_convex(
     step_size: float,
     smoothness: float,
 ) -> Guarantee:
-    """Last iterate for convex, smooth losses on a domain of diameter D, for any number of steps.
+    """Guarantee for the last iterate of any number of steps, for convex, smooth losses.
 
-    μ = (1/σ)√(3LD/(ηn) + (L²/n²)⌈Dn/(ηL)⌉), t ≥ Dn/(ηL) (Theorem 4.3 of Bok, Su and Altschuler
-    2024). :func:`last_iterate_guarantee` is a little below: it does not round in the proof.
+    On a domain of diameter D, μ = (1/σ)√(3LD/(ηn) + (L²/n²)⌈Dn/(ηL)⌉), t ≥ Dn/(ηL) (Theorem 4.3 of
+    Bok, Su and Altschuler 2024). :func:`last_iterate_guarantee` is slightly smaller: no rounding.
 
     Parameters
     ----------
     sensitivity, n, sigma, n_steps, diameter, step_size, smoothness
-        As :mod:`rashomon_explorer.papers.theorems` says.
+        L, n, σ, t, D, η and M.
 
     Examples
     --------
@@ -318,21 +318,21 @@ def gd_convex(
 def regularised_temperature(
     ridge: float, sensitivity: float, *, epsilon: float, delta: float
 ) -> float:
-    """Temperature k at which exp(−k(Φ + ½μ‖x − x_c‖²)) is (ε, δ)-DP, for Φ convex on every table.
+    """Temperature k at which exp(−k(Φ + ½μ‖x − x_c‖²)) is (ε, δ)-DP, if Φ is always convex.
 
-    For Φ_Z − Φ_Z' Δ-Lipschitz the two laws are no easier to tell apart than Gaussians whose means
-    are m = Δ√(k/μ) apart (Gopi, Lee and Liu 2022), so that k = μ(m/Δ)². Lowy and Liu's
-    Theorem B.8 takes 2G/n for Δ, which leaves out how y* moves with the rows; K/n is sound.
+    If Φ_Z − Φ_Z' is Δ-Lipschitz, the two distributions are no easier to distinguish than Gaussians
+    with means m = Δ√(k/μ) apart (Gopi, Lee and Liu 2022), so that k = μ(m/Δ)². Theorem B.8 of Lowy
+    and Liu uses Δ = 2G/n, which omits how y* changes with the rows; K/n is sound.
     """
     check_positive(ridge=ridge, sensitivity=sensitivity)
     return ridge * (gdp_mu(epsilon, delta) / sensitivity) ** 2
 
 
 def gradient_norm_temperature(sensitivity: float, *, epsilon: float) -> float:
-    """Temperature k at which exp(−k‖∇Φ‖) is ε-DP: ε/(2Δ), Δ a bound of ‖∇Φ_Z − ∇Φ_Z'‖.
+    """Temperature k at which exp(−k‖∇Φ‖) is ε-DP: ε/(2Δ), Δ a bound on ‖∇Φ_Z − ∇Φ_Z'‖.
 
-    Norms differ by at most Δ, up or down. Printed is ε/(2G) without n (Lowy and Liu, Appendix C.3);
-    with n it would cost 2ε even if gradients moved by 2G/n only, and they move by K/n.
+    Norms differ by at most Δ. The printed value is ε/(2G) without n (Lowy and Liu, Appendix C.3);
+    with n it would cost 2ε even if gradients changed by 2G/n only, and they change by K/n.
     """
     check_positive(sensitivity=sensitivity, epsilon=epsilon)
     return epsilon / (2 * sensitivity)
@@ -347,10 +347,10 @@ def hypergradient_noise(
     inexactness: float = 0.0,
     inner_error: float = 0.0,
 ) -> float:
-    """Noise σ a coordinate for n_steps noisy hypergradients, all of which may be shown.
+    """Noise σ per coordinate for n_steps noisy hypergradients, all of which may be released.
 
-    Each is a Gaussian mechanism of sensitivity K/n + 2Cα, for inner fits within α, and T of them
-    are √T·(K/n + 2Cα)/σ-GDP. Lowy and Liu print 32K√(T log(1/δ))/(nε) (Lemma 4.1).
+    Each is a Gaussian mechanism of sensitivity K/n + 2Cα, for inner fits within α; T of them are
+    √T·(K/n + 2Cα)/σ-GDP. Lowy and Liu print 32K√(T log(1/δ))/(nε) (Lemma 4.1).
     """
     check_positive(sensitivity=sensitivity)
     check_count(n_steps=n_steps)
@@ -362,14 +362,14 @@ def hypergradient_noise(
 def printed_hypergradient_noise(
     sensitivity: float, n_steps: int, *, epsilon: float, delta: float
 ) -> float:
-    """Noise 32K√(T log(1/δ))/(nε) that Lemma 4.1 of Lowy and Liu prints: sound, and wasteful."""
+    """Noise 32K√(T log(1/δ))/(nε) as printed in Lemma 4.1 of Lowy and Liu: sound, but too large."""
     check_positive(sensitivity=sensitivity, epsilon=epsilon)
     check_inner_share(delta=delta)
     return 32 * sensitivity * math.sqrt(n_steps * math.log(1 / delta)) / epsilon
 
 
 def stationary_regime(n: int, d: int, epsilon: float) -> str:
-    """Which nonconvex mechanism has the least rate of ‖∇Φ‖, constants aside (their equation 3)."""
+    """Nonconvex mechanism with the least rate of ‖∇Φ‖, ignoring constants (their equation 3)."""
     check_count(n=n, d=d)
     check_positive(epsilon=epsilon)
     size = n * epsilon
@@ -396,7 +396,7 @@ class Rate:
     source: str
 
     def guide(self, n: float, p: float, epsilon: float) -> float:
-        """Shape of the lower bound, with 1 for its constant and no more than 1."""
+        """Shape of the lower bound, with constant 1 and at most 1."""
         a, b, c = self.lower
         return min(1.0, n**a * p**b * epsilon**c)
 
@@ -411,34 +411,34 @@ _ALL = (
     Rate("penalties", "(ε, δ)", (-1, 0.5, -1), (-1, 0.5, -1), _BILEVEL),
 )
 RATES: dict[tuple[str, str], Rate] = {(one.problem, one.notion): one for one in _ALL}
-"""Every rate by problem and notion of privacy."""
+"""Rates by problem and notion of privacy."""
 
 
 def bilevel_instance_excess(temperature: float, slopes: FloatArray, diameter: float = 1.0) -> float:
     """Mean excess of exp(−kΦ) on [−D/2, D/2]^d for Φ = −Σ s_j x_j: the tables of Theorem 3.10."""
     check_positive(temperature=temperature, diameter=diameter)
     wide = np.asarray(slopes, dtype=float) * diameter
-    cold = np.exp(-temperature * wide)  # no overflow, whatever the temperature
+    cold = np.exp(-temperature * wide)  # cannot overflow
     return float((1 / temperature - wide * cold / (1 - cold)).sum())
 
 
 def log_sobolev_constant(*, beta: float, m: float, psi: float = 0.0, width: float = 0.0) -> float:
-    """Log-Sobolev constant c of a thresholded Gibbs law, a lower bound of the best one.
+    """Lower bound on the log-Sobolev constant c of a thresholded Gibbs distribution.
 
     Lemma D.4 of Ganesh, Thakurta and Upadhyay (2023): βm·exp(−βψ) for βψ ≤ 1 and m/(eψ) beyond,
     the largest aβm·exp(−aβψ) over 0 ≤ a ≤ 1. The mixture of a share a of the loss with the
-    thresholded loss is aβm-strongly convex (Bakry–Émery) and the rest oscillates by aβψ
-    (Holley–Stroock). The paper prints the latter with a supremum, which would cost a
-    factor 2 in the exponent; oscillation is what holds and what is used here, and losses
-    need not be nonnegative. With a smooth threshold of width s the rest oscillates by
-    aβ(ψ + s/2), which takes ψ's place (own derivation).
+    thresholded loss is aβm-strongly convex (Bakry–Émery), and the oscillation of the rest is aβψ
+    (Holley–Stroock). The paper prints the latter with a supremum, which would add a factor 2 to the
+    exponent; the oscillation is valid and is used here, and losses need not be nonnegative. With a
+    smooth threshold of width s the rest oscillates by aβ(ψ + s/2), which replaces aβψ (own
+    derivation).
 
     Parameters
     ----------
     beta : float
         Inverse temperature.
     m : float
-        Strong convexity of the loss, the ridge included.
+        Strong convexity of the loss, including the ridge.
     psi : float, default=0.0
         Rashomon threshold.
     width : float, default=0.0
@@ -447,7 +447,7 @@ def log_sobolev_constant(*, beta: float, m: float, psi: float = 0.0, width: floa
     Returns
     -------
     float
-        KL divergence to the law falls at least as exp(−2ct) under dθ = −β∇energy dt + √2 dW.
+        KL divergence decreases at least as exp(−2ct) under dθ = −β∇energy dt + √2 dW.
 
     Raises
     ------
@@ -468,12 +468,12 @@ def log_sobolev_constant(*, beta: float, m: float, psi: float = 0.0, width: floa
 
 
 def start_divergence(*, beta: float, L: float, diameter: float, psi: float = 0.0) -> float:
-    """Bound β·max(L·diameter − ψ, 0) of the KL divergence from a uniform start to the law.
+    """Bound β·max(L·diameter − ψ, 0) on the KL divergence from a uniform start to the target.
 
-    The density of the uniform law relative to the Gibbs law is at most exp(max energy − min
-    energy), and the loss rises by at most L·diameter. Equation (8) of Ganesh, Thakurta and
-    Upadhyay (2023) has 2βL·diameter, with which the statement of their Lemma D.5 would need
-    a 4 where it prints a 2; with this bound the 2 is enough.
+    The density of the uniform distribution relative to the Gibbs distribution is at most exp(max
+    energy − min energy), and the loss rises by at most L·diameter. Equation (8) of Ganesh, Thakurta
+    and Upadhyay (2023) has 2βL·diameter, for which their Lemma D.5 would need a 4 instead of its 2;
+    with this bound the 2 is enough.
 
     Parameters
     ----------
@@ -502,27 +502,27 @@ def start_divergence(*, beta: float, L: float, diameter: float, psi: float = 0.0
 
 
 def mixing_time(*, c: float, divergence: float, distance: float) -> float:
-    """Time after which the diffusion is within total variation ``distance`` of its law.
+    """Time after which the diffusion is within total variation ``distance`` of its target.
 
     log(KL₀/(2λ²))/(2c): KL falls as exp(−2ct) (Theorem 4 of Vempala and Wibisono 2019, Lemma D.3 of
     Ganesh, Thakurta and Upadhyay 2023, whose Lemma D.5 has this time for λ = δ/2), and
-    TV ≤ √(KL/2) (Pinsker). In continuous time: a chain of steps h has done time Nh, and an error of
-    discretisation besides, which is not counted here. No such distance makes a draw
-    pure ε-DP; for a chain the guarantee is that of its path.
+    TV ≤ √(KL/2) (Pinsker). This is continuous time: N steps of size h take time Nh, and their
+    discretisation error is not included. No such distance makes a draw pure ε-DP; the guarantee
+    of a chain is that of its path.
 
     Parameters
     ----------
     c : float
         Log-Sobolev constant, see :func:`log_sobolev_constant`.
     divergence : float
-        KL₀ of the start, see :func:`start_divergence`.
+        KL₀ at the start, see :func:`start_divergence`.
     distance : float
-        Total variation distance λ wanted, in (0, 1].
+        Requested total variation distance λ, in (0, 1].
 
     Returns
     -------
     float
-        0 if the start is near enough.
+        Time; 0 if the start is within the distance.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Figures: pure functions from a set, a plan or a ledger to a Plotly figure, in one look.
+"""Figures: pure functions from a set, a plan or a ledger to a Plotly figure in a common style.
 
-Curator plots take a `RashomonSet` and carry an amber band; release plots take a `ReleasedSet` and
-carry a green band with the price. Neither takes the other's type.
+Curator plots take a `RashomonSet` and have an amber band. Release plots take a `ReleasedSet` and
+have a green band with the privacy cost. Neither accepts the other type.
 """
 
 from rashomon_explorer.plots.budget import attack_in_words, plot_budget, plot_plan, plot_tradeoff

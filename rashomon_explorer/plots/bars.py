@@ -1,4 +1,4 @@
-"""Bars of ranges."""
+"""Bar charts of ranges."""
 
 from collections.abc import Sequence
 from html import escape
@@ -18,7 +18,7 @@ def nested_bars(
     bars: Sequence[tuple[str, str, str, float, str]],
     hover: Sequence[str],
 ) -> None:
-    """Draw horizontal bars over one another, those named first below."""
+    """Add horizontal bars on top of each other; those named first are at the bottom."""
     for low, high, colour, thickness, label in bars:
         figure.add_bar(
             orientation="h",
@@ -34,7 +34,7 @@ def nested_bars(
 
 
 MOST_FEATURES = 12
-"""More rows than this are left to the table, the widest first."""
+"""Maximum number of rows in the figure, the widest first; the table has all."""
 
 
 def range_bars(
@@ -103,7 +103,7 @@ def range_bars(
 
 
 def ring(figure: go.Figure, table: pd.DataFrame, values: FloatArray) -> None:
-    """Ring the values of some draws in a figure of :func:`range_bars`."""
+    """Mark the values of some draws with rings in a figure of :func:`range_bars`."""
     if not len(values):
         return
     row_of = {name: row for row, name in enumerate(figure.layout.meta["features"])}

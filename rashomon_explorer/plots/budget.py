@@ -1,4 +1,4 @@
-"""Budget and trade-off of a ledger."""
+"""Privacy budget of a ledger, and trade-off functions."""
 
 import math
 from itertools import pairwise
@@ -35,19 +35,19 @@ HEIGHT = 230
 
 
 def plot_budget(ledger: Ledger, planned: Plan | None = None) -> go.Figure:
-    """Plot the charges of a ledger against its budget, and the cost that a plan would add.
+    """Plot the charges of a ledger against its budget, and the additional cost of a plan.
 
     Parameters
     ----------
     ledger : Ledger
-        The ledger of a data set.
+        Ledger of a data set.
     planned : Plan, optional
-        A draw that is not paid yet; hatched.
+        Plan of a draw that is not charged yet; hatched.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        One bar: a segment a charge, the planned one, and what is left.
+        One bar: a segment for each charge, for the plan, and for the remaining budget.
     """
     if ledger.budget is None:
         return empty_figure("Privacy budget spent", "This ledger has no budget.", height=HEIGHT)
@@ -155,19 +155,19 @@ def _finite(value: float) -> float:
 
 
 def plot_plan(planned: Plan, *, n_points: int = 40) -> go.Figure:
-    """Plot the guaranteed hit rate by privacy cost, before any row is read.
+    """Plot the guaranteed hit rate by privacy cost; no row is read.
 
     Parameters
     ----------
     planned : Plan
-        Where on the curve we are.
+        Plan whose hit rate and cost are marked.
     n_points : int
-        Prices to compute.
+        Number of costs to compute.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        Guaranteed hit rate against the total ε; the plan is the large dot.
+        Guaranteed hit rate by total ε; the plan is the large dot.
     """
     need_exact_draws(planned, "plot_plan")
     prices, rates = cost_curve(planned, n_points=n_points)
@@ -217,32 +217,32 @@ def _option_text(epsilon: float, hit_rate: float) -> str:
 
 
 def _off_curve_reason(planned: Plan) -> str:
-    """Text on the certificate of a plan that is not on the curve."""
+    """Text on the certificate of a plan that does not lie on the curve."""
     if planned.by_bounded_range:
         return ""
-    return f", by the certificate “{planned.certificate}”; the curve is bounded range alone"
+    return f", by the certificate “{planned.certificate}”; the curve uses bounded range only"
 
 
 def cost_curve(planned: Plan, *, n_points: int = 40) -> tuple[FloatArray, FloatArray]:
-    """Compute total privacy costs around a plan and the hit rates they guarantee."""
+    """Compute total privacy costs around a plan and their guaranteed hit rates."""
     etas = planned.eta * np.geomspace(0.01, 100.0, n_points)
     curve = np.array([planned.at(float(eta)) for eta in etas])
     return curve[:, 0], curve[:, 1]
 
 
 USUAL = 0.05
-"""False alarm rate at which the best attack is described in words."""
+"""False alarm rate at which the text describes the best attack."""
 
 
 def tradeoff_table(guarantee: Guarantee) -> pd.DataFrame:
-    """Least type II error of any test between neighbours, at a few type I errors."""
+    """Least type II error of any test between neighbours, at several type I errors."""
     levels = np.concatenate([[0.0, 0.001, 0.01], np.linspace(0.02, 1.0, 50)])
     index = pd.Index(levels, name="false alarms at most")
     return pd.DataFrame({"misses at least": guarantee.tradeoff(levels)}, index=index)
 
 
 def attack_in_words(guarantee: Guarantee, alarms: float = USUAL) -> str:
-    """Describe the best attack at a given false alarm rate in words.
+    """Describe the best attack at a given false alarm rate in one sentence.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def attack_in_words(guarantee: Guarantee, alarms: float = USUAL) -> str:
     Returns
     -------
     str
-        A sentence; its share is rounded up.
+        The sentence; its share is rounded up.
 
     Examples
     --------
@@ -270,19 +270,19 @@ def attack_in_words(guarantee: Guarantee, alarms: float = USUAL) -> str:
 def plot_tradeoff(guarantee: Guarantee | pd.DataFrame, of: str = "") -> go.Figure:
     """Plot the misses of the best test for one record against its false alarms.
 
-    Below the curve no test gets.
+    No test is below the curve.
 
     Parameters
     ----------
     guarantee : Guarantee or DataFrame
-        What was paid for, or its `tradeoff_table`.
+        A guarantee, or its `tradeoff_table`.
     of : str, optional
-        What it is the guarantee of, in words.
+        Name of what the guarantee covers.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        The proved curve, beside guessing.
+        The proved curve and the line of random guessing.
     """
     said = "no test between neighbouring data sets is below the curve; the diagonal is guessing"
     if isinstance(guarantee, Guarantee):

@@ -1,4 +1,4 @@
-"""Coefficients."""
+"""Figures of coefficients and of released aggregates."""
 
 import math
 from collections.abc import Sequence
@@ -54,26 +54,26 @@ def plot_coefficients(
     Parameters
     ----------
     models : RashomonSet
-        The draws with their losses (curator only).
+        Draws with their losses (curator only).
     x, y : str, optional
         Parameters on the axes (``parameter_names``); by default the two features whose
-        coefficients vary most over the draws.
+        coefficients vary most between draws.
     highlight : sequence of int
-        Draws to ring, by row number; the others fade.
+        Row numbers of draws to mark with rings; the others fade.
     inside_only : bool, default=False
-        Leave out the draws outside ψ; the figure says how many.
+        Whether to hide the draws outside ψ; the figure states their number.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        One dot a draw; the best model is the vermillion ×.
+        One dot per draw; the best model is the vermillion ×.
 
     Raises
     ------
     TypeError
         If given a `ReleasedSet`.
     ValueError
-        If a feature is not in the set.
+        If the set has no such feature.
     """
     models = need_curator(models, "plot_coefficients")
     first, second = _axes(models, x, y)
@@ -114,22 +114,22 @@ def plot_released_coefficients(
     *,
     highlight: Sequence[int] = (),
 ) -> go.Figure:
-    """Plot two coefficients of every released draw, and nothing else from the rows.
+    """Plot two coefficients of every released draw; no other value from the rows is used.
 
     Parameters
     ----------
     released : ReleasedSet
-        The draws, already paid.
+        Draws that were already charged.
     x, y : str, optional
         Parameters on the axes (``parameter_names``); by default the two features whose
-        coefficients vary most over the draws.
+        coefficients vary most between draws.
     highlight : sequence of int
-        Draws to ring, by row number; the others fade.
+        Row numbers of draws to mark with rings; the others fade.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        One dot a draw, under a green band with the price.
+        One dot per draw, with a green band that states the privacy cost.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def released_band(figure: go.Figure, released: ReleasedSet) -> go.Figure:
 
 
 def feature_index(names: Sequence[str], name: str) -> int:
-    """Place of a feature by name; the error message lists the known features."""
+    """Index of a feature by name; the error message lists the known features."""
     try:
         return list(names).index(name)
     except ValueError:
@@ -168,7 +168,7 @@ def feature_index(names: Sequence[str], name: str) -> int:
 
 
 def default_axes(models: RashomonSet | ReleasedSet) -> tuple[str, str]:
-    """Name the two features whose coefficients vary most over the draws."""
+    """Names of the two features whose coefficients vary most between draws."""
     names, width = models.parameter_names, len(models.feature_names)
     spread = np.ptp(models.coef, axis=0) if models.n_draws else np.zeros(len(names))
     spread[width - 1 :: width] = -1.0  # the intercepts
@@ -183,7 +183,7 @@ def _axes(models: RashomonSet | ReleasedSet, x: str | None, y: str | None) -> tu
 
 
 def _inside(models: RashomonSet) -> Mask:
-    """Mark the draws inside ψ; imported models of unknown loss all count."""
+    """Mask of the draws inside ψ; imported models of unknown loss all count."""
     if models.n_draws and math.isnan(models.least):
         return np.ones(models.n_draws, dtype=bool)
     return np.asarray(models.losses <= models.least + models.psi)
@@ -275,19 +275,19 @@ _TITLE = "Range of each coefficient"
 
 
 def plot_coefficient_spread(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Figure:
-    """Plot the range of every coefficient over the draws inside the set, with the best model's.
+    """Plot the range of every coefficient over the draws inside the set, and the best model.
 
     Parameters
     ----------
     models : RashomonSet
-        The draws and the certified best model (curator only).
+        Draws and the certified best model (curator only).
     highlight : sequence of int
-        Draws to ring, by row number; those outside the set are not shown.
+        Row numbers of draws to mark with rings; those outside the set are not shown.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        One row a coefficient, widest first; without a draw inside it says what to do.
+        One row per coefficient, widest first; a message if no draw lies inside.
 
     Raises
     ------
@@ -305,17 +305,17 @@ def plot_coefficient_spread(models: RashomonSet, *, highlight: Sequence[int] = (
 
 
 def plot_released_spread(released: ReleasedSet) -> go.Figure:
-    """Plot the range of every coefficient over released draws, inside ψ or not.
+    """Plot the range of every coefficient over all released draws, inside ψ or not.
 
     Parameters
     ----------
     released : ReleasedSet
-        The draws, already paid.
+        Draws that were already charged.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        One row a coefficient, under a green band with the price.
+        One row per coefficient, with a green band that states the privacy cost.
 
     Raises
     ------
@@ -335,11 +335,11 @@ def _coefficient_ranges(
 
 
 MOST_NUMBERS = 12
-"""Numbers of one query that are drawn; the figure says how many there are, the table has all."""
+"""Maximum number of values of one query in the figure, which states their total number."""
 
-_LONGEST_NAME = 34  # room for "selection rate gap of draw 12"
-_ROW = 26  # pixels a number
-_WHOLE = [-0.02, 1.02]  # all shares there are, with room for a dot at either end
+_LONGEST_NAME = 34  # fits "selection rate gap of draw 12"
+_ROW = 26  # pixels per number
+_WHOLE = [-0.02, 1.02]  # range of all shares, with room for a dot at either end
 _GAP = 56  # pixels between two queries, for the axis
 
 
@@ -349,27 +349,27 @@ def plot_released(released: ReleasedAggregates, *, confidence: float = 0.95) -> 
     Parameters
     ----------
     released : Released
-        Paid for, hence public.
+        Aggregates that are charged, hence public.
     confidence : float, default=0.95
-        Of the intervals, for the rows that were read.
+        Confidence of the intervals, which are for the rows that were read.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        A strip a query under a green band with the price. Shares and rates are all drawn from 0 to
-        1, so that strips can be compared; other numbers have an axis of their own.
+        One strip per query, with a green band that states the privacy cost. Shares and rates have
+        an axis from 0 to 1, so that strips can be compared; other numbers have their own axis.
 
     Raises
     ------
     TypeError
-        If given anything else: exact values go to no figure that may leave the building.
+        If given anything else: figures that may leave the curator show no exact values.
     ValueError
         If ``confidence`` is not between 0 and 1.
     """
     if not isinstance(released, ReleasedAggregates):
         raise TypeError(
             "plot_released makes a figure for release and needs released aggregates, got "
-            f"{type(released).__name__}; make one with release.release(...)"
+            f"{type(released).__name__}; use release.release(...)"
         )
     counts = [min(len(answer.statistics), MOST_NUMBERS) for answer in released.answers]
     inner = _ROW * sum(counts) + _GAP * len(counts)
@@ -385,7 +385,7 @@ def plot_released(released: ReleasedAggregates, *, confidence: float = 0.95) -> 
         _add_strip(figure, row, answer, confidence)
     seed = " · known seed: not private" if released.guarantee.reproducible else ""
     doubt = "<br>draws may be far outside the set" if released.doubt else ""
-    figure.update_layout(margin={"t": 115 if doubt else 100})  # the band has two lines, or three
+    figure.update_layout(margin={"t": 115 if doubt else 100})  # the band has two or three lines
     paid = released.cost_text.replace(" at δ", "<br>at δ")  # figures may be narrow
     return add_band(figure, "release", f"released at {paid}{seed}{doubt}")
 
@@ -404,8 +404,8 @@ def _is_share(statistic: Statistic) -> bool:
 def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -> None:
     shown = answer.statistics[:MOST_NUMBERS]
     ends = [statistic.interval(confidence) for statistic in shown]
-    # A number that the noise hides is NaN: it has an interval and no dot, and the bar hangs on
-    # its middle.
+    # A number that the noise dominates is NaN: it has an interval and no dot, and the bar starts
+    # at its middle.
     known = [not math.isnan(s.estimate) for s in shown]
     at = [
         s.estimate if dot else (low + high) / 2

@@ -48,7 +48,7 @@ def plot_column(cells: pd.Series, column: Column) -> go.Figure:
     Returns
     -------
     plotly.graph_objects.Figure
-        Under the curator's band; what is beyond the bounds, or missing, is said in words.
+        Marked as not private; a text states the numbers of values beyond the bounds and missing.
     """
     table = column_table(cells, column)
     figure = new_figure(f"Distribution of {column.name}", _column_note(cells, column))

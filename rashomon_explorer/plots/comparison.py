@@ -1,4 +1,4 @@
-"""Two sets or two models."""
+"""Comparison of two sets or two models."""
 
 from html import escape
 from typing import Any
@@ -43,25 +43,25 @@ def plot_pair(
     Parameters
     ----------
     models : RashomonSet or ReleasedSet
-        A release shows coefficients alone.
+        A release shows only coefficients.
     first, second : int
-        Draws; without a second one the certified best model (curator).
+        Indices of draws; without ``second`` the certified best model (curator).
     X : array-like of shape (n_rows, n_features), optional
-        Rows on which their answers are compared (curator).
+        Rows on which their predictions are compared (curator).
     y : array-like of shape (n_rows,), optional
-        Targets, for their accuracies.
+        Targets for their accuracies.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        A row a coefficient; the title says on how many people the two disagree.
+        One row per coefficient; the title states for how many individuals the two disagree.
 
     Raises
     ------
     ValueError
-        If a release is asked for the best model, or is given rows.
+        If a release is given with rows, or without a second draw.
     IndexError
-        If there is no such draw.
+        If a draw does not exist.
     """
     _check(models, second, X)
     names, thetas = _two(models, first, second)
@@ -115,7 +115,7 @@ def plot_pair(
 def pair_table(
     models: RashomonSet | ReleasedSet, first: int, second: int | None = None
 ) -> pd.DataFrame:
-    """List the coefficients of two models and their difference, the largest first."""
+    """List the coefficients of two models and their differences, the largest first."""
     names, (one, other) = _two(models, first, second)
     table = pd.DataFrame(
         {names[0]: one, names[1]: other, "difference": other - one},
@@ -127,7 +127,7 @@ def pair_table(
 def _check(models: Any, second: int | None, X: Any) -> None:
     if isinstance(models, ReleasedSet) and (second is None or X is not None):
         raise ValueError(
-            "a release has neither a best model nor rows: give two of its draws, and no rows"
+            "a release has neither a best model nor rows: pass two of its draws, and no rows"
         )
 
 
@@ -159,11 +159,11 @@ def _metrics(models: Any, draw: int | None, theta: FloatArray, X: Any, y: Any) -
     if isinstance(models, ReleasedSet):
         return ""
     above = 0.0 if draw is None else float(models.excess[draw])
-    parts = [f"loss +{number(above)}"]
+    parts = [f"excess loss {number(above)}"]
     if X is not None and y is not None and models.task == "classification":
         labels = likeliest(models._scores(theta[None, :], X))[0]
         named = np.asarray(models.classes)[labels] if models.classes else labels
-        parts.append(f"right for {float((named == np.asarray(y)).mean()):.1%}")
+        parts.append(f"accuracy {float((named == np.asarray(y)).mean()):.1%}")
     return ", ".join(parts)
 
 
@@ -177,7 +177,7 @@ def two_sets_table(
     second: RashomonSet | ReleasedSet,
     names: tuple[str, str] = ("first", "second"),
 ) -> pd.DataFrame:
-    """List mean and range of every coefficient over two sets, and how far the ranges overlap."""
+    """List mean and range of every coefficient over two sets, and the overlap of the ranges."""
     if first.parameter_names != second.parameter_names:
         raise ValueError(
             "the two sets have different columns: compare sets of one table with one schema"
@@ -208,21 +208,21 @@ def plot_two_sets(
     Parameters
     ----------
     first, second : RashomonSet or ReleasedSet
-        As for :func:`two_sets_table`, both of one type.
+        As for :func:`two_sets_table`, both of the same type.
     names : tuple of str
-        What the sets are called.
+        Names of the sets.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        Two bars a coefficient, widest above; the title says which set is wider.
+        Two bars per coefficient, widest first; the title states which set is wider.
 
     Raises
     ------
     TypeError
-        If one is a curator's set and the other a release.
+        If one is a curator's set and the other one a release.
     ValueError
-        If the sets are of other columns.
+        If the sets have different columns.
     """
     if isinstance(first, ReleasedSet) != isinstance(second, ReleasedSet):
         raise TypeError("compare two curator sets or two releases, not one of each")

@@ -13,7 +13,7 @@ from rashomon_explorer.plots.text import cost_text, number, percent, plural, sho
 from rashomon_explorer.plots.theme import BLUE, GREY, ORANGE, curator_band, new_figure
 
 MOST_GROUPS = 20
-"""Groups that the figure shows at most, the largest first."""
+"""Maximum number of groups in the figure, the largest first."""
 
 _EVERYONE = "all rows"
 _MEASURED = {"disagreement": "disagreement", "score_variance": "variance"}
@@ -26,19 +26,19 @@ def plot_decomposition(found: DisagreementDecomposition) -> go.Figure:
     Parameters
     ----------
     found : WidthOrNoise
-        From ``measures.disagreement_decomposition`` (curator only).
+        Result of ``measures.disagreement_decomposition`` (curator only).
 
     Returns
     -------
     plotly.graph_objects.Figure
-        A bar a group, from 0 over the width to the total; whiskers are the intervals of the width
-        and of the noise, which starts at the width's value. Where the noise is below 0 its bar
-        runs back.
+        One bar per group, from 0 over the width to the total. Whiskers are the intervals of the
+        width and of the noise, which starts at the value of the width. Bars of negative noise run
+        backwards.
 
     Raises
     ------
     TypeError
-        If given anything but a split.
+        If given any other type.
 
     Examples
     --------
@@ -98,22 +98,22 @@ def decomposition_text(found: DisagreementDecomposition) -> str:
 
 
 def plot_noise_by_budget(table: pd.DataFrame) -> go.Figure:
-    """Plot the mechanism noise that larger privacy budgets would leave.
+    """Plot the mechanism noise that would remain with larger privacy budgets.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        From ``measures.noise_by_budget`` (curator only).
+        Result of ``measures.noise_by_budget`` (curator only).
 
     Returns
     -------
     plotly.graph_objects.Figure
-        The total with its interval over ε, above the set's width, which no budget takes away.
+        The total with its interval by ε, above the width of the set, which no budget reduces.
 
     Raises
     ------
     ValueError
-        If columns are missing, or no price is finite.
+        If columns are missing, or no privacy cost is finite.
     """
     missing = [name for name in ("epsilon", "total", "total_low", "width") if name not in table]
     if missing:
@@ -122,7 +122,7 @@ def plot_noise_by_budget(table: pd.DataFrame) -> go.Figure:
         )
     shown = table[np.isfinite(table["epsilon"])].sort_values("epsilon")
     if shown.empty:
-        raise ValueError("table must have at least one finite price")
+        raise ValueError("table must have at least one finite privacy cost")
     figure = new_figure(
         "Mechanism noise at larger privacy budgets",
         f"estimated from the draws at {cost_text(float(shown['epsilon'].iloc[0]))}",
@@ -172,7 +172,7 @@ def plot_noise_by_budget(table: pd.DataFrame) -> go.Figure:
 
 
 def _rows(found: DisagreementDecomposition) -> tuple[pd.DataFrame, str]:
-    """All rows above, groups below, largest first, in the order in which bars are stacked."""
+    """Return all rows first, then groups by size, in the order in which bars are stacked."""
     columns = ("total", "width", "noise")
     every = {"rows": np.nan}
     for name in columns:
@@ -230,7 +230,7 @@ def _bar(
 def _whiskers(
     figure: go.Figure, table: pd.DataFrame, name: str, base: FloatArray, up: float
 ) -> None:
-    """Intervals after all bars, or the next bar would hide half of each; one above the other."""
+    """Add intervals after all bars, which would otherwise hide half of each interval."""
     value = table[name].to_numpy()
     low, high = (table[f"{name}_{end}"].to_numpy() for end in ("low", "high"))
     figure.add_scatter(
@@ -238,7 +238,7 @@ def _whiskers(
         y=np.arange(len(table)) + up,
         mode="markers",
         marker={"size": 5, "color": GREY},
-        # An end that is not known is not drawn; the bar's hover says so.
+        # Unknown ends are not drawn; the hover text of the bar states them.
         error_x={
             "array": np.where(np.isfinite(high), high - value, 0).astype(np.float32),
             "arrayminus": np.where(np.isfinite(low), value - low, 0).astype(np.float32),

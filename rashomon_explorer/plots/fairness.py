@@ -1,4 +1,4 @@
-"""Fairness gaps, and multiplicity by group."""
+"""Figures of fairness gaps, and of multiplicity by group."""
 
 from collections.abc import Sequence
 from html import escape
@@ -39,18 +39,18 @@ def plot_frontier(
     by: str | None = None,
     highlight: Sequence[int] = (),
 ) -> go.Figure:
-    """Plot accuracy (or loss) against a group gap, one dot a model inside ψ.
+    """Plot accuracy (or loss) against a group gap, with one dot for each model inside ψ.
 
     Parameters
     ----------
     audit : FairnessAudit
-        From ``measures.fairness_audit`` (curator only).
+        Result of ``measures.fairness_audit`` (curator only).
     gap : str, optional
-        One of ``audit.gaps``, by default the first.
+        One of ``audit.gaps``; by default the first.
     by : str, optional
         ``"accuracy"`` or ``"loss"``, as in ``audit.frontier``.
     highlight : sequence of int
-        Models to ring, by their place in the set.
+        Indices of models to mark with rings.
 
     Returns
     -------
@@ -60,17 +60,17 @@ def plot_frontier(
     Raises
     ------
     TypeError
-        If given something else than an audit: gaps read private rows.
+        If given any other type, because gaps are computed from private rows.
     ValueError
-        If a name is not known.
+        If a name is unknown.
     """
     audit = _need_audit(audit, "plot_frontier")
     gap = audit.gaps[0] if gap is None else gap
     by = audit.quality if by is None else by
     line, fairest = audit.frontier(gap, by=by), audit.least_unfair(gap)
     kept, note = subsample_points(len(audit.table))
-    told = [_traded(audit, gap, by, fairest), "chosen on these rows: too good elsewhere", note]
-    figure = new_figure("What fairness costs", " · ".join(filter(None, told)))
+    told = [_traded(audit, gap, by, fairest), "selected on these rows: optimistic for others", note]
+    figure = new_figure("Accuracy cost of fairness", " · ".join(filter(None, told)))
     figure.add_trace(_dots(audit.table.iloc[kept], gap, by, audit.psi, highlight))
     figure.add_trace(_staircase(line, gap, by))
     _mark(figure, "best model", audit.best, gap, by, ("x", BEST_MODEL))
@@ -90,31 +90,31 @@ def plot_frontier(
 
 
 def plot_fairness_range(audit: FairnessAudit, *, highlight: Sequence[int] = ()) -> go.Figure:
-    """Plot the range of every gap over the models inside ψ, with a dot a model.
+    """Plot the range of every gap over the models inside ψ, with one dot per model.
 
     Parameters
     ----------
     audit : FairnessAudit
-        From ``measures.fairness_audit`` (curator only).
+        Result of ``measures.fairness_audit`` (curator only).
     highlight : sequence of int
-        Models to show in purple, by their place in the set.
+        Indices of models to show in purple.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        One row a gap; the bar is an inner bound of the set's own range, × the best model.
+        One row per gap; the bar is an inner bound of the range over the set, × the best model.
 
     Raises
     ------
     TypeError
-        If given something else than an audit: gaps read private rows.
+        If given any other type, because gaps are computed from private rows.
     """
     audit = _need_audit(audit, "plot_fairness_range")
     ranges = audit.ranges().iloc[::-1]
     models = plural(len(audit.table), "model")
     figure = new_figure(
-        "How unequal almost equally good models are",
-        f"{models} inside ψ = {number(audit.psi)} · ranges are inner bounds of the set's own",
+        "Fairness gaps of the good models",
+        f"{models} inside ψ = {number(audit.psi)} · ranges are inner bounds for the set",
         height=max(320, 170 + 34 * len(ranges)),
     )
     rows = np.arange(len(ranges))
@@ -149,7 +149,7 @@ def _need_audit(given: object, plot: str) -> FairnessAudit:
         return given
     raise TypeError(
         f"{plot} shows values computed from private rows and needs a FairnessAudit, got "
-        f"{type(given).__name__}; measures.fairness_audit makes one of a RashomonSet and rows"
+        f"{type(given).__name__}; call measures.fairness_audit on a RashomonSet and rows"
     )
 
 
@@ -197,7 +197,7 @@ def _dots(
 
 
 def _staircase(line: pd.DataFrame, gap: str, by: str) -> go.Scatter:
-    # From the least unfair on: what quality a gap of at most x allows.
+    # From the least unfair model on: the quality that a gap of at most x allows.
     steps = line.iloc[::-1]
     return go.Scatter(
         x=steps[gap].to_numpy(np.float32),
@@ -300,28 +300,28 @@ def plot_burden(
     Parameters
     ----------
     table : pandas.DataFrame
-        From ``measures.multiplicity_by_person_group`` (curator only).
+        Result of ``measures.multiplicity_by_person_group`` (curator only).
     measure : str, optional
-        One of its measures, by default the first.
+        One of its measures; by default the first.
     exact : pandas.Series, optional
-        The exact ambiguity of each group, by name, shown beside what the draws reach.
+        Exact ambiguity of each group, by name, shown next to the value for the draws.
     highlight : sequence of str
-        Groups to show in full; the others fade.
+        Groups to show opaque; the others fade.
     guaranteed : bool
-        Whether the draws carry a guarantee.
+        Whether the draws have a guarantee.
     note : str
-        More for the line below the title.
+        Text to add to the line below the title.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        A bar a group, dark what draws show; of shares the whisker is the 95 % interval (Wilson) of
-        a population that these people would be a sample of.
+        One bar per group, dark for draws. For shares, whiskers are 95 % intervals (Wilson) for a
+        population from which these individuals are a sample.
 
     Raises
     ------
     ValueError
-        If there is no such measure.
+        If the measure does not exist.
 
     Examples
     --------
@@ -353,7 +353,7 @@ def plot_burden(
     figure.update_layout(
         barmode="overlay",
         xaxis={
-            "title": f"{measure.replace('_', ' ')} (dotted: everybody)",
+            "title": f"{measure.replace('_', ' ')} (dotted: all rows)",
             "tickformat": ".0%" if share else None,
             "rangemode": "tozero",
         },
@@ -374,7 +374,7 @@ _SHARES = ("ambiguity", "discrepancy", "obscurity", "disagreement")
 
 
 def _finding(table: pd.DataFrame, groups: pd.DataFrame, measure: str, share: bool) -> str:
-    """Name the group with the largest value, if it is significantly larger than overall."""
+    """State the group with the largest value if it is significantly above the overall value."""
     words = measure.replace("_", " ")
     write = percent if share else number
     place = int(groups[measure].to_numpy().argmax())

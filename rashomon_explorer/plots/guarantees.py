@@ -1,4 +1,4 @@
-"""What a plan guarantees."""
+"""Figures and tables of what a plan guarantees."""
 
 import math
 from collections.abc import Callable
@@ -35,35 +35,35 @@ from rashomon_explorer.sets import RashomonSet
 
 _POINTS = 241
 _HEADROOM = 1.08
-_LINE = 16  # pixels of a line under the title
+_LINE = 16  # height in pixels of a line under the title
 _MOST_STEPS = 2_000
 
 
 def plot_bounds(models: RashomonSet) -> go.Figure:
     """Plot the measured and the guaranteed share of draws below every excess loss.
 
-    The promise is that of a convex loss (`rashomon_explorer.mechanisms.bounds.convex_law`), known
-    before any row was read: the curve of the draws may pass below it only by chance, within its 95
-    % band (Dvoretzky, Kiefer and Wolfowitz). A quadratic loss, for which the law is exact, is drawn
-    too: it shows how cautious the promise is.
+    The guarantee is the law for convex losses (`rashomon_explorer.mechanisms.bounds.convex_law`),
+    known before any row is read. The curve of the draws may be below it only by chance, within its
+    95 % band (Dvoretzky, Kiefer and Wolfowitz). The law of a quadratic loss, which is exact, shows
+    how conservative the guarantee is.
 
     Parameters
     ----------
     models : RashomonSet
-        The draws with their losses (curator only).
+        Draws with their losses (curator only).
 
     Returns
     -------
     plotly.graph_objects.Figure
-        Steps of the draws with their band, the promise, and ψ; the points are the hit rates,
-        the ticks at the foot the mean excess losses.
+        Steps of the draws with their band, the guarantee, and ψ. Points are hit rates; ticks at
+        the bottom are mean excess losses.
 
     Raises
     ------
     TypeError
         If given a `ReleasedSet`, which has no losses.
     ValueError
-        If some draws were chosen out, or were not an estimator's: nothing was promised of them.
+        If draws were selected, or do not come from an estimator, because they have no guarantee.
     """
     models = need_curator(models, "plot_bounds")
     need_as_drawn(models, "plot_bounds")
@@ -89,12 +89,12 @@ def plot_guarantee(planned: Plan) -> go.Figure:
     Parameters
     ----------
     planned : Plan
-        Before a draw, or of draws whose losses may not be shown.
+        Plan of future draws, or of draws whose losses must not be shown.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        What `plot_bounds` shows without the draws.
+        The figure of `plot_bounds` without the draws.
     """
     promise = excess_law(planned)
     end = _end(np.zeros(0), planned, promise)
@@ -104,14 +104,14 @@ def plot_guarantee(planned: Plan) -> go.Figure:
     )
     _add_laws(figure, planned, promise, end)
     _finish(figure, planned, promise, end)
-    # Where other figures have their band: below the axis it would take half of a low card.
+    # At the place of the band in other figures; below the axis it would take half of a low card.
     legend = {"y": 1.0, "yanchor": "bottom"}
     return figure.update_layout(meta={"view": "plan"}, legend=legend, margin={"b": 52})
 
 
 def excess_law(planned: Plan) -> ExcessLaw:
-    """Return the law that the excess loss of a draw never exceeds; see `convex_law`."""
-    need_exact_draws(planned, "a promised law")
+    """Return the law that stochastically bounds the excess loss of a draw; see `convex_law`."""
+    need_exact_draws(planned, "excess_law")
     return convex_law(p=planned.p, beta=float(planned.beta), psi=float(planned.drawn_psi))
 
 
@@ -138,7 +138,7 @@ def _point_text(place: float, share: float) -> str:
 
 
 def _finish(figure: go.Figure, planned: Plan, promise: ExcessLaw, end: float) -> None:
-    _add_marks(figure, "promised", _hits(planned, promise), promise.mean, planned.psi)
+    _add_marks(figure, "guaranteed", _hits(planned, promise), promise.mean, planned.psi)
     _add_psi(figure, planned.psi, end)
     figure.update_layout(
         xaxis={"title": "excess loss above the certified minimum", "range": [0, end]},
@@ -163,7 +163,7 @@ def _found(models: RashomonSet, promise: ExcessLaw) -> list[str]:
 
 
 def _end(excess: FloatArray, planned: Plan, promise: ExcessLaw) -> float:
-    # Far enough that the guaranteed share is almost 1, but no farther than readers need.
+    # Far enough that the guaranteed share is almost 1, but no farther than necessary.
     reach = promise.psi + (promise.shape + 2 * math.sqrt(promise.shape)) / promise.beta
     far = max(float(excess.max(initial=0.0)), min(reach, 4 * promise.mean))
     return _HEADROOM * (far if planned.law_psi is None else max(far, planned.psi))
@@ -223,7 +223,7 @@ def _add_law(
 
 _MARKS: dict[str, tuple[str, Callable[[float], str], Callable[[float], str]]] = {
     "measured": (BLUE, percent, number),
-    "promised": (GREEN, at_least, at_most),
+    "guaranteed": (GREEN, at_least, at_most),
 }
 
 
@@ -255,7 +255,7 @@ def _add_psi(figure: go.Figure, psi: float, end: float) -> None:
     figure.add_vline(x=psi, line={"color": VERMILLION, "width": 2, "dash": "dash"})
     figure.add_annotation(
         x=psi,
-        y=0.4,  # beyond ψ the curves have risen, so that the words stand clear
+        y=0.4,  # above ψ the curves have risen, so the text overlaps nothing
         yref="paper",
         text=f"ψ = {number(psi)}",
         showarrow=False,
@@ -277,25 +277,25 @@ _BOUND = {"≥": at_least, "≤": at_most}
 
 @dataclass(frozen=True)
 class GuaranteeRow:
-    """One proved bound and the quantity that it bounds.
+    """Proved bound and the quantity that it bounds.
 
     Attributes
     ----------
     name : str
-        What is bounded.
+        Quantity that is bounded.
     theorem : str
-        Where it is proved.
+        Theorem that proves the bound.
     sense : {"≥", "≤"}
-        Which side the bound is on.
+        Direction of the bound.
     bound : float
-        Known without reading a row; NaN if the theorem's conditions fail.
+        Bound, known without reading a row; NaN if the theorem's conditions fail.
     measured : float
-        The same of the draws (curator: read from private rows); NaN where there are no draws or
-        one table cannot show it.
+        Value for the draws (curator: computed from private rows); NaN if there are no draws or the
+        quantity cannot be measured on one table.
     is_share : bool
-        Whether it is a share of draws rather than a loss.
+        Whether the quantity is a share of draws rather than a loss.
     missing : str
-        Why there is no bound.
+        Reason for a missing bound.
     """
 
     name: str
@@ -308,12 +308,12 @@ class GuaranteeRow:
 
     @property
     def of_a_paper(self) -> bool:
-        """Whether the list has a stronger bound of the same quantity."""
+        """Whether the list has a stronger bound on the same quantity."""
         return self.name.endswith(_PAPERS)
 
     @property
     def promised(self) -> str:
-        """The bound as text, rounded to the side on which it stays true.
+        """Bound as text, rounded so that it stays true.
 
         Examples
         --------
@@ -338,15 +338,15 @@ def list_guarantees(
     Parameters
     ----------
     given : Plan or RashomonSet
-        A plan leaves the measured side empty; a set's is computed from private rows (curator).
+        For a plan measured values are missing; those of a set are from private rows (curator).
     constants : Constants, optional
-        Public constants, as an estimator's ``constants`` gives them: what stability and
+        Public constants, from an estimator's ``constants``, which the bounds on stability and
         population risk need.
 
     Returns
     -------
     list of GuaranteeRow
-        Hit rate and mean excess loss, both as proved here and as in GTU; with ``constants`` also
+        Hit rate and mean excess loss, both by the sharp bounds and by GTU; with ``constants`` also
         uniform stability and population risk.
 
     Examples
@@ -368,7 +368,7 @@ def list_guarantees(
     need_exact_draws(planned, "promises")
     p, beta, psi = planned.p, planned.beta, planned.drawn_psi
     psi_of_set = planned.psi  # the ψ of the guarantee; the set may use another threshold
-    crowded = "" if planned.law_psi is None else "of the law with the set's ψ, and not of that at 0"
+    crowded = "" if planned.law_psi is None else "for the law with the set's ψ, not for that at 0"
     inside = models.share_within(psi_of_set) if models else _MISSING
     excess = float(models.excess.mean()) if models else _MISSING
     return [
@@ -432,19 +432,19 @@ def _on_new_rows(planned: Plan, known: Constants) -> list[GuaranteeRow]:
 
 
 def guarantees_table(given: Plan | RashomonSet, constants: Constants | None = None) -> pd.DataFrame:
-    """Tabulate :func:`promises`.
+    """Tabulate :func:`list_guarantees`.
 
     Parameters
     ----------
     given : Plan or RashomonSet
-        As for :func:`promises`.
+        As for :func:`list_guarantees`.
     constants : Constants, optional
-        As for :func:`promises`.
+        As for :func:`list_guarantees`.
 
     Returns
     -------
     DataFrame
-        One row a promise: bound, measured and theorem.
+        One row per guarantee: bound, measured and theorem.
     """
     rows = list_guarantees(given, constants)
     return pd.DataFrame(

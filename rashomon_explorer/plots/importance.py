@@ -1,4 +1,4 @@
-"""Importances of features: one figure for each measure, and pairwise figures."""
+"""Figures of feature importances, one for each measure, and pairwise figures."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -42,16 +42,16 @@ from rashomon_explorer.plots.theme import (
 from rashomon_explorer.sets import RashomonSet
 
 MOST_IN_CLOUD = 4
-"""Features that a cloud shows at most, the most widely spread first."""
+"""Maximum number of features in a cloud, the most variable first."""
 
 _CLOUD = "Feature importances, pair by pair"
 _MOST_CURVES = len(CATEGORIES)
 _STEPS = 200
 _UNITS = {
-    "reliance": "rise of the loss when a feature is switched between rows",
-    "conditional": "rise of the loss when the part not explained by other features is switched",
-    "permutation": "rise of the loss when a feature is shuffled",
-    "shap": "mean size of SHAP values",
+    "reliance": "increase of the loss if a feature is switched between rows",
+    "conditional": "increase of the loss if the part not explained by other features is switched",
+    "permutation": "increase of the loss if a feature is shuffled",
+    "shap": "mean absolute SHAP value",
 }
 
 
@@ -64,35 +64,35 @@ def plot_importance_cloud(
     features: Features = None,
     highlight: Sequence[int] = (),
 ) -> go.Figure:
-    """Plot the importances of every pair of features, one dot per draw (Dong and Rudin 2020).
+    """Plot the importances of all pairs of features, one dot per draw (Dong and Rudin 2020).
 
     Parameters
     ----------
     models : RashomonSet
-        The draws with their losses (curator only).
+        Draws with their losses (curator only).
     X : array-like of shape (n_rows, n_features)
-        Private rows, scaled as the draws were fitted.
+        Private rows, scaled as for fitting the draws.
     y : array-like of shape (n_rows,)
-        Targets as the estimator was given them.
+        Targets, as passed to the estimator.
     measure : {"reliance", "conditional", "permutation", "shap"}, default="reliance"
     features : sequence, mapping or "columns", optional
-        Features to show, see ``measures.feature_groups``; by default the few whose importances vary
-        most.
+        Features to show, see ``measures.feature_groups``; by default the few whose importances
+        vary most.
     highlight : sequence of int
-        Draws to ring, by row number.
+        Row numbers of draws to mark with rings.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        A matrix of scatter plots, coloured by excess loss; a dot for every draw inside the set.
-        Without any it says what to do.
+        Matrix of scatter plots, coloured by excess loss, with a dot for every draw inside the set;
+        a message if there is none.
 
     Raises
     ------
     TypeError
-        If given a `ReleasedSet`: importances read private rows.
+        If given a `ReleasedSet`, because importances are computed from private rows.
     ValueError
-        If fewer than two features are shown, or as :func:`importance_cloud`.
+        If fewer than two features are shown, or as for :func:`importance_cloud`.
     """
     models = need_curator(models, "plot_importance_cloud")
     counts = counted(models)
@@ -121,13 +121,13 @@ def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Fig
     Parameters
     ----------
     distribution : ImportanceDistribution
-        From private rows (curator only).
+        Computed from private rows (curator only).
 
     Returns
     -------
     plotly.graph_objects.Figure
-        For each feature the share of good models, over resampled rows, whose importance is at
-        most the value below.
+        For each feature, the share of good models over resampled rows with an importance of at
+        most the value on the axis.
     """
     mean = distribution.mean()
     names = mean.sort_values(ascending=False, kind="stable").index[:_MOST_CURVES]
@@ -159,20 +159,20 @@ def plot_importance_distribution(distribution: ImportanceDistribution) -> go.Fig
 
 
 def plot_class_reliance(table: pd.DataFrame, draws: pd.DataFrame | None = None) -> go.Figure:
-    """Plot the range of reliance on each feature over the whole set, with the draws inside ψ.
+    """Plot the range of reliance on each feature over the whole set, and the draws inside ψ.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        From ``measures.model_class_reliance`` (curator only).
+        Result of ``measures.model_class_reliance`` (curator only).
     draws : pandas.DataFrame, optional
-        Reliance of draws in the set, one row a draw and one column a feature of the table.
+        Reliance of draws in the set: one row per draw, one column per feature of the table.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        One row a feature: a dark bar of what models attain, a light one of what none exceeds,
-        dots for draws, × for the best model.
+        One row per feature: a dark bar for attained values, a light bar for proved bounds, dots
+        for draws, × for the best model.
 
     Raises
     ------
@@ -258,7 +258,7 @@ def _matrix(
 def _draws(values: pd.DataFrame) -> go.Scatter:
     kept, _ = subsample_points(len(values))
     shown = values.iloc[kept].to_numpy(np.float32)
-    # A fixed vertical scatter: dots on one line would hide their number.
+    # Vertical jitter with fixed positions, because dots on one line would hide their number.
     apart = np.random.default_rng(0).uniform(-0.18, 0.18, shown.shape)
     return go.Scatter(
         x=shown.T.ravel(),
@@ -278,7 +278,7 @@ def _limits(name: str, row: pd.Series) -> str:
     )
     if "shortfall" not in row or not np.isfinite(row["shortfall"]):
         return text
-    return f"{text}<br>draws miss {100 * row['shortfall']:.0f} % of the attained width"
+    return f"{text}<br>the draws miss {100 * row['shortfall']:.0f} % of the attained width"
 
 
 _TITLE = "Importance of two features, one dot per model"
@@ -294,32 +294,32 @@ def plot_importance_pair(
     *,
     highlight: Sequence[int] = (),
 ) -> go.Figure:
-    """Plot one projection of the variable importance cloud (Dong and Rudin 2020).
+    """Plot the importances of two features over the set (Dong and Rudin 2020).
 
     Parameters
     ----------
     models : RashomonSet
-        The draws with their losses (curator only); those inside the set are shown.
+        Draws with their losses (curator only); only those inside the set are shown.
     cloud : pandas.DataFrame
-        Importances of all these models, from ``measures.importance_cloud``: one row a model, one
-        column a feature.
+        Importances of all these models, from ``measures.importance_cloud``: one row per model, one
+        column per feature.
     x, y : str, optional
         Two of its columns; by default the two that vary most.
     highlight : sequence of int
-        Models to ring, by row number; the others fade.
+        Row numbers of models to mark with rings; the others fade.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        One dot a model inside, coloured by its excess loss; the title says whether one feature can
-        stand in for the other. Without a model inside it says what to do.
+        One dot per model inside, coloured by excess loss; the title states whether one feature can
+        replace the other. A message if no model lies inside.
 
     Raises
     ------
     TypeError
-        If given a `ReleasedSet`: importances read private rows.
+        If given a `ReleasedSet`, because importances are computed from private rows.
     ValueError
-        If the cloud has one feature only, or not one row a model.
+        If the cloud has only one feature, or not one row per model.
     """
     models = need_curator(models, "plot_importance_pair")
     counts = counted(models)
@@ -327,7 +327,7 @@ def plot_importance_pair(
         return empty_set_figure(_TITLE, models)
     if len(cloud) != models.n_draws or cloud.shape[1] < 2:
         raise ValueError(
-            f"cloud must hold two features or more of each of {models.n_draws} models, got shape "
+            f"cloud must have two features or more for each of {models.n_draws} models, got shape "
             f"{cloud.shape}"
         )
     wide = widest(cloud)
@@ -348,7 +348,7 @@ def plot_importance_pair(
 
 
 def widest(cloud: pd.DataFrame) -> list[str]:
-    """Columns of a cloud, ordered by their spread over the models."""
+    """Columns of a cloud, in decreasing order of their spread over the models."""
     width = (cloud.max() - cloud.min()).to_numpy()
     return [str(cloud.columns[place]) for place in np.argsort(-width, kind="stable")]
 
@@ -372,7 +372,7 @@ def _finding(pair: pd.DataFrame, first: str, second: str) -> str:
         return f"Models that rely less on {names[0]} rely more on {names[1]}"
     if rank >= _TOGETHER:
         return f"Models that rely more on {names[0]} rely more on {names[1]} too"
-    return f"Reliance on {names[0]} says little about reliance on {names[1]}"
+    return f"Reliance on {names[0]} is almost unrelated to reliance on {names[1]}"
 
 
 def _dots(
@@ -432,7 +432,7 @@ def importances(
     features: Features = None,
     max_rows: int = MOST_ROWS,
 ) -> tuple[pd.DataFrame, int]:
-    """Measure permutation importance of every feature for every model, on some rows."""
+    """Permutation importance of every feature for every model, on some rows."""
     trees = held_trees(models)
     X = np.asarray(X, dtype=float) if trees is None else trees.rows(X)
     y = np.asarray(y)
@@ -446,7 +446,7 @@ def importances(
 
 
 def _with_best(models: Any) -> Any:
-    """Append the best model to the others."""
+    """Append the best model to the models."""
     if (trees := held_trees(models)) is not None:
         return replace(
             models,
@@ -478,34 +478,34 @@ def plot_importance(
     max_rows: int = MOST_ROWS,
     highlight: Sequence[int] = (),
 ) -> go.Figure:
-    """Plot how important each feature is to the models of the set.
+    """Plot the importance of each feature to the models of the set.
 
     Parameters
     ----------
     models : RashomonSet, or PredictorSet of decision trees
-        The draws (curator only), of which those inside the set count.
+        Draws (curator only); only those inside the set count.
     X : array-like of shape (n_rows, n_features)
-        Private rows, scaled as the draws were fitted.
+        Private rows, scaled as for fitting the draws.
     y : array-like of shape (n_rows,)
-        Targets as the estimator was given them.
+        Targets, as passed to the estimator.
     features : sequence, mapping or "columns", optional
-        Features or groups of them, see ``measures.feature_groups``; by default each feature once,
-        the columns of one category together.
+        Features or groups of features, see ``measures.feature_groups``; by default each feature,
+        with the columns of one category together.
     max_rows : int
-        More rows than this are subsampled, and the figure says so.
+        Maximum number of rows; larger tables are subsampled, which the figure states.
     highlight : sequence of int
-        Draws to ring, by row number; those outside the set are not shown.
+        Row numbers of draws to mark with rings; those outside the set are not shown.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        One row a feature: range, 5–95 % range and median over the draws inside; without any it
-        says what to do.
+        One row per feature: range, 5–95 % range and median over the draws inside the set; a
+        message if there are none.
 
     Raises
     ------
     TypeError
-        If given a `ReleasedSet`: importances read private rows.
+        If given a `ReleasedSet`, because importances are computed from private rows.
     """
     models = need_curator(models, "plot_importance")
     kept = counted(models)

@@ -1,4 +1,4 @@
-"""How much worse than the best model each draw is, against the threshold ψ."""
+"""Figure of the excess loss of each draw, with the threshold ψ."""
 
 from collections.abc import Sequence
 
@@ -32,15 +32,15 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
     Parameters
     ----------
     models : RashomonSet
-        The draws with their losses (curator only).
+        Draws with their losses (curator only).
     highlight : sequence of int
-        Draws to ring, by row number; the others fade.
+        Row numbers of draws to mark with rings; the others fade.
 
     Returns
     -------
     plotly.graph_objects.Figure
         A histogram above a strip of the draws; the best model is the vermillion ×. The title
-        counts those inside.
+        states how many lie inside ψ.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
         x=excess,
         name="draws",
         marker={"color": BLUE, "line": {"width": 0}},
-        # ψ is an edge of a bin, or a bar would stand on both sides of the threshold.
+        # ψ is an edge of a bin; otherwise a bar could cover both sides of the threshold.
         xbins={"start": 0, "end": end + width, "size": width},
         hovertemplate="%{y} draws with excess loss %{x}<extra></extra>",
         showlegend=False,
@@ -100,9 +100,9 @@ def plot_losses(models: RashomonSet, *, highlight: Sequence[int] = ()) -> go.Fig
         yaxis={
             "title": "draws",
             "domain": [0.26, 1],
-            "range": [0, 1.25 * max(1, counts.max(initial=0))],  # room for the words at the line
+            "range": [0, 1.25 * max(1, counts.max(initial=0))],  # room for the text at the line
             "tickformat": ",d",
-            # A draw is the least there is: halves of one would be written as two equal numbers.
+            # Counts are integers: ticks at halves would be rounded to two equal labels.
             **({"nticks": 5} if counts.max(initial=0) > 2 else {"dtick": 1}),
         },
         yaxis2={"domain": [0, 0.2], "range": [-0.35, 1.25], "visible": False, "fixedrange": True},
@@ -123,20 +123,20 @@ def _headline(models: RashomonSet) -> str:
 
 def _found(models: RashomonSet, *notes: str) -> str:
     hits = f"hit rate {percent(models.hit_rate)}"
-    # The promise is one of all draws together: not of a choice of them, nor of others' models.
+    # The guarantee is for all draws, not for a selection of them or for imported models.
     drawn = isinstance(models, RashomonSet) and models.as_drawn
     held = ""
     if drawn and models.psi != models.plan.psi:
         drawn, held = (
             False,
-            f"drawn for ψ = {number(models.plan.psi)}; another threshold costs nothing",
+            f"drawn for ψ = {number(models.plan.psi)}; another threshold has no privacy cost",
         )
     promised = guaranteed(models.plan) if drawn else ""
     return " · ".join(filter(None, [hits, promised, held, *notes]))
 
 
 def _add_strip(figure: go.Figure, excess: np.ndarray, kept: np.ndarray, chosen: Mask) -> None:
-    height = (kept * _GOLDEN) % 1  # spreads overlapping points, the same way at every redraw
+    height = (kept * _GOLDEN) % 1  # spreads overlapping points, identically at every redraw
     many = len(kept) > 1000
     figure.add_trace(
         (go.Scattergl if many else go.Scatter)(

@@ -1,4 +1,4 @@
-"""Private penalty selection: the drawn penalties, and for the curator their validation losses."""
+"""Private penalty selection: drawn penalties, and for the curator their validation losses."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ _TITLE = "Penalty selection"
 
 
 def tuning_in_words(found: TuningAudit) -> str:
-    """Compare ordinary tuning with a private draw in words.
+    """Compare ordinary tuning with a private draw in two sentences.
 
     Parameters
     ----------
@@ -23,20 +23,20 @@ def tuning_in_words(found: TuningAudit) -> str:
     Returns
     -------
     str
-        Two sentences.
+        The two sentences.
     """
     odds = number(float(np.exp(found.odds)), rounding="up")
     allowed = number(float(np.exp(found.plan.eta)), rounding="up")
     return (
-        f"Ordinary tuning is not private: {found.plain_moved} of {found.plain_of} validation rows, "
-        f"changed alone, move its choice, and {found.ridge_moved} of {found.ridge_of} that of "
-        f"RidgeCV. Each would change the odds of a private draw at most {odds}-fold; "
+        f"Ordinary tuning is not private: changing one row changes its choice for "
+        f"{found.plain_moved} of {found.plain_of} validation rows (RidgeCV: {found.ridge_moved} of "
+        f"{found.ridge_of}). For a private draw the odds change at most {odds}-fold; "
         f"{allowed}-fold is covered by the privacy cost."
     )
 
 
 def penalties_table(found: TuningAudit) -> pd.DataFrame:
-    """Tabulate the validation loss over the grid, and the law of a private draw: not private."""
+    """Tabulate validation loss and probability of a private draw over the grid: not private."""
     index = pd.Index(found.penalties.round(6), name="penalty")
     columns = {
         "validation loss": found.losses,
@@ -47,19 +47,19 @@ def penalties_table(found: TuningAudit) -> pd.DataFrame:
 
 
 def plot_penalties(found: TuningAudit, drawn: Sequence[float] = ()) -> go.Figure:
-    """Plot the validation loss over the penalties, the law of a private draw, and ordinary choices.
+    """Plot validation loss and probability of a private draw by penalty, and ordinary choices.
 
     Parameters
     ----------
     found : TuningAudit
-        For the curator.
+        Audit, for the curator only.
     drawn : sequence of float, optional
-        Penalties that were drawn and paid for.
+        Penalties that were drawn and charged.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        Bars are probabilities, on the right; dots are draws, on the axis of penalties.
+        Bars are probabilities, on the right axis; dots are draws, on the axis of penalties.
     """
     figure = new_figure(_TITLE, _headline(found), height=330)
     add_band(figure, "curator", "curator view: not private")
@@ -74,8 +74,8 @@ def plot_penalties(found: TuningAudit, drawn: Sequence[float] = ()) -> go.Figure
     )  # fmt: skip
     ends = [float(found.losses.min()), float(found.losses.max())]
     for name, place, dash, written in (
-        ("held-out rows choose", found.plain, "dot", ["held-out rows", ""]),
-        ("RidgeCV chooses", found.ridge_cv, "dash", ["", "RidgeCV"]),
+        ("selected by held-out rows", found.plain, "dot", ["held-out rows", ""]),
+        ("selected by RidgeCV", found.ridge_cv, "dash", ["", "RidgeCV"]),
     ):
         figure.add_scatter(
             x=[place, place], y=ends, mode="lines+text", name=f"{name} {number(place)}",
@@ -98,20 +98,20 @@ def plot_penalties(found: TuningAudit, drawn: Sequence[float] = ()) -> go.Figure
 def plot_drawn_penalties(
     drawn: Sequence[float], bounds: tuple[float, float], promised: str = ""
 ) -> go.Figure:
-    """Plot private draws of the penalty, and nothing else: the figure can be released.
+    """Plot only private draws of the penalty: the figure can be released.
 
     Parameters
     ----------
     drawn : sequence of float
     bounds : tuple of float
-        The public range of the penalties.
+        Public range of the penalties.
     promised : str, optional
-        What was promised of a draw, in words.
+        Text of the guarantee of a draw.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        Under a green band, without any loss.
+        Marked with a green band; it shows no loss.
     """
     figure = new_figure(_TITLE, promised, height=300)
     add_band(figure, "release", f"released: {plural(len(drawn), 'private draw')}")
@@ -125,7 +125,7 @@ def plot_drawn_penalties(
 
 
 def drawn_table(drawn: Sequence[float]) -> pd.DataFrame:
-    """Count how often each penalty was drawn; released."""
+    """Count the draws of each penalty; the table can be released."""
     places, counts = np.unique(np.round(drawn, 9), return_counts=True)
     shares = [percent(count / len(drawn)) for count in counts]
     index = pd.Index(places.round(6), name="penalty")
@@ -137,9 +137,9 @@ def _headline(found: TuningAudit) -> str:
     excess = float(found.law @ (found.losses - found.losses.min()))
     odds = number(float(np.exp(found.odds)), rounding="up")
     return (
-        f"A draw's loss is {number(excess, rounding='up')} above the least, a random choice's "
-        f"{number(blind)}. Rows that alone move the plain choice: {found.plain_moved} of "
-        f"{found.plain_of}; RidgeCV's: {found.ridge_moved} of {found.ridge_of}; a draw's odds: "
+        f"Excess loss of a draw: {number(excess, rounding='up')}, of a random choice: "
+        f"{number(blind)}. Rows that change the ordinary choice: {found.plain_moved} of "
+        f"{found.plain_of}; RidgeCV: {found.ridge_moved} of {found.ridge_of}; odds of a draw: "
         f"{odds}-fold at most"
     )
 

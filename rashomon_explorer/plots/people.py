@@ -1,4 +1,4 @@
-"""Disagreement of models on single people."""
+"""Figures of the disagreement of models about single individuals."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -56,22 +56,22 @@ class Multiplicity:
 
 
 def multiplicity(models: RashomonSet, X: ArrayLike) -> Multiplicity:
-    """Measure the disagreement of the models of a set on some rows.
+    """Compute the disagreement of the models of a set on some rows.
 
-    Models outside the set do not count: what they say is the mechanism's and not the set's. Where
-    losses are not known, all models do.
+    Models outside the set are excluded, because their predictions reflect the mechanism, not the
+    set. If losses are unknown, all models count.
 
     Parameters
     ----------
     models : RashomonSet
-        The draws and the best model (curator only).
+        Draws and the best model (curator only).
     X : array-like of shape (n_rows, n_features)
-        Rows, scaled as the draws were fitted. Of a long table a fixed random subsample is read.
+        Rows, scaled as for fitting the draws. Of a long table a fixed random subsample is read.
 
     Returns
     -------
     Multiplicity
-        Ranges of every row read, and the shares.
+        Ranges of all rows that were read, and the shares.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def multiplicity(models: RashomonSet, X: ArrayLike) -> Multiplicity:
         If no model lies inside the set.
     """
     inside = need_inside(counted(models), models)
-    # A table stays one: models of other sorts may take its columns of text.
+    # A DataFrame is kept, because models of other kinds may use its text columns.
     table = X if isinstance(X, pd.DataFrame) else np.asarray(X)
     n_rows = len(table)
     rows = _rows_to_read(n_rows, inside.n_draws)
@@ -105,7 +105,7 @@ def multiplicity(models: RashomonSet, X: ArrayLike) -> Multiplicity:
 
 
 def _shares(labels: NDArray[np.int_] | None, chosen: NDArray[np.int_]) -> dict[str, Any]:
-    """Shares of labels that differ from the best model's; a regression has none."""
+    """Shares of labels that differ from the best model's; empty for regressions."""
     nan = float("nan")
     if labels is None:
         nobody = np.zeros(0, dtype=bool)
@@ -131,7 +131,7 @@ def members(found: Multiplicity, groups: ArrayLike | None) -> list[tuple[str, Ma
         return [("everyone", np.ones(len(found.low), dtype=bool))]
     values = pd.Series(np.asarray(groups, dtype=object))
     if len(values) != found.n_rows:
-        raise ValueError(f"groups must hold one value for each of {found.n_rows} rows")
+        raise ValueError(f"groups must have one value for each of {found.n_rows} rows")
     codes, labels = pd.factorize(values.iloc[found.rows], use_na_sentinel=False)
     counts, names = np.bincount(codes, minlength=len(labels)), _names(labels.tolist())
     order = sorted(range(len(names)), key=lambda code: (-counts[code], names[code]))
@@ -139,7 +139,7 @@ def members(found: Multiplicity, groups: ArrayLike | None) -> list[tuple[str, Ma
 
 
 def _names(labels: list[Any]) -> list[str]:
-    """Write labels as distinct texts: 1 and "1" are two groups."""
+    """Convert labels to distinct texts: 1 and "1" are two groups."""
     plain = ["no value" if pd.isna(label) else str(label) for label in labels]
     return [
         name if plain.count(name) == 1 else repr(label)
@@ -152,8 +152,8 @@ MOST_GROUPS = 8
 
 _TITLE = "Who is affected"
 _BINS = 120
-_LINE = 20  # pixels of a line of the legend
-# Vermillion marks the best model: no group has its colour, and the dash tells the rest apart.
+_LINE = 20  # height in pixels of a line of the legend
+# Vermillion marks the best model, so no group has this colour; dashes distinguish the groups.
 _LINES = [(colour, dash) for dash, colour in product(("solid", "dot"), CATEGORIES[:-1])]
 
 
@@ -182,24 +182,24 @@ def plot_people(
     Parameters
     ----------
     models : RashomonSet
-        The draws and the best model (curator only).
+        Draws and the best model (curator only).
     X : array-like of shape (n_rows, n_features)
-        Private rows, scaled as the draws were fitted.
+        Private rows, scaled as for fitting the draws.
     groups : array-like of shape (n_rows,), optional
-        A sensitive attribute; the histogram is then split by it.
+        Values of a sensitive attribute, by which the histogram is split.
     group_name : str
-        What to call the attribute.
+        Name of the attribute.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        Left, the range of predictions from the lowest person to the highest; right, how many people
-        have a wide one. Only models inside the set count; without any the figure says what to do.
+        Left, the range of predictions by individual, in increasing order; right, the distribution
+        of the widths. Only models inside the set count; a message if there are none.
 
     Raises
     ------
     TypeError
-        If given a `ReleasedSet`: this figure reads private rows.
+        If given a `ReleasedSet`, because this figure reads private rows.
     """
     models = need_curator(models, "plot_people")
     kept = counted(models)
@@ -246,7 +246,7 @@ def _frame(found: Multiplicity, kept: Counted, n_groups: int) -> go.Figure:
     cut = f"{MOST_GROUPS} of {n_groups} groups shown, all in the table"
     told = [kept.words, of_labels, cut if n_groups > MOST_GROUPS else ""]
     measured = f"{' · '.join(parts)}<br>{' · '.join(filter(None, told))}"
-    # In a narrow card each group has a line of the legend, which grows up from the bottom.
+    # In a narrow card each group has one line of the legend, which grows from the bottom.
     named = min(n_groups, MOST_GROUPS) if n_groups > 1 else 0
     return new_figure(_TITLE, measured, height=376 + _LINE * named).update_layout(
         margin={"t": 100}, legend={"yref": "container", "y": 0, "yanchor": "bottom"}
@@ -277,7 +277,7 @@ def _add_band(figure: go.Figure, found: Multiplicity, span: str) -> None:
     words = [""] * len(share)
     if found.n_classes:
         words = [f"{percent(float(part))} ambiguous" for part in mean(found.ambiguous)]
-    if found.n_classes == 2:  # among several classes no one probability decides
+    if found.n_classes == 2:  # with several classes no single probability decides
         figure.add_scatter(
             x=share,
             y=np.full(len(share), 0.5, dtype=np.float32),

@@ -1,4 +1,4 @@
-"""One person's scores."""
+"""Figures of the predictions for individuals."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -49,31 +49,31 @@ def plot_people_ranges(
     guaranteed: bool = True,
     note: str = "",
 ) -> go.Figure:
-    """Plot the range of predictions for each person, one dot and one line per person.
+    """Plot the range of predictions for each individual, one dot and one line each.
 
     Parameters
     ----------
     table : pandas.DataFrame
-        From ``measures.ranges.people_ranges`` (curator only), its index a number a person.
+        Result of ``measures.ranges.people_ranges`` (curator only), indexed by number.
     answer : str
-        What the models answer, for the axes.
+        Name of the predicted quantity, for the axes.
     highlight : sequence of int
-        People to ring, by the table's index; the others fade.
+        Index values of individuals to mark with rings; the others fade.
     guaranteed : bool
-        Whether the draws carry a guarantee.
+        Whether the draws have a guarantee.
     note : str
-        More for the line below the title.
+        Text to add to the line below the title.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        Across, the best model's answer; up, the whole range: light what is proved, dark what draws
-        show. The title counts whose label flips.
+        Horizontal, the prediction of the best model; vertical, the range over the set: light for
+        the exact range, dark for the draws. The title states for whom the label flips.
 
     Raises
     ------
     ValueError
-        If the table lacks a column, or there is nobody.
+        If the table lacks a column or is empty.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def plot_people_ranges(
 
 
 def flip_kinds(table: pd.DataFrame) -> pd.Series:
-    """Classify for each person how the label can flip, in the words of the legend."""
+    """Classify for each individual how the label can flip, with the texts of the legend."""
     drawn = table.get("drawn_flips", pd.Series(0.0, table.index)) > 0
     told = table.get("flips")
     if told is None:
@@ -131,7 +131,7 @@ def _finding(table: pd.DataFrame) -> str:
 def _lines(
     at: FloatArray, low: pd.Series, high: pd.Series, colour: str, width: float, name: str
 ) -> go.Scatter:
-    """One vertical line a person, in one trace."""
+    """One vertical line per individual, in one trace."""
     gap = np.full(len(at), np.nan)
     return go.Scatter(
         x=np.column_stack([at, at, gap]).ravel().astype(np.float32),
@@ -200,38 +200,38 @@ def plot_person(
     answer: str = "",
     highlight: Sequence[int] = (),
 ) -> go.Figure:
-    """Plot the prediction of every good model for one person, and what makes them differ.
+    """Plot the prediction of every good model for one individual, and its contributions.
 
     Parameters
     ----------
     models : RashomonSet or PredictorSet
-        Those inside the set count (curator only).
+        Models; only those inside the set count (curator only).
     X : array-like of shape (n_rows, n_features)
-        The people, as the models take them: contributions are against their mean.
+        Rows of all individuals, as the models require; contributions are relative to their mean.
     person : int
-        Place of the person among them.
+        Index of the individual.
     exact : (float, float), optional
-        Exact ends of the answer over the whole set.
+        Exact ends of the prediction over the whole set.
     flip : (float, float), optional
-        Least ψ at which the label flips, between two ends: ``measures.flip_psi``.
+        Bounds on the least ψ at which the label flips: ``measures.flip_psi``.
     answer : str
-        What the models answer, for the axis.
+        Name of the predicted quantity, for the axis.
     highlight : sequence of int
-        Models to ring, by row number.
+        Row numbers of models to mark with rings.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        Left, a dot a model; right, of linear models, the spread of each feature's contribution.
-        The title says how the models vote, and below it whether to decide or to abstain, and what
-        would flip the label.
+        Left, one dot per model; right, for linear models, the spread of the contribution of each
+        feature. The title states how the models vote; the line below states whether to decide or
+        to abstain, and at which ψ the label flips.
 
     Raises
     ------
     TypeError
         If given a `ReleasedSet`.
     ValueError
-        If there is no such person.
+        If the individual does not exist.
     """
     models = need_curator(models, "plot_person")
     kept = counted(models)
@@ -265,7 +265,7 @@ def plot_person(
 
 
 def contributions(models: Any, X: Any, person: int) -> pd.DataFrame:
-    """Spread over the models of each feature's contribution to a person's score."""
+    """Spread over the models of the contribution of each feature to one score."""
     rows = np.asarray(X, dtype=float)
     step = max(1, len(rows) // _MOST_BACKGROUND)
     values = linear_shap(models, rows[[person]], background=rows[::step])[:, 0]
@@ -328,7 +328,7 @@ def _answers(
             name="▬ exact range",
             hovertemplate="exact: %{y:.3f}<extra></extra>",
         )
-    # Always the same scatter sideways, or dots on one line would hide how many they are.
+    # Fixed horizontal jitter, because dots on one line would hide their number.
     apart = np.random.default_rng(0).uniform(-0.55, 0.55, len(answers))
     ringed = np.isin(np.arange(len(answers)), chosen)
     figure.add_scatter(
@@ -388,7 +388,7 @@ def _contributions(figure: go.Figure, table: pd.DataFrame) -> None:
         col=2,
     )
     figure.update_layout(
-        xaxis2={"title": "what each feature adds to the score", "zeroline": True, "nticks": 5},
+        xaxis2={"title": "contribution to the score by feature", "zeroline": True, "nticks": 5},
         yaxis2={
             "tickmode": "array",
             "tickvals": rows,

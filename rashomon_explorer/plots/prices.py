@@ -25,14 +25,14 @@ from rashomon_explorer.plots.theme import BLUE, CATEGORIES, new_figure
 
 DRAWS = (1, 5, 20, 100)
 LEAST_PRICE, MOST_PRICE = 0.05, 100.0
-_ETAS = tuple(np.geomspace(1e-3, MOST_PRICE, 41).tolist())  # bounded ranges of a draw
+_ETAS = tuple(np.geomspace(1e-3, MOST_PRICE, 41).tolist())  # bounded ranges η of one draw
 _PLANNED = 9  # costs that are planned one by one, without a closed form
 _TREES_PLANNED = 25
 _DASHES = ("solid", "dash", "dashdot", "dot", "longdash")
 
 
 def guarantee_curves(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
-    """Privacy cost and guarantee for other costs and other numbers of draws."""
+    """Privacy costs and guarantees for several costs and numbers of draws."""
     counts = sorted({*draws, planned.n_draws})
     if isinstance(planned, TreePlan):
         return pd.concat([_of_trees(planned, count) for count in counts], ignore_index=True)
@@ -77,16 +77,16 @@ def plot_costs(
     Parameters
     ----------
     planned : Plan or TreePlan
-        The large dot.
+        Plan shown as the large dot.
     draws : sequence of int
         Numbers of draws.
     clicked : bool, default=True
-        Whether a click on a point plans it, as on the page; the figure says so then.
+        Whether a click on a point plans it, as on the page; the figure then states so.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        One trace a number of draws, in rising order, then the plan.
+        One trace per number of draws, in increasing order, then the plan.
     """
     table = guarantee_curves(planned, draws)
     figure = new_figure(_finding(planned), _note(planned, clicked))
@@ -136,7 +136,7 @@ def plot_costs(
 
 
 def _handle(planned: Plan | TreePlan, counts: list[int]) -> dict[str, Any]:
-    """Describe the draggable point, its curve, and the labels of the curves."""
+    """Draggable point of the plan, its curve, and the labels of the curves."""
     return {
         "trace": len(counts),
         "own": counts.index(planned.n_draws),
@@ -176,7 +176,7 @@ def _of_a_law(planned: Plan) -> bool:
 
 
 def _closed(planned: Plan, count: int) -> pd.DataFrame:
-    """Privacy costs of a law in closed form, by bounded range."""
+    """Privacy costs and hit rates of a law in closed form, by bounded range."""
     prices = np.array([_total(eta, count, planned.ledger, planned.delta) for eta in _ETAS])
     kept = (prices >= LEAST_PRICE) & (prices <= MOST_PRICE)
     rates = [planned.hit_rate_at(eta) for eta in np.asarray(_ETAS)[kept]]
@@ -202,7 +202,7 @@ def _one_by_one(planned: Plan, count: int) -> pd.DataFrame:
 
 
 def _at_prices(planned: Plan, prices: Sequence[float], count: int) -> list[float]:
-    """Plan again for each privacy cost; empty for mechanisms that the planner does not know."""
+    """Guarantee at each privacy cost by new plans; empty for unknown mechanisms."""
     law = PublicLaw.of(planned)
     way = sampler_traits(planned.sampler).mechanism if planned.sampler else ""
     if law is None or way not in MECHANISMS:
@@ -244,7 +244,7 @@ def _note(planned: Plan | TreePlan, clicked: bool) -> str:
     if isinstance(planned, TreePlan):
         return told
     if planned.of_exact_draws and not planned.by_bounded_range:
-        told += f" · composed by “{planned.certificate}”, the curves by bounded range alone"
+        told += f" · composed by “{planned.certificate}”, the curves by bounded range only"
     return told
 
 

@@ -28,7 +28,7 @@ _MOST_LINES = 25
 Places = NDArray[np.float32]
 
 MOST_ROWS = 500
-"""Maximum number of rows that are set to each value."""
+"""Maximum number of rows for which the feature is set to each value."""
 
 
 def plot_profile(
@@ -47,28 +47,28 @@ def plot_profile(
     Parameters
     ----------
     models : RashomonSet or PredictorSet
-        Those inside the set count (curator only).
+        Models; only those inside the set count (curator only).
     X, feature, transform, n_points
         As for ``measures.partial_dependence_band``.
     max_rows : int
-        More rows than this are subsampled, always the same ones, and the figure says so.
+        Maximum number of rows; larger tables use a fixed subsample, which the figure states.
     answer : str
-        What the models answer, for the axis; by default their last class, or "prediction".
+        Name of the predicted quantity; by default the last class, or "prediction".
     highlight : sequence of int
-        Models to draw as lines of their own, by row number; those outside the set are not shown.
+        Row numbers of models to draw as separate lines; those outside the set are not shown.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        A band over the models with its middle 90 %, and the best model; of a category a bar a
-        level. The title says which way the models go. Without a model inside it says what to do.
+        A band over the models with its middle 90 %, and the best model; for a category one bar per
+        level. The title states the direction of the curves. A message if no model lies inside.
 
     Raises
     ------
     TypeError
-        If given a `ReleasedSet`: profiles read private rows.
+        If given a `ReleasedSet`, because profiles are computed from private rows.
     ValueError
-        As the measure.
+        As for the measure.
     """
     models = need_curator(models, "plot_profile")
     kept = counted(models)
@@ -87,7 +87,7 @@ def profiles(
     n_points: int = 20,
     max_rows: int = MOST_ROWS,
 ) -> tuple[pd.DataFrame, pd.DataFrame, str]:
-    """Compute every model's curve, their band, and a text of the number of rows read."""
+    """Compute the curve of every model, their band, and a text with the number of rows read."""
     rows, read = _read(X, max_rows)
     curves = partial_dependence(inside, rows, feature, transform=transform, n_points=n_points)
     return curves, curve_band(curves, inside, rows, feature, transform=transform), read
@@ -119,7 +119,7 @@ def profile_figure(
 
 
 def _read(X: Any, max_rows: int) -> tuple[Any, str]:
-    """Select a fixed subset of rows, with a text of their number."""
+    """Select a fixed subset of rows; return it with a text of their number."""
     if len(X) <= max_rows:
         return X, f"mean over {len(X):,} rows"
     places = np.sort(np.random.default_rng(0).choice(len(X), max_rows, replace=False))
@@ -141,7 +141,7 @@ def _finding(curves: pd.DataFrame, name: str, numbers: bool) -> str:
     """State the direction of the curves, and the share of models that disagree."""
     values = curves.to_numpy()
     if values.shape[1] < 2:
-        return f"{name} has one value only"
+        return f"{name} has only one value"
     if not numbers:
         tops = curves.idxmax(axis=1)
         first = tops.mode().iloc[0]

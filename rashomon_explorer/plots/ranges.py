@@ -1,4 +1,4 @@
-"""Exact and sampled ranges."""
+"""Figures of exact and sampled ranges."""
 
 from collections.abc import Sequence
 from html import escape
@@ -26,24 +26,24 @@ _COLUMNS = ("low_outer", "low", "best", "high", "high_outer")
 
 
 def plot_exact_ranges(exact: pd.DataFrame, *, note: str = "") -> go.Figure:
-    """Plot exact ranges as bars; the title counts those that reach both sides of zero.
+    """Plot exact ranges as bars; the title counts those that contain both signs.
 
     Parameters
     ----------
     exact : pandas.DataFrame
-        From ``measures.exact_ranges`` and its kin.
+        Result of ``measures.exact_ranges`` and similar functions.
     note : str, optional
-        More for the line below the title.
+        Text to add to the line below the title.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        One row a range, widest first; the vermillion × is the best model. Curator only.
+        One row per range, widest first; the vermillion × is the best model. Curator only.
 
     Raises
     ------
     ValueError
-        If a column of such a table lacks.
+        If a column of such a table is missing.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def plot_exact_ranges(exact: pd.DataFrame, *, note: str = "") -> go.Figure:
     cut = f"{MOST_FEATURES} widest of {len(exact)}" if len(shown) < len(exact) else ""
     figure = new_figure(
         f"{either} of {plural(len(exact), 'coefficient')} can have either sign",
-        " · ".join(filter(None, [cut, "exact, nothing drawn", note])),
+        " · ".join(filter(None, [cut, "exact, no draws", note])),
     )
     hover = [
         f"<b>{escape(str(name))}</b><br>exact: {number(row['low_outer'])} to "
@@ -116,22 +116,22 @@ def plot_ranges(
     Parameters
     ----------
     models : RashomonSet
-        The draws (curator only).
+        Draws (curator only).
     exact : pandas.DataFrame
-        From ``measures.exact_ranges`` and its kin, for the same rows, loss and ψ, or what
-        ``measures.draws_in_range`` made of it.
+        Result of ``measures.exact_ranges`` and similar functions, for the same rows, loss and ψ,
+        or of ``measures.draws_in_range``.
     values : ndarray of shape (n_draws, k), optional
-        What each draw gives for each row of ``exact``, such as margins of k people; by default
-        the draws' coefficients.
+        Value of each draw for each row of ``exact``, such as margins of k individuals; by default
+        the coefficients of the draws.
     unit : str
         Title of the horizontal axis.
     highlight : sequence of int
-        Draws to ring, by row number; the others fade. Those outside the set are not shown.
+        Row numbers of draws to mark with rings; the others fade, those outside are not shown.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        One row a range, widest first; dots are draws inside the set, their extremes inner
+        One row per range, widest first; dots are draws inside the set, their extremes are inner
         bounds, and the vermillion × is the best model.
 
     Raises
@@ -188,7 +188,7 @@ def _bars(figure: go.Figure, shown: pd.DataFrame) -> None:
 
 
 def _add_selected(figure: go.Figure, values: FloatArray) -> None:
-    """Draw the selected models on top, ringed as in every figure."""
+    """Draw the selected models on top, marked with rings as in every figure."""
     if not len(values):
         return
     figure.add_scatter(
@@ -203,7 +203,7 @@ def _add_selected(figure: go.Figure, values: FloatArray) -> None:
 
 def _dots(figure: go.Figure, values: FloatArray, *, faded: bool) -> None:
     most = max(1, _MOST_DOTS // values.shape[1])
-    # The dots are the extremes and evenly spaced draws. A further draw adds one dot and moves
+    # The dots are the extremes and evenly spaced draws. An additional draw adds one dot and moves
     # none, until there are too many.
     step = 1
     while len(values) > step * most:

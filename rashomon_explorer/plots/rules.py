@@ -1,4 +1,4 @@
-"""Rules of many trees as one trie, drawn as a sunburst (as in TimberTrek)."""
+"""Rules of many trees as one trie, shown as a sunburst (as in TimberTrek)."""
 
 import math
 from collections.abc import Sequence
@@ -28,22 +28,22 @@ class _Place:
 
 
 def rules_table(models: PredictorSet | ReleasedTrees, search: str = "") -> pd.DataFrame:
-    """List the sequences of questions in the trees, and the number of trees with each.
+    """Tabulate the sequences of questions in the trees, with the number of trees of each.
 
-    As in TimberTrek a rule is the questions from the root to a leaf, whatever the answers.
+    As in TimberTrek, a rule is the sequence of questions from the root to a leaf, for any answers.
 
     Parameters
     ----------
     models : PredictorSet or ReleasedTrees
         A set of decision trees.
     search : str, default=""
-        Only rules with a question that holds these words; upper and lower case are alike.
+        Only rules with a question that contains this text; case is ignored.
 
     Returns
     -------
     pandas.DataFrame
-        A row a rule, most trees first: ``trees``, their number; ``draws``, the first of them; and
-        of a curator's set ``least loss`` among them.
+        One row per rule, most trees first: ``trees``, their number; ``draws``, the first of them;
+        and for a curator's set ``least loss`` among them.
 
     Examples
     --------
@@ -68,30 +68,30 @@ def rules_table(models: PredictorSet | ReleasedTrees, search: str = "") -> pd.Da
 def plot_rules(
     models: PredictorSet | ReleasedTrees, search: str = "", highlight: Sequence[int] = ()
 ) -> go.Figure:
-    """Plot the rules of all trees as a sunburst: the first question inside, the next around it.
+    """Plot the rules of all trees as a sunburst, with the first question in the inner ring.
 
-    A sector is as wide as the number of rules that go on from it, summed over trees. Its colour is
-    the least loss of its trees where the curator looks. What was not searched for, or
-    belongs to no picked tree, is grey.
+    The width of a sector is the number of rules that continue from it, summed over trees. Its
+    colour is the least loss of its trees (curator only). Sectors that do not match the search, or
+    belong to no selected tree, are grey.
 
     Parameters
     ----------
     models : PredictorSet or ReleasedTrees
         A set of decision trees.
     search : str, default=""
-        Words of a question.
+        Text that a question must contain.
     highlight : sequence of int, default=()
-        Picked draws.
+        Selected draws.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        A click on a sector goes into it.
+        A click on a sector zooms into it.
 
     Raises
     ------
     TypeError
-        If the set holds no trees.
+        If the set contains no trees.
 
     Examples
     --------
@@ -181,9 +181,9 @@ def _marker(
 
 
 def _hover(path: Path, place: _Place, losses: list[float] | None) -> str:
-    told = [" → ".join(map(escape, path)), f"{plural(len(place.through), 'tree')} go here"]
+    told = [" → ".join(map(escape, path)), f"{plural(len(place.through), 'tree')} pass here"]
     if place.ending:
-        told.append(f"a rule of {plural(len(place.ending), 'tree')} ends here")
+        told.append(f"a rule ends here in {plural(len(place.ending), 'tree')}")
     if losses is not None:
         least = min(losses[draw] for draw in place.through)
         told.append(f"least loss {number(least, 4)}")

@@ -1,4 +1,4 @@
-"""The numbers behind each figure, as tables."""
+"""Tables of the values that the figures show."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -34,19 +34,19 @@ _ROUNDED: dict[str, Callable[[float], float]] = {
 
 
 def rounded_bounds(frame: pd.DataFrame) -> pd.DataFrame:
-    """Round the bounds of a table to four digits, to the side on which they stay true."""
+    """Round the bounds of a table to four digits, so that they stay true."""
     shown = frame.copy()
     for name, side in frame.attrs.get("rounding", {}).items():
         if name == frame.index.name:
             shown.index = pd.Index(frame.index.map(_ROUNDED[side]), name=name)
         else:
-            # By position: the labels of the index may differ by now.
+            # By position, because the labels of the index may have changed.
             shown[name] = frame[name].map(_ROUNDED[side]).to_numpy()
     return shown
 
 
 def losses_table(models: RashomonSet) -> pd.DataFrame:
-    """List the loss of every draw."""
+    """Tabulate the loss of every draw."""
     return pd.DataFrame(
         {
             "loss": models.losses,
@@ -58,13 +58,13 @@ def losses_table(models: RashomonSet) -> pd.DataFrame:
 
 
 def coefficients_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
-    """List the coefficients of every draw."""
+    """Tabulate the coefficients of every draw."""
     index = pd.RangeIndex(models.n_draws, name="draw")
     return pd.DataFrame(models.coef, columns=list(models.parameter_names), index=index)
 
 
 def spread_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
-    """List the spread of every coefficient."""
+    """Tabulate the spread of every coefficient."""
     if isinstance(models, ReleasedSet):
         return coefficient_spread(models)
     return coefficient_spread(need_inside(counted(models), models))
@@ -78,7 +78,7 @@ def importance_table(
     features: Features = None,
     max_rows: int = MOST_ROWS,
 ) -> pd.DataFrame:
-    """List the spread of every feature's permutation importance."""
+    """Tabulate the spread of the permutation importance of every feature."""
     inside = need_inside(counted(models), models)
     values, _ = importances(inside, X, y, features=features, max_rows=max_rows)
     return importance_ranges(values)
@@ -87,7 +87,7 @@ def importance_table(
 def people_table(
     models: RashomonSet, X: ArrayLike, groups: ArrayLike | None = None
 ) -> pd.DataFrame:
-    """List the width of people's prediction ranges by group."""
+    """Tabulate the widths of prediction ranges by group."""
     found = multiplicity(models, X)
     split = members(found, groups)
     rows = [_of_group(found, chosen) for _, chosen in split]
@@ -107,22 +107,22 @@ def _of_group(found: Multiplicity, chosen: Mask) -> dict[str, float]:
 
 
 def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
-    """List excess losses and the guaranteed share of draws with at most each."""
+    """Tabulate excess losses and the guaranteed share of draws with at most each of them."""
     need_as_drawn(given, "excess_table")
     models = given if isinstance(given, RashomonSet) and given.n_draws else None
     planned = given.plan if isinstance(given, RashomonSet) else given
     promise = excess_law(planned)
     places = np.unique([*np.linspace(0, 4 * promise.mean, 13), planned.psi])
-    shares = {"promised, at least": promise.cdf(places)}
+    shares = {"guaranteed, at least": promise.cdf(places)}
     if models is not None:
         shares["draws"] = (models.excess[:, None] <= places).mean(axis=0)
     frame = pd.DataFrame(shares, index=pd.Index(places, name="excess loss at most"))
-    frame.attrs["rounding"] = {"excess loss at most": "up", "promised, at least": "down"}
+    frame.attrs["rounding"] = {"excess loss at most": "up", "guaranteed, at least": "down"}
     return frame
 
 
 def plan_table(planned: Plan) -> pd.DataFrame:
-    """List privacy costs and the hit rates they guarantee."""
+    """Tabulate privacy costs and their guaranteed hit rates."""
     prices, rates = cost_curve(planned, n_points=13)
     index = pd.Index(prices, name="ε")
     frame = pd.DataFrame({"guaranteed hit rate": rates}, index=index)
@@ -131,7 +131,7 @@ def plan_table(planned: Plan) -> pd.DataFrame:
 
 
 def costs_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
-    """List the guarantee for every privacy cost and number of draws."""
+    """Tabulate the guarantee for every privacy cost and number of draws."""
     table = guarantee_curves(planned, draws).sort_values(["n_draws", "epsilon"])
     hits = has_hit_rate(planned)
     name = "guaranteed hit rate" if hits else "excess loss at most"
@@ -142,7 +142,7 @@ def costs_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.Da
 
 
 def options_table(planned: Plan) -> pd.DataFrame:
-    """List the candidate mechanisms for a plan's budget, the best first; empty if unknown."""
+    """Tabulate the candidate mechanisms for a plan's budget, the best first; empty if unknown."""
     rows = [
         {
             "way": offer.name.replace("_", " ") + ", this plan" * (offer.plan == planned),
@@ -162,8 +162,8 @@ _WAYS = ["way", "a draw is", "within ψ", "those within", "price", "why, or why 
 
 def _guaranteed(offer: Offer) -> str:
     if not offer.applies:
-        return "not here"
-    # A rate may round to 1 in doubles; no law here reaches it.
+        return "not applicable"
+    # A rate may round to 1 in doubles, although no law here reaches it.
     told = at_least(min(offer.hit_rate, math.nextafter(1.0, 0.0)))
     return "no guarantee" if told == at_least(0.0) else told
 
@@ -171,7 +171,7 @@ def _guaranteed(offer: Offer) -> str:
 def charges_table(
     charges: Sequence[LedgerEntry], delta: float, *, order: float | None = None
 ) -> pd.DataFrame:
-    """List the charges of a ledger and the total after each, at the ledger's ``order``."""
+    """Tabulate the charges of a ledger and the total after each, at the ledger's ``order``."""
     counted = [entry for entry in charges if entry.counts]
     totals = running_epsilon(
         [entry.guarantee for entry in counted],

@@ -30,7 +30,7 @@ _ROUNDINGS = {"nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING, "down": ROUND_FLO
 
 
 def percent(share: float, rounding: Rounding = "nearest") -> str:
-    """Write a share as a percentage that never rounds a miss up to certainty."""
+    """Format a share as a percentage; unless rounded up, only a share of 1 gives 100 %."""
     if not -1e6 < share < 1e6:
         return "unknown"
     if rounding == "down" and share >= 0:
@@ -45,7 +45,7 @@ def percent(share: float, rounding: Rounding = "nearest") -> str:
 
 
 def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str:
-    """Write a number with a few significant digits and no needless exponent."""
+    """Format a number with a few significant digits, without an exponent where possible."""
     if value != value or value in (float("inf"), float("-inf")):
         return {"inf": "∞", "-inf": "−∞"}.get(str(value), "unknown")
     exact = Decimal(float(value)) if rounding == "nearest" else as_written(value)
@@ -58,13 +58,13 @@ def number(value: float, digits: int = 3, rounding: Rounding = "nearest") -> str
 
 
 def guaranteed_hits(planned: PlanGuarantee) -> str:
-    """Write the hit rate that a plan guarantees; ``"none"`` if none is proved."""
+    """Text of the hit rate that a plan guarantees; ``"none"`` if none is proved."""
     unproved = planned.centre_excess is not None and not planned.hit_rate_bound
     return "none" if unproved else at_least(planned.hit_rate_bound)
 
 
 def guaranteed(planned: PlanGuarantee) -> str:
-    """Write the guarantee for draws: a hit rate, or an excess if there is no hit rate."""
+    """Text of the guarantee for draws: a hit rate, or an excess if there is no hit rate."""
     if has_hit_rate(planned):
         return f"guaranteed {guaranteed_hits(planned)}"
     excess = getattr(planned, "weighed_excess", planned.excess_bound)
@@ -73,17 +73,17 @@ def guaranteed(planned: PlanGuarantee) -> str:
 
 
 def at_least(bound: float, *, share: bool = True) -> str:
-    """Write a lower bound, rounded down, so that the printed bound holds."""
+    """Format a lower bound, rounded down, so that the printed bound holds."""
     return f"≥ {percent(bound, 'down') if share else number(bound, rounding='down')}"
 
 
 def at_most(bound: float, *, share: bool = False) -> str:
-    """Write an upper bound, rounded up, so that the printed bound holds."""
+    """Format an upper bound, rounded up, so that the printed bound holds."""
     return f"≤ {percent(bound, 'up') if share else number(bound, rounding='up')}"
 
 
 def cost_text(epsilon: float, delta: float | None = None) -> str:
-    """Write a privacy cost, rounded up, so that the printed cost is an upper bound."""
+    """Format a privacy cost, rounded up, so that the printed cost is an upper bound."""
     at = "" if delta is None else f" at δ = {number(delta, rounding='up')}"
     return f"ε = {epsilon_text(epsilon)}{at}"
 
@@ -94,7 +94,7 @@ def none_phrase(n_draws: int) -> str:
 
 
 def what_is_left(epsilon: float) -> str:
-    """Write the remaining budget, rounded down, never below 0."""
+    """Format the remaining budget, rounded down, never below 0."""
     return left_text(epsilon)
 
 
@@ -120,7 +120,7 @@ def short_names(names: Iterable[object], longest: int = _LONGEST_NAME) -> list[s
 
 
 def _is_one(cut: str, names: list[str], cuts: list[str]) -> bool:
-    """Whether only equal names are shortened to this text."""
+    """Whether this shortened text belongs to only one distinct name."""
     return len({name for name, other in zip(names, cuts, strict=True) if other == cut}) == 1
 
 
@@ -136,13 +136,13 @@ def _halved(name: str, longest: int) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Write a count with its noun."""
+    """Format a count with its noun."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """Models of a set within ψ, with the text that a figure shows about them."""
+    """Models of a set within ψ, with the text of a figure about them."""
 
     models: Any
     places: NDArray[np.intp]
@@ -151,16 +151,16 @@ class Counted:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no model counts, so that there is nothing to measure."""
+        """Whether no model counts."""
         return not len(self.places)
 
     def highlighted(self, draws: Any) -> NDArray[np.intp]:
-        """Find the places among those inside of draws picked by row number of the whole set."""
+        """Map row numbers of the whole set to indices among the models inside ψ."""
         return np.flatnonzero(np.isin(self.places, np.asarray(draws, dtype=int)))
 
 
 def counted(models: Any) -> Counted:
-    """Keep the models inside ψ, with a text of their number."""
+    """Select the models inside ψ, with a text of their number."""
     drawn = isinstance(models, RashomonSet) and models.as_drawn
     noun, everything = ("draw", "all draws") if drawn else ("model", "all models shown")
     every = np.arange(models.n_draws)
@@ -188,7 +188,7 @@ def need_inside(found: Counted, models: Any) -> Any:
 
 
 def empty_set_figure(title: str, models: Any) -> go.Figure:
-    """Make the figure of a set without models inside ψ: a message, and no numbers."""
+    """Figure of a set without models inside ψ: a message, and no values."""
     text = f"{empty_set_message(models)},<br>so there is nothing to show.<br>{_TO_DO}"
     return curator_band(empty_figure(title, text), guaranteed=models.guarantee.holds)
 
@@ -207,22 +207,22 @@ def of_all_draws(released: ReleasedSet) -> str:
 def empty_set_message(models: Any) -> str:
     """Message that no model lies inside ψ."""
     if not models.n_draws:
-        return "The set holds no models"
+        return "The set contains no models"
     return f"{none_phrase(models.n_draws)} inside ψ = {number(models.psi)}"
 
 
-_REMEDY = "raise epsilon or psi, draw fewer models, or take more rows"
-_TO_DO = "Raise <b>ε</b> or <b>ψ</b>, draw <b>fewer models</b>,<br>or take more rows."
+_REMEDY = "raise epsilon or psi, draw fewer models, or use more rows"
+_TO_DO = "Raise <b>ε</b> or <b>ψ</b>, draw <b>fewer models</b>,<br>or use more rows."
 
 
 MOST_POINTS = 20_000
-"""More points than this are drawn as a fixed random subsample, and the figure says so."""
+"""Maximum number of points; larger sets are subsampled at random, which the figure states."""
 
 _OF_TREES = "released trees to plot_trees, plot_rules or plot_tree_use"
 
 
 def need_curator(given: object, plot: str) -> RashomonSet:
-    """Return `given` if it is a curator's set, else raise a TypeError with a suggestion."""
+    """Return `given` if it is a curator's set; otherwise raise a TypeError with a suggestion."""
     if isinstance(given, CuratorSet):
         return cast(RashomonSet, given)
     raise TypeError(
@@ -233,11 +233,11 @@ def need_curator(given: object, plot: str) -> RashomonSet:
 
 
 def need_release(given: object, plot: str) -> ReleasedSet:
-    """Return `given` if it is a `ReleasedSet`, else raise a TypeError with a suggestion."""
+    """Return `given` if it is a `ReleasedSet`; otherwise raise a TypeError with a suggestion."""
     if isinstance(given, ReleasedSet):
         return given
     if isinstance(given, ReleasedTrees):
-        raise TypeError(f"{plot} is of linear models: {_OF_TREES}")
+        raise TypeError(f"{plot} needs linear models: pass {_OF_TREES}")
     raise TypeError(
         f"{plot} makes a figure for release and needs a ReleasedSet, got "
         f"{type(given).__name__}; call .release() on a RashomonSet first"
@@ -257,7 +257,7 @@ def need_as_drawn(given: object, plot: str) -> None:
     if not given.as_drawn:
         raise ValueError(
             f"{plot} compares draws with the guarantee for all draws, and some were selected "
-            f"({'; '.join(given.steps)}): pass the set as it was drawn"
+            f"({'; '.join(given.steps)}): pass the set before selection"
         )
 
 
@@ -277,10 +277,10 @@ def need_exact_draws(planned: Plan | TreePlan, plot: str) -> None:
 
 
 def subsample_points(n_points: int) -> tuple[NDArray[np.intp], str]:
-    """Return which points to draw and the words that say so, empty when all are drawn."""
+    """Return the indices of the points to draw, and a text that is empty if all are drawn."""
     if n_points <= MOST_POINTS:
         return np.arange(n_points), ""
-    # A fixed seed: the same points at every redraw, or the figure would flicker.
+    # A fixed seed: a different subsample at every redraw would make the figure flicker.
     chosen = np.random.default_rng(0).choice(n_points, MOST_POINTS, replace=False)
     return np.sort(chosen), f"showing {MOST_POINTS:,} of {n_points:,}, chosen at random"
 
@@ -291,7 +291,7 @@ def models_band(figure: go.Figure, models: Any) -> go.Figure:
     doubt = weak_guarantee_note(models) if guaranteed else ""
     if not doubt:
         return curator_band(figure, guaranteed=guaranteed)
-    # A line of its own: cards of small windows are too narrow for both.
+    # On a separate line, because small windows have no room for both.
     return add_band(figure, "curator", f"curator view: not private<br>{doubt}")
 
 

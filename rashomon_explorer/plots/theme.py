@@ -15,15 +15,15 @@ PURPLE = "#CC79A7"
 GREY = "#8A8F98"
 BEST_MODEL = VERMILLION
 CATEGORIES = (BLUE, ORANGE, GREEN, PURPLE, SKY, VERMILLION)
-"""Okabe–Ito colours for categories; vermillion comes last because the best model has it."""
+"""Okabe–Ito colours for categories; vermillion is last because it marks the best model."""
 
 LOSS_SCALE = "Cividis"
-"""Colour scale of losses: even in lightness, the same for colour-blind readers."""
+"""Colour scale of losses, perceptually uniform and safe for colour-blind readers."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 _PHONE = 40
-"""Letters of a figure's title that fit into one line on a phone."""
+"""Maximum number of letters of a figure title in one line on a phone."""
 
 View = Literal["curator", "release", "none"]
 
@@ -39,7 +39,7 @@ _PAGES = {
 }
 
 
-@cache  # a figure copies it
+@cache  # figures copy it
 def _template(page: str) -> go.layout.Template:
     colour = _PAGES[page]
     axis = {
@@ -105,8 +105,8 @@ def new_figure(title: str, subtitle: str = "", *, height: int = 360) -> go.Figur
 
 
 def _dress(layout: go.Layout, template: go.layout.Template) -> None:
-    # Set as Plotly sets its own default template, without validation: validating it again for
-    # every figure took two thirds of the time.
+    # Set in the same way as Plotly sets its default template, without validation, which took two
+    # thirds of the time of every figure.
     layout._validate = False
     try:
         layout.template = template
@@ -115,7 +115,7 @@ def _dress(layout: go.Layout, template: go.layout.Template) -> None:
 
 
 def _headline(title: str, subtitle: str) -> str:
-    # Plotly's own subtitle is a line too low and is ignored by the margin.
+    # Plotly's own subtitle is one line too low, and the margin ignores it.
     return f'{title}<br><span style="font-size:11.5px">{subtitle}</span>' if subtitle else title
 
 
@@ -149,8 +149,8 @@ def curator_band(figure: go.Figure, *, guaranteed: bool = True) -> go.Figure:
 
 
 def empty_figure(title: str, text: str, *, height: int = 360) -> go.Figure:
-    """Return a figure without data whose text states the next step."""
-    figure = new_figure(title, "\u00a0", height=height)  # keeps the title's place
+    """Return a figure without data, with a text that states the next step."""
+    figure = new_figure(title, "\u00a0", height=height)  # keeps the position of the title
     figure.update_layout(xaxis={"visible": False}, yaxis={"visible": False}, dragmode=False)
     figure.add_annotation(
         name="empty",
@@ -171,7 +171,7 @@ def _wrapped(line: str) -> str:
     fewest = len(_broken(line, _PHONE))
     widths = range(-(-_visible_length(line) // fewest), _PHONE + 1)
     evenly = (_broken(line, width) for width in widths)
-    whole = _broken(line, _PHONE)  # of a word wider than a phone
+    whole = _broken(line, _PHONE)  # for a word that is wider than a phone
     return "<br>".join(next((made for made in evenly if len(made) == fewest), whole))
 
 
@@ -187,5 +187,5 @@ def _broken(line: str, width: int) -> list[str]:
 
 
 def _visible_length(words: str) -> int:
-    """Count the visible letters, without marks such as ``<b>``."""
+    """Count the visible letters, without markup such as ``<b>``."""
     return len(re.sub(r"<[^>]*>", "", words))

@@ -1,4 +1,4 @@
-"""Exact answers about trees."""
+"""Figures of exact results about trees."""
 
 from collections.abc import Sequence
 from html import escape
@@ -31,9 +31,9 @@ def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
     Parameters
     ----------
     sizes : pandas.DataFrame
-        Counts, a row a number of leaves, a column a ψ.
+        Counts, with one row per number of leaves and one column per ψ.
     psi : float
-        Threshold that the title speaks of; one of the columns.
+        Threshold in the title; one of the columns.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def plot_tree_sizes(sizes: pd.DataFrame, psi: float) -> go.Figure:
         )
     figure.add_vline(x=psi, line={"color": GREY, "dash": "dot"})
     figure.update_layout(
-        xaxis={"title": "ψ: loss beyond the best tree"},
+        xaxis={"title": "ψ: excess loss over the best tree"},
         yaxis={"title": "trees", "type": "log"},
         legend={"title": {"text": "leaves"}},
         showlegend=True,
@@ -78,11 +78,11 @@ def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) 
     Parameters
     ----------
     flips : pandas.Series
-        Least ψ at which each person's label can be another.
+        Least ψ at which the label of each individual flips.
     psi : float
-        Threshold that the title speaks of.
+        Threshold in the title.
     people : tuple of int, optional
-        People to mark.
+        Individuals to mark.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def plot_tree_flips(flips: pd.Series, psi: float, people: tuple[int, ...] = ()) 
             )
     figure.add_vline(x=psi, line={"color": GREY, "dash": "dot"})
     figure.update_layout(
-        xaxis={"title": "ψ: loss beyond the best tree"},
+        xaxis={"title": "ψ: excess loss over the best tree"},
         yaxis={"title": "share of people", "tickformat": ".0%", "range": [0, 1.02]},
     )
     return curator_band(figure)
@@ -138,7 +138,7 @@ def plot_tree_questions(table: pd.DataFrame, psi: float) -> go.Figure:
     table : pandas.DataFrame
         From ``trees.feature_table``.
     psi : float
-        Threshold that the title speaks of.
+        Threshold in the title.
 
     Returns
     -------
@@ -156,7 +156,7 @@ def plot_tree_questions(table: pd.DataFrame, psi: float) -> go.Figure:
     needed = int((table["psi_avoiding"] > psi).sum())
     kept = table.sort_values(["psi_avoiding", "psi_using"], ascending=[False, True], kind="stable")
     shown = kept.iloc[:_MOST][::-1]
-    cut = f"{_MOST} shown, the least missed left out · " if len(table) > _MOST else ""
+    cut = f"{_MOST} shown, the least important omitted · " if len(table) > _MOST else ""
     figure = new_figure(
         f"Every tree within ψ = {number(psi)} asks {needed} of {plural(len(table), 'question')}",
         f"{cut}exact",
@@ -173,10 +173,10 @@ def plot_tree_questions(table: pd.DataFrame, psi: float) -> go.Figure:
             mode="markers",
             name=name,
             marker={"size": 9, "color": colour, "symbol": symbol},
-            hovertemplate=f"%{{y}}<br>{name}: %{{x:.4g}} beyond the best<extra></extra>",
+            hovertemplate=f"%{{y}}<br>{name}: %{{x:.4g}} above the best<extra></extra>",
         )
     figure.add_vline(x=psi, line={"color": GREY, "dash": "dot"})
-    figure.update_layout(xaxis={"title": "loss beyond the best tree"}, margin={"l": 170})
+    figure.update_layout(xaxis={"title": "excess loss over the best tree"}, margin={"l": 170})
     return curator_band(figure)
 
 
@@ -195,17 +195,17 @@ def plot_tree_parity(
     Parameters
     ----------
     front : pandas.DataFrame
-        Columns ``beyond``, loss beyond that of the best tree, and ``gap``; the best tree first.
+        Columns ``beyond``, the excess over the loss of the best tree, and ``gap``; best tree first.
     psi : float
         Threshold up to which trees count.
     label, column : str
-        Whose rate is compared, and what the groups are of.
+        Label whose rate is compared, and column that defines the groups.
     exact : bool, default=True
-        Whether no tree lies below the line; otherwise it is of uniform draws.
+        Whether no tree lies below the line; otherwise the line is for uniform draws.
     drawn : pandas.DataFrame, optional
-        The same columns for drawn trees, a dot each; the index names them.
+        The same columns for drawn trees, one dot each; the index names them.
     highlight : sequence of int
-        Drawn trees to ring.
+        Drawn trees to mark with rings.
 
     Returns
     -------
@@ -228,11 +228,11 @@ def plot_tree_parity(
         x=front["gap"].to_numpy(),
         y=front["beyond"].to_numpy(),
         mode="lines+markers",
-        # A step function: a gap below that of a tree needs the loss of the next tree.
+        # A step function: a gap below that of a tree requires the loss of the next tree.
         line={"shape": "vh", "color": BLUE},
         marker={"size": 7},
         name="least loss" if exact else "least loss of the draws",
-        hovertemplate="gap %{x:.3g}: %{y:.3g} beyond the best<extra></extra>",
+        hovertemplate="gap %{x:.3g}: %{y:.3g} above the best<extra></extra>",
     )
     for place, name, symbol, colour in (
         (0, "best tree", "x", BEST_MODEL),
@@ -244,12 +244,12 @@ def plot_tree_parity(
             mode="markers",
             name=name,
             marker={"size": 12, "symbol": symbol, "color": colour},
-            hovertemplate=f"{name}: gap %{{x:.3g}}, %{{y:.3g}} beyond the best<extra></extra>",
+            hovertemplate=f"{name}: gap %{{x:.3g}}, %{{y:.3g}} above the best<extra></extra>",
         )
     figure.add_hline(y=psi, line={"color": GREY, "dash": "dot"})
     figure.update_layout(
         xaxis={"title": "gap between groups (0 is equal)", "rangemode": "tozero"},
-        yaxis={"title": "loss beyond the best tree", "range": [-0.06 * psi, 1.08 * psi or 1e-6]},
+        yaxis={"title": "excess loss of a tree", "range": [-0.06 * psi, 1.08 * psi or 1e-6]},
         dragmode="select",
         showlegend=True,
     )
@@ -283,7 +283,7 @@ def _dots(drawn: pd.DataFrame, highlight: Sequence[int]) -> go.Scatter:
             "color": np.where(ringed, PURPLE, GREY),
             "opacity": np.where(ringed, 1.0, 0.6),
         },
-        hovertemplate="draw %{customdata}: gap %{x:.3g}, %{y:.3g} beyond the best<extra></extra>",
+        hovertemplate="draw %{customdata}: gap %{x:.3g}, %{y:.3g} above the best<extra></extra>",
     )
 
 
@@ -292,7 +292,7 @@ _SURE = 0.9995
 
 
 def tree_guarantee_table(planned: TreePlan) -> pd.DataFrame:
-    """List the guaranteed share of draws within every ψ."""
+    """Tabulate the guaranteed share of draws within every ψ."""
     end = max(2 * planned.psi, planned.law_psi, 1e-4)
     while planned.hit_rate(end) < _SURE and end < 1:
         end *= 1.5
@@ -309,12 +309,12 @@ def plot_tree_guarantee(planned: TreePlan) -> go.Figure:
     Parameters
     ----------
     planned : TreePlan
-        Known before a row is read.
+        Plan, known before a row is read.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        P(within ψ) ≥ 1/(1 + (T − 1)·e^(−β(ψ − s))) for T trees, with s where the law is flat.
+        P(within ψ) ≥ 1/(1 + (T − 1)·e^(−β(ψ − s))) for T trees; the law is flat up to s.
 
     Examples
     --------
@@ -352,7 +352,7 @@ def plot_tree_guarantee(planned: TreePlan) -> go.Figure:
     )
     figure.add_vline(x=planned.psi, line={"color": GREY, "dash": "dot"})
     figure.update_layout(
-        xaxis={"title": "ψ: loss beyond the best tree", "range": [0, float(psis[-1])]},
+        xaxis={"title": "ψ: excess loss over the best tree", "range": [0, float(psis[-1])]},
         yaxis={"title": "share of draws", "range": [-0.03, 1.03], "tickformat": ".0%"},
         showlegend=False,
         meta={"view": "plan"},

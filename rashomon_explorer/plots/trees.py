@@ -1,4 +1,4 @@
-"""Trees and the features they use."""
+"""Figures of trees and of the features that they use."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -27,8 +27,8 @@ from rashomon_explorer.sets.models.written import as_question
 MOST_TREES = 9
 _TITLE = "Trees, one by one"
 _RELATIONS = {"=", "≠", "≤", "≥", "<", ">"}
-_WORD = 15  # letters of a line of a question that fit
-_WIDE = 3  # leaves of trees of which three fit beside each other
+_WORD = 15  # letters that fit in a line of a question
+_WIDE = 3  # largest number of leaves for three trees side by side
 
 
 def plot_trees(
@@ -37,28 +37,28 @@ def plot_trees(
     *,
     columns: int | None = None,
 ) -> go.Figure:
-    """Plot some trees of a set side by side; yes leads to the left, no to the right.
+    """Plot some trees of a set side by side; yes is the left branch, no the right one.
 
     Parameters
     ----------
     models : PredictorSet or ReleasedTrees
-        A set of decision trees: the curator's, or what was paid for.
+        Set of decision trees: the curator's, or a release.
     draws : sequence of int, optional
-        Which ones, at most nine; by default the best that the set knows, or the first.
+        Indices of the trees, at most nine; by default the best known, or the first.
     columns : int, optional
-        How many stand beside each other; by default three where they are small, otherwise two.
+        Number of trees per row; by default three for small trees, otherwise two.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        A panel a tree, with its loss above where the curator looks.
+        One panel per tree, with its loss in the heading (curator only).
 
     Raises
     ------
     TypeError
-        If the set holds no trees.
+        If the set contains no trees.
     ValueError
-        If there is no such draw, or there are more than nine.
+        If a draw does not exist, or more than nine are requested.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def need_trees(models: object) -> DecisionTrees:
 
 
 def short_question(words: str, most: int) -> str:
-    """Shorten a question to a number of letters: the column name is cut, the comparison stays."""
+    """Shorten a question to a number of letters: the column name is cut, the comparison kept."""
     if len(words) <= most:
         return words
     column, relation, reference = words.rpartition(" ")[0].rpartition(" ")
@@ -149,7 +149,7 @@ def _heading(models: Any, draw: int) -> str:
 
 @dataclass
 class _Drawing:
-    """Lines, questions and leaves of all trees, gathered into one trace a kind."""
+    """Lines, questions and leaves of all trees, collected into one trace for each kind."""
 
     n_classes: int
     lines: tuple[list[float | None], list[float | None]] = field(default_factory=lambda: ([], []))
@@ -163,7 +163,7 @@ class _Drawing:
         classes: Sequence[Any],
         corner: tuple[float, float],
     ) -> None:
-        """Lay a tree out in the unit square at a corner, a step a question down."""
+        """Lay out a tree in the unit square at a corner, with one step down per question."""
         wide, deep = _size(tree)
         left = [0]
 
@@ -189,7 +189,7 @@ class _Drawing:
         lay(tree, 0, "")
 
     def onto(self, figure: go.Figure, classes: Sequence[Any]) -> None:
-        """Add the traces."""
+        """Add the traces to a figure."""
         line = {"color": GREY, "width": 1.2}
         figure.add_scatter(
             x=self.lines[0],
@@ -227,7 +227,7 @@ class _Drawing:
 
 
 def _in_two_lines(asked: str) -> str:
-    """Break a question before what it compares with; a long name is cut."""
+    """Break a question before its reference value; long names are cut."""
     name, sign, against = asked.rpartition(" > ")
     parts = [name, f"> {against}"] if sign else [*asked.split("=", 1)]
     if not sign and len(parts) > 1:
@@ -237,7 +237,7 @@ def _in_two_lines(asked: str) -> str:
 
 
 def _size(tree: Node) -> tuple[int, int]:
-    """Leaves, and questions on the longest path."""
+    """Return the number of leaves, and of questions on the longest path."""
     if isinstance(tree, Leaf):
         return 1, 0
     (a, deep), (b, deeper) = _size(tree.if_true), _size(tree.if_false)
@@ -245,12 +245,12 @@ def _size(tree: Node) -> tuple[int, int]:
 
 
 _MOST = 20
-_LETTERS = 28  # of a question that fit beside its bar
+_LETTERS = 28  # maximum number of letters of a question next to its bar
 _CONFIDENCE = 0.95
 
 
 def tree_use_table(models: PredictorSet | ReleasedTrees) -> pd.DataFrame:
-    """List the number of trees that ask each question, and that ask it first."""
+    """Tabulate the number of trees that ask each question, and that ask it first."""
     trees = need_trees(models)
     asked: dict[str, set[int]] = {}
     first: dict[str, int] = {}
@@ -275,23 +275,23 @@ def tree_use_table(models: PredictorSet | ReleasedTrees) -> pd.DataFrame:
 
 
 def plot_tree_use(models: PredictorSet | ReleasedTrees) -> go.Figure:
-    """Plot how many trees ask each question.
+    """Plot the number of trees that ask each question.
 
     Parameters
     ----------
     models : PredictorSet or ReleasedTrees
-        A set of decision trees: the curator's, or what was paid for.
+        Set of decision trees: the curator's, or a release.
 
     Returns
     -------
     plotly.graph_objects.Figure
-        A bar a question, the part of the trees that ask it first darker; whiskers are intervals
-        for the law that the trees were drawn from.
+        One bar per question, darker for the trees that ask it first; whiskers are intervals for
+        the law from which the trees were drawn.
 
     Raises
     ------
     TypeError
-        If the set holds no trees.
+        If the set contains no trees.
 
     Examples
     --------

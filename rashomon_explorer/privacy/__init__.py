@@ -1,4 +1,4 @@
-"""Privacy guarantees, composition, ledgers and audits; rows are read only to recognise a table."""
+"""Privacy guarantees, composition, ledgers and audits; rows are read only to identify a table."""
 
 from rashomon_explorer.exceptions import (
     BudgetExceededError,
@@ -51,5 +51,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Names and rooms that are meant to be used."""
+    """List the public names and subpackages."""
     return [*__all__, *_ROOMS]

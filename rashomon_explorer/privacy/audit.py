@@ -32,8 +32,8 @@ __all__ = [
 def upper_bound(hits: ArrayLike, trials: int, failure: float) -> FloatArray:
     """Clopper–Pearson upper bound: below the true probability at most ``failure`` of the time.
 
-    The p at which so few hits or fewer have probability ``failure``: the 1 − failure quantile of
-    Beta(hits + 1, trials − hits) (Clopper and Pearson 1934).
+    It is the 1 − failure quantile of Beta(hits + 1, trials − hits): the p at which ``hits`` or
+    fewer hits have probability ``failure`` (Clopper and Pearson 1934).
     """
     hits = np.asarray(hits, dtype=float)
     misses = np.maximum(trials - hits, 1.0)
@@ -42,7 +42,7 @@ def upper_bound(hits: ArrayLike, trials: int, failure: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Event:
-    """Scores beyond a level speak for the second neighbour; both errors bounded from above."""
+    """Event that scores lie beyond a level, with upper bounds on both test errors."""
 
     level: float
     above: bool
@@ -50,13 +50,13 @@ class Event:
     miss: float
 
     def epsilon(self, delta: float) -> float:
-        """Least ε that (ε, δ)-DP in both directions leaves room for, at least 0."""
+        """Least ε that these errors allow under (ε, δ)-DP in both directions, at least 0."""
         check_delta(delta)
         return max(0.0, float(epsilons(self.false_alarm, self.miss, delta)))
 
     @property
     def mu(self) -> float:
-        """Least μ that Gaussian DP leaves room for: Φ⁻¹(1 − false_alarm) − Φ⁻¹(miss), or 0."""
+        """Least μ that Gaussian DP allows: Φ⁻¹(1 − false_alarm) − Φ⁻¹(miss), at least 0."""
         return max(0.0, float(mus(self.false_alarm, self.miss)))
 
     def __str__(self) -> str:
@@ -64,7 +64,7 @@ class Event:
 
 
 def epsilons(false_alarm: FloatArray | float, miss: FloatArray | float, delta: float) -> FloatArray:
-    """:meth:`Event.epsilon` of many events, below 0 where they show nothing."""
+    """:meth:`Event.epsilon` of many events, negative for events that prove no bound."""
     one, other = np.asarray(false_alarm, dtype=float), np.asarray(miss, dtype=float)
     with np.errstate(divide="ignore"):
         ways = [
@@ -75,8 +75,8 @@ def epsilons(false_alarm: FloatArray | float, miss: FloatArray | float, delta: f
 
 
 def mus(false_alarm: FloatArray | float, miss: FloatArray | float) -> FloatArray:
-    """:attr:`Event.mu` of many events, below 0 where they show nothing."""
-    # An error of 1 is allowed for anything: −∞, also where the other bound is 0.
+    """:attr:`Event.mu` of many events, negative for events that prove no bound."""
+    # An error of 1 proves no bound: return −∞, also where the bound on the other error is 0.
     some = np.maximum(false_alarm, miss) < 1
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(some, -ndtri(false_alarm) - ndtri(miss), -np.inf))
@@ -85,7 +85,7 @@ def mus(false_alarm: FloatArray | float, miss: FloatArray | float) -> FloatArray
 def errors(
     levels: FloatArray, above: bool, first: FloatArray, second: FloatArray, failure: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Upper bounds of false alarms and misses at each level, each failing at most ``failure``."""
+    """Upper bounds on false alarms and misses at each level, each failing at most ``failure``."""
     alarms, hits = (_counts(levels, above, scores) for scores in (first, second))
     misses = len(second) - hits
     return upper_bound(alarms, len(first), failure), upper_bound(misses, len(second), failure)
@@ -100,7 +100,7 @@ def _counts(levels: FloatArray, above: bool, scores: FloatArray) -> NDArray[np.i
 
 Statistic = Callable[[FloatArray], FloatArray]
 
-_MOST_FOR_SQUARES = 12  # columns, beyond which squares and products are too many to learn
+_MOST_FOR_SQUARES = 12  # largest number of columns with squares and products as features
 
 
 def learnt_statistic(first: FloatArray, second: FloatArray) -> Statistic:
@@ -131,8 +131,8 @@ def learnt_statistic(first: FloatArray, second: FloatArray) -> Statistic:
 Claim = Guarantee | TradeOff
 
 _FEWEST_RUNS = 40
-_STRICTER = 1000.0  # by which bounds fail more rarely where events are picked than where counted
-# Tails matter most for ε: the levels are quantiles at equal steps of their log odds.
+_STRICTER = 1000.0  # the failure probability is divided by this when events are selected
+# The tails matter most for ε, so the quantiles have equal steps in log odds.
 _QUANTILES = 1 / (1 + np.exp(-np.linspace(-7.0, 7.0, 141)))
 
 
@@ -147,12 +147,12 @@ class MonteCarloAudit:
     claim: Claim | None = None
 
     def epsilon(self, delta: float | None = None) -> float:
-        """Lower bound of every ε for which the mechanism is (ε, δ)-DP."""
+        """Lower bound on every ε for which the mechanism is (ε, δ)-DP."""
         return max(event.epsilon(self.delta if delta is None else delta) for event in self.events)
 
     @property
     def mu(self) -> float:
-        """Lower bound of every μ for which the mechanism is μ-GDP."""
+        """Lower bound on every μ for which the mechanism is μ-GDP."""
         return max(event.mu for event in self.events)
 
     @property
@@ -189,7 +189,7 @@ def monte_carlo(
     random_state: int | None = None,
     batched: bool = False,
 ) -> MonteCarloAudit:
-    """Lower bounds of ε and μ, and whether a claim is broken, from runs on two neighbours."""
+    """Lower bounds on ε and μ from runs on two neighbours, and a test of a claim."""
     _check(n_runs, delta, confidence)
     streams = [None, None] if random_state is None else [[random_state, 0], [random_state, 1]]
     outputs = [
@@ -211,7 +211,7 @@ def _select_events(
 ) -> list[tuple[float, bool]]:
     """Levels and sides of the best events for ε, for μ and against the claim."""
     levels = _levels(np.concatenate([first, second]))
-    # Stricter than the count to come: the best of many rare events is mostly luck.
+    # Stricter than the final bounds, because the best of many rare events is mostly chance.
     strict = failure / _STRICTER
     sides = [errors(levels, above, first, second, strict) for above in (True, False)]
     false, miss = (np.concatenate(parts) for parts in zip(*sides, strict=True))
@@ -224,7 +224,7 @@ def _select_events(
 
 
 def _levels(scores: FloatArray) -> FloatArray:
-    """Quantiles, and the scores next to them: an atom must fit on either side of a level."""
+    """Quantiles and their adjacent scores, so that an atom can lie on either side of a level."""
     values, counts = np.unique(scores, return_counts=True)
     places = np.searchsorted(np.cumsum(counts), _QUANTILES * len(scores))
     beside = np.unique(np.clip(places[:, None] + [-1, 0, 1], 0, len(values) - 1))
@@ -239,7 +239,7 @@ def _counted(
 
 
 def _margins(claim: Claim, false: FloatArray, miss: FloatArray) -> FloatArray:
-    """How far events' errors are below what the claim allows; > 0 contradicts it."""
+    """Margin by which the errors are below what the claim allows; > 0 contradicts the claim."""
     curve = claim if isinstance(claim, TradeOff) else claim.tradeoff
     return np.asarray(np.maximum(curve(false) - miss, curve(miss) - false))
 
@@ -299,23 +299,23 @@ _GRID = np.linspace(0.0, 25.0, 251)
 
 
 def best_attack(guarantee: "Guarantee", false_alarms: float) -> float:
-    """Largest share of members that any attacker detects at a given false positive rate.
+    """Bound on the share of members that any attacker detects at a false positive rate.
 
-    The attacker knows all records but one, the mechanism and what it released, and tests whether
-    the last one is a given person's or a given other's. At type I error α no test has a power
-    above 1 − f(α), f being the guarantee's trade-off function (Wasserman and Zhou 2010; Dong, Roth
-    and Su 2022, Definition 2.3). For pure ε-DP it is min{e^ε α, 1 − e^(−ε)(1 − α)}.
+    The attacker knows the mechanism, its output and all records but one. The attacker tests which
+    of two given individuals the last record belongs to. At type I error α no test has a power
+    above 1 − f(α), where f is the trade-off function of the guarantee (Wasserman and Zhou 2010;
+    Dong, Roth and Su 2022, Definition 2.3). For pure ε-DP: min{e^ε α, 1 − e^(−ε)(1 − α)}.
 
     Parameters
     ----------
     guarantee : Guarantee
     false_alarms : float
-        α in [0, 1]: the share of people who are no members and are taken for some.
+        α in [0, 1]: share of non-members that are classified as members.
 
     Returns
     -------
     float
-        From above; never below ``false_alarms``, and 1 where nothing is guaranteed.
+        Upper bound, at least ``false_alarms``; 1 if nothing is guaranteed.
 
     Raises
     ------
@@ -332,7 +332,7 @@ def best_attack(guarantee: "Guarantee", false_alarms: float) -> float:
     if not guarantee.holds:
         return 1.0
     proved = [float(np.asarray(guarantee.tradeoff(false_alarms)))]
-    # Of several notions that hold at once, the pairs of (ε, δ) take the best at every ε.
+    # If several notions hold, the (ε, δ) pairs use the best of them at every ε.
     deltas = np.array([guarantee.delta(float(epsilon)) for epsilon in _GRID])
     proved.append(float(envelope(false_alarms, _GRID, deltas)))
     if guarantee.notion == "bounded_range" and not guarantee.approximate_epsilon:

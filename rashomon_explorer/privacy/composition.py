@@ -1,4 +1,4 @@
-"""Composition of guarantees in every notion, adaptive charges included."""
+"""Composition of guarantees of every notion, including adaptively chosen charges."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -50,23 +50,23 @@ __all__ = [
 
 
 def rdp(orders: ArrayLike, epsilons: ArrayLike) -> Guarantee:
-    """Rényi DP: D_a ≤ ε(a) in both directions, at each of some orders a (Mironov 2017).
+    """Rényi DP: D_a ≤ ε(a) in both directions, at each of the given orders a (Mironov 2017).
 
-    It becomes (ε, δ)-DP by Proposition 12 of Canonne, Kamath and Steinke 2020. No finite number of
-    orders proves a ρ of zCDP, so that a ledger counts it at its one order alone; say
-    ``zcdp(rho=)`` where D_a ≤ aρ is proved for all a.
+    Conversion to (ε, δ)-DP follows Proposition 12 of Canonne, Kamath and Steinke 2020. No finite
+    number of orders proves a ρ of zCDP, so a ledger counts it only at the order of the ledger.
+    Use ``zcdp(rho=)`` if D_a ≤ aρ is proved for all a.
 
     Parameters
     ----------
     orders : array-like of shape (m,)
-        a > 1, in any order and all different.
+        a > 1, distinct, in any order.
     epsilons : array-like of shape (m,)
-        ε(a) ≥ 0; an infinite one is left out.
+        ε(a) ≥ 0; infinite values are ignored.
 
     Raises
     ------
     ValueError
-        If a number is out of range, an order given twice, or nothing finite is left.
+        If a number is out of range, an order occurs twice, or no value is finite.
 
     Examples
     --------
@@ -80,21 +80,21 @@ def rdp(orders: ArrayLike, epsilons: ArrayLike) -> Guarantee:
         raise ValueError(f"orders must all be different, got {known.tolist()!r}")
     finite = tuple(pair for pair in pairs if math.isfinite(pair[1]))
     if not finite:
-        raise ValueError("epsilons must be finite at one order at least; use no_guarantee(reason)")
+        raise ValueError("epsilons must be finite at one or more orders; use no_guarantee(reason)")
     return Guarantee("rdp", "Rényi DP (Mironov 2017)", orders=finite)
 
 
-_HAIR = 1e-14  # of η: what a root may be off by, doubled until the way back fits
+_HAIR = 1e-14  # relative to η: step that lowers the root, doubled until δ is not exceeded
 
 
 def repeated_bounded_range(eta: float, k: int) -> Guarantee:
-    """Guarantee of k independent draws, each of η-bounded range, all together.
+    """Guarantee of k independent draws, each with η-bounded range, composed.
 
-    As every composition it is kη-DP and kη²/8-zCDP. Because no draw is chosen after another was
-    seen, its (ε, δ) are the exact optimum of Dong, Durfee and Rogers 2020; see
-    :class:`~rashomon_explorer.privacy.tradeoff.RepeatedBoundedRange` and docs/composition.md. In
-    :func:`~rashomon_explorer.privacy.compose` and in a ledger, beside other mechanisms, the kη and
-    the kη²/8 count.
+    Every composition of k draws is kη-DP and kη²/8-zCDP. Because no draw is chosen after another
+    was seen, its (ε, δ) are the exact optimum of Dong, Durfee and Rogers 2020; see
+    :class:`~rashomon_explorer.privacy.tradeoff.RepeatedBoundedRange` and docs/composition.md.
+    When composed with other mechanisms by :func:`~rashomon_explorer.privacy.compose` or a ledger,
+    the kη and the kη²/8 count.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def repeated_bounded_range(eta: float, k: int) -> Guarantee:
 
 
 def affordable_repeated_eta(epsilon: float, delta: float, k: int) -> float:
-    """Largest η of each of k independent draws that together cost (ε, δ).
+    """Largest η of each of k independent draws whose total privacy cost is at most (ε, δ).
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def affordable_repeated_eta(epsilon: float, delta: float, k: int) -> float:
     Returns
     -------
     float
-        :func:`repeated_bounded_range` with it costs at most ε at δ.
+        The cost of :func:`repeated_bounded_range` with this η is at most ε at δ.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def affordable_repeated_eta(epsilon: float, delta: float, k: int) -> float:
     return _affordable(float(epsilon), float(delta), int(k))
 
 
-@lru_cache(maxsize=256)  # every radius that is tried asks for the same one
+@lru_cache(maxsize=256)  # the same value is needed for every radius
 def _affordable(epsilon: float, delta: float, k: int) -> float:
     eta = epsilon / k
     if delta > 0:
@@ -178,7 +178,7 @@ def _affordable(epsilon: float, delta: float, k: int) -> float:
 
 
 def _largest(epsilon: float, delta: float, k: int) -> float:
-    """Root of δ(ε; η) = δ, which grows with η."""
+    """Largest η with δ(ε; η) ≤ δ, by root finding; δ(ε; η) increases with η."""
 
     def excess(eta: float) -> float:
         profile = float(RepeatedBoundedRange(eta, k).delta(epsilon))
@@ -199,17 +199,17 @@ class DoesNotApply(Exception):
 
 @dataclass(frozen=True)
 class CompositionMethod:
-    """A sum of guarantees."""
+    """Composition method that adds up guarantees."""
 
     name: str
-    # whether it holds when a mechanism, not its price, may depend on earlier results
+    # valid if a mechanism, but not its privacy cost, may depend on earlier results
     adaptive: bool
-    # from parts without (ε, δ) parts, and δ, to ε; raises :class:`DoesNotApply`
+    # maps parts without (ε, δ) parts, and δ, to ε; raises :class:`DoesNotApply`
     epsilon: Callable[[list[Guarantee], float], float]
 
 
 def stated(parts: list[Guarantee], delta: float) -> float:
-    """ε as a single part states it."""
+    """ε of a single part as its guarantee states it."""
     if len(parts) != 1:
         raise DoesNotApply(f"there are {len(parts)} parts")
     return parts[0].epsilon(delta)
@@ -226,7 +226,7 @@ def zcdp_sum(parts: list[Guarantee], delta: float) -> float:
 
 
 def gdp_sum(parts: list[Guarantee], delta: float) -> float:
-    """√Σ μ² of Gaussian DP, of pure DP and bounded range by the G(μ) below them."""
+    """√Σ μ² of Gaussian DP; pure DP and bounded range count by the μ-GDP they imply."""
     return gdp_epsilon(math.sqrt(_finite("μ", [_mu(part) ** 2 for part in parts])), delta)
 
 
@@ -243,7 +243,7 @@ def renyi_sum(parts: list[Guarantee], delta: float) -> float:
 
 
 def loss_distributions(parts: list[Guarantee], delta: float) -> float:
-    """⊗ of the trade-off functions, by privacy loss distributions (Doroshenko et al. 2022)."""
+    """⊗ of the trade-off functions by privacy loss distributions (Doroshenko et al. 2022)."""
     curves = [(_tradeoff(part), count) for part, count in _counted(parts).items()]
     try:
         return compose_tradeoffs(curves).epsilon(delta)
@@ -252,7 +252,7 @@ def loss_distributions(parts: list[Guarantee], delta: float) -> float:
 
 
 def grouped_distributions(parts: list[Guarantee], delta: float) -> float:
-    """⊗ of the trade-off functions, after independent draws of one η by their optimum."""
+    """⊗ of the trade-off functions; independent draws of one η enter by their exact optimum."""
     draws: dict[float, int] = {}
     rest = []
     for part in parts:
@@ -267,13 +267,13 @@ def grouped_distributions(parts: list[Guarantee], delta: float) -> float:
 
 
 def fixed_ranges(parts: list[Guarantee], delta: float) -> float:
-    """Optimum of independent mechanisms of bounded range, none chosen after another."""
+    """Exact optimum of independent mechanisms of bounded range that are chosen in advance."""
     eta, count = _ranges(parts)
     return RepeatedBoundedRange(eta, count).epsilon(delta)
 
 
 def adaptive_bounded_range(parts: list[Guarantee], delta: float) -> float:
-    """Optimum of mechanisms of bounded range that are chosen as one goes, from above."""
+    """Upper bound on the optimum of adaptively chosen mechanisms of bounded range."""
     eta, count = _ranges(parts)
     try:
         return AdaptiveBoundedRange(eta, count).epsilon(delta)
@@ -302,7 +302,7 @@ def _finite(name: str, values: list[float]) -> float:
 
 
 def _range(part: Guarantee) -> tuple[float, int] | None:
-    """η and number of the draws in a part of bounded range."""
+    """Return η and the number of draws of a part of bounded range."""
     if part.notion == "bounded_range" and math.isfinite(part.pure_epsilon):
         return part.pure_epsilon, 1
     if part.notion == "repeated_bounded_range" and isinstance(part.curve, RepeatedBoundedRange):
@@ -311,7 +311,7 @@ def _range(part: Guarantee) -> tuple[float, int] | None:
 
 
 def _ranges(parts: list[Guarantee]) -> tuple[float, int]:
-    """Largest η, which bounds every smaller one too, and the number of all draws."""
+    """Largest η, which also bounds every smaller η, and the total number of draws."""
     known = [_range(part) for part in parts]
     ranges = [found for found in known if found is not None]
     if not ranges or len(ranges) < len(known):
@@ -364,32 +364,32 @@ def composition_report(
     adaptive: bool = True,
     methods: Iterable[str] | None = None,
 ) -> tuple[Sum, ...]:
-    """Total ε of some mechanisms on the same rows by every sum that is known, least first.
+    """Total ε of mechanisms on the same rows by every known composition method, least first.
 
-    Each is a bound by itself, so that the least is one too. Prices are fixed beforehand; for prices
+    Each value is a bound, so the least is one too. Privacy costs are fixed in advance; for costs
     that depend on results, as in a ledger, see :func:`~rashomon_explorer.privacy.adaptive_epsilon`.
-    (ε, δ) parts are set apart first: their ε is added, their δ taken from the whole.
+    (ε, δ) parts are handled first: their ε is added to the total and their δ subtracted from δ.
 
     Parameters
     ----------
     parts : iterable of Guarantee
     delta : float
-        δ in [0, 1) of the whole.
+        Total δ in [0, 1).
     adaptive : bool, default=True
-        Whether a mechanism may have been chosen after seeing what the earlier ones returned. Only
-        where none was does the optimum of independent mechanisms apply.
+        Whether a mechanism may depend on the results of earlier ones. The optimum for independent
+        mechanisms applies only if none does.
     methods : iterable of str, optional
-        Names of the sums to try, where some would take too long; by default all.
+        Names of the methods to try, for example if some take too long; by default all.
 
     Returns
     -------
     tuple of Sum
-        Those that apply by ε, then those that do not.
+        Methods that apply, by ε, then methods that do not.
 
     Raises
     ------
     ValueError
-        If ``delta`` is out of range or a method unknown.
+        If ``delta`` is out of range or a method is unknown.
 
     Examples
     --------
@@ -411,7 +411,7 @@ def composition_report(
 
 
 def least_epsilon(parts: Iterable[Guarantee], delta: float, *, adaptive: bool = True) -> float:
-    """Least total ε at δ that any sum proves; see :func:`composition_report`.
+    """Least total ε at δ that any composition method proves; see :func:`composition_report`.
 
     Examples
     --------
@@ -436,7 +436,7 @@ def _sum(
     method: CompositionMethod, parts: list[Guarantee], delta: float, lost: float, adaptive: bool
 ) -> Sum:
     if delta < 0:
-        return Sum(method.name, math.inf, False, "the parts' own δ exceed the whole")
+        return Sum(method.name, math.inf, False, "the δ of the parts exceeds the total δ")
     if adaptive and not method.adaptive:
         return Sum(method.name, math.inf, False, "a part may depend on what earlier ones returned")
     try:
@@ -444,18 +444,18 @@ def _sum(
     except DoesNotApply as refused:
         return Sum(method.name, math.inf, False, str(refused))
     if not math.isfinite(epsilon):
-        return Sum(method.name, math.inf, False, f"it gives no bound at δ = {delta:g}")
+        return Sum(method.name, math.inf, False, f"the method gives no bound at δ = {delta:g}")
     return Sum(method.name, epsilon, True)
 
 
 def compose(parts: Iterable[Guarantee]) -> Guarantee:
     """Guarantee of several mechanisms on the same rows, with privacy costs fixed in advance.
 
-    A mechanism may depend on what the earlier ones returned, its price may not: for prices that
-    depend on results, as in a ledger, see :func:`adaptive_epsilon`. ε of pure DP, ρ of zCDP, μ² of
+    A mechanism may depend on earlier results, but its privacy cost may not. For costs that depend
+    on results, as in a ledger, see :func:`adaptive_epsilon`. ε of pure DP, ρ of zCDP, μ² of
     Gaussian DP, Rényi curves and (ε, δ) parts each add up; at a given δ the least bound counts.
-    Parts that share no notion are translated by :func:`least_epsilon`, which also knows sums that
-    cost more time.
+    For parts that share no notion use :func:`least_epsilon`, which converts between notions and
+    tries slower methods.
 
     Parameters
     ----------
@@ -464,7 +464,7 @@ def compose(parts: Iterable[Guarantee]) -> Guarantee:
     Returns
     -------
     Guarantee
-        Nothing spent, for no parts.
+        Zero privacy cost if there are no parts.
 
     Examples
     --------
@@ -492,18 +492,18 @@ def compose(parts: Iterable[Guarantee]) -> Guarantee:
 
 
 def _composed_orders(parts: list[Guarantee]) -> tuple[tuple[float, float], ...]:
-    """Rényi curves add up, at all orders that a part knows only there; none without such a part."""
+    """Sum of Rényi curves at all orders that any part lists; empty if no part lists orders."""
     known = sorted({order for part in parts for order, _ in part.orders})
     if not known:
         return ()
-    # What is lost outright is counted apart.
+    # The (ε, δ) parts are counted separately.
     whole = [replace(part, approximate_epsilon=0.0, approximate_delta=0.0) for part in parts]
     sums = [(order, math.fsum(part.renyi(order) for part in whole)) for order in known]
     return tuple((order, total) for order, total in sums if math.isfinite(total))
 
 
 def _composed_curve(parts: list[Guarantee]) -> TradeOff | None:
-    """⊗ of all curves, G(μ) for a part without one; None where a part has neither, or none one."""
+    """⊗ of all curves, G(μ) for parts without one; None if no part has one or one has neither."""
     if all(part.curve is None for part in parts):
         return None
     curves = [_curve(part) for part in parts]
@@ -523,17 +523,17 @@ def _curve(part: Guarantee) -> TradeOff | None:
 def adaptive_epsilon(
     charges: Sequence[Guarantee], delta: float, *, order: float | None = None
 ) -> float:
-    """Total ε of adaptively chosen charges, as a stopping rule may use it.
+    """Total ε of adaptively chosen charges, for use in a stopping rule.
 
-    Charges are admitted as long as this stays within ε; then everything that was admitted is
-    (ε, δ)-DP, although both which charges came and how many depended on the results
-    (docs/ledger.md). Without (ε, δ) parts it is the less of the pure sum and of the zCDP sum at
-    δ. (ε, δ) parts leave no δ for zCDP: which of the two δ pays for has to be settled before
-    anything is seen, so it is settled by the first charge. Gaussian DP counts as the zCDP that
-    it implies: a sum that one result lets end in μ and another in ρ is not known to be a filter.
-    With an order, settled before anything is seen, Rényi divergences at it are a third sum, which
-    δ may pay for in place of zCDP; of the order of a budget, all of which may be spent in ρ, it
-    admits what zCDP admits, and more.
+    Charges are admitted as long as this value is at most ε. All admitted charges together are then
+    (ε, δ)-DP, although their choice and number may depend on the results (docs/ledger.md). Without
+    (ε, δ) parts the value is the minimum of the pure sum and the zCDP sum at δ. (ε, δ) parts leave
+    no δ for zCDP. The use of δ must be settled before any result is seen, so the first charge
+    settles it. Gaussian DP counts as the zCDP it implies: a sum that ends in μ for one result and
+    in ρ for another is not known to be a filter. With an order that is fixed before any result is
+    seen, the sum of Rényi divergences at this order is a third bound, which can use δ instead of
+    zCDP. With the order of a budget, all of which may be spent in ρ, it admits everything that
+    zCDP admits, and more.
 
     Parameters
     ----------
@@ -542,13 +542,13 @@ def adaptive_epsilon(
     delta : float
         δ in [0, 1).
     order : float, optional
-        The one order, that of :func:`~rashomon_explorer.privacy.conversions.filter_order` for the
-        budget.
+        Rényi order; for a budget that of
+        :func:`~rashomon_explorer.privacy.conversions.filter_order`.
 
     Returns
     -------
     float
-        Infinity if nothing can be claimed.
+        Infinity if no bound holds.
 
     Examples
     --------
@@ -570,7 +570,7 @@ def running_epsilon(
     order: float | None = None,
     told: Sequence[Divergence | None] | None = None,
 ) -> list[float]:
-    """Total ε after none, one, … and all of the charges, as :func:`adaptive_epsilon` has it."""
+    """Total ε by :func:`adaptive_epsilon` after none, one, … and all of the charges."""
     entered = told or [None] * len(charges)
     steps = accumulate(
         zip(charges, entered, strict=True),
@@ -581,6 +581,6 @@ def running_epsilon(
 
 
 def ledger_order(charges: Sequence[Guarantee]) -> float | None:
-    """Rényi order at which charges are added up: that of the request of the first charge."""
+    """Rényi order at which charges are summed: that of the first charge's request."""
     asked = charges[0].requested if charges else None
     return None if asked is None else filter_order(*asked)

@@ -1,4 +1,4 @@
-"""Gaussian, zero-concentrated and Rényi differential privacy, converted to (epsilon, delta)."""
+"""Conversion of Gaussian, zero-concentrated and Rényi differential privacy to (epsilon, delta)."""
 
 import math
 from functools import lru_cache
@@ -16,15 +16,15 @@ from rashomon_explorer._utils.validation import (
     check_positive,
 )
 
-_SAFE = 1e-12  # of ε: a root is found to about 1e-15 of it, and must not end below
+_SAFE = 1e-12  # relative to ε: a root has a relative error of about 1e-15 and must not end below
 
 
 def gdp_delta(mu: float, epsilon: float) -> float:
     """Least δ such that μ-GDP implies (ε, δ)-DP.
 
-    δ(ε) = Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2) (Dong, Roth and Su 2022, Corollary 2.13), which a
-    Gaussian mechanism attains. Both terms share the factor exp(−a²/2), a = ε/μ − μ/2, so that
-    nothing overflows.
+    δ(ε) = Φ(−ε/μ + μ/2) − e^ε Φ(−ε/μ − μ/2) (Dong, Roth and Su 2022, Corollary 2.13); a Gaussian
+    mechanism attains it. Both terms share the factor exp(−a²/2), a = ε/μ − μ/2, which avoids
+    overflow.
     """
     check_nonnegative_or_infinite(mu=mu, epsilon=epsilon)
     if mu == 0 or epsilon == math.inf:
@@ -32,7 +32,7 @@ def gdp_delta(mu: float, epsilon: float) -> float:
     if not math.isfinite(mu):
         return 1.0
     near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-    least = math.ulp(0.0)  # never 0: pure DP does not follow, however small δ is
+    least = math.ulp(0.0)  # positive, because pure DP does not follow for any δ
     if not math.isfinite(near):  # ε/μ is beyond the largest double
         return least
     shared = math.exp(-near * near / 2) / 2  # e^ε·φ(far) = φ(near)
@@ -51,7 +51,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
         return math.inf
     if gdp_delta(mu, 0.0) <= delta:
         return 0.0
-    # Φ(−a) ≤ exp(−a²/2)/2, so that δ is reached by a = √(2 log(1/δ)).
+    # Φ(−a) ≤ exp(−a²/2)/2, so δ is attained at some a ≤ √(2 log(1/δ)).
     high = mu**2 / 2 + mu * math.sqrt(-2 * math.log(delta))
     root = brentq(lambda epsilon: gdp_delta(mu, epsilon) - delta, 0.0, high, xtol=1e-15, rtol=1e-14)
     return float(root * (1 + _SAFE))
@@ -65,13 +65,13 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     return _mu(epsilon, delta)
 
 
-@lru_cache(maxsize=1024)  # a plan is tried for many balls and counts, at one price
+@lru_cache(maxsize=1024)  # a planner tries many radii and counts at one cost
 def _mu(epsilon: float, delta: float) -> float:
     high = 1.0
     while gdp_delta(high, epsilon) <= delta:
         high *= 2
     root = brentq(lambda mu: gdp_delta(mu, epsilon) - delta, 0.0, high, xtol=1e-300, rtol=1e-14)
-    # Lowered by more than both roots may be off, so that the way back does not pass ε.
+    # Lowered by more than the error of both roots, so that converting back does not exceed ε.
     while gdp_epsilon(root, delta) > epsilon:
         root *= 1 - _SAFE
     return float(root)
@@ -80,7 +80,7 @@ def _mu(epsilon: float, delta: float) -> float:
 def pure_mu(epsilon: float) -> float:
     """Least μ such that ε-DP implies μ-GDP, 2 Φ⁻¹(e^ε/(1 + e^ε))."""
     check_nonnegative_or_infinite(epsilon=epsilon)
-    if epsilon < 1e-4:  # Φ⁻¹ of the logistic function is below its tangent, and has no digits here
+    if epsilon < 1e-4:  # the tangent is an upper bound; the closed form has no digits here
         return epsilon * math.sqrt(math.pi / 2) * (1 + _SAFE)
     return float(-2 * ndtri(expit(-epsilon)) * (1 + _SAFE))
 
@@ -88,19 +88,19 @@ def pure_mu(epsilon: float) -> float:
 def bounded_range_mu(eta: float) -> float:
     """Least μ such that η-bounded range implies μ-GDP, 2 Φ⁻¹(e^(η/2)/(1 + e^(η/2))).
 
-    What bounded range leaves open is logit(1 − α) + logit(1 − β) = η; on that curve Φ⁻¹(1 − α) +
-    Φ⁻¹(1 − β) is largest at α = β, because Φ⁻¹ of the logistic function is odd, and concave
-    above 0 (docs/composition.md).
+    η-bounded range allows logit(1 − α) + logit(1 − β) = η. On that curve Φ⁻¹(1 − α) + Φ⁻¹(1 − β)
+    is largest at α = β, because Φ⁻¹ of the logistic function is odd, and concave above 0
+    (docs/composition.md).
     """
     check_nonnegative_or_infinite(eta=eta)
     return pure_mu(eta / 2)
 
 
-# Every order gives a valid bound; a fine grid loses less than 1e-4 of ε against the optimum.
+# Every order gives a valid bound; this grid loses less than 1e-4 of ε against the optimum.
 _LOG_ORDERS = np.linspace(math.log(1e-4), math.log(1e6), 4001)
 EXCESS = np.exp(_LOG_ORDERS)  # α − 1
 ORDERS = 1.0 + EXCESS
-# α·log(1 − 1/α) − log(α − 1), the constant of the conversion
+# α·log(1 − 1/α) − log(α − 1), the constant term of the conversion
 OFFSET = -ORDERS * np.log1p(1 / EXCESS) - _LOG_ORDERS
 
 
@@ -125,7 +125,7 @@ def zcdp_epsilon(rho: float, delta: float, *, least: float = 1.0) -> float:
 
 
 def conversion(order: float, delta: float) -> float:
-    """Say how much more than D_α the ε is that one order α > 1 implies at δ > 0.
+    """Difference between the ε that one order α > 1 implies at δ > 0, and D_α.
 
     [log(1/δ) + α log(1 − 1/α) − log(α − 1)]/(α − 1) (Canonne, Kamath and Steinke 2020).
     """
@@ -134,7 +134,7 @@ def conversion(order: float, delta: float) -> float:
 
 
 def filter_order(epsilon: float, delta: float) -> float | None:
-    """Order α at which D_α may come to most beside zCDP, if all of (ε, δ) is to be spent."""
+    """Order α at which (ε, δ) allows the largest ρ with D_α = αρ; None if none allows any."""
     if not (delta > 0 and epsilon > 0):
         return None
     left = (epsilon - (OFFSET - math.log(delta)) / EXCESS) / ORDERS
@@ -151,7 +151,7 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
         return 1.0
     with np.errstate(over="ignore"):
         log_delta = EXCESS * (ORDERS * rho - epsilon) + OFFSET
-    # Never 0: pure DP does not follow, however small δ is.
+    # Positive, because pure DP does not follow for any δ.
     return min(1.0, max(math.exp(min(0.0, float(log_delta.min()))), math.ulp(0.0)))
 
 
@@ -163,7 +163,7 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     return _rho(epsilon, delta)
 
 
-@lru_cache(maxsize=1024)  # a plan is tried for many balls and counts, at one price
+@lru_cache(maxsize=1024)  # a planner tries many radii and counts at one cost
 def _rho(epsilon: float, delta: float) -> float:
     high = 1.0
     while zcdp_epsilon(high, delta) <= epsilon:
@@ -172,16 +172,16 @@ def _rho(epsilon: float, delta: float) -> float:
     def over(rho: float) -> float:
         return zcdp_epsilon(rho, delta) - epsilon
 
-    # A guess, which need not be good: prices next to 0 are those of a whole range.
+    # A rough initial value suffices: an ε next to 0 belongs to a whole range of ρ.
     guess = brentq(over, 0.0, high, xtol=1e-300, maxiter=30, disp=False)
     return bisect(lambda rho: over(rho) <= 0, 0.0, high, halvings=100, about=guess)
 
 
-_NARROW = 1e-6  # a bounded range
+_NARROW = 1e-6  # η below which the parabola aη²/8 is used
 
 
 def renyi_epsilon(orders: ArrayLike, divergences: ArrayLike, delta: float) -> float:
-    """Least ε such that a Rényi curve known at some orders implies (ε, δ)-DP.
+    """Least ε such that a Rényi curve, known at some orders, implies (ε, δ)-DP.
 
     min over orders a of D_a + [log(1/δ) + a log(1 − 1/a) − log(a − 1)]/(a − 1) (Canonne, Kamath
     and Steinke 2020, Proposition 12).
@@ -207,7 +207,7 @@ def renyi_delta(orders: ArrayLike, divergences: ArrayLike, epsilon: float) -> fl
 
 
 def pure_renyi(epsilon: float, order: float) -> float:
-    """Largest D_a that pure ε-DP leaves open, that of randomised response.
+    """Largest D_a that pure ε-DP allows, attained by randomised response.
 
     D_a = log[(e^(aε) + e^((1 − a)ε))/(e^ε + 1)]/(a − 1) (Mironov 2017, Proposition 5).
     """
@@ -221,18 +221,18 @@ def pure_renyi(epsilon: float, order: float) -> float:
 
 
 def bounded_range_renyi(eta: float, order: float) -> float:
-    """Largest D_a that η-bounded range leaves open.
+    """Largest D_a that η-bounded range allows.
 
     A pair with log ratios t and t − η has e^((a−1)D_a) = r^(a−1) [e^η − r + e^((1−a)η)(r − 1)]/
-    (e^η − 1) with r = e^t, which is largest at r = (1 − 1/a)(e^η − e^((1−a)η))/(1 − e^((1−a)η));
-    convexity of x^a makes these pairs the worst. At most aη²/8 (Cesar and Rogers 2021, Lemma 3.5)
-    and at most η.
+    (e^η − 1) with r = e^t, which is largest at r = (1 − 1/a)(e^η − e^((1−a)η))/(1 − e^((1−a)η)).
+    These pairs are the worst, because x^a is convex. The value is at most aη²/8 (Cesar and Rogers
+    2021, Lemma 3.5) and at most η.
     """
     if eta == 0 or not math.isfinite(eta):
         return eta
-    if eta < _NARROW:  # of which doubles leave no closed form, and the parabola is as good
+    if eta < _NARROW:  # the closed form cancels in doubles; the parabola is as sharp
         return max(math.ulp(0.0), min(order * eta**2 / 8, eta))
-    # In u = r e^(−η), from e^(−η) to 1, nothing overflows.
+    # In u = r e^(−η) ∈ [e^(−η), 1] no term overflows.
     small, far = math.exp(-eta), math.exp((1 - order) * eta)
     best = (1 - 1 / order) * math.expm1(-order * eta) / math.expm1((1 - order) * eta)
     u = min(1.0, max(small, best))
@@ -243,7 +243,7 @@ def bounded_range_renyi(eta: float, order: float) -> float:
 
 
 def check_curve(orders: ArrayLike, divergences: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return a Rényi curve as arrays; refuse one that is none."""
+    """Return a Rényi curve as two arrays; raise a ValueError if it is not valid."""
     orders, divergences = np.asarray(orders, float), np.asarray(divergences, float)
     if orders.ndim != 1 or orders.shape != divergences.shape:
         raise ValueError(
@@ -262,5 +262,5 @@ def _offset(orders: FloatArray) -> FloatArray:
 
 
 def _rounding(excess: float, width: float) -> float:
-    """More than the logarithms of a closed form can be off by."""
+    """Upper bound on the rounding error of the logarithms in a closed form."""
     return 1e-15 * (100 + excess * (1 + width) + 10 / width)

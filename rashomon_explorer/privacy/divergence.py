@@ -1,4 +1,4 @@
-"""Rényi divergences that a guarantee proves, for sums at one order."""
+"""Rényi divergences that a guarantee proves, for composition at one order."""
 
 import math
 from collections.abc import Sequence
@@ -36,11 +36,11 @@ class Proved(Protocol):
 
     @property
     def curve(self) -> TradeOff | None:
-        """Trade-off function, where one is known."""
+        """Trade-off function, if one is known."""
 
     @property
     def orders(self) -> Sequence[tuple[float, float]]:
-        """Orders at which Rényi DP is known, and D_a."""
+        """Orders at which Rényi DP is known, with their D_a."""
 
 
 class Divergence(NamedTuple):
@@ -51,11 +51,11 @@ class Divergence(NamedTuple):
 
 
 def divergence(guarantee: Proved, order: float) -> Divergence:
-    """Bound D_a between neighbours, in both directions, as a sum at one order counts it.
+    """Bound on D_a between neighbours, in both directions, for a sum at one order.
 
-    The least that pure DP, bounded range, zCDP, a trade-off and known orders prove. Of pure DP,
-    bounded range, zCDP, Gaussian mechanisms and Gaussian tilts the bound over a falls as a rises
-    (docs/theory.md §4); where those prove as little as anything, the divergence is steady.
+    It is the least bound that pure DP, bounded range, zCDP, a trade-off and known orders prove. It
+    is steady if it comes from pure DP, bounded range, zCDP, a Gaussian mechanism or Gaussian
+    objective perturbation, whose bounds divided by a decrease in a (docs/theory.md §4).
     """
     if not 1 < order < math.inf:
         raise ValueError(f"order must be > 1 and finite, got {order!r}")

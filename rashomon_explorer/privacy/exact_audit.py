@@ -1,4 +1,4 @@
-"""Audits that integrate or search exact output distributions."""
+"""Audits by integration of, or search over, exact output distributions."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -20,12 +20,12 @@ Figure = Callable[["ExactAudit"], float]
 
 _DELTAS = (0.0, 1e-9, 1e-7, 1e-5, 1e-3, 1e-2, 0.1, 0.3)
 _ORDERS = (1.5, 2.0, 4.0, 16.0, 64.0)
-_ROUNDING = 1e-9  # of what a sum of a million terms may be wrong by, and more
+_ROUNDING = 1e-9  # above the relative rounding error of a sum of a million terms
 
 
 @dataclass(frozen=True, eq=False)
 class ExactAudit:
-    """Two distributions on the same cells, and how well any test distinguishes them."""
+    """Two distributions on the same cells, with bounds on every test that distinguishes them."""
 
     log_first: FloatArray
     log_second: FloatArray
@@ -34,12 +34,12 @@ class ExactAudit:
 
     @property
     def max_log_ratio(self) -> float:
-        """Least ε of pure DP: the largest |log ratio| of the densities."""
+        """Least ε of pure DP: the largest absolute log ratio of the densities."""
         return float(np.abs(self._ratio).max())
 
     @property
     def range(self) -> float:
-        """Width of the interval of log ratios: η of bounded range."""
+        """Width of the interval of log ratios, the η of bounded range."""
         return float(self._ratio.max() - self._ratio.min())
 
     def delta(self, epsilon: ArrayLike) -> FloatArray:
@@ -54,7 +54,7 @@ class ExactAudit:
         return best.reshape(epsilon.shape)[()]
 
     def epsilon(self, delta: float) -> float:
-        """Least ε at δ, of both directions; infinity if there is none."""
+        """Least ε at δ for both directions; infinity if there is none."""
         check_delta(delta)
         if delta == 0:
             return self.max_log_ratio
@@ -81,8 +81,8 @@ class ExactAudit:
         return np.asarray(np.minimum(curves[0], curves[1]))[()]
 
     def violations(self, claim: Guarantee, deltas: Sequence[float] = _DELTAS) -> tuple[str, ...]:
-        """Say what of a claim the two laws refute; nothing if they are within it."""
-        # One slack for all δ: where a level falls between two nodes, errors have either sign.
+        """List the parts of a claim that the two distributions refute; empty if there are none."""
+        # One slack for all δ: if a level falls between two nodes, errors can have either sign.
         bounds = [(f"ε({d:g})", _epsilon_at(d), claim.epsilon(d)) for d in deltas]
         slack = max((self._slack(figure) for _, figure, _ in bounds), default=0.0)
         found = [(what, figure, limit, slack) for what, figure, limit in bounds]
@@ -99,7 +99,7 @@ class ExactAudit:
         )
 
     def within(self, claim: Guarantee, deltas: Sequence[float] = _DELTAS) -> bool:
-        """Whether :meth:`violations` finds none."""
+        """Whether :meth:`violations` is empty."""
         return not self.violations(claim, deltas)
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ class ExactAudit:
         return f"ε = {numbers}; range {self.range:.4g} (quadrature error about {self.error:.1g})"
 
     def _slack(self, figure: Figure) -> float:
-        """How far quadrature may have put a figure off."""
+        """Bound on the quadrature error of a quantity."""
         if self.rough is None:
             return 0.0
         value, rough = figure(self), figure(self.rough)
@@ -116,14 +116,14 @@ class ExactAudit:
 
     @cached_property
     def _ratio(self) -> FloatArray:
-        """Log ratios, where 0 against 0 counts as equal."""
+        """Log ratios; two zero densities count as equal."""
         with np.errstate(invalid="ignore"):
             equal = self.log_first == self.log_second
             return np.where(equal, 0.0, self.log_first - self.log_second)
 
     @cached_property
     def _tests(self) -> tuple[tuple[FloatArray, FloatArray], ...]:
-        """Power and level of the best (Neyman–Pearson) tests of either distribution."""
+        """Power and level of the best (Neyman–Pearson) tests, for either direction."""
         order = np.argsort(-self._ratio, kind="stable")
         one, other = np.exp(self.log_first[order]), np.exp(self.log_second[order])
         return _cumulated(one, other), _cumulated(other[::-1], one[::-1])
@@ -142,7 +142,7 @@ def _the_range(audit: ExactAudit) -> float:
 
 
 def _cumulated(power: FloatArray, level: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Sum from the first cell on, from no cell to all."""
+    """Cumulative sums, from zero cells to all cells."""
     sums = [np.concatenate([[0.0], np.cumsum(each)]) for each in (power, level)]
     return np.minimum(sums[0], 1.0), np.minimum(sums[1], 1.0)
 
@@ -156,11 +156,11 @@ def _renyi(p: FloatArray, q: FloatArray, order: float) -> float:
 
 LogDensity = Callable[[FloatArray], FloatArray]
 
-_POINTS = {1: 4001, 2: 401}  # an axis
+_POINTS = {1: 4001, 2: 401}  # nodes on each axis, by dimension
 
 
 def discrete(log_first: ArrayLike, log_second: ArrayLike) -> ExactAudit:
-    """Audit of two laws on finitely many points, such as a grid of models."""
+    """Audit of two distributions on finitely many points, such as a grid of models."""
     laws = [np.ravel(np.asarray(each, dtype=float)) for each in (log_first, log_second)]
     if laws[0].shape != laws[1].shape:
         raise ValueError(
@@ -182,7 +182,7 @@ def exact(
     nodes, weights, coarse = _nodes(box, points)
     values = [_checked(density(nodes), nodes.shape[1]) for density in (first, second)]
     fine = [_normalised(each, weights) for each in values]
-    # The cells of every second node are 2^d times as large.
+    # Cells between every second node are 2^d times as large.
     wider = weights[coarse] + len(box) * math.log(2)
     half = [_normalised(each[coarse], wider) for each in values]
     error = sum(abs(one[1] - other[1]) for one, other in zip(fine, half, strict=True))
@@ -193,7 +193,7 @@ def exact(
 def _nodes(
     box: Sequence[tuple[float, float]], points: int | None
 ) -> tuple[FloatArray, FloatArray, Mask]:
-    """Nodes (d, N), log weights (N,) and whether each node is on the grid of half the points."""
+    """Nodes (d, N), log weights (N,), and whether each node is on the grid of half the points."""
     if len(box) not in _POINTS:
         raise ValueError(
             f"quadrature is for one or two dimensions, got {len(box)}: use monte_carlo, or audit "
@@ -242,7 +242,7 @@ Law = TypeVar("Law")
 
 @dataclass(frozen=True)
 class Worst(Generic[Record]):
-    """The worst pair of neighbours of a search, and its audit."""
+    """Worst pair of neighbours that a search found, and its audit."""
 
     first: tuple[Record, ...]
     second: tuple[Record, ...]
@@ -257,7 +257,7 @@ def search(
     *,
     key: Callable[[ExactAudit], float] = lambda audit: audit.max_log_ratio,
 ) -> Worst[Record]:
-    """Worst neighbours among all multisets of ``n`` of the given records, by brute force."""
+    """Worst pair of neighbours among all multisets of ``n`` given records, by brute force."""
     if len(records) < 2:
         raise ValueError(f"a search needs at least two records, got {len(records)}")
     check_count(n=n)

@@ -1,4 +1,4 @@
-"""Privacy guarantees: values with notion, number, theorem and assumptions."""
+"""Privacy guarantees: notion, numbers, theorem and assumptions."""
 
 import math
 from collections.abc import Sized
@@ -34,15 +34,15 @@ from rashomon_explorer.privacy.tradeoff.curves import (
     envelope,
 )
 
-_HAIR = 1e-9  # a plan that spends all of what was asked for must not fail by an ulp
+_HAIR = 1e-9  # tolerance, so that a plan that spends the whole request does not fail by an ulp
 
 
 class TradeOffText(Protocol):
-    """A trade-off function, in words."""
+    """A trade-off function that can be described in text."""
 
     @property
     def notion(self) -> str:
-        """The notion in which it is proved."""
+        """The notion in which it was proved."""
 
 
 class Numbers(Protocol):
@@ -70,7 +70,7 @@ class Numbers(Protocol):
 
     @property
     def curve(self) -> TradeOffText | None:
-        """Trade-off function, where one is known."""
+        """Trade-off function, if one is known."""
 
     @property
     def orders(self) -> Sized:
@@ -81,11 +81,11 @@ class Numbers(Protocol):
         """The requested (ε, δ)."""
 
     def epsilon(self, delta: float) -> float:
-        """Least proved ε at a δ."""
+        """Least proved ε at δ."""
 
 
 def guarantee_text(guarantee: Numbers) -> str:
-    """Say what holds, in numbers that are rounded up."""
+    """Text of the guaranteed notions, with numbers rounded up."""
     said = _numbers(guarantee)
     if guarantee.curve is None:
         return said
@@ -93,7 +93,7 @@ def guarantee_text(guarantee: Numbers) -> str:
 
 
 def requested_text(guarantee: Numbers) -> str:
-    """Text of the request if there was one and it holds; empty otherwise."""
+    """Text of the requested (ε, δ) if it is guaranteed; empty otherwise."""
     if guarantee.requested is None:
         return ""
     epsilon, delta = guarantee.requested
@@ -103,12 +103,12 @@ def requested_text(guarantee: Numbers) -> str:
 
 
 def epsilon_delta_text(epsilon: float, delta: float) -> str:
-    """ε rounded up and, above 0, δ."""
+    """Text of ε, rounded up, and of δ if it is positive."""
     return f"ε = {rounded_up(epsilon)}" + (f" at δ = {short(delta)}" if delta > 0 else "")
 
 
 def short(value: float) -> str:
-    """Write a number rounded up, without the zeros of its exponent."""
+    """Text of a number rounded up, without leading zeros in its exponent."""
     mantissa, e, power = rounded_up(value).partition("e")
     return f"{mantissa}e{int(power)}" if e else mantissa
 
@@ -117,7 +117,7 @@ def _numbers(guarantee: Numbers) -> str:
     pure = guarantee.pure_epsilon
     if not (guarantee.approximate_epsilon or guarantee.approximate_delta):
         surely = [f"{rounded_up(pure)}-DP"] if math.isfinite(pure) else []
-        # Gaussian DP says all that its zCDP says, and more.
+        # Gaussian DP implies its zCDP, and is stronger.
         if math.isfinite(guarantee.mu):
             return " and ".join([*surely, f"{rounded_up(guarantee.mu)}-GDP"])
         return " and ".join([*surely, *_spread(guarantee)])
@@ -140,10 +140,10 @@ _SEEDED = "drawn with a known seed: reproducible, not private"
 
 @dataclass(frozen=True, repr=False)
 class Guarantee(ReprMixin):
-    """Bounds on what one mechanism, or several composed, reveal about one record.
+    """Privacy guarantee of one mechanism, or of several composed, for one record.
 
-    Several notions may hold at once; ``epsilon`` and ``delta`` use the best. Adjacency is
-    replace-one: n, p, the bounds and every setting are public.
+    Several notions may hold at once; ``epsilon`` and ``delta`` use the best one. Adjacency is
+    replace-one: n, p, the bounds and all settings are public.
 
     Parameters
     ----------
@@ -154,35 +154,35 @@ class Guarantee(ReprMixin):
     theorem : str
         Source of the proof.
     pure_epsilon : float, default=inf
-        ε of pure ε-DP, where it holds.
+        ε of pure ε-DP, if it holds.
     rho : float, default=inf
-        ρ of zero-concentrated DP, where it holds.
+        ρ of zero-concentrated DP, if it holds.
     mu : float, default=inf
-        μ of Gaussian DP, where it holds.
+        μ of Gaussian DP, if it holds.
     approximate_epsilon, approximate_delta : float, default=0.0
-        (ε, δ) parts, which are added to the rest. The three numbers above are then those of the
-        rest alone, 0 if there is none: not what the whole guarantees.
+        (ε, δ) parts, which are added to the rest. The three numbers above then describe only the
+        rest (0 if there is none), not the whole guarantee.
     assumptions : tuple of str
-        What has to be true for the guarantee to hold.
+        Conditions under which the guarantee holds.
     seeded : bool, default=False
-        Whether the noise came from a seed that its user knows. Such a run is reproducible, and
+        Whether the noise came from a seed that its user knows. Such a run is reproducible. It is
         private only towards those who cannot know the seed.
     curve : TradeOff, optional
-        A trade-off function for neighbours by replacement, where more is proved than the numbers
-        above say. :func:`adaptive_epsilon`, and so a ledger, counts its Rényi divergence at the one
-        order that was fixed beforehand; without an order it counts neither curve nor orders.
+        Trade-off function for replace-one neighbours, if it proves more than the numbers above.
+        :func:`adaptive_epsilon`, and so a ledger, counts its Rényi divergence at the one order that
+        was fixed in advance; without an order it counts neither curve nor orders.
     orders : tuple of (float, float), default=()
-        Orders a > 1, increasing, and D_a of Rényi DP in both directions, where it is known only
-        there; see :func:`~rashomon_explorer.privacy.rdp`.
+        Increasing orders a > 1 and the D_a of Rényi DP in both directions, if it is known only at
+        these orders; see :func:`~rashomon_explorer.privacy.rdp`.
     requested : tuple of (float, float), optional
-        The (ε, δ) that was asked for, to be named first. It claims nothing by itself, is no part
-        of what makes two guarantees equal, and is lost where guarantees are composed.
+        The requested (ε, δ), which texts show first. It claims nothing by itself, is ignored when
+        guarantees are compared for equality, and is dropped by composition.
 
     Raises
     ------
     ValueError
-        If a number is negative or NaN, ``approximate_delta`` is above 1, or ``curve`` is for other
-        neighbours than those by replacement.
+        If a number is negative or NaN, ``approximate_delta`` is above 1, or ``curve`` is for
+        neighbours other than replace-one.
 
     Examples
     --------
@@ -210,7 +210,7 @@ class Guarantee(ReprMixin):
     relation: ClassVar[str] = REPLACE
 
     def __post_init__(self) -> None:
-        """Refuse numbers that would give budget back, or that no comparison refuses."""
+        """Reject negative numbers, which would refund budget, and NaN, which passes comparisons."""
         check_nonnegative_or_infinite(
             pure_epsilon=self.pure_epsilon,
             rho=self.rho,
@@ -234,7 +234,7 @@ class Guarantee(ReprMixin):
 
     @property
     def holds(self) -> bool:
-        """Whether anything at all is guaranteed."""
+        """Whether any privacy is guaranteed."""
         numbers = (self.pure_epsilon, self.rho, self.mu, *(d for _, d in self.orders))
         known = self.curve is not None or any(map(math.isfinite, numbers))
         return known and math.isfinite(self.approximate_epsilon) and self.approximate_delta < 1
@@ -255,7 +255,7 @@ class Guarantee(ReprMixin):
         Returns
         -------
         float
-            Infinity if nothing holds at this δ.
+            Infinity if no notion holds at this δ.
 
         Raises
         ------
@@ -284,12 +284,12 @@ class Guarantee(ReprMixin):
         Returns
         -------
         float
-            1 if nothing holds at this ε.
+            1 if no notion holds at this ε.
 
         Raises
         ------
         ValueError
-            If ``epsilon`` is negative, NaN or not one number.
+            If ``epsilon`` is negative, NaN or not a single number.
         """
         check_nonnegative_or_infinite(epsilon=epsilon)
         rest = epsilon - self.approximate_epsilon
@@ -305,9 +305,9 @@ class Guarantee(ReprMixin):
         return min(1.0, self.approximate_delta + min(bounds))
 
     def tradeoff(self, alpha: ArrayLike) -> NDArray[np.float64]:
-        """Type II error below which no test between neighbours gets at type I error α.
+        """Lower bound on the type II error of any test between neighbours at type I error α.
 
-        The largest that pure DP, Gaussian DP or ``curve`` proves; with (ε, δ) parts, or where
+        The largest bound that pure DP, Gaussian DP or ``curve`` proves. With (ε, δ) parts, or if
         neither Gaussian DP nor a curve is known, also the envelope of (ε, δ) pairs (Dong, Roth and
         Su 2022, Proposition 2.12).
 
@@ -319,7 +319,7 @@ class Guarantee(ReprMixin):
         Returns
         -------
         ndarray
-            Of the shape of ``alpha``; 0 where nothing holds.
+            Same shape as ``alpha``; 0 where nothing is guaranteed.
 
         Examples
         --------
@@ -336,7 +336,7 @@ class Guarantee(ReprMixin):
         if math.isfinite(self.mu):
             curves.append(Gaussian(self.mu))
         apart = bool(self.approximate_epsilon or self.approximate_delta)
-        # A pure ε alone says little where zCDP holds as well, as it does of many draws together.
+        # If zCDP also holds, as for many composed draws, a pure ε by itself is a weak bound.
         bounds = [self._by_pairs(levels)] if apart or not curves else []
         if math.isfinite(self.pure_epsilon):
             curves.append(Approximate(self.pure_epsilon))
@@ -349,16 +349,16 @@ class Guarantee(ReprMixin):
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(ε, δ) on a grid, found once: pages ask at every step."""
+        """Pairs (ε, δ) on a grid, cached for repeated calls by the page."""
         epsilon = np.linspace(0.0, 50.0, 2001)
         return epsilon, np.array([self.delta(e) for e in epsilon])
 
     def renyi(self, order: float) -> float:
         """Bound on the Rényi divergence D_a between neighbours, in both directions.
 
-        The least that pure DP, bounded range, zCDP (so Gaussian DP), ``curve`` and ``orders``
-        prove; between two known orders, and down to 1, (a − 1) D_a is below its chord, for it is
-        convex and 0 at a = 1 (van Erven and Harremoës 2014).
+        The least bound that pure DP, bounded range, zCDP (implied by Gaussian DP), ``curve`` and
+        ``orders`` prove. Between two known orders, and down to 1, (a − 1) D_a is below its chord,
+        because it is convex and 0 at a = 1 (van Erven and Harremoës 2014).
 
         Parameters
         ----------
@@ -368,7 +368,7 @@ class Guarantee(ReprMixin):
         Returns
         -------
         float
-            Infinity where nothing holds, or where some δ is lost outright.
+            Infinity if nothing is guaranteed, or if there is an additive δ.
 
         Raises
         ------
@@ -389,16 +389,16 @@ class Guarantee(ReprMixin):
         return table[:, 0], table[:, 1]
 
     def with_seed(self) -> "Guarantee":
-        """Mark the guarantee as drawn with a known seed."""
+        """Return a copy that is marked as drawn with a known seed."""
         return replace(self, seeded=True)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON; infinities become the string ``"inf"``."""
+        """Return plain values for JSON; infinities become the string ``"inf"``."""
         values = {
             key: "inf" if value == math.inf else list(value) if isinstance(value, tuple) else value
             for key, value in asdict(replace(self, curve=None)).items()
         }
-        # Left out where there is none, so that a guarantee without them reads as it always did.
+        # Omitted if absent, so that the format of guarantees without them does not change.
         del values["curve"], values["orders"], values["requested"]
         if self.curve is not None:
             values["curve"] = self.curve.to_dict()

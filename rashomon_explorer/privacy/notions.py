@@ -1,4 +1,4 @@
-"""Notions of privacy, and computations on arrays of other libraries."""
+"""Constructors of guarantees, by notion of privacy."""
 
 import math
 from dataclasses import replace
@@ -94,22 +94,22 @@ def approximate(epsilon: float, delta: float) -> Guarantee:
 
 
 def no_guarantee(reason: str) -> Guarantee:
-    """No privacy guarantee, and the reason."""
+    """Guarantee that claims no privacy, with the reason."""
     return Guarantee("none", reason, assumptions=())
 
 
 def _never_0(square: float, root: float) -> float:
-    """Round a square that is too small for a double up, not off: it would be spent for nothing."""
+    """Round an underflowing square up instead of to 0, which would be a privacy cost of zero."""
     return square if square > 0 or root == 0 else math.ulp(0.0)
 
 
 def computed_on(guarantee: Guarantee, arrays: ArrayBackend) -> Guarantee:
     """Guarantee of the same mechanism with its sums over rows computed by a backend.
 
-    Nothing is added for the host. A device's sums in double precision are priced as exact, as
-    the host's are, which is stated; in single precision nothing is promised, because what rounding
-    adds to the difference between neighbours is bounded for the host's blocks alone
-    (docs/floating-point.md).
+    The host adds no assumption. Sums on a device in double precision count as exact, like those
+    on the host, and this becomes an assumption of the guarantee. In single precision nothing is
+    guaranteed: the effect of rounding on the difference between neighbours is bounded only for
+    chunks on the host (docs/floating-point.md).
     """
     if arrays.on_host or not guarantee.holds:
         return guarantee

@@ -53,11 +53,11 @@ class ChunkedProblem(Problem):
         raise TypeError(_NOT_WHOLE)
 
     def batches(self, n_batches: int, rng: np.random.Generator) -> NoReturn:
-        """Refuse: a batch picks rows from everywhere."""
+        """Raise an error: a random batch needs rows of all chunks."""
         raise TypeError(_NOT_WHOLE)
 
     def sampled(self, most: int) -> EmpiricalLoss:
-        """Mean loss of some of the rows, picked by their places alone (curator)."""
+        """Mean loss of a systematic sample of the rows, chosen by position (for the curator)."""
         every = math.ceil(self.n / most)
         rows, targets = self.table.reduce(_Every(every), merge=_stacked)
         return self.loss.empirical(rows, targets)
@@ -75,7 +75,7 @@ _NOT_WHOLE = (
 
 @dataclass(frozen=True)
 class _Fit:
-    """Refuses targets that the loss does not know."""
+    """Raise for targets that the loss does not accept."""
 
     loss: Loss
 
@@ -89,7 +89,7 @@ class _Fit:
 
 @dataclass(frozen=True)
 class _Beyond:
-    """Counts rows and targets that are beyond what is declared."""
+    """Count rows and targets beyond their declared bounds."""
 
     loss: Loss
     longer: Longer
@@ -101,7 +101,7 @@ class _Beyond:
 
 @dataclass(frozen=True)
 class _Every:
-    """Takes each so-manieth row of a block."""
+    """Select every k-th row of a chunk."""
 
     step: int
 

@@ -1,4 +1,4 @@
-"""The public constants of a problem, known before any row is read."""
+"""Public constants of a problem, known before any row is read."""
 
 import math
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.losses import get_loss
 from rashomon_explorer.problem.losses.base import Loss
 
-LARGEST_REACH = 1e100  # the square of a larger score, and what is computed of it, may overflow
+LARGEST_REACH = 1e100  # the square of a larger score, and values computed from it, may overflow
 
-# The minimum enters the threshold, so its error is paid for: a millionth of the oscillation, or
-# a thousandth for a loss with kinks, whose minimum converges slowly.
+# The error of the minimum adds to the privacy cost: 1e-6 of the oscillation, or 1e-3 for a
+# loss with kinks, whose minimum converges slowly.
 _GAP_PER_OSCILLATION = 1e-6
 _GAP_PER_OSCILLATION_WITH_KINKS = 1e-3
 
@@ -29,7 +29,7 @@ class Constants:
 
     @property
     def gap_tolerance(self) -> float:
-        """Duality gap that the minimum must reach; public: it enters the cost of every draw."""
+        """Duality gap that the minimum must reach; public: it affects the cost of every draw."""
         smooth = math.isfinite(self.M)
         return self.osc * (_GAP_PER_OSCILLATION if smooth else _GAP_PER_OSCILLATION_WITH_KINKS)
 
@@ -38,8 +38,8 @@ class Constants:
         """Oscillation of the thresholded loss with a minimum known to ``gap_tolerance``.
 
         The threshold moves by at most the oscillation's interval plus the error of the minimum
-        on either data set, so that a draw at β is η-bounded-range with η = β·charged_oscillation,
-        whatever ψ (docs/theory.md §1).
+        on either data set. So for every ψ, a draw at β is η-bounded-range with
+        η = β·charged_oscillation (docs/theory.md §1).
         """
         return self.osc + 2 * self.gap_tolerance
 
@@ -60,10 +60,10 @@ class Constants:
         check_nonnegative(ridge=ridge)
         loss = get_loss(loss)
         if domain.dimension not in (None, p):
-            raise ValueError(f"the domain is made for {domain.dimension} parameters, got p={p}")
+            raise ValueError(f"the domain has {domain.dimension} parameters, got p={p}")
         if p % loss.outputs:
             raise ValueError(
-                f"p must be a multiple of the loss's {loss.outputs} scores a row, got p={p}"
+                f"p must be a multiple of the loss's {loss.outputs} scores per row, got p={p}"
             )
         reach = domain.reach(row_bound)
         if not reach <= LARGEST_REACH:
@@ -71,7 +71,7 @@ class Constants:
                 f"scores could reach {reach:g}, more than {LARGEST_REACH:g}: lower radius or "
                 "row_norm (scale the features by their public ranges)"
             )
-        # A small reach may be a huge row times a tiny radius: the row's square overflows.
+        # A small reach may be a huge row times a tiny radius: the squared row overflows.
         size = max(row_bound, domain.radius_bound, getattr(loss, "target_bound", 0.0))
         if not size <= LARGEST_REACH:
             raise ValueError(

@@ -17,14 +17,14 @@ __all__ = ["Ball", "Domain", "Intersection"]
 
 
 class Domain(Protocol):
-    """A closed bounded convex set C of models, full-dimensional, that holds the origin.
+    """A closed bounded convex set C of models, full-dimensional, that contains the origin.
 
-    Blocks hold one model, or one direction, a column: shape (p, K).
+    Arrays have one model, or one direction, per column: shape (p, K).
     """
 
     @property
     def dimension(self) -> int | None:
-        """Number of parameters the set is made for; None for any."""
+        """Required number of parameters; None for any."""
         ...
 
     @property
@@ -39,7 +39,7 @@ class Domain(Protocol):
 
     @property
     def diameter(self) -> float:
-        """Largest distance of two models, or for an intersection an upper bound of it."""
+        """Largest distance between two models, or for an intersection an upper bound of it."""
         ...
 
     def reach(self, row_bound: float) -> float:
@@ -55,7 +55,7 @@ class Domain(Protocol):
         ...
 
     def extreme(self, direction: FloatArray) -> FloatArray:
-        """Find a point of C furthest along each column of ``direction`` (p, K)."""
+        """Return a point of C furthest along each column of ``direction`` (p, K)."""
         ...
 
     def support(self, direction: FloatArray) -> FloatArray:
@@ -63,7 +63,7 @@ class Domain(Protocol):
         ...
 
     def gauge(self, theta: FloatArray) -> FloatArray:
-        """Least t ≥ 0 with θ in t·C, for each column (p, K); at most 1 in C, perhaps infinite."""
+        """Least t ≥ 0 with θ in t·C, for each column (p, K); at most 1 in C, possibly infinite."""
         ...
 
     def chord(self, theta: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -107,7 +107,7 @@ class Ball:
     radius: float
 
     def __post_init__(self) -> None:
-        """Refuse a ball without inside."""
+        """Raise unless the radius is finite and > 0."""
         check_positive(radius=self.radius)
 
     @property
@@ -122,7 +122,7 @@ class Ball:
 
     @property
     def diameter(self) -> float:
-        """Largest distance of two models."""
+        """Largest distance between two models."""
         return 2 * self.radius
 
     def reach(self, row_bound: float) -> float:
@@ -187,8 +187,8 @@ class Ball:
 
 
 _MOST_STEPS = 200
-_CLOSE = 4e-15  # relative: the result is shortened into the ball in any case
-_LONGEST = 1e8  # points of a body, pulled this many radii along a direction, lie on its face
+_CLOSE = 4e-15  # relative tolerance: the result is always projected onto the ball
+_LONGEST = 1e8  # a projection from this many radii along a direction lies on the face of the body
 _CHUNK = 4096
 _MOST_REFUSED = 10_000_000
 
@@ -197,10 +197,10 @@ _MOST_REFUSED = 10_000_000
 class Intersection:
     """Models of ``body`` with ‖θ‖ ≤ ball.radius.
 
-    Projection and support function follow from the body's own projection P by one multiplier:
-    the nearest point to x is P(c·x) for the largest c ≤ 1 that keeps it in the ball, because its
+    Projection and support function follow from the body's own projection P and one multiplier.
+    The nearest point to x is P(c·x) for the largest c ≤ 1 that keeps it in the ball: its
     optimality conditions are those of the nearest point of the body to x/(1 + λ), and its norm
-    does not fall as c grows.
+    is nondecreasing in c.
 
     Parameters
     ----------
@@ -219,12 +219,12 @@ class Intersection:
 
     @property
     def dimension(self) -> int | None:
-        """Number of parameters the body is made for; None for any."""
+        """Required number of parameters of the body; None for any."""
         return self.body.dimension
 
     @property
     def radius(self) -> float:
-        """Largest ‖θ‖: the body holds 0 and is convex, so that it is the smaller of the two."""
+        """Largest ‖θ‖: the smaller of the two, as the body contains 0 and is convex."""
         return min(self.body.radius_bound, self.ball.radius)
 
     @property
@@ -234,7 +234,7 @@ class Intersection:
 
     @property
     def diameter(self) -> float:
-        """Upper bound of the largest distance of two models."""
+        """Upper bound of the largest distance between two models."""
         return min(self.body.diameter, self.ball.diameter)
 
     def reach(self, row_bound: float) -> float:
@@ -250,17 +250,17 @@ class Intersection:
         return self._pulled(theta, np.ones(theta.shape[1]))
 
     def extreme(self, direction: FloatArray) -> FloatArray:
-        """Find a point of both furthest along each column of ``direction`` (p, K), to rounding."""
+        """Point of both furthest along each column of ``direction`` (p, K), to rounding."""
         corner = self.body.extreme(direction)
         norm = np.linalg.norm(direction, axis=0)
         pull = _LONGEST * self.ball.radius / np.where(norm > 0, norm, 1.0)
         return np.where(self.ball.contains(corner), corner, self._pulled(direction, pull))
 
     def support(self, direction: FloatArray) -> FloatArray:
-        """Support function (K,) of the columns of ``direction`` (p, K); never below the truth.
+        """Support function (K,) of the columns of ``direction`` (p, K); never below the true one.
 
-        By duality it is the least of h_body(u) + radius·‖g − u‖ over u: each u gives an upper
-        bound, and u = g − μθ, with θ the furthest point and μ its multiplier, the least.
+        By duality it is the minimum of h_body(u) + radius·‖g − u‖ over u. Every u gives an upper
+        bound; u = g − μθ, with θ the furthest point and μ its multiplier, gives the minimum.
         """
         point = self.extreme(direction)
         square = inner(point, point)
@@ -290,7 +290,7 @@ class Intersection:
         Raises
         ------
         SamplerError
-            If ten million draws in a row miss the other set.
+            If ten million consecutive draws miss the other set.
         """
         small, large = sorted((self.body, self.ball), key=lambda part: part.log_volume_bound(p))
         kept: list[FloatArray] = [np.empty((p, 0))]
@@ -304,7 +304,7 @@ class Intersection:
             if missed >= _MOST_REFUSED:
                 raise SamplerError(
                     f"none of {missed:,} uniform draws from {small} lies in {large} for p={p}: "
-                    "use one of the two alone, or a Markov chain on the intersection"
+                    "use only one of the two, or a Markov chain on the intersection"
                 )
         return np.hstack(kept)[:, :size]
 
@@ -314,7 +314,7 @@ class Intersection:
         if self.ball.contains(point).all():
             return point
         radius, norm = self.ball.radius, np.linalg.norm(theta, axis=0)
-        # A projection that keeps 0 does not lengthen: this much of θ never leaves the ball.
+        # A projection with fixed point 0 does not increase norms: this much of θ stays in the ball.
         low, high = np.minimum(longest, radius / np.where(norm > 0, norm, 1.0)), longest
         below, above = self._outside(low, theta), self._outside(high, theta)
         inside = np.zeros(theta.shape[1], dtype=bool)
@@ -326,7 +326,7 @@ class Intersection:
                 middle = np.where((low < secant) & (secant < high), secant, middle)
             now = self._outside(middle, theta)
             inside, before = now <= 0, inside
-            # An end that stays twice counts half, or it would stay for ever.
+            # Halve the weight of an end that repeats, otherwise it would never move.
             weight = np.where(inside == before, 0.5, 1.0)
             below = np.where(inside, now, weight * below)
             above = np.where(inside, weight * above, now)
@@ -336,7 +336,7 @@ class Intersection:
                 break
         near = np.where(np.abs(now) <= _CLOSE * radius, middle, low)
         point = np.where(self.ball.contains(point), point, self.body.project(near * theta))
-        # From far away a projection is rounded: again from near, and shortened into the ball.
+        # Distant projections have rounding errors: project again from nearby, then onto the ball.
         return self.ball.project(self.body.project(point))
 
     def _outside(self, factor: FloatArray, theta: FloatArray) -> FloatArray:
@@ -360,9 +360,9 @@ class Intersection:
         return (low + high) / 2
 
 
-_TRIED = 1_024  # points of the ellipsoid by which its cut is judged
-_LEAST_SHARE = 0.02  # of them in the ball, below which walks are quicker
-_STEPS_EACH = 20  # of a walk, for each parameter
+_TRIED = 1_024  # points of the ellipsoid that estimate the share in the ball
+_LEAST_SHARE = 0.02  # share in the ball below which walks are faster
+_STEPS_EACH = 20  # steps of a walk per parameter
 _AT_ONCE = 256
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _HALVINGS, _STEEPEST = 60, 35.0
@@ -379,7 +379,7 @@ class CutEllipsoid:
     start: FloatArray
 
     def __post_init__(self) -> None:
-        """Freeze the arrays and check that they describe an ellipsoid."""
+        """Make the arrays read-only and check that they define an ellipsoid."""
         check_nonnegative(level=self.level)
         check_positive(radius=self.radius)
         for name in ("centre", "matrix", "start"):
@@ -395,13 +395,13 @@ class CutEllipsoid:
             raise ValueError("matrix must be positive definite: add some ridge")
         begin = self.start[:, None]
         if not (self.height(begin)[0] <= self._ceiling and inner(begin, begin)[0] <= self._square):
-            raise ValueError("start must be a model of the set: take the centre if the ball has it")
+            raise ValueError("start must be a model of the set: use the centre if it is inside")
 
     @classmethod
     def under(
         cls, theta: FloatArray, multiplier: float, matrix: FloatArray, level: float, radius: float
     ) -> Self:
-        """Models of the ball at which a quadratic loss exceeds that at ``theta`` by ``level``."""
+        """Models of the ball with a quadratic loss at most ``level`` above that at ``theta``."""
         held = multiplier if level > 0 else 0.0
         pull = held * np.linalg.solve(matrix, theta) if held else np.zeros_like(theta)
         higher = held * float(theta @ pull) / 2
@@ -442,7 +442,7 @@ class CutEllipsoid:
         return np.concatenate(parts, axis=1)[:, :size]
 
     def batches(self, size: int, rng: np.random.Generator) -> Iterator[FloatArray]:
-        """Endless batches (p, k) of independent models of the set, some of them empty."""
+        """Yield batches (p, k) of independent models of the set indefinitely; some are empty."""
         if self.level == 0:
             while True:
                 yield np.repeat(self.start[:, None], size, axis=1)
@@ -456,7 +456,7 @@ class CutEllipsoid:
 
     @property
     def _square(self) -> float:
-        # A model on the sphere is one of the ball, whatever its last bit.
+        # Models on the sphere belong to the ball, up to rounding.
         return self.radius**2 * (1 + 1e-12)
 
     @property
@@ -465,7 +465,7 @@ class CutEllipsoid:
 
     @cached_property
     def _axes(self) -> tuple[FloatArray, FloatArray]:
-        """Eigenvalues (p,) and eigenvectors, a column each, of the matrix."""
+        """Eigenvalues (p,) and eigenvectors, one per column, of the matrix."""
         values, vectors = np.linalg.eigh(self.matrix)
         return values, vectors
 
@@ -477,7 +477,7 @@ class CutEllipsoid:
         return np.asarray(self.centre[:, None] + vectors @ (point / np.sqrt(values)[:, None]))
 
     def _walks(self, size: int, rng: np.random.Generator) -> Iterator[FloatArray]:
-        """Yield the ends of walks, after empty batches on the way."""
+        """Yield end points of walks, and empty batches before them."""
         values, vectors = self._axes
         root = np.sqrt(values)[:, None]
         middle = (vectors.T @ self.centre)[:, None]
@@ -509,7 +509,7 @@ class CutEllipsoid:
         return found
 
     def _cut(self, along: FloatArray, middle: FloatArray) -> FloatArray:
-        """Least of the mixtures' extremes, by golden sections of the logit of t."""
+        """Least extreme of the mixtures, by golden-section search in the logit of t."""
         low, high = np.full(len(along), -_STEEPEST), np.full(len(along), _STEEPEST)
         best = self.radius * np.linalg.norm(along, axis=1)
         for _ in range(_HALVINGS):
@@ -532,7 +532,7 @@ class CutEllipsoid:
 
 
 def _chord(place: FloatArray, move: FloatArray, square: float) -> tuple[FloatArray, FloatArray]:
-    """Interval of t, 0 in it, with ‖place + t·move‖² ≤ square."""
+    """Interval of t, containing 0, with ‖place + t·move‖² ≤ square."""
     a, b = inner(move, move), inner(place, move)
     room = np.maximum(square - inner(place, place), 0.0)
     root = np.sqrt(b * b + a * room)

@@ -26,7 +26,7 @@ ROUNDING = 8 * float(np.finfo(float).eps)
 
 @dataclass(frozen=True, repr=False)
 class Minimum(ReprMixin):
-    """Best model with a certified duality gap. Curator: computed from private rows."""
+    """Best model with a certified duality gap, for the curator: computed from private rows."""
 
     theta: FloatArray
     value: float
@@ -36,14 +36,14 @@ class Minimum(ReprMixin):
 
     @property
     def on_boundary(self) -> bool:
-        """Whether the ball holds the minimiser back."""
+        """Whether the ball's constraint is active at the minimiser."""
         return self.multiplier > 0
 
     def _title(self) -> str:
         return f"Minimum, certified, of {len(self.theta)} parameters (curator)"
 
     def _facts(self) -> list[Fact]:
-        where = "on the domain's edge, which binds" if self.on_boundary else "not held back"
+        where = "on the domain's boundary, which binds" if self.on_boundary else "in the interior"
         return [
             ("loss", f"{self.value:.6g}, at most {self.gap:.2g} above the minimum"),
             ("length", f"{float(np.linalg.norm(self.theta)):.4g}, {where}"),
@@ -76,7 +76,7 @@ class MinimisedObjective:
 
 
 def _squares(theta: FloatArray) -> FloatArray:
-    """‖θ‖² of each column of ``theta`` (..., p, K), a NumPy array's or another library's."""
+    """‖θ‖² of each column of ``theta`` (..., p, K), for NumPy or another array library."""
     if is_foreign(theta):
         squares: FloatArray = namespace(theta).sum(theta * theta, axis=-2)
         return squares
@@ -99,13 +99,13 @@ class Place:
 
 
 def step_towards(objective: MinimisedObjective, place: Place, target: FloatArray) -> Place:
-    """Step towards ``target``, halved until the objective falls; the same place if it does not."""
+    """Step towards ``target``, halved until the objective falls; unchanged if it never does."""
     move = target - place.theta
     promise = float(place.gradient @ move)
     step = 1.0
     for _ in range(40):
         new = Place.of(objective, target if step == 1.0 else place.theta + step * move)
-        # Near the minimum the decrease drowns in rounding: accept what does not visibly climb.
+        # Near the minimum the decrease is below rounding: accept steps without a visible increase.
         allowed = 1e-4 * step * promise + 4e-16 * max(1.0, math.fabs(place.value))
         if new.value <= place.value + allowed:
             return place if np.array_equal(new.theta, place.theta) else new
@@ -113,7 +113,7 @@ def step_towards(objective: MinimisedObjective, place: Place, target: FloatArray
     return place
 
 
-_LEAST_CURVATURE = 1e-100  # far from the subnormal numbers, whose few digits lose the root
+_LEAST_CURVATURE = 1e-100  # far above subnormal numbers, which have too few digits for the root
 _ON_SPHERE = 1e-9
 _MOST_STEPS = 200
 
@@ -121,10 +121,10 @@ _MOST_STEPS = 200
 def minimise_on_ball(
     objective: MinimisedObjective, domain: Ball, tolerance: float, start: FloatArray
 ) -> Minimum:
-    """Best model found, perhaps with a gap above the tolerance.
+    """Best model found; its gap may exceed the tolerance.
 
-    Each step solves min over the ball of the second-order model by its secular equation and
-    searches back along the chord, which is feasible because the ball is convex.
+    Each step minimises the second-order model over the ball by its secular equation. A line
+    search then goes back along the chord, which is feasible because the ball is convex.
     """
     place = Place.of(objective, start)
     best = _certify(place, domain.radius)
@@ -160,7 +160,7 @@ def _model_minimiser(
 ) -> FloatArray:
     """Minimiser over the ball of the second-order model at ``theta``."""
     eigenvalues, vectors = np.linalg.eigh(hessian)
-    # Where the loss is flat the model's minimum is far outside the ball, but must be finite.
+    # Without curvature the minimum of the model is far outside the ball, but must be finite.
     pull_out = float(np.linalg.norm(gradient)) / radius
     floor = max(1e-14 * float(eigenvalues[-1]), 1e-12 * pull_out, _LEAST_CURVATURE)
     eigenvalues = np.maximum(eigenvalues, floor)
@@ -171,7 +171,7 @@ def _model_minimiser(
 
     multiplier = 0.0
     if norm_excess(0.0) > 0:
-        # Without curvature the root is this very quotient, which rounding may leave outside.
+        # Without curvature the root is exactly this quotient, which rounding may exclude.
         high = float(np.linalg.norm(pull)) / radius * (1 + 1e-9)
         multiplier = float(brentq(norm_excess, 0.0, high, xtol=1e-300, rtol=1e-15, maxiter=500))
     point = vectors @ (pull / (eigenvalues + multiplier))
@@ -181,14 +181,14 @@ def _model_minimiser(
 
 _GENERAL_MOST_STEPS = 100
 _MOST_INNER = 20_000
-_LOOK_EVERY = 20  # a support function may cost as much as many projections
+_LOOK_EVERY = 20  # a support function may take as long as many projections
 _INNER_SHARE = 0.01
 
 
 def minimise_on(
     objective: MinimisedObjective, domain: Domain, tolerance: float, start: FloatArray
 ) -> Minimum:
-    """Best model found, perhaps with a gap above the tolerance."""
+    """Best model found; its gap may exceed the tolerance."""
     place = Place.of(objective, start)
     best = _general_certify(place, domain)
     for _ in range(_GENERAL_MOST_STEPS):
@@ -216,7 +216,7 @@ def _general_model_minimiser(
 ) -> FloatArray:
     """Minimiser over the domain of the second-order model, to a gap of ``goal``."""
     constant = place.gradient - hessian @ place.theta
-    # Where the loss is flat a step is a hundred radii: further, projections lose their digits.
+    # Without curvature a step is a hundred radii: projections from further lose accuracy.
     flat = 0.01 * float(np.linalg.norm(place.gradient)) / domain.radius_bound
     step = 1 / max(float(np.linalg.eigvalsh(hessian)[-1]), flat, 1e-300)
     smallest = float(np.finfo(float).eps) * domain.radius_bound / 2
@@ -251,7 +251,7 @@ def minimise_kinked(
     tolerance: float,
     start: FloatArray,
 ) -> Minimum:
-    """Best model found, perhaps with a gap above the tolerance."""
+    """Best model found; its gap may exceed the tolerance."""
     best = certify(loss, ridge, domain, start, smoothing=_WIDEST)
     smoothing, theta = _WIDEST, start
     for _ in range(_MOST_WIDTHS):
@@ -275,7 +275,7 @@ def certify(
     theta: FloatArray,
     smoothing: float,
 ) -> Minimum:
-    """Minimum at ``theta`` (p,), proved by the slopes of the loss smoothed by so much."""
+    """Minimum at ``theta`` (p,), certified by the slopes of the loss with this smoothing."""
     mean, offset, slope = loss.dual(theta, smoothing)
     value = mean + ridge / 2 * float(theta @ theta)
     lower = offset + _linear_minimum(slope, ridge, domain)
@@ -292,13 +292,13 @@ def _linear_minimum(slope: FloatArray, ridge: float, domain: Domain) -> float:
     theta = domain.project(-slope[:, None] / ridge)[:, 0]
     gradient = slope + ridge * theta
     value = float(slope @ theta) + ridge / 2 * float(theta @ theta)
-    # The projection is right to rounding only: less its own gap it is a lower bound for sure.
+    # The projection has rounding errors: subtracting its own gap gives a certain lower bound.
     gap = float(gradient @ theta) + float(domain.support(-gradient[:, None])[0])
     return max(flat, value - max(gap, 0.0))
 
 
 def minimise(empirical: MinimisedObjective, domain: Domain, tolerance: float) -> Minimum:
-    """Minimise on the domain, by the method that the loss and the domain allow."""
+    """Minimise on the domain, by the algorithm for this loss and domain."""
     with one_blas_thread():
         best = _best(empirical, domain, tolerance)
     if best.gap > tolerance:

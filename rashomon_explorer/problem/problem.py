@@ -51,7 +51,7 @@ def check_rows(features: FloatArray, targets: FloatArray) -> None:
         raise DataError(f"X must be a table with rows and columns, got shape {features.shape}")
     if targets.shape != (len(features),):
         raise DataError(
-            f"y must hold one target a row, got shape {targets.shape} for {len(features)} rows"
+            f"y must hold one target per row, got shape {targets.shape} for {len(features)} rows"
         )
     for name, values in (("X", features), ("y", targets)):
         if not np.isfinite(values).all():
@@ -60,12 +60,12 @@ def check_rows(features: FloatArray, targets: FloatArray) -> None:
 
 
 def beyond(loss: Loss, targets: FloatArray) -> Mask:
-    """Whether targets (n,) lie beyond the bound of their loss, if it has one."""
+    """Whether targets (n,) exceed the bound of their loss, if it has one."""
     return np.asarray(np.abs(targets) > getattr(loss, "target_bound", math.inf))
 
 
 def check_labels(loss: Loss, targets: FloatArray) -> None:
-    """Refuse targets (n,) that are no labels of a loss which has labels."""
+    """Raise for targets (n,) that are not labels of a loss with labels."""
     if loss.labels is None or np.isin(targets, loss.labels).all():
         return
     if loss.labels == (-1.0, 1.0):
@@ -78,12 +78,12 @@ def check_labels(loss: Loss, targets: FloatArray) -> None:
 
 
 def warn_if_targets_clipped(loss: Loss, share: float) -> None:
-    """Tell the curator if more than 1 % of the targets are beyond the loss's bound."""
+    """Warn the curator if more than 1 % of the targets are beyond the loss's bound."""
     bound = getattr(loss, "target_bound", math.inf)
     warn_if_clipped(
         share,
         f"targets are outside [−{bound:g}, {bound:g}]",
-        "Map them there by their public range first, or declare another bound: "
+        "Map them to it by their public range first, or declare another bound: "
         f"{type(loss).__name__}(target_bound=...).",
     )
 
@@ -91,12 +91,12 @@ def warn_if_targets_clipped(loss: Loss, share: float) -> None:
 def clip_features(
     features: FloatArray, row_norm: float, intercept: bool, scale: ColumnMap | None
 ) -> tuple[FloatArray, float]:
-    """Clipped rows as the loss reads them, and the share that exceeded the bound before any map."""
+    """Clipped rows for the loss, and the share that exceeded the bound before any map."""
     if not intercept and scale is None:
         return clip_rows(features, row_norm)
     n, d = features.shape
     whole, longer = np.ones((n, d + intercept)), 0
-    for start in range(0, n, _BLOCK):  # a whole table would be copied several times
+    for start in range(0, n, _BLOCK):  # avoids several copies of the table
         some = slice(start, start + _BLOCK)
         block, share = clip_rows(features[some], row_norm)
         whole[some, :d] = block if scale is None else scale.rows(block)
@@ -105,10 +105,10 @@ def clip_features(
 
 
 Some = slice | NDArray[np.intp]
-"""Which rows."""
+"""Selection of rows."""
 
 ALL = slice(None)
-"""Every row."""
+"""Selection of every row."""
 
 
 @dataclass(frozen=True)
@@ -132,12 +132,12 @@ class ClippedRows:
         return replace(self, held=self.held[which], targets=self.targets[which])
 
     def rows(self, some: Some = ALL) -> FloatArray:
-        """Return rows as they were clipped; a copy where labels are folded in."""
+        """Return the clipped rows; a copy if labels are folded in."""
         rows = self.held[some]
         return np.asarray(rows * -self.targets[some, None]) if self.are_folded else rows
 
     def empirical(self, loss: Loss, some: Some = ALL) -> EmpiricalLoss:
-        """Mean loss of some of the rows; what has its label folded in is as good as of label −1."""
+        """Mean loss of some of the rows; rows with a folded label have the label −1."""
         if self.are_folded and of_margins(loss):
             held = self.held[some]
             return loss.empirical(held, np.full(len(held), -1.0))
@@ -148,7 +148,7 @@ class Problem(ReprMixin):
     """Empirical risk of K linear models at once, on rows clipped to a declared norm."""
 
     arrays: ArrayBackend = NUMPY
-    _held: ClippedRows | None = None  # rows in blocks are not held
+    _held: ClippedRows | None = None  # None for chunked rows
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class Problem(ReprMixin):
         warn_if_targets_clipped(self.loss, float(beyond(self.loss, targets).mean()))
         rows, self.clipped_share = clip_features(features, row_norm, intercept, scale)
         owned = rows is not features and self.arrays.on_host
-        del features  # or they stay beside what is made of them
+        del features  # otherwise they stay in memory in addition to the rows
         self._held = ClippedRows.of(rows, targets, self.loss, owned=owned)
         self._objective = MinimisedObjective(self._empirical(ALL), ridge)
 
@@ -208,7 +208,7 @@ class Problem(ReprMixin):
     def _pose_again(
         self, problem: "Problem", *, domain: Domain, ridge: float, constants: Constants
     ) -> None:
-        """Take another problem's clipped rows and loss: how a subclass begins."""
+        """Take the clipped rows and the loss of another problem, for a subclass."""
         self.loss, self.row_norm, self.intercept = problem.loss, problem.row_norm, problem.intercept
         self.domain, self.ridge, self.constants = domain, ridge, constants
         self._held = problem._held
@@ -223,17 +223,17 @@ class Problem(ReprMixin):
 
     @property
     def p(self) -> int:
-        """Number of parameters, the intercept included."""
+        """Number of parameters, including the intercept."""
         return self.constants.p
 
     @property
     def row_bound(self) -> float:
-        """Bound on the norm of a whole row, a constant column included."""
+        """Bound on the norm of a whole row, including a constant column."""
         return row_bound(self.row_norm, self.intercept)
 
     @property
     def L(self) -> float:
-        """Lipschitz constant of one row's loss on the domain, ridge·radius included."""
+        """Lipschitz constant of one row's loss on the domain, including ridge·radius."""
         return self.constants.L
 
     @property
@@ -250,7 +250,7 @@ class Problem(ReprMixin):
     def osc(self) -> float:
         """Largest max − min over the domain of L_D − L_D', for D and D' that differ in one record.
 
-        The ridge cancels, so that it is the range of (ℓ_d − ℓ_d')/n: 2s/n for logistic loss
+        The ridge cancels, so this is the range of (ℓ_d − ℓ_d')/n: 2s/n for logistic loss
         (one record's loss has range log(1 + eˢ) − log(1 + e⁻ˢ) = s) and
         [(Y + s)² − max(Y − s, 0)²]/n for squared loss; both are attained (docs/theory.md §1).
         """
@@ -258,18 +258,18 @@ class Problem(ReprMixin):
 
     @property
     def rows(self) -> FloatArray:
-        """Clipped rows (n, p), or (n, p/outputs), the constant included (curator)."""
+        """Clipped rows (n, p), or (n, p/outputs), including the constant (for the curator)."""
         return self._rows.rows()
 
     @property
     def targets(self) -> FloatArray:
-        """Targets (n,) as given (curator)."""
+        """Targets (n,) as given (for the curator)."""
         return self._rows.targets
 
     @cached_property
     def minimum(self) -> Minimum:
-        """Certified constrained minimum (curator: computed from private rows)."""
-        # A kink's minimum is proved by its rows, and single precision proves none.
+        """Certified constrained minimum (for the curator: computed from private rows)."""
+        # The certificate of a loss with kinks needs its rows; single precision certifies nothing.
         exact = math.isfinite(self.loss.smoothness(1.0)) and self.arrays.dtype == "float64"
         asked = self._objective if exact else self.on_host
         return minimise(asked, self.domain, self.constants.gap_tolerance)
@@ -287,12 +287,12 @@ class Problem(ReprMixin):
         return self._objective.hessian(theta)
 
     def curvature_bound(self) -> FloatArray | None:
-        """Matrix (p, p) at least every Hessian, None for a loss with kinks (curator)."""
+        """Matrix (p, p) that dominates every Hessian; None for a loss with kinks (curator)."""
         bound = self._objective.loss.curvature_bound()
         return None if bound is None else bound + self.ridge * np.eye(self.p)
 
     def evaluator(self, dtype: type[np.floating[Any]] = np.float64) -> MinimisedObjective:
-        """Objective for models of the domain, whose result for one knows nothing of the others."""
+        """Objective for models of the domain; the result for one does not depend on the others."""
         reach = self.domain.reach(self.row_bound)
         return MinimisedObjective(self.on_host.loss.within(reach, dtype), self.ridge)
 
@@ -309,12 +309,12 @@ class Problem(ReprMixin):
         return MinimisedObjective(found, self.ridge)
 
     def batches(self, n_batches: int, rng: np.random.Generator) -> list[MinimisedObjective]:
-        """Objectives of batches of almost equal size, in an order that no row influences."""
+        """Objectives of batches of almost equal size, in an order that does not depend on rows."""
         parts = np.array_split(rng.permutation(self.n), n_batches)
         return [MinimisedObjective(self._empirical(part), self.ridge) for part in parts]
 
     def sampled(self, most: int) -> EmpiricalLoss:
-        """Mean loss of some of the rows, picked without a look at any (curator)."""
+        """Mean loss of some of the rows, sampled independently of their values (curator)."""
         part = np.array_split(generator(0).permutation(self.n), math.ceil(self.n / most))[0]
         return self._rows.empirical(self.loss, part)
 
@@ -350,7 +350,7 @@ class Problem(ReprMixin):
             theta = np.asarray(to_host(theta), dtype=float)
         if theta.ndim != 2 or theta.shape[0] != self.p:
             raise ValueError(
-                f"theta must hold one model a column, shape ({self.p}, K), got {theta.shape}"
+                f"theta must hold one model per column, shape ({self.p}, K), got {theta.shape}"
             )
         return theta
 

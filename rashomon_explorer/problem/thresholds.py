@@ -22,10 +22,10 @@ __all__ = [
 
 
 class Threshold(Protocol):
-    """Energy of a model by its loss above the edge of the Rashomon set.
+    """Energy of a model as a function of its loss above the edge of the Rashomon set.
 
-    Nondecreasing with slope at most 1 and 0 inside, so that a draw's price does not depend on
-    the shape (docs/theory.md §1).
+    Nondecreasing with slope at most 1, and 0 inside. The privacy cost of a draw therefore does not
+    depend on the shape (docs/theory.md §1).
     """
 
     @property
@@ -38,7 +38,7 @@ class Threshold(Protocol):
         ...
 
     def slope(self, beyond: FloatArray) -> FloatArray:
-        """Differentiate the energy; same shape."""
+        """Return the derivative of the energy; same shape."""
         ...
 
 
@@ -51,22 +51,22 @@ class GaussianThreshold:
     name: str = "gaussian"
 
     def __post_init__(self) -> None:
-        """Refuse a scale that smooths nothing, or a mean of nothing."""
+        """Raise unless the scale is > 0 and the mean has at least one term."""
         if self.scale is not None:
             check_positive(scale=self.scale)
         check_count(n_samples=self.n_samples)
 
     def energy(self, beyond: FloatArray) -> NoReturn:
-        """Refuse: it is no function of the loss at one model."""
+        """Raise an error: the energy is not a function of the loss at one model."""
         raise SamplerError(_ONLY_CHAINS)
 
     def slope(self, beyond: FloatArray) -> NoReturn:
-        """Refuse: it is no function of the loss at one model."""
+        """Raise an error: the energy is not a function of the loss at one model."""
         raise SamplerError(_ONLY_CHAINS)
 
 
 _ONLY_CHAINS = (
-    "the Gaussian threshold has no closed form: draw from it with a LangevinSampler, or take "
+    "the Gaussian threshold has no closed form: draw from it with a LangevinSampler, or use "
     'threshold="smooth"'
 )
 
@@ -90,7 +90,7 @@ class HardThreshold:
 
 @dataclass(frozen=True)
 class NoThreshold:
-    """v itself: what the hard threshold is at ψ = 0, smooth wherever the loss is."""
+    """v itself: the hard threshold at ψ = 0; as smooth as the loss."""
 
     name: str = "hard"
 
@@ -99,14 +99,14 @@ class NoThreshold:
         return np.maximum(beyond, 0.0)
 
     def slope(self, beyond: FloatArray) -> FloatArray:
-        """1 everywhere: the minimum is not needed."""
+        """Return 1 everywhere: the minimum is not needed."""
         ones: FloatArray = namespace(beyond).ones_like(beyond)
         return ones
 
 
 @dataclass(frozen=True)
 class SmoothThreshold:
-    """0, then v²/(2s), then v − s/2 from v = s on: exactly uniform inside, and smooth.
+    """0, then v²/(2s), then v − s/2 for v ≥ s: exactly uniform inside, and smooth.
 
     Its excess over the hard threshold's bound is at most s/2 (own derivation, docs/theory.md §6),
     and a gradient step needs no Monte Carlo, unlike the Gaussian convolution of Theorem 3.2 of
@@ -117,7 +117,7 @@ class SmoothThreshold:
     name: str = "smooth"
 
     def __post_init__(self) -> None:
-        """Refuse a width that smooths nothing."""
+        """Raise unless the width is > 0."""
         check_positive(width=self.width)
 
     def energy(self, beyond: FloatArray) -> FloatArray:
@@ -143,17 +143,17 @@ THRESHOLDS: dict[str, Callable[[float], Threshold]] = {
 
 
 def get_threshold(threshold: str | Threshold, psi: float) -> Threshold:
-    """Shape of that name for a Rashomon threshold ``psi``, or the shape itself."""
+    """Return the threshold with that name for ``psi``, or the threshold itself."""
     if isinstance(threshold, str) and threshold in THRESHOLDS:
         threshold = THRESHOLDS[threshold](psi)
     if isinstance(threshold, str) or not hasattr(threshold, "energy"):
         raise ValueError(
             f"threshold must be one of {sorted(THRESHOLDS)} or a Threshold, got {threshold!r}"
         )
-    # At ψ = 0 nothing is thresholded: the slope is 1, and no record moves it.
+    # At ψ = 0 there is no threshold: the slope is 1 for every record.
     return NoThreshold() if isinstance(threshold, HardThreshold) and psi == 0 else threshold
 
 
 def __dir__() -> list[str]:
-    """Names that are meant to be used."""
+    """Public names of the module."""
     return list(__all__)

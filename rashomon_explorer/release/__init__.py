@@ -1,4 +1,4 @@
-"""Aggregates of private rows as differentially private queries, charged to the ledger."""
+"""Differentially private queries on private rows, charged to a ledger."""
 
 from rashomon_explorer.release.groups import GroupGaps
 from rashomon_explorer.release.losses import Excess, Losses, SoftHits
@@ -26,5 +26,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Names that are meant to be used."""
+    """List the public names."""
     return list(__all__)

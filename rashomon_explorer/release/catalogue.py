@@ -1,4 +1,4 @@
-"""The registry of aggregates."""
+"""Registry of the aggregates that can be released."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,33 +11,33 @@ from rashomon_explorer.release.reliance import Reliance
 
 REFUSED: dict[str, tuple[str, str]] = {
     "hit_rate": (
-        "one record can change whether a draw's excess is at most psi: the share can jump by "
+        "one record can change whether a draw's excess is at most psi: the share can change by "
         "1 for any number of rows",
         "SoftHits(width=..., radius=...), two soft shares with the hit rate between them, or "
         "Excess(radius=...)",
     ),
     "median_loss": (
-        "a median over rows can jump across its whole range when one record is replaced",
+        "a median over rows can change by its whole range when one record is replaced",
         "'mean_loss' or 'losses'",
     ),
     "loss_quantile": (
-        "a quantile over rows can jump across its whole range when one record is replaced",
-        "the share beyond a level that you declare, such as 'delta_ambiguity' with a tolerance",
+        "a quantile over rows can change by its whole range when one record is replaced",
+        "the share beyond a declared level, such as 'delta_ambiguity' with a tolerance",
     ),
     "largest_row_range": (
-        "a largest value over rows is one person's, and one record decides it",
+        "the largest value over rows is the value of one record",
         "'range_width', its mean, or 'delta_ambiguity', the share beyond a tolerance",
     ),
     "viable_prediction_range": (
-        "it is one interval for each person, and depends on that person's record alone",
+        "it is one interval for each person, and depends only on that person's record",
         "'range_width', its mean over rows; or compute it on public or synthetic rows, at no cost",
     ),
     "row_disagreement": (
-        "it is one number for each person, and depends on that person's record alone",
+        "it is one number for each person, and depends only on that person's record",
         "'disagreement', its mean over rows",
     ),
     "decide_or_abstain": (
-        "it is one decision for each person, and depends on that person's record alone",
+        "it is one decision for each person, and depends only on that person's record",
         "'abstention', the share of rows to abstain from",
     ),
     "cohen_kappa": (
@@ -77,7 +77,7 @@ REFUSED: dict[str, tuple[str, str]] = {
 
 
 def refuse(name: str) -> None:
-    """Raise an error if the named query has no useful sensitivity bound."""
+    """Raise an error if the named query has no useful bound on its sensitivity."""
     if name in REFUSED:
         why, instead = REFUSED[name]
         raise ValueError(f"{name} is not released: {why}. Use {instead}")
@@ -123,7 +123,7 @@ _WITH_OPTIONS: dict[str, str] = {
 
 
 def get_query(query: str | Query) -> Query:
-    """Query of that name, or the query itself."""
+    """Return the query with this name, or the query itself."""
     if isinstance(query, Query):
         return query
     if not isinstance(query, str):
@@ -137,7 +137,7 @@ def get_query(query: str | Query) -> Query:
 
 
 def get_queries(queries: Sequence[str | Query]) -> tuple[Query, ...]:
-    """Find queries, each with a name of its own."""
+    """Return queries with distinct names."""
     if isinstance(queries, str | Query):
         queries = [queries]
     found = tuple(get_query(query) for query in queries)

@@ -1,4 +1,4 @@
-"""Groups, as queries: their sizes, and the gaps between their rates."""
+"""Queries about groups: their sizes, and the gaps between their rates."""
 
 import math
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ class GroupSizes(Query):
     needs: ClassVar[tuple[str, ...]] = ("groups",)
 
     def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """√2 in length, 2 in the sum; one group alone changes by 1."""
+        """√2 in the ℓ₂ norm, 2 in the ℓ₁ norm; the size of each group changes by at most 1."""
         changed = min(2, len(public.categories))
         return Sensitivity(float(changed), math.sqrt(changed))
 
@@ -43,64 +43,64 @@ class GroupSizes(Query):
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape
     ) -> tuple[Statistic, ...]:
-        """One count a group."""
+        """One count per group."""
         names = [f"rows of {name}" for name in public.categories]
         return measured(names, noisy, noise, (0.0, float(public.n_rows)))
 
 
 @dataclass(frozen=True)
 class BaseRates(Query):
-    """Share of rows of each class but the first."""
+    """Share of rows of each class except the first."""
 
     name: str = "base_rates"
     definition: str = "for each class but the first, its share of the rows"
     needs: ClassVar[tuple[str, ...]] = ("y",)
 
     def check(self, public: PublicShape) -> None:
-        """Refuse regressions."""
+        """Raise an error for regressions."""
         super().check(public)
         check_task(self, public, "classification")
 
     def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """√2/n in length, or 1/n for two classes."""
+        """√2/n in the ℓ₂ norm, or 1/n for two classes."""
         return Sensitivity.of(np.full(min(2, public.models.n_classes - 1), 1 / public.n_rows))
 
     def compute(self, rows: Rows) -> FloatArray:
-        """Shares (n_classes − 1,)."""
+        """Return shares (n_classes − 1,)."""
         counts = _counts(rows.codes.astype(np.intp), rows.models.n_classes)
         return counts[1:] / len(rows.X)
 
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape
     ) -> tuple[Statistic, ...]:
-        """One share a class but the first."""
+        """One share per class except the first."""
         names = [f"share of {name}" for name in public.models.class_names[1:]]
         return measured(names, noisy, noise, (0.0, 1.0), public.n_rows)
 
 
 @dataclass(frozen=True)
 class GroupGaps(Query):
-    """Rates by group of unknown size, and the gap between the largest and the least.
+    """Rates by group of unknown size, and the gap between the largest and the least rate.
 
-    A row of group g adds (w, v − ½) at g's places and nothing elsewhere: 1 to the size, in units
-    of 1/w, and its k values v in [0, 1] less ½ to the sums. Values that are centred are at most
-    √k/2 from 0, so that with w = √k/2 no two rows' terms are more than √k apart: √(2w² + k/2)
-    between groups, √k within one. The sizes come for nothing beside the k sums, and the sums
-    at half the variance of uncentred ones, which are √(2 + 2k) apart with sizes in whole rows. In
-    the sum of changes the bound is k + 2w. A rate is then ½ + S/N
+    A row of group g adds (w, v − ½) to the entries of g: 1 to the size, in units of 1/w, and its
+    k values v in [0, 1] minus ½ to the sums. Centred values have a norm of at most √k/2. With
+    w = √k/2 the terms of any two rows are therefore at most √k apart: √(2w² + k/2) between groups,
+    √k within one. The sizes add nothing to the sensitivity of the k sums. The variance of the sums
+    is half that for uncentred values, which are √(2 + 2k) apart with sizes in whole rows. In the
+    ℓ₁ norm the bound is k + 2w. A rate is then ½ + S/N
     (:class:`~rashomon_explorer.release.statistic.RateStatistic`).
 
     Parameters
     ----------
     of : {"selection", "true_positive", "false_positive", "accuracy", "base"}
         Rate of the positive label among all rows (demographic parity), among positive rows (equal
-        opportunity) or among negative ones; share of right labels; or share of positive rows
-        themselves, which no draw enters.
+        opportunity) or among negative ones; share of correct labels; or share of positive rows,
+        which does not depend on the draws.
     over : {"each", "mean"}, default="each"
-        A gap for each draw, or one for the mean of the draws' rates: that of a model picked at
-        random, at √k times less noise.
+        One gap for each draw, or one for the mean of the draws' rates. The mean is the rate of a
+        draw selected at random, with noise smaller by a factor of √k.
     positive : int, default=1
-        Place of the positive class.
+        Index of the positive class.
 
     Examples
     --------
@@ -114,24 +114,24 @@ class GroupGaps(Query):
 
     @property
     def needs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Groups, and targets for all but selection."""
+        """Groups, and also targets except for selection."""
         return ("groups",) if self.of == "selection" else ("groups", "y")
 
     @property
     def name(self) -> str:
-        """Rate and ``"_gap"``."""
+        """Name of the rate and ``"_gap"``."""
         mean = "mean_" if self.over == "mean" and self.of != "base" else ""
         return f"{mean}{self.of}_gap"
 
     @property
     def definition(self) -> str:
-        """In words."""
+        """Definition in words."""
         which = "mean over the draws" if self.over == "mean" else "each draw"
         whose = "" if self.of == "base" else f" ({which})"
         return f"largest less least, over the groups, of the {_WORDS[self.of]}{whose}"
 
     def check(self, public: PublicShape) -> None:
-        """Refuse a single group, an unknown rate, and models that give no labels."""
+        """Raise an error for a single group, an unknown rate, and models without labels."""
         if self.of not in _WORDS:
             raise ValueError(f"of must be one of {sorted(_WORDS)}, got {self.of!r}")
         if self.over not in ("each", "mean"):
@@ -150,12 +150,12 @@ class GroupGaps(Query):
             )
 
     def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """√k in length, k + 2w in the sum."""
+        """√k in the ℓ₂ norm, k + 2w in the ℓ₁ norm."""
         k = self._values(public)
         return Sensitivity(k + 2 * self._weight(public), math.sqrt(k))
 
     def compute(self, rows: Rows) -> FloatArray:
-        """Weighted sizes (n_groups,), then sums (n_groups, k), in one vector."""
+        """Return weighted sizes (n_groups,), then sums (n_groups, k), in one vector."""
         groups = _group_codes(rows).copy()
         if self.of in ("true_positive", "false_positive"):
             is_positive = rows.codes == self.positive
@@ -168,7 +168,7 @@ class GroupGaps(Query):
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape
     ) -> tuple[Statistic, ...]:
-        """Gaps, and for one value the rates too."""
+        """Gaps, and also the rates if there is one value."""
         n_groups, weight = len(public.categories), self._weight(public)
         sizes, sums = noisy[:n_groups] / weight, noisy[n_groups:].reshape(n_groups, -1)
         size_noise = _scaled(noise, 1 / weight)
@@ -216,7 +216,7 @@ def _group_codes(rows: Rows) -> NDArray[np.intp]:
 
 
 def _counts(codes: NDArray[np.intp], n_codes: int, weights: FloatArray | None = None) -> FloatArray:
-    """Rows (n_codes,) of each code, or their weights; those of −1 are left out."""
+    """Rows (n_codes,) of each code, or the sums of their weights; rows of code −1 are omitted."""
     kept = codes >= 0
     chosen = None if weights is None else weights[kept]
     return np.bincount(codes[kept], chosen, minlength=n_codes).astype(float)
@@ -227,10 +227,10 @@ def _scaled(noise: Noise, factor: float) -> Noise:
 
 
 _WORDS = {
-    "selection": "share of rows given the positive label",
-    "true_positive": "share of positive rows given the positive label",
-    "false_positive": "share of negative rows given the positive label",
-    "accuracy": "share of rows labelled rightly",
+    "selection": "share of rows with a positive prediction",
+    "true_positive": "share of positive rows with a positive prediction",
+    "false_positive": "share of negative rows with a positive prediction",
+    "accuracy": "share of rows labelled correctly",
     "base": "share of rows that are positive",
 }
 _SHORT = {

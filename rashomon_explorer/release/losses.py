@@ -1,4 +1,4 @@
-"""Losses and excess losses."""
+"""Queries on losses and excess losses."""
 
 import math
 from dataclasses import dataclass
@@ -44,9 +44,9 @@ class Losses(Query):
     """Mean loss of each draw, or their mean, largest or least.
 
     A draw is public, and so is the range r_i of its loss over all rows of the allowed norm
-    (:func:`loss_ranges`). Replacing a record moves its mean by at most r_i/n; k of them by
-    √(Σ r_i²)/n in length, which the record that all models get right, replaced by its contrary,
-    comes near. Their largest or least moves by at most max r_i/n.
+    (:func:`loss_ranges`). Replacing a record changes its mean by at most r_i/n, and k means by
+    √(Σ r_i²)/n in the ℓ₂ norm. This is nearly attained if a record that all models label correctly
+    is replaced by its opposite. The largest or least mean changes by at most max r_i/n.
 
     Parameters
     ----------
@@ -63,33 +63,33 @@ class Losses(Query):
 
     @property
     def name(self) -> str:
-        """``"losses"``, or with the summary before."""
+        """``"losses"``, prefixed with the summary if there is one."""
         return "losses" if self.over == "each" else f"{self.over}_loss"
 
     @property
     def definition(self) -> str:
-        """In words."""
+        """Definition in words."""
         which = "for each draw," if self.over == "each" else f"{self.over} over the draws of"
         return f"{which} the mean loss over rows"
 
     def check(self, public: PublicShape) -> None:
-        """Refuse an unknown summary."""
+        """Raise an error for an unknown summary."""
         super().check(public)
         check_over(self.over)
 
     def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """Ranges of the losses over n."""
+        """Ranges of the losses divided by n."""
         low, high = loss_ranges(public)
         return Sensitivity.of(overall_widths((high - low) / public.n_rows, self.over))
 
     def compute(self, rows: Rows) -> FloatArray:
-        """Mean losses."""
+        """Return mean losses."""
         return np.atleast_1d(overall(rows.mean_losses(), self.over))
 
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape
     ) -> tuple[Statistic, ...]:
-        """One loss a draw, or one."""
+        """One loss per draw, or a single one."""
         names = over_names("loss", self.over, public.n_draws)
         low, high = (np.atleast_1d(overall(end, self.over)) for end in loss_ranges(public))
         mean = public.n_rows if self.over in ("each", "mean") else 0
@@ -99,31 +99,31 @@ class Losses(Query):
 
 @dataclass(frozen=True)
 class LossDifferences(Query):
-    """Mean loss of each draw less that of draw 0: how the draws compare, at less noise."""
+    """Mean loss of each draw minus that of draw 0, which compares draws with less noise."""
 
     name: str = "loss_differences"
-    definition: str = "for each draw, the mean over rows of its loss less draw 0's"
+    definition: str = "for each draw, the mean over rows of its loss minus that of draw 0"
     needs: ClassVar[tuple[str, ...]] = ("y",)
 
     def check(self, public: PublicShape) -> None:
-        """Refuse a single draw."""
+        """Raise an error for a single draw."""
         super().check(public)
         check_draws(self, public, 2)
 
     def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """2√(Σ d_i²)/n in length."""
+        """2√(Σ d_i²)/n in the ℓ₂ norm."""
         return Sensitivity.of(2 * _differences(public) / public.n_rows)
 
     def compute(self, rows: Rows) -> FloatArray:
-        """Differences (n_draws − 1,)."""
+        """Return differences (n_draws − 1,)."""
         losses = rows.mean_losses()
         return np.asarray(losses[1:] - losses[0])
 
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape
     ) -> tuple[Statistic, ...]:
-        """One difference a draw but the first."""
-        names = [f"loss of draw {draw} less draw 0's" for draw in range(1, public.n_draws)]
+        """One difference per draw except the first."""
+        names = [f"loss of draw {draw} minus draw 0" for draw in range(1, public.n_draws)]
         most = _differences(public)
         note = UNIT[public.models.link]
         return measured(names, noisy, noise, (-most, most), public.n_rows, note)
@@ -131,47 +131,47 @@ class LossDifferences(Query):
 
 @dataclass(frozen=True)
 class Accuracies(Query):
-    """Share of rows that each draw labels rightly, or the mean, largest or least share."""
+    """Share of rows that each draw labels correctly, or the mean, largest or least share."""
 
     over: Over = "each"
     needs: ClassVar[tuple[str, ...]] = ("y",)
 
     @property
     def name(self) -> str:
-        """``"accuracies"``, or with the summary before."""
+        """``"accuracies"``, prefixed with the summary if there is one."""
         return "accuracies" if self.over == "each" else f"{self.over}_accuracy"
 
     @property
     def definition(self) -> str:
-        """In words."""
+        """Definition in words."""
         which = "for each draw," if self.over == "each" else f"{self.over} over the draws of"
-        return f"{which} the share of rows labelled rightly"
+        return f"{which} the share of rows labelled correctly"
 
     def check(self, public: PublicShape) -> None:
-        """Refuse regressions."""
+        """Raise an error for regressions."""
         super().check(public)
         check_over(self.over)
         check_task(self, public, "classification")
 
     def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """1/n a coordinate."""
+        """1/n per coordinate."""
         return Sensitivity.of(overall_widths(np.full(public.n_draws, 1 / public.n_rows), self.over))
 
     def compute(self, rows: Rows) -> FloatArray:
-        """Shares."""
+        """Return shares."""
         return np.atleast_1d(overall((rows.labels == rows.codes).mean(axis=1), self.over))
 
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape
     ) -> tuple[Statistic, ...]:
-        """One share a draw, or one."""
+        """One share per draw, or a single one."""
         names = over_names("accuracy", self.over, public.n_draws)
         mean = public.n_rows if self.over in ("each", "mean") else 0
         return measured(names, noisy, noise, (0.0, 1.0), mean)
 
 
 def loss_ranges(public: PublicShape) -> tuple[FloatArray, FloatArray]:
-    """Least and largest loss (n_draws,) of each draw over all rows and targets allowed."""
+    """Least and largest loss (n_draws,) of each draw over all allowed rows and targets."""
     return _RANGES[public.models.link](public)
 
 
@@ -209,11 +209,11 @@ _RANGES = {
 
 
 def _differences(public: PublicShape) -> FloatArray:
-    """Bound (n_draws − 1,) of |loss − draw 0's loss| on one row."""
+    """Bound (n_draws − 1,) on |loss − loss of draw 0| for one row."""
     low, high = loss_ranges(public)
     plain = np.maximum(high[1:] - low[0], high[0] - low[1:])
     if public.models.link == "logistic":
-        slope = expit(public.reach())  # the loss's steepest descent within the larger reach
+        slope = expit(public.reach())  # steepest slope of the loss within the larger reach
         return np.minimum(plain, np.maximum(slope[1:], slope[0]) * public.apart(0)[1:])
     if public.models.link == "identity":
         low_end, high_end = public.linear.target_bounds
@@ -226,30 +226,30 @@ def _differences(public: PublicShape) -> FloatArray:
 
 @dataclass(frozen=True)
 class ClippedShare(Query):
-    """Share of clipped rows; one record changes it by 1/n, which is attained."""
+    """Share of clipped rows; replacing one record changes it by at most 1/n, which is attained."""
 
     name: str = "clipped_share"
-    definition: str = "share of rows longer than the row norm, which are clipped to it"
+    definition: str = "share of rows above the row norm, which are clipped to it"
 
     def check(self, public: PublicShape) -> None:
-        """Refuse models that clip no rows."""
+        """Raise an error for models that do not clip rows."""
         super().check(public)
         check_linear(self, public)
 
     def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """1/n."""
+        """Return 1/n in both norms."""
         return Sensitivity.of(1 / public.n_rows)
 
     def compute(self, rows: Rows) -> FloatArray:
-        """Share (1,)."""
-        # hypot after hypot: the square of a huge entry would overflow.
+        """Return the share (1,)."""
+        # Nested hypot, because the square of a huge entry would overflow.
         norms = np.hypot.reduce(rows.X, axis=1)
         return np.array([(norms > rows.public.linear.row_norm).mean()])
 
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape
     ) -> tuple[Statistic, ...]:
-        """One share."""
+        """Return a single share."""
         return measured([self.name], noisy, noise, (0.0, 1.0), public.n_rows)
 
 
@@ -258,33 +258,33 @@ _LOSSES = ("logistic", "squared")
 
 @dataclass(frozen=True, kw_only=True)
 class ExcessQuery(Query):
-    """A query of excess losses e = L(θ) − L*, with L* the least within the ball."""
+    """Query on excess losses e = L(θ) − L*, where L* is the least loss in the ball."""
 
     radius: float
     ridge: float = 0.0
     needs: ClassVar[tuple[str, ...]] = ("y",)
 
     def check(self, public: PublicShape) -> None:
-        """Refuse radii and losses out of range."""
+        """Raise an error for a radius or loss out of range."""
         super().check(public)
         check_positive(radius=self.radius)
         check_nonnegative(ridge=self.ridge)
         check_linear(self, public)
         if public.linear.plan.loss not in _LOSSES:
             raise ValueError(
-                f"{self.name} supports the losses {_LOSSES}, and the draws use "
+                f"{self.name} supports the losses {_LOSSES}, but the draws use "
                 f"{public.linear.plan.loss!r}: release 'loss_differences' instead"
             )
 
     def moved(self, public: PublicShape) -> float:
-        """Most that one record moves a draw's computed excess: osc + gap."""
-        # Draws are rounded and may stick out of the ball by a hair; they are public.
+        """Bound on the change of a draw's computed excess by one record: osc + gap."""
+        # Rounded draws may lie slightly outside the ball; they are public.
         furthest = float(np.linalg.norm(public.linear.coef, axis=1).max())
         ball = self._constants(public, max(self.radius, furthest))
         return ball.osc + self._constants(public, self.radius).gap_tolerance
 
     def excess(self, rows: Rows) -> FloatArray:
-        """Excess (n_draws,) of each draw.  Curator: not private."""
+        """Return the excess (n_draws,) of each draw.  Curator: not private."""
         models = rows.public.linear
         problem = Problem(
             models.rows(rows.X),
@@ -333,59 +333,59 @@ class Excess(ExcessQuery):
 
     @property
     def name(self) -> str:
-        """``"excess"``, with the summary before."""
+        """``"excess"``, prefixed with the summary."""
         return "excess" if self.over == "each" else f"{self.over}_excess"
 
     @property
     def definition(self) -> str:
-        """In words."""
+        """Definition in words."""
         which = "for each draw," if self.over == "each" else f"{self.over} over the draws of"
-        return f"{which} its loss less {self._least}"
+        return f"{which} its loss minus {self._least}"
 
     def check(self, public: PublicShape) -> None:
-        """Refuse an unknown summary."""
+        """Raise an error for an unknown summary."""
         super().check(public)
         check_over(self.over)
 
     def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """Of osc + gap a draw."""
+        """Bounds from osc + gap per draw."""
         return Sensitivity.of(
             overall_widths(np.full(public.n_draws, self.moved(public)), self.over)
         )
 
     def compute(self, rows: Rows) -> FloatArray:
-        """Excess losses."""
+        """Return excess losses."""
         return np.atleast_1d(overall(self.excess(rows), self.over))
 
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape
     ) -> tuple[Statistic, ...]:
-        """One excess a draw, or one."""
+        """One excess per draw, or a single one."""
         names = over_names("excess", self.over, public.n_draws)
         return measured(names, noisy, noise, (0.0, math.inf), note=UNIT[public.models.link])
 
 
 @dataclass(frozen=True, kw_only=True)
 class SoftHits(ExcessQuery):
-    """Share of draws in the Rashomon set, from below and from above.
+    """Lower and upper soft share of draws in the Rashomon set.
 
-    Whether a draw's excess e is at most ψ can be turned by one record however many rows there
-    are: the exact hit rate has no useful bound. But e moves by at most osc + gap, and so the ramps
+    For any number of rows, one record can change whether the excess e of a draw is at most ψ. The
+    exact hit rate has no useful bound. But e changes by at most osc + gap, so the ramps
 
         inner = mean of clip((ψ − e)/s, 0, 1) ≤ hit rate ≤ outer = mean of clip((ψ + s − e)/s, 0, 1)
 
-    move by at most (osc + gap)/s **in sum**, because they rise on different stretches of e: their
-    sum for one draw is clip((ψ + s − e)/s, 0, 2).
+    change by at most (osc + gap)/s **in sum**, because they increase on different intervals of e:
+    their sum for one draw is clip((ψ + s − e)/s, 0, 2).
 
     Parameters
     ----------
     width : float
-        s > 0, in units of the loss. Wide ramps have little noise and say less: what is between
-        inner and outer are the draws with an excess within s of ψ.
+        s > 0, in units of the loss. Wide ramps have little noise and are less informative: inner
+        and outer differ by the draws with an excess within s of ψ.
     radius, ridge : float
         As for the draws.
     psi : float, optional
-        ψ, by default that of the draws.
+        ψ; by default that of the draws.
 
     Examples
     --------
@@ -398,12 +398,12 @@ class SoftHits(ExcessQuery):
 
     @property
     def name(self) -> str:
-        """``"soft_hits"``."""
+        """Return ``"soft_hits"``."""
         return "soft_hits"
 
     @property
     def definition(self) -> str:
-        """In words."""
+        """Definition in words."""
         psi = "the draws' psi" if self.psi is None else f"{self.psi:g}"
         return (
             f"mean over the draws of a ramp from 1 to 0 as the excess rises over {self.width:g} up "
@@ -411,19 +411,19 @@ class SoftHits(ExcessQuery):
         )
 
     def check(self, public: PublicShape) -> None:
-        """Refuse widths and thresholds out of range."""
+        """Raise an error for a width or threshold out of range."""
         super().check(public)
         check_positive(width=self.width)
         if self.psi is not None:
             check_nonnegative(psi=self.psi)
 
     def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """(osc + gap)/s in the sum, and at most 1 a ramp."""
+        """(osc + gap)/s in the ℓ₁ norm, and at most 1 per ramp."""
         slope = self.moved(public) / self.width
         return Sensitivity(min(slope, 2.0), min(slope, math.sqrt(2)))
 
     def compute(self, rows: Rows) -> FloatArray:
-        """Inner and outer share."""
+        """Return the inner and outer share."""
         excess = self.excess(rows)
         psi = rows.models.psi if self.psi is None else self.psi
         ramps = [np.clip((psi + s - excess) / self.width, 0.0, 1.0) for s in (0.0, self.width)]
@@ -432,7 +432,7 @@ class SoftHits(ExcessQuery):
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape
     ) -> tuple[Statistic, ...]:
-        """Two shares, the hit rate between them."""
+        """Two shares that bracket the hit rate."""
         hides = noise.quantile(0.95) >= 1
         hidden = ", but the noise hides it: use a larger width or a larger budget" if hides else ""
         found: list[Statistic] = []
@@ -443,7 +443,7 @@ class SoftHits(ExcessQuery):
 
 
 def _targets(rows: Rows) -> NDArray[Any]:
-    """Labels −1 and 1, or targets on [−1, 1], as the loss knows them."""
+    """Labels −1 and 1, or targets in [−1, 1], as the loss requires them."""
     if rows.models.task == "classification":
         return 2 * rows.codes - 1
     low, high = rows.public.linear.target_bounds

@@ -1,4 +1,4 @@
-"""Multiplicity of the draws, as queries: means over rows, and extremes of such means."""
+"""Queries on the multiplicity of the draws: means over rows, and extremes of such means."""
 
 import math
 from collections.abc import Callable
@@ -33,7 +33,7 @@ _PUBLIC_BASELINE = (
 
 @dataclass(frozen=True)
 class MultiplicityQuery(Query):
-    """One of the measures in ``MEASURES`` that is a mean over rows, or an extreme of such means."""
+    """Measure in ``MEASURES`` that is a mean over rows, or an extreme of such means."""
 
     measure: str
     baseline: Baseline = 0
@@ -41,12 +41,12 @@ class MultiplicityQuery(Query):
     kappa: float = 0.75
 
     def __post_init__(self) -> None:
-        """Keep coefficients as a tuple: a query is a value."""
+        """Convert coefficients to a tuple, so that queries are hashable values."""
         if np.ndim(self.baseline) == 1:
             object.__setattr__(self, "baseline", tuple(np.asarray(self.baseline, dtype=float)))
         elif not isinstance(self.baseline, int | np.integer) or isinstance(self.baseline, bool):
             raise TypeError(
-                f"baseline must be the place of a draw or a model's coefficients, got "
+                f"baseline must be the index of a draw or a model's coefficients, got "
                 f"{self.baseline!r}"
             )
 
@@ -57,7 +57,7 @@ class MultiplicityQuery(Query):
 
     @property
     def definition(self) -> str:
-        """In words."""
+        """Definition in words."""
         to = "a public model" if isinstance(self.baseline, tuple) else f"draw {self.baseline}"
         return RELEASABLE[self.measure].words.format(
             baseline=to, tolerance=self.tolerance, kappa=self.kappa
@@ -65,12 +65,12 @@ class MultiplicityQuery(Query):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Say that a baseline given by its coefficients must be public."""
+        """Assumption that a baseline given by its coefficients is public."""
         given = isinstance(self.baseline, tuple) and "baseline" in self._options
         return (_PUBLIC_BASELINE,) if given else ()
 
     def check(self, public: PublicShape) -> None:
-        """Refuse a measure, options or models that do not suit."""
+        """Raise an error for a measure, options or models that do not fit."""
         super().check(public)
         if self.measure not in RELEASABLE:
             raise ValueError(f"measure must be one of {sorted(RELEASABLE)}, got {self.measure!r}")
@@ -89,12 +89,12 @@ class MultiplicityQuery(Query):
             )
 
     def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """Width of the terms over n."""
+        """Width of the terms divided by n."""
         low, high = RELEASABLE[self.measure].range(public)
         return Sensitivity.of((high - low) / public.n_rows)
 
     def compute(self, rows: Rows) -> FloatArray:
-        """Return the measure, as ``rashomon_explorer.measures`` defines it."""
+        """Return the measure as ``rashomon_explorer.measures`` defines it."""
         found = MEASURES[self.measure]
         values = rows.labels if found.of == "labels" else rows.scores
         options = self._options
@@ -105,7 +105,7 @@ class MultiplicityQuery(Query):
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape
     ) -> tuple[Statistic, ...]:
-        """One number."""
+        """Return a single number."""
         kind = RELEASABLE[self.measure]
         mean = 0 if kind.extreme else public.n_rows
         return measured([self.name], noisy, noise, kind.range(public), mean)
@@ -127,36 +127,36 @@ class MultiplicityQuery(Query):
 
 @dataclass(frozen=True)
 class Discrepancies(Query):
-    """Share of rows on which each draw differs from draw 0: which draw differs how much."""
+    """Share of rows on which each draw differs from draw 0."""
 
     name: str = "discrepancies"
     definition: str = "for each draw, share of rows that it labels differently from draw 0"
 
     def check(self, public: PublicShape) -> None:
-        """Refuse regressions and single draws."""
+        """Raise an error for regressions and single draws."""
         super().check(public)
         check_task(self, public, "classification")
         check_draws(self, public, 2)
 
     def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """√(k − 1)/n in length."""
+        """√(k − 1)/n in the ℓ₂ norm."""
         return Sensitivity.of(np.full(public.n_draws - 1, 1 / public.n_rows))
 
     def compute(self, rows: Rows) -> FloatArray:
-        """Shares (n_draws − 1,)."""
+        """Return shares (n_draws − 1,)."""
         return np.asarray((rows.labels[1:] != rows.labels[0]).mean(axis=1))
 
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape
     ) -> tuple[Statistic, ...]:
-        """One share a draw but the first."""
+        """One share per draw except the first."""
         names = [f"discrepancy of draw {draw}" for draw in range(1, public.n_draws)]
         return measured(names, noisy, noise, (0.0, 1.0), public.n_rows)
 
 
 @dataclass(frozen=True)
 class Releasable:
-    """Range of a measure's terms, from public numbers, and its definition in words."""
+    """Range of a measure's terms, from public numbers, and its definition."""
 
     range: Range
     words: str
@@ -168,7 +168,7 @@ def _share(_: PublicShape) -> tuple[float, float]:
 
 
 def largest_disagreement(n_draws: int, n_classes: int) -> float:
-    """Disagreement of a row whose votes are split as evenly as they can be."""
+    """Disagreement of a row with votes that are split as evenly as possible."""
     least, more = divmod(n_draws, n_classes)
     agreeing = more * (least + 1) * least + (n_classes - more) * least * (least - 1)
     return 1 - agreeing / (n_draws * (n_draws - 1))
@@ -183,7 +183,7 @@ def _consistency(public: PublicShape) -> tuple[float, float]:
 
 
 def score_width(public: PublicShape) -> float:
-    """Most that the draws' predictions of one row can differ."""
+    """Largest difference between the draws' predictions of one row."""
     models = public.models
     if models.link == "logistic":
         return math.tanh(public.widest() / 4)
@@ -198,8 +198,8 @@ def _width(public: PublicShape) -> tuple[float, float]:
 
 
 def _variance(public: PublicShape) -> tuple[float, float]:
-    # For several classes Σ_c var_c is a mean of ‖p − p'‖²/2 over pairs: convex in each model's
-    # point, so largest at vertices, where it is the disagreement.
+    # For several classes Σ_c var_c is a mean of ‖p − p'‖²/2 over pairs. It is convex in the point
+    # of each model, so it is largest at vertices, where it equals the disagreement.
     if public.models.link == "softmax":
         return _disagreement(public)
     return 0.0, score_width(public) ** 2 * largest_disagreement(public.n_draws, 2) / 2
@@ -215,7 +215,7 @@ def _capacity(public: PublicShape) -> tuple[float, float]:
 
 RELEASABLE: dict[str, Releasable] = {
     "ambiguity": Releasable(
-        _share, "mean over rows of: some draw labels the row differently from {baseline}"
+        _share, "share of rows that at least one draw labels differently from {baseline}"
     ),
     "obscurity": Releasable(
         _share, "mean over rows of the share of draws that label it differently from {baseline}"
@@ -227,14 +227,14 @@ RELEASABLE: dict[str, Releasable] = {
         _share, "largest share of rows on which two draws give different labels", True
     ),
     "disagreement": Releasable(
-        _disagreement, "chance that two different draws label a random row differently"
+        _disagreement, "probability that two draws label a random row differently"
     ),
     "self_consistency": Releasable(
-        _consistency, "chance that two different draws label a random row alike"
+        _consistency, "probability that two draws label a random row the same"
     ),
     "abstention": Releasable(_share, "share of rows with self-consistency below {kappa:g}"),
     "delta_ambiguity": Releasable(
-        _share, "mean over rows of: some draw's score is {tolerance} or more from {baseline}'s"
+        _share, "share of rows that some draw scores {tolerance} or more from {baseline}"
     ),
     "delta_obscurity": Releasable(
         _share, "mean over rows of the share of draws {tolerance} or more from {baseline}'s score"

@@ -1,4 +1,4 @@
-"""Noise of one query: its law, its quantiles, and the public grid that noisy values lie on."""
+"""Noise of one query: distribution, quantiles, and the public grid of noisy values."""
 
 import math
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ _HAIR = 1 + 1e-9  # sensitivities are computed in doubles: the factor covers the
 
 
 class Noise(Protocol):
-    """Independent noise of one scale on every coordinate of a query."""
+    """Independent noise of one scale on each coordinate of a query."""
 
     @property
     def scale(self) -> float:
-        """σ of the Gaussian, b of the Laplace law."""
+        """σ of the Gaussian distribution, b of the Laplace distribution."""
         ...
 
     @property
@@ -28,7 +28,7 @@ class Noise(Protocol):
 
     @property
     def law(self) -> str:
-        """Name of the law."""
+        """Name of the distribution."""
         ...
 
     def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
@@ -36,13 +36,13 @@ class Noise(Protocol):
         ...
 
     def quantile(self, confidence: float) -> float:
-        """Bound on the absolute value of one coordinate with this probability."""
+        """Bound on the absolute value of one coordinate, valid with this probability."""
         ...
 
 
 @dataclass(frozen=True)
 class GaussianNoise:
-    """N(0, σ²): a query of L2 sensitivity Δ becomes Δ/σ-Gaussian DP.
+    """N(0, σ²): a query of ℓ₂ sensitivity Δ becomes Δ/σ-Gaussian DP.
 
     (Dong, Roth and Su 2022, Theorem 2.7; for vectors by rotation, §2.4.)
     """
@@ -52,21 +52,21 @@ class GaussianNoise:
 
     @property
     def deviation(self) -> float:
-        """σ."""
+        """Return σ."""
         return self.scale
 
     def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent values (size,)."""
+        """Draw independent values (size,)."""
         return rng.normal(scale=self.scale, size=size)
 
     def quantile(self, confidence: float) -> float:
-        """σ·Φ⁻¹((1 + confidence)/2)."""
+        """Return σ·Φ⁻¹((1 + confidence)/2)."""
         return self.scale * float(ndtri((1 + confidence) / 2))
 
 
 @dataclass(frozen=True)
 class LaplaceNoise:
-    """Laplace law of scale b: a query of L1 sensitivity Δ becomes Δ/b-DP.
+    """Laplace distribution of scale b: a query of ℓ₁ sensitivity Δ becomes Δ/b-DP.
 
     (Dwork, McSherry, Nissim and Smith 2006, Proposition 1.)
     """
@@ -76,15 +76,15 @@ class LaplaceNoise:
 
     @property
     def deviation(self) -> float:
-        """√2·b."""
+        """Return √2·b."""
         return math.sqrt(2) * self.scale
 
     def draw(self, rng: np.random.Generator, size: int) -> FloatArray:
-        """Independent values (size,)."""
+        """Draw independent values (size,)."""
         return rng.laplace(scale=self.scale, size=size)
 
     def quantile(self, confidence: float) -> float:
-        """−b·log(1 − confidence)."""
+        """Return −b·log(1 − confidence)."""
         return -self.scale * math.log1p(-confidence)
 
 
@@ -94,10 +94,10 @@ def noise_scale(sensitivity: float, price: float) -> float:
 
 
 def on_grid(values: FloatArray, noise: Noise) -> FloatArray:
-    """Values rounded to a public grid: the power of two that 1024 times over is next below scale.
+    """Round values to a public grid: the largest power of two up to scale, divided by 1024.
 
-    The scale is public, and so is the grid. It is fine enough to cost no accuracy (a thousandth
-    of the noise) and coarse enough to hide the last bits (docs/floating-point.md).
+    The scale is public, so the grid is public. It is fine enough to keep the accuracy (about a
+    thousandth of the noise) and coarse enough to hide the last bits (docs/floating-point.md).
     """
     if noise.scale == 0:
         return values

@@ -1,4 +1,4 @@
-"""Plan of a release: the noise of each query, from a budget or target standard errors."""
+"""Plan of a release: noise of each query, from a budget or from target standard errors."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -29,22 +29,22 @@ _LAPLACE = "Laplace mechanism (Proposition 1 of Dwork, McSherry, Nissim and Smit
 
 @dataclass(frozen=True)
 class Budget:
-    """Privacy budget of all queries of a release, in one of four notions.
+    """Privacy budget of all queries of a release, in one of four forms.
 
     Parameters
     ----------
     epsilon, delta : float, optional
-        (ε, δ): Laplace noise for δ = 0, Gaussian noise otherwise.
+        (ε, δ): Laplace noise if δ = 0, Gaussian noise otherwise.
     rho, mu : float, optional
         ρ of zCDP or μ of Gaussian DP: Gaussian noise.
     standard_error : float or mapping of str to float, optional
-        Standard deviation of the noise on each number of a query, for all or by name; the price
-        follows. Gaussian noise.
+        Standard deviation of the noise on each number of a query, for all or by name. The privacy
+        cost follows from it. Gaussian noise.
 
     Raises
     ------
     ValueError
-        If not exactly one is given, or one is out of range.
+        If not exactly one budget is given, or one is out of range.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Budget:
     standard_error: float | Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no budget."""
+        """Raise a ValueError if the budget is invalid."""
         prices = {"epsilon": self.epsilon, "rho": self.rho, "mu": self.mu}
         ways = {**prices, "standard_error": self.standard_error}
         given = [name for name, value in ways.items() if value is not None]
@@ -82,7 +82,7 @@ class Budget:
     def mu_total(self, *, ledger: bool) -> float:
         """μ of all queries together.
 
-        A ledger counts zCDP, by which (ε, δ) pays for a slightly smaller μ than by Gaussian DP.
+        A ledger counts zCDP, in which (ε, δ) allows a slightly smaller μ than in Gaussian DP.
         """
         if self.mu is not None:
             return self.mu
@@ -99,7 +99,7 @@ class QueryCost:
     """Noise of one query, and its share of the privacy cost."""
 
     noise: Noise
-    share: float  # of the whole price, in the notion that adds up: ε of pure DP, μ² of Gaussian DP
+    share: float  # of the total cost, in the additive notion: ε of pure DP, μ² of Gaussian DP
 
 
 def release_costs(
@@ -110,7 +110,7 @@ def release_costs(
     *,
     ledger: bool = True,
 ) -> tuple[tuple[QueryCost, ...], Guarantee]:
-    """Noise of each query, and the joint guarantee of all of them."""
+    """Noise of each query, and the joint guarantee of all queries."""
     if budget.standard_error is not None:
         if weights is not None:
             raise ValueError("weights divide a budget: omit them with standard_error")
@@ -173,11 +173,11 @@ def _share(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
-_LEAST_SHARE = 2.0**-40  # of the largest term; means in doubles are right to about 2⁻⁵⁰ of it
+_LEAST_SHARE = 2.0**-40  # relative to the largest term; means in doubles are right to about 2⁻⁵⁰
 
 
 def query_sensitivities(queries: Sequence[Query], public: PublicShape) -> tuple[Sensitivity, ...]:
-    """Sensitivity of each query, 0 or well above the rounding of a mean of losses or scores."""
+    """Sensitivity of each query: 0, or well above the rounding error of a mean."""
     found = tuple(query.sensitivity(public) for query in queries)
     least = _LEAST_SHARE * _largest_term(public)
     for query, sensitivity in zip(queries, found, strict=True):
@@ -191,7 +191,7 @@ def query_sensitivities(queries: Sequence[Query], public: PublicShape) -> tuple[
 
 
 def _largest_term(public: PublicShape) -> float:
-    """Bound of a loss or a score of one row; at least 1, for probabilities."""
+    """Bound on a loss or a score of one row; at least 1, for probabilities."""
     ends = public.linear.target_bounds if public.models.task == "regression" else (1.0,)
     return max(1.0, *map(math.fabs, ends), float(loss_ranges(public)[1].max()))
 
@@ -206,7 +206,7 @@ class ReleasePlan:
     guarantee: Guarantee
 
     def table(self) -> "pd.DataFrame":
-        """Tabulate sensitivity, standard deviation of the noise and share of the cost by query."""
+        """Table of sensitivity, standard deviation of the noise and share of the cost by query."""
         import pandas as pd
 
         rows = {
@@ -236,7 +236,7 @@ def plan_release(
     categories: Sequence[Any] = (),
     ledger: bool = True,
 ) -> ReleasePlan:
-    """Plan a release: its privacy cost and accuracy from public numbers, at no cost.
+    """Plan a release from public numbers, which has no privacy cost.
 
     Parameters
     ----------
@@ -246,12 +246,12 @@ def plan_release(
     queries, epsilon, delta, rho, mu, standard_error, weights, categories
         As for :func:`~rashomon_explorer.release.release`.
     ledger : bool, default=True
-        Whether a ledger is to be charged, which counts zCDP.
+        Whether a ledger will be charged, which counts zCDP.
 
     Raises
     ------
     ValueError
-        If a query is refused or does not suit the models, or a number is out of range.
+        If a query is refused or does not fit the models, or a number is out of range.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Queries, and the rows and public numbers that they read."""
+"""Queries, and the rows and public numbers that they use."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ Paid = ReleasedSet | ReleasedTrees
 
 @dataclass(frozen=True, eq=False)
 class PublicShape:
-    """Public numbers: all that sensitivities may depend on."""
+    """Public numbers, the only input of sensitivities."""
 
     models: Paid  # private draws, hence public
     n_rows: int  # number of private rows; public under replace-one adjacency
@@ -39,7 +39,7 @@ class PublicShape:
 
     @property
     def linear(self) -> ReleasedSet:
-        """The draws, where they have coefficients."""
+        """Return the draws; raise an error if they have no coefficients."""
         if isinstance(self.models, ReleasedTrees):
             raise ValueError("trees have no coefficients: omit queries about coefficients")
         return self.models
@@ -59,42 +59,42 @@ class PublicShape:
         return each[..., :-1], each[..., -1]
 
     def reach(self) -> FloatArray:
-        """Largest |x·w + b| (n_draws,) over rows of the allowed norm, for models of one score."""
+        """Largest |x·w + b| (n_draws,) over rows of the allowed norm, for models with one score."""
         slopes, intercepts = self.split
         norms = np.linalg.norm(slopes[:, 0], axis=1)
         return np.asarray(self.linear.row_norm * norms + np.abs(intercepts[:, 0]))
 
     def apart(self, other: int) -> FloatArray:
-        """Largest difference (n_draws,) of a linear score from that of another model."""
+        """Largest difference (n_draws,) between the linear scores of the draws and a model."""
         slopes, intercepts = self.split
         norms = np.linalg.norm(slopes[:, 0] - slopes[other, 0], axis=1)
         gaps = np.abs(intercepts[:, 0] - intercepts[other, 0])
         return np.asarray(self.linear.row_norm * norms + gaps)
 
     def widest(self) -> float:
-        """Largest difference of linear scores between any two models."""
+        """Largest difference between the linear scores of any two models."""
         return float(max(self.apart(other).max() for other in range(self.n_draws)))
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Private rows as the queries read them.  Curator: not private."""
+    """Private rows in the form that queries need.  Curator: not private."""
 
     public: PublicShape
     X: FloatArray  # (n_rows, n_features)
     # (n_rows,): targets as given, those of a regression clipped to the declared bounds
     y: NDArray[Any] | None
-    # (n_rows,): place of each row's group among the categories, −1 for any other
+    # (n_rows,): index of each row's group among the categories, −1 for other groups
     groups: Codes | None
 
     @classmethod
     def read(
         cls, public: PublicShape, X: ArrayLike, y: ArrayLike | None, groups: ArrayLike | None
     ) -> "Rows":
-        """Read the rows, and bound each one as the models do."""
+        """Read the rows, and clip each one as the models do."""
         rows = np.asarray(X, dtype=float)
         if not np.isfinite(rows).all():
-            raise ValueError("X holds NaN or infinity: remove or impute such rows first")
+            raise ValueError("X contains NaN or infinity: remove or impute such rows first")
         targets = None if y is None else np.asarray(y)
         if targets is not None:
             checked_rows(public.models, rows, targets)
@@ -105,7 +105,7 @@ class Rows:
 
     @classmethod
     def nobodys(cls, public: PublicShape) -> "Rows":
-        """Make the same number of rows of zeros, of one class and no group."""
+        """Create the same number of rows of zeros, with one class and no group."""
         models, n = public.models, public.n_rows
         regression = models.task == "regression"
         target = public.linear.target_bounds[0] if regression else [*models.classes, 0][0]
@@ -115,17 +115,17 @@ class Rows:
 
     @property
     def models(self) -> Paid:
-        """Draws."""
+        """Models that were drawn."""
         return self.public.models
 
     @cached_property
     def labels(self) -> NDArray[np.int_]:
-        """Labels (n_draws, n_rows) by every model."""
+        """Labels (n_draws, n_rows) of every model."""
         return self.models.labels(self.X)
 
     @cached_property
     def scores(self) -> FloatArray:
-        """Predictions (n_draws, n_rows[, n_classes]) by every model."""
+        """Predictions (n_draws, n_rows[, n_classes]) of every model."""
         return self.models.scores(self.X)
 
     @property
@@ -138,13 +138,13 @@ class Rows:
         return LinearTask.of(self.public.linear, self.X, self._targets, loss)
 
     def mean_losses(self) -> FloatArray:
-        """Mean loss (n_draws,) of every model; of trees the share of wrong labels."""
+        """Mean loss (n_draws,) of every model; for trees the share of wrong labels."""
         if isinstance(self.models, ReleasedTrees):
             return np.asarray((self.labels != self.codes).mean(axis=1))
         return original_loss(self.task())
 
     def reference(self, baseline: Baseline) -> int | NDArray[Any]:
-        """Labels (n_rows,) of a public model, or the place of a draw."""
+        """Labels (n_rows,) of a public model, or the index of a draw."""
         if isinstance(baseline, tuple):
             return one_model(self.public.linear, baseline).labels(self.X)[0]
         return baseline
@@ -157,10 +157,10 @@ class Rows:
 
 
 def one_model(models: ReleasedSet, coef: tuple[float, ...]) -> ReleasedSet:
-    """Set of one public model, used as the draws."""
+    """Set that contains one public model, used as the draws."""
     if len(coef) != models.coef.shape[1]:
         raise ValueError(
-            f"baseline must be the place of a draw or {models.coef.shape[1]} coefficients, the "
+            f"baseline must be the index of a draw or {models.coef.shape[1]} coefficients, the "
             f"intercept last, got {len(coef)}"
         )
     return replace(models, coef=np.array([coef], dtype=float))
@@ -184,7 +184,7 @@ class Sensitivity:
     Parameters
     ----------
     l1, l2 : float
-        In the sum of sizes, and in Euclidean length.
+        Changes in the ℓ₁ norm and in the ℓ₂ norm.
     """
 
     l1: float
@@ -192,7 +192,7 @@ class Sensitivity:
 
     @classmethod
     def of(cls, widths: ArrayLike) -> "Sensitivity":
-        """Of a vector whose coordinates each change by at most their width.
+        """Sensitivity of a vector whose coordinates each change by at most their width.
 
         Examples
         --------
@@ -204,7 +204,7 @@ class Sensitivity:
 
 
 class Query(ABC):
-    """Query on private rows; its docstring proves the sensitivity."""
+    """Query on private rows; the docstring of each query proves its sensitivity."""
 
     needs: ClassVar[tuple[str, ...]] = ()
 
@@ -220,7 +220,7 @@ class Query(ABC):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Assumptions of the guarantee that the code cannot check."""
+        """Conditions of the guarantee that the code cannot check."""
         return ()
 
     def check(self, public: PublicShape) -> None:
@@ -229,16 +229,16 @@ class Query(ABC):
         Raises
         ------
         ValueError
-            If something is missing or does not suit the models.
+            If something is missing or does not fit the models.
         """
         given = {"y": public.has_targets, "groups": public.has_groups}
         for need in self.needs:
             if not given[need]:
-                raise ValueError(f"{self.name} needs {need}=, one entry a row")
+                raise ValueError(f"{self.name} needs {need}=, one entry per row")
 
     @abstractmethod
     def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """Bound on the change of :meth:`compute` between neighbours; public numbers alone."""
+        """Bound on the change of :meth:`compute` between neighbours, from public numbers only."""
 
     @abstractmethod
     def compute(self, rows: Rows) -> FloatArray:
@@ -248,48 +248,48 @@ class Query(ABC):
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape
     ) -> tuple[Statistic, ...]:
-        """Released numbers, from the noisy vector alone."""
+        """Released numbers, computed only from the noisy vector."""
 
 
 def overall(values: FloatArray, over: Over) -> FloatArray:
-    """Per-draw values (n_draws, …) as they are, or their mean, largest or least over draws."""
+    """Values per draw (n_draws, …) unchanged, or their mean, largest or least over draws."""
     return values if over == "each" else np.asarray(_OVER[over](values, axis=0))
 
 
 def overall_widths(widths: FloatArray, over: Over) -> FloatArray:
-    """Bound the sensitivity of :func:`overall` by the sensitivities of each draw's value."""
+    """Bound on the sensitivity of :func:`overall` from the sensitivity of each draw's value."""
     if over == "each":
         return widths
     return np.asarray(widths.mean(axis=0) if over == "mean" else widths.max(axis=0))
 
 
 def over_names(name: str, over: Over, n_draws: int) -> list[str]:
-    """Names of per-draw values, or of their summary."""
+    """Names of the values per draw, or of their summary."""
     if over == "each":
         return [f"{name} of draw {draw}" for draw in range(n_draws)]
     return [f"{over} {name} of the draws"]
 
 
 def check_over(over: str) -> None:
-    """Refuse an unknown summary over draws."""
+    """Raise an error for an unknown summary over draws."""
     if over not in ("each", *_OVER):
         raise ValueError(f"over must be one of {['each', *_OVER]}, got {over!r}")
 
 
 def check_task(query: Query, public: PublicShape, task: str) -> None:
-    """Refuse models of another task."""
+    """Raise an error for models of another task."""
     if public.models.task != task:
         raise ValueError(f"{query.name} needs models for {task}, got {public.models.task}")
 
 
 def check_linear(query: Query, public: PublicShape) -> None:
-    """Refuse models without coefficients, such as trees."""
+    """Raise an error for models without coefficients, such as trees."""
     if isinstance(public.models, ReleasedTrees):
         raise ValueError(f"{query.name} needs linear models, got trees: omit it")
 
 
 def check_draws(query: Query, public: PublicShape, fewest: int) -> None:
-    """Refuse too few models."""
+    """Raise an error if there are too few models."""
     if public.n_draws < fewest:
         raise ValueError(f"{query.name} needs at least {fewest} draws, got {public.n_draws}")
 
@@ -302,7 +302,7 @@ def measured(
     n_mean: int = 0,
     note: str = "",
 ) -> tuple[Measured, ...]:
-    """One :class:`Measured` a coordinate."""
+    """One :class:`Measured` per coordinate."""
     low, high = (np.broadcast_to(np.asarray(end, dtype=float), len(names)) for end in ranges)
     values = zip(names, noisy, low, high, strict=True)
     return tuple(

@@ -31,24 +31,24 @@ class Answer:
 
 @dataclass(frozen=True)
 class ReleasedAggregates:
-    """Aggregates of private rows with noise, and their privacy cost.  Everything here is public.
+    """Aggregates of private rows with noise, and their privacy cost.  All values are public.
 
     Parameters
     ----------
     answers : tuple of Answer
     guarantee : Guarantee
-        Of all answers together; the models are a release of their own.
+        Guarantee of all answers together; the models have a guarantee of their own.
     models : Guarantee
-        Of the models.
+        Guarantee of the models.
     charge : int or None
         Number of the charge in the ledger; None without a ledger.
     n_rows, n_draws : int
-        Rows and models.
+        Numbers of rows and models.
     delta : float
-        δ at which the price is said.
+        δ at which the privacy cost is reported.
     doubt : str, default=""
-        Why the draws may lie far outside the Rashomon set, by public numbers; empty where their
-        plan promised enough.
+        Why, by public numbers, the draws may lie far outside the Rashomon set; empty if their
+        plan guarantees enough.
     """
 
     answers: tuple[Answer, ...]
@@ -62,7 +62,7 @@ class ReleasedAggregates:
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """Every released number."""
+        """All released numbers."""
         return tuple(number for answer in self.answers for number in answer.statistics)
 
     def __iter__(self) -> Iterator[Statistic]:
@@ -72,7 +72,7 @@ class ReleasedAggregates:
         for statistic in self.statistics:
             if statistic.name == name:
                 return statistic
-        raise KeyError(f"no released number is called {name!r}: {[s.name for s in self]}")
+        raise KeyError(f"no released number has the name {name!r}: {[s.name for s in self]}")
 
     @property
     def cost_text(self) -> str:
@@ -84,20 +84,20 @@ class ReleasedAggregates:
         return f"ε = {rounded_up(epsilon)}{at}"
 
     def table(self, confidence: float = 0.95) -> "pd.DataFrame":
-        """Numbers with their error bars.
+        """Table of the numbers with their error bars.
 
         Parameters
         ----------
         confidence : float, default=0.95
-            Of the interval ``low`` to ``high``, which holds the value **for these rows**.
+            Confidence of ``low`` to ``high``, which contains the value **for these rows**.
 
         Returns
         -------
         pandas.DataFrame
-            Index ``name``; columns ``query``, ``estimate``, ``low``, ``high``,
-            ``standard_error`` of the noise, ``rows_error`` (an upper bound of what sampling other
-            rows would add, were they drawn independently of the models; NaN where none is
-            known), ``price_share`` of the query, and ``note``.
+            Index ``name``; columns ``query``, ``estimate``, ``low``, ``high``, ``standard_error``
+            of the noise, ``rows_error`` (upper bound on the error from sampling other rows
+            independently of the models; NaN if none is known), ``price_share`` of the query, and
+            ``note``.
         """
         import pandas as pd
 
@@ -110,7 +110,7 @@ class ReleasedAggregates:
         return pd.DataFrame(rows).set_index("name")
 
     def to_dict(self, confidence: float = 0.95) -> dict[str, Any]:
-        """Plain values, for JSON; what is not known is None.
+        """Return plain values for JSON; unknown values are None.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ def _plain(statistic: Statistic, answer: Answer, confidence: float) -> dict[str,
 
 
 def _known(values: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no NaN."""
+    """Replace NaN by None, because JSON has no NaN."""
     unknown = {key for key, x in values.items() if isinstance(x, float) and not math.isfinite(x)}
     return {key: None if key in unknown else value for key, value in values.items()}
 
@@ -193,13 +193,13 @@ _KIND, _NUMBER, _GUARANTEE = "kind", "number", "guarantee"
 
 
 def released_values(released: ReleasedAggregates) -> dict[str, Any]:
-    """Plain values of released aggregates, for a file; all of them are covered by the guarantee."""
+    """Plain values of released aggregates, for a file; the guarantee covers all of them."""
     plain: dict[str, Any] = _files_plain(released)
     return plain
 
 
 def from_released_values(values: dict[str, Any]) -> ReleasedAggregates:
-    """Inverse of `released_values`."""
+    """Create released aggregates from the output of `released_values`."""
     try:
         found = _restored(values)
     except (KeyError, TypeError, ValueError) as error:

@@ -29,25 +29,25 @@ from rashomon_explorer.sets import ReleasedTrees
 
 @dataclass(frozen=True)
 class Reliance(Query):
-    """Rise of the loss when a feature is switched between rows, e_switch − e_orig, by feature.
+    """Increase of the loss if a feature is switched between rows, e_switch − e_orig, by feature.
 
-    The statistic is (1/(n(n − 1))) Σ_{i≠j} [ℓ(y_i, s_i + a_j − a_i) − ℓ(y_i, s_i)] with a the
+    The statistic is (1/(n(n − 1))) Σ_{i≠j} [ℓ(y_i, s_i + a_j − a_i) − ℓ(y_i, s_i)], where a is the
     feature's part of the score. Replacing record k changes, for every other j, the terms (k, j) and
-    (j, k). For a loss that is Λ-Lipschitz in the score the first is Λ|a_j − a_k| in size before and
-    Λ|a_j − a_k'| after, the second changes by Λ|a_k − a_k'|. Together that is Λ times the
-    perimeter of three points of an interval of length 2B|w|, which is at most twice its length:
-    4ΛB|w|; w are the coefficients of all columns of the feature, and |w| is their norm. The n − 1
-    partners j share the factor 1/(n(n − 1)), so that the sensitivity is
-    **4ΛB|w|/n**, although each record is in 2(n − 1) terms. Wrong labels have no Λ; each of the
-    three changes is at most 1, hence 3/n, of trees too. (A shuffle with a public
-    permutation has the same bounds, by the same three points, and its own randomness on top.) Λ is
-    1 for log loss (with the spread of w over the classes for |w|), and 1 + the largest switched
-    score for half the squared error.
+    (j, k). Let the loss be Λ-Lipschitz in the score. The first term has size Λ|a_j − a_k| before
+    and Λ|a_j − a_k'| after; the second changes by Λ|a_k − a_k'|. Together this is Λ times the
+    perimeter of three points in an interval of length 2B|w|, which is at most twice its length:
+    4ΛB|w|. Here w are the coefficients of all columns of the feature and |w| is their norm. The
+    n − 1 partners j share the factor 1/(n(n − 1)), so the sensitivity is **4ΛB|w|/n**, although
+    each record occurs in 2(n − 1) terms. The share of wrong labels has no Λ: each of the three
+    changes is at most 1, which gives 3/n, also for trees. (A shuffle with a public permutation has
+    the same bounds, by the same three points, and additional randomness.) Λ is 1 for log loss
+    (with the spread of w over the classes instead of |w|), and 1 + the largest switched score for
+    half the squared error.
 
     Parameters
     ----------
     over : {"mean", "largest", "least", "each"}, default="mean"
-        Over the draws.
+        Summary over the draws.
 
     Examples
     --------
@@ -60,17 +60,17 @@ class Reliance(Query):
 
     @property
     def name(self) -> str:
-        """``"reliance"``, or with the summary before if it is not the mean."""
+        """``"reliance"``, prefixed with the summary if it is not the mean."""
         return "reliance" if self.over == "mean" else f"{self.over}_reliance"
 
     @property
     def definition(self) -> str:
-        """In words."""
+        """Definition in words."""
         which = "and draw," if self.over == "each" else f", {self.over} over the draws of"
         return f"for each feature {which} e_switch − e_orig".replace(" ,", ",")
 
     def check(self, public: PublicShape) -> None:
-        """Refuse an unknown summary, a single row, and more pairs than can be gone through."""
+        """Raise an error for an unknown summary, a single row, or too many pairs of rows."""
         super().check(public)
         check_over(self.over)
         if public.n_rows < 2:
@@ -82,7 +82,7 @@ class Reliance(Query):
             )
 
     def sensitivity(self, public: PublicShape) -> Sensitivity:
-        """4ΛB|w|/n a feature, or 3/n for wrong labels."""
+        """4ΛB|w|/n per feature, or 3/n for wrong labels."""
         half = _HALF_RISE[public.models.link](public)
         if public.models.link == "sign":
             widths = np.full(half.shape, 3 / public.n_rows)
@@ -91,7 +91,7 @@ class Reliance(Query):
         return Sensitivity.of(overall_widths(widths, self.over).ravel())
 
     def compute(self, rows: Rows) -> FloatArray:
-        """Rises (n_features,), or (n_draws·n_features,)."""
+        """Return increases (n_features,), or (n_draws·n_features,)."""
         groups = _groups(rows.public)
         if isinstance(rows.models, ReleasedTrees):
             codes = rows.codes.astype(np.intp)
@@ -103,7 +103,7 @@ class Reliance(Query):
     def statistics(
         self, noisy: FloatArray, noise: Noise, public: PublicShape
     ) -> tuple[Statistic, ...]:
-        """One rise a feature, or a draw and feature."""
+        """One increase per feature, or per draw and feature."""
         features = list(_groups(public))
         if self.over == "each":
             draws = range(public.n_draws)
@@ -111,7 +111,7 @@ class Reliance(Query):
         else:
             names = [f"{self.over} reliance on {name}" for name in features]
         half = _HALF_RISE[public.models.link](public)
-        # A wrong label is one at most; other losses rise by twice the half.
+        # A wrong label counts 1 at most; other losses increase by at most twice the half.
         rise = np.minimum(1.0, half) if public.models.link == "sign" else 2 * half
         most = overall_widths(rise, self.over).ravel()
         return measured(names, noisy, noise, (-most, most), note=UNIT[public.models.link])
@@ -123,7 +123,7 @@ def _groups(public: PublicShape) -> dict[str, Columns]:
 
 
 def _norms(public: PublicShape) -> FloatArray:
-    """|w| (n_draws, n_features) of models with one score."""
+    """|w| (n_draws, n_features) for models with one score."""
     slopes = public.split[0][:, 0]
     each = [np.linalg.norm(slopes[:, columns], axis=1) for columns in _groups(public).values()]
     return np.stack(each, axis=1)
@@ -138,11 +138,11 @@ def _zero_one(public: PublicShape) -> FloatArray:
 
 
 def _softmax(public: PublicShape) -> FloatArray:
-    slopes = np.pad(public.split[0], [(0, 0), (1, 0), (0, 0)])  # class 0 has the score 0
+    slopes = np.pad(public.split[0], [(0, 0), (1, 0), (0, 0)])  # the score of class 0 is 0
     apart = slopes[:, :, None] - slopes[:, None]
     widths = [
-        # Parts of several columns lie in no interval: three points of a set have a perimeter of up
-        # to three times its width, not two.
+        # Parts of several columns do not lie in an interval: the perimeter of three points of a
+        # set is up to three times its width, not two.
         (1.5 if len(columns) > 1 else 1.0)
         * np.linalg.norm(apart[..., columns], axis=-1).max(axis=(1, 2))
         for columns in _groups(public).values()
@@ -159,7 +159,7 @@ def _half_square(public: PublicShape) -> FloatArray:
     return np.asarray(((high - low) / 2) ** 2 * steepest * B * own)
 
 
-# Λ·B·|w| by draw and feature (n_draws, n_features); half the most that a switch can raise a loss.
+# Λ·B·|w| by draw and feature (n_draws, n_features): half the largest increase of a loss.
 _HALF_RISE = {
     "logistic": _logistic,
     "sign": _zero_one,

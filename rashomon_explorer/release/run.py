@@ -60,68 +60,68 @@ def release(
 ) -> ReleasedAggregates:
     """Release aggregates of private rows with noise, charged to a ledger.
 
-    The draws are public once they are paid for, so that every aggregate is a function of the
-    rows with known models in it, and one record of n moves it by O(1/n) (each query's docstring
-    proves by how much). Gaussian or Laplace noise in proportion makes it differentially private.
-    The price is reserved before a row is read, and spent whatever happens from then on; the exact
-    values are never returned.
+    The draws are public, because their own guarantee covers them. Each aggregate is thus a function
+    of the rows with known models in it. One record of n changes it by O(1/n); the docstring of each
+    query proves the bound. Gaussian or Laplace noise of proportional scale makes it differentially
+    private. The cost is reserved before a row is read and stays spent from then on, also after an
+    error. The exact values are never returned.
 
     Parameters
     ----------
     models : ReleasedSet, RashomonSet, ReleasedTrees or PredictorSet
-        Draws with a guarantee, linear or trees. It is not charged again.
+        Draws with a guarantee, linear or trees. They are not charged again.
     X : array-like of shape (n_rows, n_features)
-        Private rows, scaled as the draws were fitted. Their number is public.
+        Private rows, scaled as for fitting the draws. Their number is public.
     y : array-like of shape (n_rows,), optional
-        Labels or targets as the estimator was given them.
+        Labels or targets, as passed to the estimator.
     groups : array-like of shape (n_rows,), optional
-        Group of each row; with ``categories``.
+        Group of each row; requires ``categories``.
     queries : sequence of str or Query
         Keys of ``QUERIES``, or queries with options.
     ledger : Ledger, path or None
-        Where the price is charged. None has to be said: then only the returned guarantee
-        remembers that anything was spent.
+        Ledger to which the cost is charged. None must be passed explicitly: then only the returned
+        guarantee records the cost.
     epsilon, delta : float, optional
-        Budget of all queries together: Laplace noise at δ = 0, Gaussian noise otherwise.
+        Budget of all queries together: Laplace noise if δ = 0, Gaussian noise otherwise.
     rho, mu : float, optional
         Budget in zCDP or Gaussian DP instead.
     standard_error : float or mapping of str to float, optional
-        Instead of a budget: the standard deviation of the noise, for all queries or by name. The
-        price follows and is charged.
+        Standard deviation of the noise, for all queries or by name, instead of a budget. The cost
+        follows from it and is charged.
     weights : mapping of str to float, optional
         Share of the budget of each query, by name; equal by default.
     categories : sequence, optional
-        Groups that are told apart, declared: which ones occur is not read off the rows. A row of
-        another group is counted in none.
+        Declared groups; they are not inferred from the rows. Rows of other groups are counted in
+        no group.
     random_state : int, optional
-        A seed, known to you: reproducible, and not private towards those who know it.
+        A known seed: the result is reproducible, and not private towards those who know it.
     secure : bool, default=False
         Whether noise is drawn exactly, in integers, by OpenDP (the extra ``[secure]``), so that
-        no bit of an answer tells more than its price (docs/floating-point.md). It has no seed;
-        Gaussian noise is then sold as zCDP, and ``mu`` is no budget.
+        no bit of an answer reveals more than the guarantee allows (docs/floating-point.md). It has
+        no seed; Gaussian noise is then charged as zCDP, and ``mu`` is not accepted.
     note : str, default=""
-        For people, in the ledger.
+        Free text for the ledger.
 
     Raises
     ------
     BudgetExceededError
-        If the ledger refuses; nothing was read and nothing was spent.
+        If the ledger refuses the charge; nothing was read and nothing was spent.
     CuratorOnlyError
-        If the models carry no guarantee, or the rows were made with what was computed from them.
+        If the models have no guarantee, or the rows depend on data-dependent values.
     TypeError
-        If ``models`` is neither a set of linear draws nor of drawn trees.
+        If ``models`` is neither a set of linear draws nor a set of drawn trees.
     ValueError
-        If a query is refused or does not suit the models, or a budget is out of range; nothing
-        was read. Without a ledger also if a row holds NaN or an unknown label.
+        If a query is refused or does not fit the models, or a budget is out of range; nothing was
+        read. Without a ledger also if a row contains NaN or an unknown label.
     FitError
-        For whatever the rows cause after a ledger was charged: the price stays spent, because the
-        error itself was read off the rows, and the reason is in ``error.detail``, for the curator.
+        For any error that the rows cause after a ledger was charged. The cost stays spent, because
+        the error depends on the rows. The reason is in ``error.detail``, for the curator only.
 
     Warns
     -----
     WeakGuaranteeWarning
-        If the draws' plan promised so little that they may lie far outside the Rashomon set: then
-        these are aggregates of the mechanism, not of the set.
+        If the draws' plan guarantees so little that they may lie far outside the Rashomon set.
+        The aggregates then describe the mechanism, not the set.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def release(
     """
     public = _public(models, X, y, groups, categories, charged=ledger is not None)
     if (plan := _plan_of(public.models)) is not None:
-        warn_if_weak(plan, "what is released here, of these draws,")
+        warn_if_weak(plan, "the release from these draws")
     asked = get_queries(queries)
     for query in asked:
         query.check(public)
@@ -215,7 +215,7 @@ class _Run:
         )
 
     def parameters(self) -> dict[str, Any]:
-        """Public settings, for the ledger."""
+        """Public settings for the ledger."""
         scales = {
             query.name: {"noise": priced.noise.law, "scale": priced.noise.scale}
             for query, priced in zip(self.queries, self.priced, strict=True)
@@ -225,7 +225,7 @@ class _Run:
 
 
 def _exact(query: Query, rows: Rows) -> FloatArray:
-    """Exact vector; of rows of zeros if its sensitivity is 0, because then it gets no noise."""
+    """Exact vector; computed on rows of zeros if its sensitivity is 0, as it gets no noise then."""
     unmoved = query.sensitivity(rows.public).l1 == 0
     return query.compute(Rows.nobodys(rows.public) if unmoved else rows)
 
@@ -239,7 +239,7 @@ def _public(
     *,
     charged: bool,
 ) -> PublicShape:
-    """Public numbers that may be used before the charge starts: shapes, and no value."""
+    """Public numbers that may be used before the charge starts: shapes, but no values."""
     released = _paid(models)
     _refuse_leaky(find_leak(X, y, groups))
     declared = tuple(categories)
@@ -251,7 +251,7 @@ def _public(
     for name, column in (("y", y), ("groups", groups)):
         known = shape[:1] if column is None else _shape(name, column, 1, charged)
         if known != shape[:1]:
-            raise ValueError(f"{name} must hold one entry for each of {shape[0]} rows, got {known}")
+            raise ValueError(f"{name} must have one entry for each of {shape[0]} rows, got {known}")
     if (groups is None) == bool(declared) or len(set(declared)) < len(declared):
         raise ValueError(
             "groups and categories go together: declare every group once, categories=('a', 'b'); "
@@ -266,13 +266,13 @@ def _refuse_leaky(leak: str) -> None:
 
 
 def _plan_of(models: Paid) -> Plan | None:
-    """Plan of linear draws without selection; selected draws have another law."""
+    """Plan of linear draws without selection; selected draws have another distribution."""
     return models.plan if isinstance(models, ReleasedSet) and models.as_drawn else None
 
 
 def _paid(models: object) -> Paid:
     if isinstance(models, RashomonSet) or held_trees(models) is not None:
-        with suppress_weak_warnings():  # below, of the aggregates
+        with suppress_weak_warnings():  # the warning about the aggregates follows below
             models = getattr(models, "release", lambda: models)()
     if not isinstance(models, Paid):
         raise TypeError(
@@ -290,7 +290,7 @@ def _shape(name: str, values: Any, dimensions: int, charged: bool) -> tuple[int,
     shape = public_shape(values, dimensions)
     if shape is None and charged:
         raise TypeError(
-            f"{name} has no shape, and a ledger must be charged before a value is read: give an "
+            f"{name} has no shape, and a ledger must be charged before a value is read: pass an "
             f"array, a DataFrame or a list, got {type(values).__name__}"
         )
     return np.asarray(values).shape if shape is None else shape

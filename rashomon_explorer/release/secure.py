@@ -24,17 +24,17 @@ from rashomon_explorer.release.query import Sensitivity
 GAUSSIAN = "discrete Gaussian noise (Canonne, Kamath and Steinke 2020, Theorem 4)"
 LAPLACE = "discrete Laplace noise (Ghosh, Roughgarden and Sundararajan 2012)"
 ROUNDED_BEFORE = "the values under it are computed in double precision"
-"""Assumption that exact noise does not remove."""
+"""Assumption that remains with exact noise."""
 
-_FINER = 2.0**-20  # of the sensitivity: what rounding to the default grid may add to it
+_FINER = 2.0**-20  # relative to the sensitivity: bound on what rounding to the default grid adds
 _FINEST = -1000  # exponent of a grid: doubles end at 2^-1074
-_ULPS = 1 + 2.0**-48  # a few roundings
+_ULPS = 1 + 2.0**-48  # margin for a few rounding errors
 _LOCK = threading.Lock()
 
 
 @dataclass(frozen=True)
 class SecureNoise(ABC):
-    """Independent noise on every coordinate of a vector, exact on the multiples of a grid."""
+    """Independent noise on each coordinate of a vector, exact on the multiples of a grid."""
 
     size: int
     sensitivity: float
@@ -42,7 +42,7 @@ class SecureNoise(ABC):
     grid: float | None = None
 
     def __post_init__(self) -> None:
-        """Raise an error for numbers without a proof."""
+        """Raise an error for parameters without a proof."""
         check_count(size=self.size)
         check_positive(sensitivity=self.sensitivity)
         check_positive(scale=self.scale)
@@ -55,23 +55,23 @@ class SecureNoise(ABC):
         ):
             raise ValueError(
                 f"sensitivity {self.sensitivity!r}, scale {self.scale!r} and grid {self.grid!r} "
-                "are too far apart, or too small, for doubles: measure in another unit"
+                "are too far apart, or too small, for doubles: use another unit"
             )
 
     @property
     @abstractmethod
     def noise_cost(self) -> float:
-        """What the noise may cost: the formula, of ``sensitivity`` and ``scale``."""
+        """Allowed privacy cost of the noise, from ``sensitivity`` and ``scale``."""
 
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """What one release costs."""
+        """Guarantee of one release."""
 
     @property
     @abstractmethod
     def rounding(self) -> float:
-        """r/grid: how many grids further apart rounding can put two vectors."""
+        """r/grid: bound on the additional distance of two vectors by rounding, in grid steps."""
 
     @property
     def exponent(self) -> int:
@@ -81,21 +81,21 @@ class SecureNoise(ABC):
 
     @property
     def cell(self) -> float:
-        """2ᵏ, the grid that is used."""
+        """2ᵏ, the grid in use."""
         return math.ldexp(1.0, self.exponent)
 
     @property
     def drawn_scale(self) -> float:
-        """Scale of the noise that is drawn, a little above ``scale``."""
+        """Scale of the noise that is drawn, slightly above ``scale``."""
         return self._mechanism[0]
 
     @property
     def measured(self) -> float:
-        """OpenDP's privacy map of the mechanism that runs, at most ``price``."""
+        """Privacy map, by OpenDP, of the mechanism that runs; at most ``noise_cost``."""
         return float(self._mechanism[1].map(float(self.sensitivity)))
 
     def release(self, values: ArrayLike) -> FloatArray:
-        """Values with fresh noise.
+        """Return values with fresh noise.
 
         Parameters
         ----------
@@ -105,17 +105,17 @@ class SecureNoise(ABC):
         Returns
         -------
         ndarray of shape (size,)
-            Multiples of ``cell``; those beyond 2⁵³ cells are the nearest doubles.
+            Multiples of ``cell``; the nearest doubles for values beyond 2⁵³ cells.
 
         Raises
         ------
         ValueError
-            If ``values`` has another shape, or is not finite.
+            If ``values`` has another shape or is not finite.
         """
         exact = np.asarray(values, dtype=float)
         if exact.shape != (self.size,):
             raise ValueError(f"values must have shape ({self.size},), got {exact.shape}")
-        # OpenDP would take NaN for 0 and infinity for the largest double.
+        # OpenDP would replace NaN by 0 and infinity by the largest double.
         if not np.isfinite(exact).all():
             raise ValueError("values must be finite: the statistic overflowed, or had no rows")
         return np.array(self._mechanism[1](exact.tolist()))
@@ -148,24 +148,24 @@ class SecureGaussian(SecureNoise):
     """Discrete Gaussian noise: Δ²/(2σ²)-zCDP for a vector of ℓ₂ sensitivity Δ.
 
     P(z) ∝ exp(−z²/(2σ²)) on the grid. For a shift of s by multiples of the grid the Rényi
-    divergence of order α is at most αs²/(2σ²) (Canonne, Kamath and Steinke 2020, Theorem 4), and
-    independent coordinates add up. r = √size·grid. It is not Δ/σ-Gaussian DP: the discrete law
-    has places at which a test does better than against the normal law.
+    divergence of order α is at most αs²/(2σ²) (Canonne, Kamath and Steinke 2020, Theorem 4).
+    Independent coordinates add up. r = √size·grid. It is not Δ/σ-Gaussian DP: for the discrete
+    distribution some tests do better than for the normal one.
     """
 
     @property
     def noise_cost(self) -> float:
-        """ρ = Δ²/(2σ²)."""
+        """Return ρ = Δ²/(2σ²)."""
         return (self.sensitivity / self.scale) ** 2 / 2
 
     @property
     def guarantee(self) -> Guarantee:
-        """ρ-zCDP, ρ as measured."""
+        """ρ-zCDP, where ρ is ``measured``."""
         return self._sold_as(zcdp(self.measured), GAUSSIAN)
 
     @property
     def rounding(self) -> float:
-        """√size."""
+        """Return √size."""
         return math.sqrt(self.size)
 
     def _maker(self, domain: Any, metrics: Any, scale: float) -> Any:
@@ -180,22 +180,22 @@ class SecureLaplace(SecureNoise):
     """Discrete Laplace noise: Δ/b-DP for a vector of ℓ₁ sensitivity Δ.
 
     P(z) ∝ exp(−|z|/b) on the grid (Ghosh, Roughgarden and Sundararajan 2012): a shift changes
-    no probability by more than e^{|shift|/b}. r = size·grid.
+    every probability by a factor of at most e^{|shift|/b}. r = size·grid.
     """
 
     @property
     def noise_cost(self) -> float:
-        """ε = Δ/b."""
+        """Return ε = Δ/b."""
         return self.sensitivity / self.scale
 
     @property
     def guarantee(self) -> Guarantee:
-        """ε-DP, ε as measured."""
+        """ε-DP, where ε is ``measured``."""
         return self._sold_as(pure(self.measured), LAPLACE)
 
     @property
     def rounding(self) -> float:
-        """The size."""
+        """Return the size."""
         return float(self.size)
 
     def _maker(self, domain: Any, metrics: Any, scale: float) -> Any:
@@ -206,7 +206,7 @@ class SecureLaplace(SecureNoise):
 
 
 def _opendp(name: str) -> Any:
-    # Not at the top: a library of 260 MB, for those who ask for it.
+    # Imported here because OpenDP is an optional dependency of 260 MB.
     try:
         return importlib.import_module(f"opendp.{name}")
     except ImportError as error:
@@ -230,13 +230,13 @@ def _contributed() -> Iterator[None]:
                 mod.disable_features("contrib")
 
 
-# Of the sensitivity, for its rounding: half of what noise_scale has put on the scale for it.
+# Rounding margin of the sensitivity: half of the margin that noise_scale adds to the scale.
 _HAIR = 1 + 5e-10
 _EXACT = f"noise is exact on a public grid (OpenDP); {ROUNDED_BEFORE}"
 
 
 def check_secure(budget: Budget, random_state: int | None) -> None:
-    """Refuse settings that exact noise does not support, and a missing OpenDP."""
+    """Raise an error if exact noise does not support the settings, or OpenDP is missing."""
     if random_state is not None:
         raise ValueError(
             f"secure=True has no seed, got random_state={random_state!r}: noise that can be "
@@ -245,7 +245,7 @@ def check_secure(budget: Budget, random_state: int | None) -> None:
     if budget.mu is not None:
         raise ValueError(
             f"secure=True has no guarantee in Gaussian DP, got mu={budget.mu!r}: the discrete "
-            f"Gaussian law only has zCDP; give rho={budget.mu**2 / 2:g}"
+            f"Gaussian distribution only has zCDP; use rho={budget.mu**2 / 2:g}"
         )
     _ = SecureLaplace(size=1, sensitivity=1.0, scale=1.0).measured
 
@@ -269,7 +269,7 @@ def exact_noise(size: int, sensitivity: Sensitivity, noise: Noise) -> SecureNois
 def add_exactly(
     values: FloatArray, sensitivity: Sensitivity, noise: Noise
 ) -> tuple[FloatArray, Noise]:
-    """Values with exact noise, and the noise; values unchanged if no record affects them."""
+    """Return values with exact noise, and the noise; values are exact if the sensitivity is 0."""
     if sensitivity.l1 == 0:
         return values, _drawn(noise, 0.0)
     exact = exact_noise(len(values), sensitivity, noise)

@@ -1,4 +1,4 @@
-"""A released number with its error bars: linear in the noise, a ratio, or a gap of ratios."""
+"""Released numbers with error bars: linear in the noise, ratios, and gaps of ratios."""
 
 import math
 from collections.abc import Sequence
@@ -17,35 +17,35 @@ _USUAL = 0.95  # confidence at which a group's size must differ from 0
 
 
 class Statistic(Protocol):
-    """A released number. All of it follows from noisy values, and costs nothing further."""
+    """A released number, computed from noisy values at no further privacy cost."""
 
     @property
     def name(self) -> str:
-        """What it is."""
+        """Name of the statistic."""
         ...
 
     @property
     def estimate(self) -> float:
-        """Value within its natural range; NaN where the noise says nothing."""
+        """Value clipped to its natural range; NaN if the noise dominates."""
         ...
 
     @property
     def standard_error(self) -> float:
-        """Standard deviation that the noise gives the value."""
+        """Standard deviation of the value due to noise."""
         ...
 
     @property
     def rows_error(self) -> float:
-        """Upper bound of the standard error from sampling rows; NaN where none is known."""
+        """Upper bound on the standard error from sampling rows; NaN if none is known."""
         ...
 
     @property
     def note(self) -> str:
-        """What to know when reading it; usually empty."""
+        """Remark on how to read the value; usually empty."""
         ...
 
     def interval(self, confidence: float = _USUAL) -> Interval:
-        """Interval that holds the value for these rows with this probability."""
+        """Interval that contains the value for these rows with this probability."""
         ...
 
 
@@ -57,12 +57,12 @@ class Measured:
     ----------
     name : str
     noisy : float
-        With the noise, as released.
+        Value with noise, as released.
     noise : Noise
     low, high : float
         Natural range of the value, to which estimate and interval are clipped.
     n_mean : int, default=0
-        Rows whose mean it is, if it is a mean of terms in [low, high]; 0 otherwise.
+        Number of rows if the value is a mean of terms in [low, high]; 0 otherwise.
     note : str, default=""
 
     Examples
@@ -83,7 +83,7 @@ class Measured:
 
     @property
     def estimate(self) -> float:
-        """Noisy value within its range."""
+        """Noisy value, clipped to its range."""
         return min(max(self.noisy, self.low), self.high)
 
     @property
@@ -93,10 +93,10 @@ class Measured:
 
     @property
     def rows_error(self) -> float:
-        """√((m − low)(high − m)/n): the variance of terms of mean m in a range is at most that.
+        """√((m − low)(high − m)/n), as terms of mean m in a range have at most this variance.
 
-        (Bhatia and Davis 2000; for a share it is the binomial error.) As if the rows were drawn
-        independently and the models fixed beforehand; m is the estimate.
+        (Bhatia and Davis 2000; for a share it is the binomial error.) It assumes that rows are
+        drawn independently and that the models are fixed in advance; m is the estimate.
         """
         if not self.n_mean:
             return math.nan
@@ -106,9 +106,9 @@ class Measured:
     def interval(self, confidence: float = _USUAL) -> Interval:
         """Estimate ± a quantile of the noise, clipped.
 
-        The value is in its range, so that the clipped estimate is no further from it than the
-        noisy one, and coverage is only gained. An interval around the noisy value may lie wholly
-        outside the range, and its clipped form would look like certainty.
+        The true value is in its range, so the clipped estimate is at least as close to it as the
+        noisy one: coverage can only increase. An interval around the noisy value could lie outside
+        the range, and its clipped form would falsely suggest certainty.
         """
         check_inner_share(confidence=confidence)
         half = self.noise.quantile(confidence)
@@ -118,7 +118,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class RateStatistic:
-    """Share within a group of unknown size: ½ + S/N from noisy S and N."""
+    """Share in a group of unknown size: ½ + S/N from noisy S and N."""
 
     name: str
     excess: float
@@ -129,17 +129,17 @@ class RateStatistic:
 
     @property
     def known(self) -> bool:
-        """Whether the size can be told from 0, at 95 %."""
+        """Whether the size differs from 0 at 95 % confidence."""
         return self.size > self.size_noise.quantile(_USUAL)
 
     @property
     def estimate(self) -> float:
-        """Ratio of the noisy values within [0, 1]; NaN where the size cannot be told from 0."""
+        """Ratio of the noisy values, clipped to [0, 1]; NaN if the size may be 0."""
         return min(max(0.5 + self.excess / self.size, 0.0), 1.0) if self.known else math.nan
 
     @property
     def standard_error(self) -> float:
-        """√(var S + (rate − ½)²·var N)/N, to first order; NaN as the estimate."""
+        """√(var S + (rate − ½)²·var N)/N, to first order; NaN if the estimate is NaN."""
         if not self.known:
             return math.nan
         away = self.estimate - 0.5
@@ -154,7 +154,7 @@ class RateStatistic:
 
     @property
     def note(self) -> str:
-        """Why nothing is known, where it is not."""
+        """Reason for an unknown rate; empty if it is known."""
         if self.known:
             return ""
         return (
@@ -163,15 +163,15 @@ class RateStatistic:
         )
 
     def interval(self, confidence: float = _USUAL) -> Interval:
-        """All rates that the noisy S and N do not exclude, within [0, 1].
+        """Set of rates that the noisy S and N do not exclude, clipped to [0, 1].
 
-        For Gaussian noise Fieller's set: S − (rate − ½)N is normal around 0 whatever the size
-        (Fieller 1954). For Laplace noise S and N are each bounded at half the error.
+        For Gaussian noise Fieller's set: S − (rate − ½)N is normal around 0 for any size
+        (Fieller 1954). For Laplace noise S and N are each bounded with half the error probability.
         """
         check_inner_share(confidence=confidence)
         laplace = isinstance(self.excess_noise, LaplaceNoise)
         low, high = (self._box if laplace else self._fieller)(confidence)
-        # A set beyond 0 or 1 is shifted with the estimate, or it would shrink to a point.
+        # A set beyond 0 or 1 is shifted with the estimate; otherwise it would shrink to a point.
         moved = self.estimate - (0.5 + self.excess / self.size) if self.known else 0.0
         ends = 0.5 + low + min(moved, 0.0), 0.5 + high + max(moved, 0.0)
         return _clipped(ends, 0.0, 1.0)
@@ -181,7 +181,7 @@ class RateStatistic:
         s, n = z * self.excess_noise.scale, z * self.size_noise.scale
         # (S − rN)² ≤ s² + r²n²  ⇔  a r² − 2 b r + c ≤ 0
         a, b, c = self.size**2 - n**2, self.excess * self.size, self.excess**2 - s**2
-        if a <= 0:  # the complement of an interval, or everything
+        if a <= 0:  # the complement of an interval, or all rates
             return -0.5, 0.5
         root = math.sqrt(max(b * b - a * c, 0.0))
         return (b - root) / a, (b + root) / a
@@ -198,35 +198,35 @@ class RateStatistic:
 
 @dataclass(frozen=True)
 class Gap:
-    """Largest less least of several groups' rates."""
+    """Largest rate minus least rate of several groups."""
 
     name: str
     rates: tuple[RateStatistic, ...]
 
     @property
     def estimate(self) -> float:
-        """Gap of the estimated rates; NaN where one is.  Noise can only widen it on average."""
+        """Gap of the estimated rates; NaN if one is NaN.  Noise increases it on average."""
         values = [rate.estimate for rate in self.rates]
         return float(np.max(values) - np.min(values))
 
     @property
     def standard_error(self) -> float:
-        """Of the difference between the two extreme groups, to first order."""
+        """Standard error of the difference between the two extreme groups, to first order."""
         return self._error([rate.standard_error for rate in self.rates])
 
     @property
     def rows_error(self) -> float:
-        """Of the difference between the two extreme groups."""
+        """Sampling error of the difference between the two extreme groups."""
         return self._error([rate.rows_error for rate in self.rates])
 
     @property
     def note(self) -> str:
-        """Which groups are too small for the noise."""
+        """Names of the groups that are too small for the noise."""
         hidden = [rate for rate in self.rates if not rate.known]
         return f"{', '.join(r.name for r in hidden)}: {hidden[0].note}" if hidden else ""
 
     def interval(self, confidence: float = _USUAL) -> Interval:
-        """From intervals of the rates that hold together (Bonferroni)."""
+        """Interval from simultaneous intervals of the rates (Bonferroni)."""
         check_inner_share(confidence=confidence)
         each = 1 - (1 - confidence) / len(self.rates)
         ends = [rate.interval(each) for rate in self.rates]

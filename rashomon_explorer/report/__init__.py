@@ -1,7 +1,7 @@
-"""Reports: one HTML file that needs nothing else, in a curator's edition and a release's.
+"""Reports: one self-contained HTML file, in an edition for the curator or for release.
 
-They are two functions of two types, as figures are: neither takes the other's, and the release's
-has no argument for rows. ``report`` calls the one that suits what it is given.
+Each edition is a function with its own input type: neither accepts the input of the other, and the
+one for releases has no argument for rows. ``report`` calls the function that fits its input.
 """
 
 from rashomon_explorer.report.editions import curator_report, release_report, report

@@ -1,4 +1,4 @@
-"""Blocks of a report."""
+"""Building blocks of a report."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,12 +16,12 @@ from rashomon_explorer.plots.tables import rounded_bounds
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.plots.theme import CATEGORIES, VERMILLION, curator_band, new_figure
 
-# WebGL traces compile code, which the page's own security policy forbids.
+# WebGL traces compile code, which the page's content security policy forbids.
 _DRAWN_AS = {"scattergl": "scatter"}
 
 
 def figure_json(figure: go.Figure) -> str:
-    """Write a figure as JSON that may stand inside a script element."""
+    """Return a figure as JSON that is safe inside a script element."""
     plain: dict[str, Any] = json.loads(figure.to_json())
     plain["layout"].pop("template", None)
     for trace in plain["data"]:
@@ -30,13 +30,13 @@ def figure_json(figure: go.Figure) -> str:
 
 
 def json_for_script(values: Any) -> str:
-    """Write plain values as JSON without any ``<``."""
+    """Return plain values as JSON without any ``<``."""
     text = json.dumps(values, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def plot_curves(table: pd.DataFrame, psi: float, *, guaranteed: bool) -> go.Figure:
-    """Plot measures over the Rashomon threshold (curator only)."""
+    """Plot measures against the Rashomon threshold (curator only)."""
     figure = new_figure(
         "Multiplicity over the threshold", "nested sets, from the same draws: no further sampling"
     )
@@ -60,12 +60,12 @@ def plot_curves(table: pd.DataFrame, psi: float, *, guaranteed: bool) -> go.Figu
 
 
 def render_block(kind: str, *values: Any) -> Markup:
-    """Write a block with the macro of that name."""
+    """Render a block with the macro of that name."""
     return Markup(getattr(_environment().get_template("blocks.html").module, kind)(*values))
 
 
 def render_page(**values: Any) -> str:
-    """Write the whole file."""
+    """Render the whole file."""
     return _environment().get_template("page.html").render(**values)
 
 
@@ -86,26 +86,26 @@ MOST_ROWS = 40
 
 
 class Sheet(Protocol):
-    """The page that blocks are written on."""
+    """Page on which blocks are rendered."""
 
     interactive: bool
 
     def next_id(self) -> str:
-        """Name for a figure that no other has."""
+        """Return a unique name for a figure."""
         ...
 
 
 class Block(Protocol):
-    """A piece of a section."""
+    """Part of a section."""
 
     def html(self, sheet: Sheet) -> Markup:
-        """Write it."""
+        """Render the block."""
         ...
 
 
 @dataclass(frozen=True)
 class Words:
-    """A paragraph; ``kind`` is ``"warning"``, ``"note"`` or nothing."""
+    """Paragraph; ``kind`` is ``"warning"``, ``"note"`` or empty."""
 
     text: str
     kind: str = ""
@@ -117,7 +117,7 @@ class Words:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names with values, and a remark on each: (name, value, remark)."""
+    """Names with values and remarks: (name, value, remark)."""
 
     rows: Sequence[tuple[str, str, str]]
 
@@ -128,7 +128,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Items:
-    """A list of sentences, each under a word of its own."""
+    """List of sentences, each with a heading."""
 
     rows: Mapping[str, str]
 
@@ -150,7 +150,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers in rows; the index is the first column."""
+    """Table of numbers; the index is the first column."""
 
     frame: pd.DataFrame
     caption: str
@@ -162,18 +162,18 @@ class Table:
 
     @property
     def full_caption(self) -> str:
-        """The caption, and how much of the table is left out."""
+        """Caption, with the number of rows shown if some are omitted."""
         cut = len(self.frame) > MOST_ROWS
         return self.caption + (f" (first {MOST_ROWS} of {len(self.frame):,} rows)" if cut else "")
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns, the index's first."""
+        """Names of the columns; the first is that of the index."""
         return [str(self._visible_rows.index.name or ""), *map(str, self._visible_rows.columns)]
 
     @property
     def lines(self) -> list[tuple[str, list[tuple[str, bool]]]]:
-        """Rows as text: a name, and for each cell its words and whether they are a number."""
+        """Rows as text: a name, and for each cell its text and whether it is a number."""
         values = self._visible_rows.to_numpy(dtype=object).tolist()
         return [
             (_written(name), [(_written(value), not isinstance(value, str)) for value in row])
@@ -187,7 +187,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure, what it shows in words, and the numbers behind it."""
+    """Figure with its description and the table of its numbers."""
 
     figure: go.Figure
     label: str
@@ -195,7 +195,7 @@ class Plot:
     view: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Read off the figure who may see it."""
+        """Set the view, which states who may see the figure, from its metadata."""
         meta = self.figure.layout.meta
         view = meta.get("view", "public") if isinstance(meta, dict) else "public"
         object.__setattr__(self, "view", view)
@@ -208,12 +208,12 @@ class Plot:
 
     @property
     def height(self) -> int:
-        """Pixels."""
+        """Height in pixels."""
         return int(self.figure.layout.height or 360)
 
     @property
     def json(self) -> Markup:
-        """The figure for a script element, inside of which nothing is escaped as HTML."""
+        """Figure as JSON for a script element, in which HTML is not escaped."""
         return Markup(figure_json(self.figure))
 
 

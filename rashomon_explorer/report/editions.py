@@ -45,11 +45,11 @@ _CURATOR_VIEWS = ("curator", "none")
 
 @dataclass
 class Page:
-    """A report being written."""
+    """Report that is being written."""
 
     title: str
     edition: str
-    # whether figures are drawn by a script in the file; without it there are tables alone
+    # whether a script in the file draws the figures; otherwise there are only tables
     interactive: bool = True
     figures: int = 0
 
@@ -59,7 +59,7 @@ class Page:
         return f"figure-{self.figures}"
 
     def write(self, sections: Sequence[Section], material: Any) -> str:
-        """Make every section and put them together."""
+        """Render all sections and return the document."""
         made: list[tuple[Section, list[Markup]]] = []
         left_out: dict[str, str] = {}
         suited = [one for one in sections if one.suits(getattr(material, "models", None))]
@@ -134,7 +134,7 @@ def refuse_existing(path: str | PathLike[str], overwrite: bool) -> Path:
 
 
 def write_text(target: Path, text: str, *, public: bool) -> None:
-    """Write a report; one that is not public can be read by its owner only."""
+    """Write a report; one that is not public is readable only by its owner."""
     content = text.encode()
     replace_file(target, lambda file: file.write(content), mode=0o644 if public else 0o600)
 
@@ -156,18 +156,18 @@ def report(
     path : path-like
         Usually ``"card.html"``.
     *rows, **options
-        As in :func:`curator_report`, ``X`` and ``y`` first; or, for a release, as in
+        Arguments of :func:`curator_report`, ``X`` and ``y`` first; for a release, those of
         :func:`release_report`, which has no argument for rows.
 
     Returns
     -------
     pathlib.Path
-        Where it is.
+        Path of the file.
 
     Raises
     ------
     TypeError
-        If rows, or any other option of the curator's, are given with a release.
+        If a release is given with rows or with other options of the curator's report.
 
     Examples
     --------
@@ -204,54 +204,54 @@ def curator_report(
 ) -> Path:
     """Write all figures and measures of a set into one HTML file for the curator.
 
-    **Curator: computed from private rows, not private.** The file says so on every page, section
-    and figure, and its owner alone can read it. It needs no network and refuses any; each figure
-    has its numbers in a table. Sections for which something is missing are listed with the reason.
+    **Curator: computed from private rows, not private.** The file states this on every page,
+    section and figure, and only its owner can read it. It loads nothing from a network. Each
+    figure has a table of its numbers. Sections with missing input are listed with the reason.
 
     Parameters
     ----------
     models : RashomonSet or PredictorSet
-        Neither holds rows.
+        The models; neither type holds rows.
     path : path-like
         Usually ``"card.html"``.
-    X : array-like or DataFrame of shape (n_rows, n_features), or rows in blocks, optional
-        Rows as the models take them: scaled as for the draws. Left out for stored predictions. Of
-        rows in blocks every number is that of all rows, but for sections on single people and
-        importance: these are of a fixed random sample, and say so.
+    X : array-like or DataFrame of shape (n_rows, n_features), or chunked rows, optional
+        Rows in the encoding of the models, scaled as for the draws. Omit them for stored
+        predictions. With chunked rows, all numbers use all rows, except in the sections on people
+        and on importance: these use a fixed random sample, and state it.
     y : array-like of shape (n_rows,), optional
-        Targets as the estimator was given them; rows in blocks have theirs.
+        Targets as given to the estimator; chunked rows include their targets.
     groups : array-like or Series of shape (n_rows,), or str, optional
-        A sensitive attribute; a Series brings its name. Of rows in blocks the name of a column.
+        Sensitive attribute; a Series also gives its name. For chunked rows, a column name.
     problem : Problem, optional
-        What was drawn from, as :func:`rashomon_explorer.measures.declared_problem` makes it again:
-        adds exact ranges, model class reliance and certificates.
+        Problem of the draws, from :func:`rashomon_explorer.measures.declared_problem`. Adds exact
+        ranges, model class reliance and certificates.
     ledger : Ledger or path-like, optional
-        Its charges are listed.
+        Ledger whose charges are listed.
     bounds : mapping of str to (float, float), optional
         Declared range of each feature.
     target : str, optional
-        What is predicted, in words.
+        Description of the quantity that is predicted.
     title, date : str, optional
-        As they are to be printed. Without a date the same inputs give the same bytes.
+        Printed title and date. Without a date, equal inputs give equal bytes.
     interactive : bool, default=True
-        Whether the file brings the script that draws its figures, 4.7 MB. Without it there is no
-        script at all and the numbers stand in tables.
+        Whether the file contains the script that draws its figures, 4.7 MB. Otherwise there is no
+        script, and the numbers are in tables.
     overwrite : bool, default=False
-        Whether a file that is already there may be replaced.
+        Whether an existing file may be replaced.
 
     Returns
     -------
     pathlib.Path
-        Where it is.
+        Path of the file.
 
     Raises
     ------
     FileExistsError
-        If there is a file and ``overwrite`` is False.
+        If the file exists and ``overwrite`` is False.
     TypeError
-        If given a release.
+        If ``models`` is a release.
     ValueError
-        If lengths differ, rows do not suit the models, or the problem is another one's.
+        If lengths differ, the rows do not fit the models, or ``problem`` is not that of the draws.
 
     Examples
     --------
@@ -269,7 +269,7 @@ def curator_report(
     public = {"ledger": ledger, "bounds": bounds, "target": target, "title": title, "date": date}
     material = curator_material(models, X, y, groups, problem, **public)
     if X is not None and models.n_draws:
-        models.scores(material.rows(0, 1))  # rows of another shape are the caller's error
+        models.scores(material.rows(0, 1))  # fails at once for rows of another shape
     _warn(models)
     named = title or f"{_TITLE}{models.n_draws:,} models, curator’s edition"
     html = Page(named, "curator", interactive).write(CURATOR, material)
@@ -294,25 +294,25 @@ def release_report(
 ) -> Path:
     """Write a release into one HTML file.
 
-    *Why nothing else can be in it.* The file is a function of this function's arguments: the
-    released draws with their guarantee and public plan, aggregates that carry a guarantee of their
-    own, and public settings. None of them holds a loss or a row, and so the file is post-processing
-    of what was paid for (Dwork and Roth 2014, Proposition 2.1). Two sets that differ in their
-    losses, best model, clipped share or acceptance alone give the same bytes. What you write into
-    ``title``, ``target`` or ``bounds`` is yours to keep public.
+    The file depends only on the arguments of this function: released draws with their guarantee
+    and public plan, aggregates with guarantees of their own, and public settings. None of them
+    holds a loss or a row, so the file is post-processing of private releases (Dwork and Roth
+    2014, Proposition 2.1). Two sets that differ only in their losses, best model, clipped share
+    or acceptance rate give the same bytes. The caller must ensure that ``title``, ``target`` and
+    ``bounds`` are public.
 
     Parameters
     ----------
     models : ReleasedSet or ReleasedTrees
-        Trees with the rules that they ask and how many ask each question, of the trees alone.
+        For trees, the file shows their rules and how many trees ask each question.
     path : path-like
     aggregates : sequence of Released, optional
-        What :func:`rashomon_explorer.release.release` made of the rows.
+        Results of :func:`rashomon_explorer.release.release`.
     constants : Constants, optional
-        Public constants of the problem, as an estimator's ``constants(n, d)`` gives them, for the
-        certificates; of linear models.
+        Public constants of the problem, from ``constants(n, d)`` of an estimator, for the
+        certificates; linear models only.
     domain : Domain, optional
-        The set of models that they are of.
+        Set of models to which the constants apply.
     ledger : Ledger or path-like, optional
         Number, notion and total of each charge are listed; names, times and remarks are not.
     bounds, target, title, date, interactive, overwrite
@@ -328,7 +328,7 @@ def release_report(
     FileExistsError
         If there is a file and ``overwrite`` is False.
     TypeError
-        If given anything but a release and `ReleasedAggregates`.
+        If ``models`` is not a release, or an aggregate is not a `ReleasedAggregates`.
     CuratorOnlyError
         If an aggregate's guarantee does not hold.
 
@@ -357,4 +357,4 @@ def release_report(
 def _warn(models: RashomonSet | PredictorSet | ReleasedSet | ReleasedTrees) -> None:
     planned = getattr(models, "plan", None)
     if isinstance(planned, Plan | TreePlan) and models.as_drawn and models.guarantee.holds:
-        warn_if_weak(planned, "what this report is of")
+        warn_if_weak(planned, "the plan of this report")

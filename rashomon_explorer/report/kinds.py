@@ -31,23 +31,23 @@ __all__ = [
 ]
 
 Rows = list[tuple[str, str, str]]
-"""Names with values, and a remark on each."""
+"""Names with values and remarks."""
 
 
 class ModelKind(Protocol):
-    """Kind of models; what the report shows of it."""
+    """Kind of models, and its contents of the report."""
 
     terms: ClassVar[tuple[str, ...]]
     """Glossary terms that a release needs."""
 
     caveats: ClassVar[Mapping[str, str]]
-    """Caveats of such models; they replace the common caveats of the same name."""
+    """Caveats for such models; each replaces the common caveat of the same name."""
 
     no_certificates: ClassVar[str]
-    """Why there is no list of theorems on such draws; empty where there is one."""
+    """Why such draws have no certificates; empty if they have."""
 
     no_other_ways: ClassVar[str]
-    """Why there is no list of other mechanisms; empty where there is one."""
+    """Why such draws have no alternative mechanisms; empty if they have."""
 
     arithmetic: ClassVar[str]
     """Note on rounding in the guarantee."""
@@ -57,7 +57,7 @@ class ModelKind(Protocol):
         ...
 
     def columns(self, given: Release) -> list[Block]:
-        """List what is public of the data."""
+        """Describe the public facts about the data."""
         ...
 
     def rows(self, given: Curator) -> Rows:
@@ -65,15 +65,15 @@ class ModelKind(Protocol):
         ...
 
     def reference(self, given: Curator) -> Any:
-        """Draw models that are uniform on the set, where that is cheap and needed; else None."""
+        """Draw models uniformly from the set if that is cheap and needed; else return None."""
         ...
 
     def settings(self, given: PublicMaterial, models: Any) -> Rows:
-        """Public settings of the draws."""
+        """List public settings of the draws."""
         ...
 
     def mechanism(self, models: Any) -> Rows:
-        """Mechanism of the draws, and the cost of one draw."""
+        """Describe the mechanism of the draws and the cost of one draw."""
         ...
 
     def guarantees(self, given: PublicMaterial, models: Any) -> list[Block]:
@@ -81,12 +81,12 @@ class ModelKind(Protocol):
         ...
 
     def estimator(self, given: PublicMaterial, models: Any, sampler: str) -> list[str]:
-        """Python lines that make such draws again."""
+        """Return Python lines that make draws with the same settings."""
         ...
 
 
 def declared(names: Sequence[str], bounds: Bounds) -> pd.DataFrame:
-    """List declared bounds of each feature, in its own units."""
+    """Return the declared bounds of each feature, in its own units."""
     told = [
         f"{number(bounds[name][0])} to {number(bounds[name][1])}" if name in bounds else "–"
         for name in names
@@ -125,7 +125,7 @@ class Linear:
         return isinstance(models, RashomonSet | ReleasedSet)
 
     def columns(self, given: Release) -> list[Block]:
-        """Rows, features with their bounds, and the norm that rows are clipped to."""
+        """Describe rows, features with their bounds, and the norm for clipping."""
         models: Any = given.models
         names = models.feature_names[:-1]
         shortened = "declared, independent of the rows"
@@ -144,7 +144,7 @@ class Linear:
         return [Facts(facts), table]
 
     def rows(self, given: Curator) -> Rows:
-        """Rows of the plan, and the share of clipped rows."""
+        """List the number of rows of the plan, and the share of clipped rows."""
         models: Any = given.models
         drawn = "used for the draws; public"
         norm = f"to the declared norm {number(models.row_norm)}"
@@ -154,11 +154,11 @@ class Linear:
         ]
 
     def reference(self, given: Curator) -> Any:
-        """None: only the draws inside ψ can estimate the model-set width."""
+        """Return None: only the draws inside ψ can estimate the model-set width."""
         return None
 
     def settings(self, given: PublicMaterial, models: Any) -> Rows:
-        """Loss, threshold, temperature, domain."""
+        """List loss, threshold, temperature and domain."""
         planned = models.plan
         facts: Rows = [
             ("Loss", planned.loss, f"{planned.p} parameters, {planned.n:,} rows"),
@@ -173,7 +173,7 @@ class Linear:
         return facts
 
     def mechanism(self, models: Any) -> Rows:
-        """Nothing beside the guarantee, whose theorem names it."""
+        """Return nothing: the theorem of the guarantee names the mechanism."""
         return []
 
     def guarantees(self, given: PublicMaterial, models: Any) -> list[Block]:
@@ -196,7 +196,7 @@ class Linear:
         ]
 
     def estimator(self, given: PublicMaterial, models: Any, sampler: str) -> list[str]:
-        """Write the estimator with its settings, where one made the draws."""
+        """Return Python lines with the estimator's settings, if an estimator made the draws."""
         planned = models.plan
         if math.isnan(planned.beta):
             return ["# these models were imported: see rashomon_set.from_…"]
@@ -233,7 +233,7 @@ def _plain(value: Any) -> Any:
 
 
 def _bound(row: GuaranteeRow) -> str:
-    """Write a bound, rounded to the side on which it is still true."""
+    """Format a bound, rounded in the direction that keeps it valid."""
     if row.missing:
         return row.missing
     scale, unit = (100, " %") if row.is_share else (1, "")
@@ -245,7 +245,7 @@ def _bound(row: GuaranteeRow) -> str:
 
 
 class Others:
-    """Fitted estimators, stored predictions; see :class:`ModelKind`."""
+    """Fitted estimators or stored predictions; see :class:`ModelKind`."""
 
     terms: ClassVar[tuple[str, ...]] = ("Rashomon set",)
     caveats: ClassVar[Mapping[str, str]] = {}
@@ -254,11 +254,11 @@ class Others:
     arithmetic: ClassVar[str] = "Proved for real numbers."
 
     def holds(self, models: Any) -> bool:
-        """Any models that no earlier kind accepts."""
+        """Return True: this is the last kind."""
         return True
 
     def columns(self, given: Release) -> list[Block]:
-        """Nothing: such models are in no release."""
+        """Return nothing: such models are never released."""
         return []
 
     def rows(self, given: Curator) -> Rows:
@@ -266,11 +266,11 @@ class Others:
         return []
 
     def reference(self, given: Curator) -> Any:
-        """None: only the draws inside ψ can estimate the model-set width."""
+        """Return None: only the draws inside ψ can estimate the model-set width."""
         return None
 
     def settings(self, given: PublicMaterial, models: Any) -> Rows:
-        """Nothing: the settings are unknown."""
+        """Return nothing: the settings are unknown."""
         return []
 
     def mechanism(self, models: Any) -> Rows:
@@ -282,11 +282,11 @@ class Others:
         return []
 
     def estimator(self, given: PublicMaterial, models: Any, sampler: str) -> list[str]:
-        """Say where to look."""
+        """Return a comment on the origin of the models."""
         return ["# these models were imported: see rashomon_set.from_…"]
 
 
-_MOST_MEMORY = 2**29  # bytes that counting them may take for a report
+_MOST_MEMORY = 2**29  # bytes; a larger class is not counted for a report
 _SAME = 1e-9
 _LONG = 10**15
 _COUNTED = "draws of the exponential mechanism over all trees of the class (enumerated implicitly)"
@@ -336,7 +336,7 @@ class Trees:
         return isinstance(getattr(models, "models", None), DecisionTrees)
 
     def columns(self, given: Release) -> list[Block]:
-        """Rows, columns, and what is asked of each."""
+        """Describe rows, columns, and the questions on each column."""
         models, planned = given.models, _plan(given.models)
         facts: Rows = []
         if planned is not None:
@@ -348,26 +348,26 @@ class Trees:
         return [Facts(facts), *_declared_columns(models, planned, given)]
 
     def rows(self, given: Curator) -> Rows:
-        """Rows of the plan."""
+        """List the number of rows of the plan."""
         planned = _plan(given.models)
         if planned is None:
             return []
         return [("Rows of the plan", f"{planned.n:,}", "used for the draws; public")]
 
     def reference(self, given: Curator) -> Any:
-        """All trees of the class, enumerated; None if too many or if the rows differ."""
+        """Return all trees of the class; None if they are too many or if the rows differ."""
         models: Any = given.models
         planned = _plan(models)
         if planned is None or given.X is None or given.y is None:
             return None
         if isinstance(
             given.X, ChunkedRows
-        ):  # counted(rows) is, and is handed to disagreement_decomposition
+        ):  # chunked rows: counted(rows) is passed to disagreement_decomposition instead
             return None
         return _counted(models, planned, given)
 
     def settings(self, given: PublicMaterial, models: Any) -> Rows:
-        """Class, loss, thresholds, temperature."""
+        """List class, loss, thresholds and temperature."""
         planned = _plan(models)
         if planned is None:
             return []
@@ -396,7 +396,7 @@ class Trees:
         ]
 
     def mechanism(self, models: Any) -> Rows:
-        """Exponential mechanism, its bounded range, and who a neighbour is."""
+        """Describe the exponential mechanism, its bounded range, and adjacency."""
         planned = _plan(models)
         if planned is None:
             return []
@@ -424,7 +424,7 @@ class Trees:
         ]
 
     def estimator(self, given: PublicMaterial, models: Any, sampler: str) -> list[str]:
-        """Write the estimator with its settings, where one made the draws."""
+        """Return Python lines with the estimator's settings, if an estimator made the draws."""
         planned = _plan(models)
         if planned is None:
             return [_ELSEWHERE]
@@ -458,7 +458,7 @@ def _plan(models: Any) -> TreePlan | None:
 
 
 def _counted(models: Any, planned: TreePlan, given: Curator) -> CountedTrees | None:
-    """Enumerate all trees of the plan's class; None if too large or if the rows differ."""
+    """Count all trees of the plan's class; None if too many or if the rows differ."""
     if not planned.questions or not _are_these(models, planned, given):
         return None
     if planned_class(planned).memory(planned.n) > _MOST_MEMORY:
@@ -478,7 +478,7 @@ def _are_these(models: Any, planned: TreePlan, given: Curator) -> bool:
 
 
 def _cuts(planned: TreePlan) -> dict[str, list[float | None]]:
-    """Thresholds of each column that is asked about."""
+    """Thresholds of each column that has questions."""
     cuts: dict[str, list[float | None]] = {}
     for name, threshold in planned.questions:
         cuts.setdefault(name, []).append(threshold)
@@ -501,7 +501,7 @@ def _in_words(cuts: list[float | None] | None) -> str:
 
 
 def _thresholds(planned: TreePlan, models: Any) -> list[str]:
-    """Thresholds as the estimator takes them; a schema's skip columns that no list can."""
+    """Python lines of the thresholds; none can express the skipped columns of a schema."""
     cuts = _cuts(planned)
     if not cuts or set(cuts) < set(models.models.feature_names):
         return ["    # and schema=, which declares the questions"]
@@ -527,7 +527,7 @@ def _promised(planned: TreePlan) -> pd.DataFrame:
             f"≤ {rounded_up(planned.excess_bound)}",
             "s + log T/β, plus the part beyond the cap",
         ),
-        "ε of one draw alone": (
+        "ε of one draw": (
             f"≤ {rounded_up(planned.eta)}",
             "2β/n, plus rounding",
         ),
@@ -543,9 +543,9 @@ _PROOFS = "T is the number of trees of the class, s the threshold of the law: do
 
 
 KINDS: tuple[ModelKind, ...] = (Linear(), Trees(), Others())
-"""The first kind that accepts a set is its kind."""
+"""Kinds in order; the first one that accepts a set is its kind."""
 
 
 def model_kind(models: Any) -> ModelKind:
-    """Kind of a set, the curator's or a release."""
+    """Return the kind of a set, the curator's or a release."""
     return next(kind for kind in KINDS if kind.holds(models))

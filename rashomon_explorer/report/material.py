@@ -1,4 +1,4 @@
-"""Input of the two editions of a report: two types, so that neither accepts the other's data."""
+"""Inputs of the two report editions: separate types, so that neither accepts the other's."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -34,15 +34,15 @@ Paid = ReleasedSet | ReleasedTrees
 
 @dataclass(frozen=True, kw_only=True)
 class PublicMaterial:
-    """What both editions may show."""
+    """Input that both editions may show."""
 
     title: str = ""
-    date: str = ""  # as it is to be printed; empty for none
-    target: str = ""  # what the models predict, in words
+    date: str = ""  # as printed; empty for no date
+    target: str = ""  # description of the quantity that the models predict
     # declared, public range of each feature, in its own units
     bounds: Bounds = field(default_factory=dict)
     constants: Constants | None = None  # public constants of the problem, for the certificates
-    domain: Domain | None = None  # the set of models that the constants are of
+    domain: Domain | None = None  # the set of models to which the constants apply
     ledger: Ledger | None = None  # whose charges are listed
 
 
@@ -51,10 +51,10 @@ class Curator(PublicMaterial):
     """Material of the curator's edition: a set with its losses, and private rows."""
 
     models: AnySet
-    X: Any = None  # (n_rows, n_features): rows as the models take them, held or in blocks
-    y: Any = None  # (n_rows,): targets as the estimator was given them
+    X: Any = None  # (n_rows, n_features): rows in the models' encoding, or chunked rows
+    y: Any = None  # (n_rows,): targets as given to the estimator
     groups: "pd.Series[Any] | None" = None  # (n_rows,): a sensitive attribute
-    problem: Problem | None = None  # what was drawn from, for exact ranges
+    problem: Problem | None = None  # the problem of the draws, for exact ranges
 
     @property
     def n_rows(self) -> int | None:
@@ -65,7 +65,7 @@ class Curator(PublicMaterial):
 
     @cached_property
     def people(self) -> "Curator":
-        """The same material with rows in memory, of chunked rows a fixed random sample."""
+        """The same input with rows in memory: for chunked rows, a fixed random sample."""
         if not isinstance(self.X, ChunkedRows):
             return self
         some = self.X.sample(PEOPLE)
@@ -125,7 +125,7 @@ def curator_material(
     problem: Problem | None,
     **public: Any,
 ) -> Curator:
-    """Check the arguments of a curator's report before anything is computed."""
+    """Check the arguments of a curator's report before any computation."""
     if not isinstance(models, AnySet):
         raise TypeError(
             f"the curator's report needs a RashomonSet or a PredictorSet, got "

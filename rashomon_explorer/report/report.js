@@ -1,4 +1,4 @@
-// Draws each figure from the JSON beside it, in the colours of the page, and again for paper.
+// Draw each figure from the JSON next to it, in the colours of the page, and again for print.
 (() => {
   const looks = JSON.parse(document.getElementById("looks").textContent);
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -17,7 +17,7 @@
     return looks[dark.matches ? "dark" : "light"];
   }
 
-  // Plotly cuts a subtitle that is longer than the figure is wide.
+  // Plotly truncates a subtitle that is wider than the figure.
   function wrapSubtitle(layout) {
     const [whole, head, text, tail] = /^(.*?<span[^>]*>)(.*)(<\/span>)$/s.exec(layout.title.text) ?? [];
     if (!whole) return;

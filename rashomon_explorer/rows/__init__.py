@@ -8,5 +8,5 @@ __all__ = ["ChunkedRows", "Step", "Workers", "chunk_rows"]
 
 
 def __dir__() -> list[str]:
-    """Names that are meant to be used."""
+    """Public names of the module."""
     return list(__all__)

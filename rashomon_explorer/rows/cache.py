@@ -10,7 +10,7 @@ from rashomon_explorer.rows.source import Piece, RowSource, as_it_is
 from rashomon_explorer.rows.workers import Threads
 
 KEPT_BYTES = 2**29
-"""Memory that the first blocks of a table may take: half a gigabyte."""
+"""Default memory limit in bytes for the cached chunks of a table: half a gigabyte."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,21 +28,21 @@ class CachedRows:
 
     @property
     def names(self) -> Sequence[str] | None:
-        """No names: the columns are encoded ones."""
+        """None: the columns are encoded."""
         return None
 
     @property
     def reread(self) -> bool:
-        """What is read again, the table checks itself."""
+        """False: the table checks the chunks that it reads again."""
         return False
 
     @property
     def labelled(self) -> bool:
-        """As the table's source."""
+        """Whether the table's source has targets."""
         return self.table.source.labelled
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """Whole blocks."""
+        """Yield whole chunks."""
         size = self.table.rows
         first, last = low // size, -(-high // size)
         held = self.first[first:last]
@@ -55,11 +55,11 @@ class CachedRows:
         self.first.clear()
 
     def place(self, row: int) -> str:
-        """Where a row is in the table's own source."""
+        """Name a row as the table's source does."""
         return self.table.source.place(row)
 
     def only(self, column: str) -> RowSource:
-        """As of the table's own source."""
+        """Return the table's source with one column."""
         return self.table.source.only(column)
 
 

@@ -1,4 +1,4 @@
-"""Chunks of rows of one size, and sums over them that do not depend on where they are computed."""
+"""Chunks of rows of one size, and sums over them that do not depend on where they run."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -35,31 +35,31 @@ from rashomon_explorer.rows.workers import Threads, Workers
 from rashomon_explorer.rows.wrappers import RowSubset, WithColumns
 
 BLOCK_ROWS = 2**14
-"""Rows of every block but the last, whatever pieces the source has: a few megabytes."""
+"""Rows of every chunk but the last, for pieces of any size: a few megabytes."""
 
 Reduction = Callable[[FloatArray, FloatArray], Any]
-"""What a block's rows (m, d) and targets (m,) come to."""
+"""Function of a chunk's rows (m, d) and targets (m,), to be merged over chunks."""
 
 
 @dataclass(frozen=True)
 class ChunkedRows:
     """Rows and targets that are read in chunks and never in memory together.
 
-    Blocks have a fixed size and order, and are added up along a fixed binary tree, each on one
-    thread: a sum has the same digits from an array, a folder of files or a cluster, with one
-    worker or eight.
+    Chunks have a fixed size and order, and are summed along a fixed binary tree, each on one
+    thread. A sum has the same digits for an array, a folder of files or a cluster, and for any
+    number of workers.
 
     Parameters
     ----------
     source : RowSource
     steps : tuple of callables
-        What is done to each block's rows, in order; the last must give numbers.
+        Transformations of each chunk's rows, in order; the last must return numbers.
     workers : Workers
         By default threads of this process.
     rows : int
-        Rows in a block.
+        Rows per chunk.
     seen : ChunkChecksums, optional
-        What the blocks were when they were looked at: a block that has changed since is an error.
+        Checksums of the chunks: a chunk that has changed since they were computed is an error.
 
     Examples
     --------
@@ -104,17 +104,17 @@ class ChunkedRows:
         return tuple(said for said in (steady, self.workers.assumed) if said)
 
     def then(self, *steps: Step) -> "ChunkedRows":
-        """Return the table whose rows are these, taken further.
+        """Return the table with more transformation steps.
 
         Parameters
         ----------
         *steps : callable
-            Picklable, for other processes.
+            Steps to append; picklable, for other processes.
         """
         return replace(self, steps=(*self.steps, *steps), seen=None)
 
     def through(self, encoder: Any) -> "ChunkedRows":
-        """Return the table as a fitted encoder makes it, such as ``clf.encoder_``.
+        """Return the table encoded by a fitted encoder, such as ``clf.encoder_``.
 
         Parameters
         ----------
@@ -130,23 +130,23 @@ class ChunkedRows:
         >>> next(table.chunks())[0].tolist()
         [[-1.0, -0.0], [-0.0, -1.0]]
         """
-        # Here and not at the top: a schema's encoder is one of scikit-learn's, slow to import.
+        # Local import: the encoder imports scikit-learn, which is slow.
         from rashomon_explorer.rows.steps import encoder_step
 
         return self.then(encoder_step(encoder, self.source.names))
 
     def with_targets(self, **columns: ArrayLike) -> "ChunkedRows":
-        """Return the table with other columns in the place of its targets.
+        """Return the table with other columns as its targets.
 
         Parameters
         ----------
         **columns : array-like of shape (n,) or (n, k)
-            Of numbers. A block's targets are then an array of shape (m,) with a field each.
+            Columns of numbers. The targets of a chunk are an array of shape (m,) with a field each.
 
         Raises
         ------
         ValueError
-            If a column has not an entry a row.
+            If a column does not have one entry per row.
 
         Examples
         --------
@@ -159,14 +159,14 @@ class ChunkedRows:
         return replace(self, source=WithColumns.of(self.source, columns), seen=None)
 
     def sample(self, most: int, seed: int = 0) -> "ChunkedRows":
-        """Return some of the rows, picked by their places alone: each is as likely as another.
+        """Return a simple random sample of the rows; their values are not used.
 
         Parameters
         ----------
         most : int
-            How many, or all if there are fewer.
+            Size of the sample; all rows if there are fewer.
         seed : int, default=0
-            The same seed picks the same rows of a table of this size.
+            The same seed selects the same rows of a table of this size.
 
         Examples
         --------
@@ -185,7 +185,7 @@ class ChunkedRows:
         Returns
         -------
         DataFrame or ndarray of shape (n, d), ndarray of shape (n,)
-            A DataFrame where columns have names.
+            A DataFrame if the columns have names.
         """
         parts = replace(self, steps=(as_it_is,), seen=None).reduce(_one, merge=_joined)
         rows, targets = glued(list(parts))
@@ -197,11 +197,11 @@ class ChunkedRows:
         Raises
         ------
         TypeError
-            With the way out.
+            Always; the message names an alternative.
         """
         raise TypeError(
-            "rows in blocks are never held whole, and this needs an array: take a fixed random "
-            "sample, X, y = rows.sample(5_000).to_memory(), and name it as one"
+            "chunked rows are never in memory whole, and this needs an array: take a fixed random "
+            "sample, X, y = rows.sample(5_000).to_memory(), and state in results that it is one"
         )
 
     def chunks(
@@ -212,16 +212,16 @@ class ChunkedRows:
         Parameters
         ----------
         first, last : int
-            From which block on, and before which to end; by default all.
+            First chunk, and the chunk before which to stop; by default all.
 
         Raises
         ------
         DataError
             If a row cannot be used; the message says where it is.
         RowsChangedError
-            If a block is not what it was when it was looked at.
+            If a chunk has changed since its checksum was computed.
         MemoryLimitError
-            If memory does not suffice.
+            If there is not enough memory.
         """
         self.check_room()
         span = first, self.n_chunks if last is None else last
@@ -235,19 +235,19 @@ class ChunkedRows:
         Parameters
         ----------
         function : callable
-            Takes rows (m, d) and targets (m,) of a block, which it must not keep; picklable, for
-            other processes. By default it returns a tuple of arrays, always of the same shapes.
+            Function of rows (m, d) and targets (m,) of a chunk, which it must not store; picklable,
+            for other processes. By default it returns a tuple of arrays, always of the same shapes.
         merge : callable, optional
-            Joins two neighbours, the earlier one first; by default arrays are added up.
+            Merges two neighbours, the earlier one first; by default arrays are added.
 
         Raises
         ------
         DataError, RowsChangedError
-            As :meth:`blocks`.
+            As :meth:`chunks`.
         ClusterError
             If workers were lost.
         MemoryLimitError
-            If memory does not suffice, for one thread and with nothing kept ready.
+            If there is not enough memory for one thread, even without cached chunks.
         """
         if not isinstance(self.workers, Threads):
             return self._reduced(self.workers, function, merge)
@@ -259,7 +259,7 @@ class ChunkedRows:
         except MemoryLimitError:
             raise
         except MemoryError:
-            pass  # the next try is made when what this one held is gone with its error
+            pass  # retry below, after the error has released its memory
         self._release_memory(True)
         return self._in_words(lambda: self._reduced(Threads(1), function, merge))
 
@@ -268,29 +268,27 @@ class ChunkedRows:
         return replace(self, seen=ChunkChecksums(self.reduce(look, merge=_joined)))
 
     def check_room(self, columns: int | None = None, more: int = 0) -> None:
-        """Refuse these rows if this process's limits leave no room for one thread's work on them.
+        """Raise an error if this process's memory limits leave too little for one thread's work.
 
-        Looks at shapes alone; where others do the work, at nothing.
+        Uses only shapes. Does nothing if other processes do the work.
 
         Parameters
         ----------
         columns : int, optional
-            Of the rows that the steps make, where they are more than the source's.
+            Columns of the transformed rows, if they are more than the source's.
         more : int, default=0
-            Bytes that are needed beside it.
+            Bytes that are needed in addition.
 
         Raises
         ------
         MemoryLimitError
-            With what would suffice.
+            If the limits are too low; the message states a sufficient one.
         """
         if isinstance(self.workers, Threads):
             check_room(self._needs(columns) + more, self._work)
 
     def _release_memory(self, needed: bool) -> None:
-        if needed and hasattr(
-            self.source, "release_memory"
-        ):  # what was kept ready can be made again
+        if needed and hasattr(self.source, "release_memory"):  # cached chunks can be recomputed
             self.source.release_memory()
 
     def _needs(self, columns: int | None = None) -> int:
@@ -299,7 +297,7 @@ class ChunkedRows:
 
     @property
     def _work(self) -> str:
-        return f"work on blocks of {min(self.rows, self.n):,} rows of {self.n:,}"
+        return f"work on chunks of {min(self.rows, self.n):,} rows of {self.n:,}"
 
     def _in_words(self, work: Callable[[], Any]) -> Any:
         try:
@@ -307,15 +305,15 @@ class ChunkedRows:
         except MemoryLimitError:
             raise
         except MemoryError:
-            pass  # outside of the handler nothing is chained: what failed may depend on rows
+            pass  # raise outside the handler: a chained error may depend on rows
         raise ran_out(self._needs(), self._work)
 
     def _reduced(self, workers: Workers, function: Reduction, merge: Merge) -> Any:
-        # One thread reads on where it is; a row group that is cut would be read from its start.
+        # One thread reads sequentially; a row group that is split would be read from its start.
         alone = isinstance(workers, Threads) and workers.count == 1
         spans = [(0, self.n_chunks)] if alone else list(branches(self.n_chunks, workers.count))
         tree, what = Tree(merge), (self._how, function, merge)
-        with one_blas_thread():  # how BLAS rounds depends on its threads
+        with one_blas_thread():  # BLAS rounding depends on its number of threads
             for nodes in workers.run(branch_sum, self.source, what, spans):
                 for level, value in nodes:
                     tree.push(level, value)

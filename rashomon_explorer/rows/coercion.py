@@ -33,40 +33,40 @@ def chunk_rows(
     executor: Any = None,
     lengths: Sequence[int] | bool | None = None,
 ) -> ChunkedRows:
-    """Chunked rows for an estimator, which reads them without loading the whole table.
+    """Return chunked rows for an estimator, which reads them without loading the whole table.
 
     Parameters
     ----------
     X : array-like, numpy.memmap, DataFrame, Dask array or DataFrame, str or path
-        A path is that of a Parquet file, or of a folder of them, in the order of their names.
+        A path is a Parquet file, or a folder of them, read in the order of their names.
     y : array-like of shape (n,), optional
-        Targets; of a Dask collection one in the same partitions. Left out for Parquet.
+        Targets; for a Dask collection, one with the same partitions. Omitted for Parquet.
     target : str, optional
-        Column of the targets in Parquet files, or in a DataFrame without y.
+        Column of the targets in Parquet files, or in a DataFrame if y is omitted.
     columns : sequence of str, optional
-        Features; by default every column but the target.
+        Features; by default every column except the target.
     labelled : bool, default=True
-        False for rows without targets, to predict them and to measure models on them.
+        False for rows without targets, for predictions and measures of models.
     n_jobs : int, optional
-        Work on blocks through joblib, and so wherever ``joblib.parallel_config`` says; by default
-        on threads of this process.
+        Number of joblib jobs, with the backend of ``joblib.parallel_config``; by default threads
+        of this process.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        Where to work on blocks instead. Sums have the same digits everywhere.
+        Executor for the work on chunks. Sums have the same digits everywhere.
     lengths : sequence of int or True, optional
-        Rows of each partition of a Dask DataFrame. True computes the partitions now to count
-        their rows. By default Parquet footers say it, or the partitions are counted at first use;
-        a fit with a ledger refuses uncounted partitions, for it reads nothing before the charge.
+        Rows of each partition of a Dask DataFrame. True computes the partitions now to count their
+        rows. By default they come from Parquet footers or are counted at first use. A fit with a
+        ledger refuses uncounted partitions, because it reads nothing before the charge.
 
     Returns
     -------
     ChunkedRows
-        To give to ``fit`` in the place of X, without y. No value is read yet; of Parquet files
-        the footers are.
+        Pass it to ``fit`` as X, without y. No value is read yet, except the footers of Parquet
+        files.
 
     Raises
     ------
     DataError
-        If files lack, columns lack, or shapes do not agree.
+        If files or columns are missing, or shapes do not agree.
     TypeError
         If targets are given twice or not at all.
 
@@ -79,7 +79,7 @@ def chunk_rows(
     given = (y is not None) + (target is not None)
     if labelled and given != 1:
         raise TypeError(
-            "give targets once: as y, or by the name of their column, target=. For rows without "
+            "give targets once: as y, or as the name of their column, target=. For rows without "
             "targets use chunk_rows(X, labelled=False)"
         )
     if not labelled and given:
@@ -104,7 +104,7 @@ def _source(
             )
         return ParquetRows.of(Path(X), target, columns)
     if isinstance(X, list | tuple) and X and isinstance(X[0], str | os.PathLike):
-        raise TypeError("X is a list of paths: give one Parquet file, or the folder that has them")
+        raise TypeError("X is a list of paths: give one Parquet file, or the folder with them")
     if not is_dask(X):
         check_readable("X", X)
     if target is not None or columns is not None:
@@ -119,7 +119,7 @@ def _source(
 def _split_columns(
     X: Any, y: Any, target: str | None, columns: Sequence[str] | None
 ) -> tuple[Any, Any]:
-    """Features and targets among a frame's columns, by their names."""
+    """Split a frame's columns into features and targets, by name."""
     names = getattr(X, "columns", None) if is_dask(X) else column_labels(X)
     if names is None:
         raise TypeError(
@@ -144,12 +144,12 @@ def is_chunked(X: Any) -> bool:
 
 
 def as_chunked_rows(X: Any) -> ChunkedRows:
-    """Chunked rows unchanged; a Dask collection as chunked rows without targets."""
+    """Return chunked rows unchanged; convert a Dask collection, without targets."""
     return X if isinstance(X, ChunkedRows) else chunk_rows(X, labelled=False)
 
 
 def chunks_with_targets(X: Any, y: Any) -> ChunkedRows:
-    """Chunked rows with their own targets, or a Dask collection with those of another."""
+    """Return chunked rows with their own targets, or a Dask collection with those of y."""
     if not isinstance(X, ChunkedRows):
         return chunk_rows(X, y)
     if y is not None:

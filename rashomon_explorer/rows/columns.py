@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def read_column(table: ChunkedRows, name: str) -> "pd.Series":
-    """Read one column of a table by its name; it takes a few bytes a row of memory."""
+    """Read one column of a table by name; needs a few bytes of memory per row."""
     import pandas as pd
     from pandas.api.types import union_categoricals
 
@@ -33,7 +33,7 @@ def read_targets(table: ChunkedRows) -> NDArray[Any]:
 
 
 def each_row(table: ChunkedRows, of: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
-    """Find what a function of rows makes of every row of a table, one entry or a few a row."""
+    """Apply a function of rows to all chunks; the result has one or a few entries per row."""
     return np.concatenate(table.reduce(_EachRow(of), merge=_joined))
 
 

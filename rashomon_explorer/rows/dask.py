@@ -16,12 +16,12 @@ from rashomon_explorer.exceptions import ClusterError, DataError, RowsChangedErr
 from rashomon_explorer.rows.source import Piece, check_column
 
 PLANNING = Lock()
-"""Held while Dask plans: with Python 3.11 two threads that optimise DataFrames may wait for each
-other for ever, each at a lock of ``functools.cached_property`` that the other one holds."""
+"""Lock for Dask's planning: with Python 3.11, two threads that optimise DataFrames may deadlock
+on the locks of ``functools.cached_property``."""
 
 
 def known_lengths(data: Any) -> tuple[int, ...] | None:
-    """Rows of each partition, if they are known without a computation; otherwise None."""
+    """Rows of each partition if known without a computation, else None."""
     if hasattr(data, "chunks"):
         found = data.chunks[0]
         if any(length != length for length in found):  # NaN: not known
@@ -58,7 +58,7 @@ def n_partitions(data: Any) -> int | None:
 
 
 def count_partitions(collections: Sequence[Any]) -> list[tuple[int, ...]]:
-    """Count the rows of each partition of each collection; computes all of them, once."""
+    """Count the rows of each partition of each collection; computes all partitions once."""
     from dask.base import get_scheduler
 
     graph: dict[Any, Any] = {}
@@ -76,23 +76,23 @@ def count_partitions(collections: Sequence[Any]) -> list[tuple[int, ...]]:
     return [
         known_lengths(data) or ()
         if hasattr(data, "chunks")
-        else tuple(int(np.asarray(length).item()) for length in lengths)  # each comes as a Series
+        else tuple(int(np.asarray(length).item()) for length in lengths)  # each is a Series
         for data, lengths in zip(collections, found, strict=True)
     ]
 
 
 def _frames(expr: Any) -> Iterator[Any]:
-    """Nodes of an expression that stand for partitions: all but literals and delayed values."""
+    """Nodes of an expression that represent partitions: all but literals and delayed values."""
     return (node for node in expr.walk() if type(node).__name__ not in ("Literal", "_DelayedExpr"))
 
 
 def _states_lengths(node: Any) -> bool:
-    # Of some partitions of a file Dask states lengths in another order than it reads them in.
+    # For a subset of a file's partitions, Dask's lengths and its reads differ in order.
     return hasattr(node, "_get_lengths") and not getattr(node, "_filtered", False)
 
 
 def _parts_of_dask() -> tuple[type, type, tuple[type, ...]] | None:
-    """Classes of Dask's expressions; None where a version of Dask has them elsewhere."""
+    """Classes of Dask's expressions; None if this version of Dask has them elsewhere."""
     try:
         from dask.dataframe.dask_expr import _expr
         from dask.dataframe.dask_expr.io.io import IO
@@ -104,7 +104,7 @@ def _parts_of_dask() -> tuple[type, type, tuple[type, ...]] | None:
 
 @dataclass(frozen=True, eq=False)
 class DaskRows:
-    """Partitions of a Dask collection, each computed where it is needed."""
+    """Partitions of a Dask collection, each computed when it is needed."""
 
     X: Any
     y: Any
@@ -112,14 +112,14 @@ class DaskRows:
 
     @classmethod
     def of(cls, X: Any, y: Any, lengths: Sequence[int] | bool | None = None) -> "DaskRows":
-        """Look at chunks, and at the footers of Parquet files; compute no partition."""
+        """Read chunk sizes and the footers of Parquet files; compute no partition."""
         for name, data in (("X", X), ("y", y)) if y is not None else (("X", X),):
             if not is_dask(data):
                 raise TypeError(f"{name} must be a Dask collection too, got {type(data).__name__}")
             if _persisted(data):
                 raise TypeError(
-                    f"{name} was persisted on a cluster, whose workers take its rows with them "
-                    "when they are lost: give the collection as it was before persist(), or write "
+                    f"{name} was persisted on a cluster, so its rows are lost if a worker is lost: "
+                    "give the collection as it was before persist(), or write "
                     "it to Parquet"
                 )
         declared = None if lengths is None or isinstance(lengths, bool) else _checked(lengths)
@@ -137,7 +137,7 @@ class DaskRows:
 
     @cached_property
     def lengths(self) -> tuple[int, ...]:
-        """Rows of each partition; computes the partitions if their lengths are not known."""
+        """Rows of each partition; computes the partitions if their lengths are unknown."""
         if self.known is not None:
             return self.known
         both = [self.X] if self.y is None else [self.X, self.y]
@@ -160,7 +160,7 @@ class DaskRows:
 
     @property
     def reread(self) -> bool:
-        """Partitions are computed in every pass."""
+        """True: partitions are computed in every pass."""
         return True
 
     @property
@@ -169,7 +169,7 @@ class DaskRows:
         return self.y is not None
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """Rows low to high, a partition at a time."""
+        """Yield rows low to high, one partition at a time."""
         ends = list(accumulate(self.lengths))
         both = [data for data in (self.X, self.y) if data is not None]
         for data in both:
@@ -192,14 +192,14 @@ class DaskRows:
             yield (X.iloc[part] if hasattr(X, "iloc") else X[part]), _plain(y)[part]
 
     def place(self, row: int) -> str:
-        """Say the partition and the row in it."""
+        """Name the partition of a row and its position there."""
         ends = list(accumulate(self.lengths))
         found = bisect_right(ends, row)
         inside = row - (ends[found] - self.lengths[found])
         return f"partition {found}, row {inside} of it (row {row} of all)"
 
     def only(self, column: str) -> "DaskRows":
-        """Return a DataFrame's column by itself."""
+        """Return one column of a DataFrame."""
         if self.names is None:
             raise DataError(f"an array has no column {column!r}: give the column itself")
         return DaskRows(self.X[[check_column(column, self.names)]], None, self.lengths)
@@ -207,15 +207,15 @@ class DaskRows:
 
 def is_dask(data: Any) -> bool:
     """Whether data are a Dask collection; imports nothing."""
-    # Of the class: a column may have any name. Other libraries' arrays may hold none of Dask's.
+    # Test the class: a column may have any name, and other libraries' arrays may wrap Dask arrays.
     return hasattr(type(data), "__dask_graph__") and is_from_library(data, ("dask", "dask_expr"))
 
 
 def _persisted(data: Any) -> bool:
-    """Whether a cluster's workers hold what the collection is; computes nothing."""
+    """Whether workers of a cluster store the collection's values; computes nothing."""
     if not hasattr(type(data), "expr"):
         graphs = [data.__dask_graph__()]
-    else:  # not its graph: making that may compute, such as the divisions of set_index
+    else:  # building the graph may compute, for example divisions of set_index
         operands = [operand for node in data.expr.walk() for operand in node.operands]
         plain = [operand for operand in operands if not hasattr(type(operand), "dependencies")]
         graphs = [getattr(operand, "dask", operand) for operand in plain]
@@ -238,7 +238,7 @@ def _checked(lengths: Sequence[int]) -> tuple[int, ...]:
 
 
 def _check_alike(X: Any, y: Any, known: tuple[int, ...] | None) -> None:
-    """Refuse collections that are cut differently, as far as it is known without a computation."""
+    """Raise if partitions differ, as far as known without a computation."""
     targets = None if y is None else known_lengths(y)
     if known is not None and targets is not None and known != targets:
         raise _cut_otherwise(known, targets)
@@ -271,11 +271,11 @@ def _partition(data: Any, place: int) -> Any:
 
 
 def _computed(collections: list[Any], place: int) -> Any:
-    """Compute a partition of each collection, in this thread."""
+    """Compute one partition of each collection in this thread."""
     import dask
 
     def get(graph: Any, keys: Any, **options: Any) -> Any:
-        PLANNING.release()  # threads plan one after the other, and compute at the same time
+        PLANNING.release()  # threads plan in turn and compute concurrently
         try:
             return dask.get(graph, keys)
         finally:
@@ -293,7 +293,7 @@ _SECONDS = 10
 
 
 def cluster_findings(scheduler: str | None = None) -> list[str]:
-    """Look at Dask's settings here, and at a cluster's workers if an address is given."""
+    """Check Dask's settings here, and a cluster's workers if an address is given."""
     try:
         import dask
         import distributed
@@ -326,9 +326,9 @@ def _of_settings(setting: Any) -> Iterator[str]:
 
 
 def _of_cluster(workers: dict[str, dict[str, Any]], scheduler: str) -> Iterator[str]:
-    """Compare the environments of the workers, by address, with that of this process."""
+    """Compare the environments of the workers, by address, with this process."""
     if not workers:
-        yield f"the cluster at {scheduler} has no worker: sums would wait for one"
+        yield f"the cluster at {scheduler} has no worker: sums would wait"
     here = {"here": _worker_environment(), **workers}
     if not scheduler.startswith(("tls://", "wss://", "inproc://")):
         yield f"{scheduler} is not encrypted: rows and sums can be read in transit, use tls://"
@@ -355,7 +355,7 @@ def _of_cluster(workers: dict[str, dict[str, Any]], scheduler: str) -> Iterator[
 
 
 def _worker_environment(dask_worker: Any = None) -> dict[str, Any]:
-    """Report what determines the digits of sums here, and free disk space; no row is read."""
+    """Report what determines the digits of sums here, and free disk space; reads no row."""
     from importlib.metadata import version
 
     import numpy as np
@@ -372,8 +372,8 @@ def _worker_environment(dask_worker: Any = None) -> dict[str, Any]:
 
 
 def _short_disk(worker: Any) -> str:
-    """Say what a worker's disk leaves of its memory to be spilled, where it is not all of it."""
-    if not hasattr(worker.data, "slow"):  # it never spills
+    """Describe a worker's disk space if it is less than its memory that may be spilled."""
+    if not hasattr(worker.data, "slow"):  # the worker never spills
         return ""
     left, most = disk_usage(worker.local_directory).free, worker.memory_manager.memory_limit
     return f"{left >> 20:,} MiB for {most >> 20:,} MiB of memory" if left < most else ""

@@ -1,4 +1,4 @@
-"""Memory that work on chunks needs within a process's limits, and errors if it is not available."""
+"""Memory needed for chunks within a process's limits, and errors if it is not available."""
 
 import sys
 from functools import cache
@@ -9,9 +9,9 @@ from rashomon_explorer._utils.memory_limits import MemoryLimit, memory_limits
 from rashomon_explorer.exceptions import MemoryLimitError
 
 _MIB = 2**20
-_OF_BLAS = 36 * _MIB  # a thread's first product of matrices takes it, or ends the process
-_OF_THREAD = 136 * _MIB  # a stack, and the addresses that malloc sets aside for a thread
-_COPIES = 8  # of a block: as it was read, encoded, clipped, folded, and a loss's own
+_OF_BLAS = 36 * _MIB  # allocated by a thread's first matrix product; failure ends the process
+_OF_THREAD = 136 * _MIB  # a stack, and the addresses that malloc reserves for a thread
+_COPIES = 8  # of a chunk: read, encoded, clipped, folded, and temporaries of a loss
 
 
 def chunk_bytes(rows: int, columns: int) -> int:
@@ -20,19 +20,19 @@ def chunk_bytes(rows: int, columns: int) -> int:
 
 
 def room() -> float:
-    """Bytes that this process may still take; infinite where nothing limits it."""
+    """Bytes that this process may still allocate; infinite without a limit."""
     return min((float(limit.left) for limit in memory_limits()), default=float("inf"))
 
 
 def threads_within(count: int, needs: int) -> int:
-    """How many threads have the room they need: one at least."""
+    """Return the number of threads, at least one, that have enough memory."""
     if count == 1:
         return 1
     return max(1, int(min(count, room() // (needs + _OF_THREAD + _OF_BLAS))))
 
 
 def check_room(needs: int, what: str) -> None:
-    """Refuse work for which this process's own limits leave no room."""
+    """Raise an error if this process's own limits leave too little memory for the work."""
     own = [limit for limit in memory_limits() if limit.own]
     if not own:
         return
@@ -45,16 +45,16 @@ def check_room(needs: int, what: str) -> None:
 
 @cache
 def _blas_has_room() -> None:
-    """Multiply once with NumPy's BLAS and with SciPy's, which are two: both keep what they take."""
+    """Multiply once with NumPy's BLAS and SciPy's, so that each allocates its buffer now."""
     from scipy.linalg.blas import dgemm
 
-    large = np.ones((300, 300))  # small ones are made without
+    large = np.ones((300, 300))  # small products need no buffer
     np.matmul(large, large)
     dgemm(1.0, large, large)
 
 
 def ran_out(needs: int, what: str) -> MemoryLimitError:
-    """Say that memory ran out on work that was thought to have room."""
+    """Error for work that ran out of memory although the estimate allowed it."""
     limits = memory_limits()
     if not limits:
         return MemoryLimitError(
@@ -66,7 +66,7 @@ def ran_out(needs: int, what: str) -> MemoryLimitError:
 
 
 def _limit_message(limit: MemoryLimit, needs: int, what: str) -> str:
-    # Limits and shapes alone: what the process holds now may depend on what is in the rows.
+    # Only limits and shapes: the current memory use may depend on values of rows.
     enough = _mebibytes(limit.most + needs)
     return (
         f"{what} takes {_mebibytes(needs)} or more, and {limit.name} leaves less of the "
@@ -80,7 +80,7 @@ def _arrows_share() -> str:
     if arrow is None or arrow.default_memory_pool().backend_name == "system":
         return ""
     return (
-        ". Arrow sets a gibibyte of addresses aside unless the environment variable "
+        ". Arrow reserves a gibibyte of addresses unless the environment variable "
         "ARROW_DEFAULT_MEMORY_POOL is system when Python starts"
     )
 

@@ -17,7 +17,7 @@ from rashomon_explorer.exceptions import DataError, RowsChangedError, RowsGoneEr
 from rashomon_explorer.rows.source import Piece, check_column
 
 Value = int | str | None
-"""Of a partition column: a whole number of 32 bits, text, or missing."""
+"""Value of a partition column: a 32-bit integer, text, or missing."""
 
 _HIDDEN = ("_", ".")
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
@@ -26,7 +26,7 @@ _WHOLE = re.compile(r"-?\d+")
 
 @dataclass(frozen=True)
 class PartitionColumn:
-    """A column that folder names give."""
+    """A column whose values are in folder names."""
 
     name: str
     is_number: bool
@@ -42,7 +42,7 @@ class ParquetFolder:
 
     @classmethod
     def of(cls, path: Path) -> "ParquetFolder":
-        """List the files at a path; opens none."""
+        """List the files at a path without opening them."""
         if path.is_file():
             return cls((path,), (), ((),))
         found = sorted(path.glob("**/*.parquet"))
@@ -74,7 +74,7 @@ def _is_hidden(file: Path, root: Path) -> bool:
 
 
 def _named_values(folder: Path, file: Path) -> dict[str, str]:
-    """Values by key of ``key=value`` parts; other folders say nothing, as elsewhere."""
+    """Values by key of ``key=value`` folder names; other folders are ignored."""
     found: dict[str, str] = {}
     for part in folder.parts:
         key, separator, value = part.partition("=")
@@ -98,7 +98,7 @@ def _is_int32(value: str) -> bool:
 
 
 _ROWS_AT_ONCE = 2**14
-_READ_AT_ONCE = 2**16  # bytes of a column
+_READ_AT_ONCE = 2**16  # bytes per column
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class ParquetRows:
-    """Rows of one Parquet file, or of all in a folder in the order of their names."""
+    """Rows of one Parquet file, or of all files in a folder in the order of their names."""
 
     groups: tuple[RowGroup, ...]
     columns: tuple[str, ...]
@@ -128,7 +128,7 @@ class ParquetRows:
         target: str | None,
         columns: Sequence[str] | None = None,
     ) -> "ParquetRows":
-        """Look at the footers of a file or folder."""
+        """Read the footers of a file or folder."""
         folder = ParquetFolder.of(Path(path).absolute())
         files = folder.files
         read: list[RowGroup] = []
@@ -146,8 +146,8 @@ class ParquetRows:
         for partition in folder.partitions:
             if partition.name in first:
                 raise DataError(
-                    f"{files[0]} has a column {partition.name!r}, which its folder names too "
-                    f"({partition.name}=...): rename one of them, so that it is given once"
+                    f"{files[0]} has a column {partition.name!r}, which its folder name contains "
+                    f"too ({partition.name}=...): rename one of them"
                 )
         first |= {partition.name: partition.is_number for partition in folder.partitions}
         wanted = tuple(name for name in first if name != target) if columns is None else columns
@@ -172,13 +172,13 @@ class ParquetRows:
 
     @property
     def text_partitions(self) -> tuple[str, ...]:
-        """Features that folders name and that hold text."""
+        """Features that are text from folder names."""
         text = {partition.name for partition in self.partitions if not partition.is_number}
         return tuple(name for name in self.columns if name in text)
 
     @property
     def reread(self) -> bool:
-        """Files are read in every pass."""
+        """True: files are read in every pass."""
         return True
 
     @property
@@ -187,7 +187,7 @@ class ParquetRows:
         return self.target is not None
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """Rows low to high; of a row group that is cut, the rows before are read and dropped."""
+        """Yield rows low to high; of a split row group, earlier rows are read and dropped."""
         ends = list(accumulate(group.rows for group in self.groups))
         first, last = bisect_right(ends, low), bisect_left(ends, high) + 1
         at = ends[first] - self.groups[first].rows if first < len(ends) else high
@@ -203,7 +203,7 @@ class ParquetRows:
     def _batches(self, path: str, groups: Iterator[RowGroup]) -> Iterator[Any]:
         """Read row groups; raise an error if a file changed after its footer was read."""
         try:
-            # Opened once for all of them: a footer is as long as its file has row groups.
+            # Open each file once: the length of a footer grows with the number of row groups.
             with _open_file(path) as file:
                 named = {partition.name for partition in self.partitions}
                 stored = [name for name in self._read if name not in named]
@@ -212,7 +212,7 @@ class ParquetRows:
                     for batch in file.iter_batches(
                         _ROWS_AT_ONCE,
                         row_groups=[group.number],
-                        columns=stored or file.schema_arrow.names[:1],  # to know how many rows
+                        columns=stored or file.schema_arrow.names[:1],  # to count the rows
                         use_threads=False,
                     ):
                         yield self._with_partitions(batch, group)
@@ -220,12 +220,12 @@ class ParquetRows:
             if isinstance(error, RowsChangedError):
                 raise
             raise RowsGoneError(
-                f"{path} was readable when the folder was opened and is not any more ({error}): "
+                f"{path} was readable when the folder was opened and no longer is ({error}): "
                 f"restore it, or open the folder again"
             ) from error
 
     def _with_partitions(self, batch: Any, group: RowGroup) -> Any:
-        """Add the partition columns that are read to a batch of a group."""
+        """Add the requested partition columns to a batch of a row group."""
         import pyarrow as pa
 
         for partition, value in zip(self.partitions, group.values, strict=True):
@@ -236,14 +236,14 @@ class ParquetRows:
         return batch
 
     def place(self, row: int) -> str:
-        """Say file, row group and row."""
+        """Name file, row group and row."""
         ends = list(accumulate(group.rows for group in self.groups))
         group = self.groups[found := bisect_right(ends, row)]
         inside = row - (ends[found] - group.rows)
         return f"{group.path}, row group {group.number}, row {inside} of it (row {row} of all)"
 
     def only(self, column: str) -> "ParquetRows":
-        """Return the same rows with one column of the files, whether a feature or not."""
+        """Return the same rows with one column of the files, feature or not."""
         _, kinds = _footer(Path(self.groups[0].path))
         wanted = (check_column(column, [*kinds, *(each.name for each in self.partitions)]),)
         return replace(self, columns=wanted, target=None, tabular=True)
@@ -260,7 +260,7 @@ class ParquetRows:
         if self.tabular:
             return _to_pandas(batch.select(list(self.columns))), targets
         rows = np.empty((len(batch), len(self.columns)))
-        for j, name in enumerate(self.columns):  # a missing value becomes NaN, which is refused
+        for j, name in enumerate(self.columns):  # a missing value becomes NaN, which is an error
             rows[:, j] = _to_pandas(batch.column(name)).to_numpy(dtype=np.float64)
         return rows, targets
 
@@ -292,12 +292,12 @@ def _check_unchanged(footer: Any, group: RowGroup) -> None:
 
 
 def _open_file(path: str | Path) -> Any:
-    """Open a file so that pages are read as they are needed: a row group may be the whole table."""
+    """Open a file that reads pages on demand: a row group may be the whole table."""
     from pyarrow.parquet import ParquetFile
 
     return ParquetFile(path, pre_buffer=False, buffer_size=_READ_AT_ONCE)
 
 
 def _to_pandas(read: Any) -> Any:
-    """As pandas holds it, made by this thread: others would each want memory of their own."""
+    """Convert to pandas in this thread: other threads would allocate memory of their own."""
     return read.to_pandas(use_threads=False)

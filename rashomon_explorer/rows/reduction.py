@@ -16,7 +16,7 @@ from rashomon_explorer.rows.workers import Span
 
 Merge = Callable[[Any, Any], Any]
 Node = tuple[int, Any]
-"""What 2^level consecutive parts come to, and the level."""
+"""Value of 2^level consecutive parts, and the level."""
 
 
 class Tree:
@@ -27,18 +27,18 @@ class Tree:
         self._nodes: list[Node] = []
 
     def push(self, level: int, value: Any) -> None:
-        """Add the next branch, of 2^level parts, which begins at a multiple of 2^level."""
+        """Add the next branch, of 2^level parts, which starts at a multiple of 2^level."""
         while self._nodes and self._nodes[-1][0] == level:
             value = self._merge(self._nodes.pop()[1], value)
             level += 1
         self._nodes.append((level, value))
 
     def nodes(self) -> list[Node]:
-        """Branches that wait for a neighbour, in the order of the parts."""
+        """Branches without a merged neighbour, in the order of the parts."""
         return list(self._nodes)
 
     def total(self) -> Any:
-        """Join the remaining branches from the right; returns the result for all parts."""
+        """Merge the remaining branches from the right; returns the result for all parts."""
         if not self._nodes:
             raise ValueError("there is nothing to add up: no part was given")
         *earlier, (_, total) = self._nodes
@@ -48,7 +48,7 @@ class Tree:
 
 
 def branches(n_parts: int, workers: int) -> Iterator[tuple[int, int]]:
-    """Cut parts 0 to n into branches of the tree, a few for each worker."""
+    """Divide parts 0 to n into branches of the tree, a few per worker."""
     size = 1
     while 4 * workers * size < n_parts:
         size *= 2
@@ -57,7 +57,7 @@ def branches(n_parts: int, workers: int) -> Iterator[tuple[int, int]]:
 
 
 def added(one: tuple[FloatArray, ...], other: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-    """Arrays of two branches added up, each to its own."""
+    """Elementwise sums of the arrays of two branches."""
     return tuple(left + right for left, right in zip(one, other, strict=True))
 
 
@@ -70,7 +70,7 @@ class Digest(NamedTuple):
 
 @dataclass(frozen=True)
 class ChunkChecksums:
-    """Digests of all chunks, in order. Curator: they are computed from private rows."""
+    """Digests of all chunks, in order; data-dependent, for the curator only."""
 
     digests: tuple[Digest, ...]
 
@@ -83,12 +83,12 @@ class ChunkChecksums:
         return whole.digest()
 
     def agrees(self, index: int, rows: FloatArray, targets: FloatArray) -> bool:
-        """Whether a chunk is unchanged; one change in 2³² is missed."""
+        """Whether a chunk is unchanged; a change is missed with probability 2⁻³²."""
         return self.digests[index].quick == _quick(rows, targets)
 
 
 def look(rows: FloatArray, targets: FloatArray) -> tuple[Digest]:
-    """Digest of a chunk's rows and targets, bit by bit."""
+    """Bitwise digest of a chunk's rows and targets."""
     strong = hashlib.sha256(rows.data)
     strong.update(targets.data)
     return (Digest(_quick(rows, targets), strong.digest()),)
@@ -99,12 +99,12 @@ def _quick(rows: FloatArray, targets: FloatArray) -> int:
 
 
 Step = Callable[[Any, Any], Piece]
-"""Makes rows and targets of rows and targets, each from itself alone."""
+"""Row-wise function from rows and targets to rows and targets."""
 
 
 @dataclass(frozen=True)
 class How:
-    """All that a worker needs in addition to the source."""
+    """Settings that a worker needs in addition to the source."""
 
     steps: tuple[Step, ...]
     rows: int
@@ -126,7 +126,7 @@ def branch_sum(source: RowSource, what: Any, span: Span) -> list[Node]:
 def read_chunks(
     source: RowSource, how: How, span: Span
 ) -> Iterator[tuple[int, FloatArray, FloatArray]]:
-    """Read chunks in order: number, rows and targets."""
+    """Yield chunks in order: number, rows and targets."""
     low, high = span[0] * how.rows, min(span[1] * how.rows, how.n)
     cut = _cut(source.pieces(low, high), how.rows)
     for index, (rows, targets) in enumerate(cut, start=span[0]):
@@ -169,7 +169,7 @@ def _transform(steps: tuple[Step, ...], rows: Any, targets: Any) -> tuple[FloatA
 
 
 def _first_bad(steps: tuple[Step, ...], rows: Any, targets: Any) -> int:
-    """Place of the first row that fails by itself, 0 if none does."""
+    """Position of the first row that fails by itself; 0 if none does."""
     low, high = 0, len(rows)
     while high - low > 1:
         middle = (low + high) // 2
@@ -189,7 +189,7 @@ def _slice(values: Any, low: int, high: int) -> Any:
 
 
 def glued(pieces: list[Piece]) -> Piece:
-    """One piece of several, in their order."""
+    """Concatenate pieces in their order."""
     if len(pieces) == 1:
         return pieces[0]
     rows, targets = zip(*pieces, strict=True)

@@ -15,13 +15,13 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.containers import as_pandas, column_labels, select_columns
 from rashomon_explorer.exceptions import DataError, RowsGoneError
 
-_SAFE = frozenset({"r", "r+", "w+"})  # a copy on write is not what its file holds
-_WASTE = 4  # bytes read for each that is wanted, where that saves calls
-_AT_ONCE = 2**24  # bytes that may be read for however few
+_SAFE = frozenset({"r", "r+", "w+"})  # copy-on-write may differ from the file
+_WASTE = 4  # bytes read per requested byte, if that saves calls
+_AT_ONCE = 2**24  # bytes that may be read for any request
 
 
 def mapped_array(values: Any) -> Any:
-    """Return the mapped array that values are, or are a view of; None if they are in memory."""
+    """Return the mapped array that contains the values; None if they are in memory."""
     while isinstance(values, np.ndarray):
         if isinstance(values, np.memmap) and getattr(values, "_mmap", None) is not None:
             return values
@@ -37,7 +37,7 @@ def read_mapped(values: Any) -> Any:
 
 
 class MappedRows:
-    """Reads parts of a mapped array from its file, so that a truncated file is an error."""
+    """Read parts of a mapped array from its file, so that a truncated file is an error."""
 
     def __init__(self, values: NDArray[Any]) -> None:
         mapped = mapped_array(values)
@@ -50,7 +50,7 @@ class MappedRows:
         self._shift = first - _address(mapped)
 
     def part(self, low: int, high: int) -> NDArray[Any]:
-        """Rows low to high."""
+        """Return rows low to high."""
         part = self._values[low:high]
         if self._fd is None:
             if self._mapped._mmap.size() < _extent(part)[1] + self._shift:
@@ -59,7 +59,7 @@ class MappedRows:
         return self._read(part)
 
     def _read(self, part: NDArray[Any]) -> NDArray[Any]:
-        """Values of a view of the mapping, for any strides; no page is touched."""
+        """Values of a view of the mapping, for any strides; accesses no mapped page."""
         start, stop = _extent(part)
         if part.ndim and stop - start > max(_WASTE * part.nbytes, _AT_ONCE):
             axis = int(np.argmax(np.abs(part.strides)))
@@ -84,19 +84,19 @@ class MappedRows:
     def _gone(self) -> RowsGoneError:
         return RowsGoneError(
             f"{self._mapped.filename or 'the mapped file'} is shorter than when it was mapped, or "
-            f"is not readable any more: restore it, map it again, and prevent writes to it"
+            f"is no longer readable: restore it, map it again, and prevent writes to it"
         )
 
 
 def _reopen(mapped: Any) -> int | None:
-    """Open the file of a mapping; None where it is not there, or is another by now."""
+    """Open the file of a mapping; None if it is missing or has been replaced."""
     if mapped.filename is None or mapped.mode not in _SAFE or not hasattr(os, "pread"):
         return None
     try:
         fd = os.open(mapped.filename, os.O_RDONLY)
     except OSError:
         return None
-    if os.fstat(fd).st_size != mapped._mmap.size():  # another file took its name
+    if os.fstat(fd).st_size != mapped._mmap.size():  # replaced by another file
         os.close(fd)
         return None
     return fd
@@ -107,7 +107,7 @@ def _address(mapped: Any) -> int:
 
 
 def _extent(part: NDArray[Any]) -> tuple[int, int]:
-    """Addresses of a view's first byte, and of the byte after its last."""
+    """Addresses of a view's first byte, and one past its last."""
     steps = [(length - 1) * stride for length, stride in zip(part.shape, part.strides, strict=True)]
     start = part.ctypes.data
     below, above = sum(step for step in steps if step < 0), sum(step for step in steps if step > 0)
@@ -115,11 +115,11 @@ def _extent(part: NDArray[Any]) -> tuple[int, int]:
 
 
 def let_go(values: Any, low: int, high: int) -> None:
-    """Give back the pages of rows low to high of a mapped array; the file keeps what they hold."""
+    """Release the pages of rows low to high of a mapped array; the file is unchanged."""
     mapped = getattr(values, "_mmap", None)
     if mapped is None or values.mode not in _SAFE or not values.flags.c_contiguous:
         return
-    if not hasattr(mmap, "MADV_DONTNEED"):  # where the system knows no such thing
+    if not hasattr(mmap, "MADV_DONTNEED"):  # not available on this system
         return
     start = values.ctypes.data - _address(values) + low * values.strides[0]
     end = start + (high - low) * values.strides[0]
@@ -133,7 +133,7 @@ Piece = tuple[Any, Any]
 
 _Reader = Callable[[int, int], Any]
 
-_MAPPED_ROWS = 2**14  # of a mapped file that are read at a time: a block
+_MAPPED_ROWS = 2**14  # rows of a mapped file per read: one chunk
 
 
 class RowSource(Protocol):
@@ -146,7 +146,7 @@ class RowSource(Protocol):
 
     @property
     def names(self) -> Sequence[str] | None:
-        """Column names, where they have any."""
+        """Column names, or None."""
         ...
 
     @property
@@ -156,19 +156,19 @@ class RowSource(Protocol):
 
     @property
     def labelled(self) -> bool:
-        """Whether the targets are the rows' own; otherwise they are zeros."""
+        """Whether the source has targets; otherwise they are zeros."""
         ...
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """Rows low to high, in order, in pieces of any size that is cheap to read."""
+        """Yield rows low to high, in order, in pieces of any size that is efficient to read."""
         ...
 
     def place(self, row: int) -> str:
-        """Where a row is, for an error: a file and row group, or its number."""
+        """Name a row for an error: a file and row group, or its number."""
         ...
 
     def only(self, column: str) -> "RowSource":
-        """Return the same rows with one column, as a DataFrame's, and no targets."""
+        """Return the same rows with one column, as a DataFrame, and no targets."""
         ...
 
 
@@ -180,12 +180,12 @@ class ArrayRows:
     y: Any = None
 
     def __post_init__(self) -> None:
-        """Refuse tables whose shapes do not agree; values are not looked at."""
+        """Raise if the shapes do not agree; reads no values."""
         if len(getattr(self.X, "shape", ())) != 2 or 0 in self.X.shape:
             raise DataError(f"X must be a table with rows and columns, got {type(self.X).__name__}")
         if self.labelled and getattr(self.y, "shape", None) != (self.X.shape[0],):
             raise DataError(
-                f"y must hold one target a row, got shape {getattr(self.y, 'shape', None)} for "
+                f"y must hold one target per row, got shape {getattr(self.y, 'shape', None)} for "
                 f"{self.X.shape[0]} rows"
             )
 
@@ -211,7 +211,7 @@ class ArrayRows:
         return self.y is not None
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """One piece, of which nothing is copied yet; of a mapped file some, read from the file."""
+        """Yield one piece without a copy; for a mapped file, several that are read from it."""
         step = _MAPPED_ROWS if self.reread else max(1, high - low)
         rows, labels = self._readers
         for start in range(low, high, step):
@@ -222,33 +222,33 @@ class ArrayRows:
 
     @cached_property
     def _readers(self) -> tuple[_Reader, _Reader]:
-        """What reads rows low to high of X, and of y; files are opened once a process."""
+        """Readers of rows low to high of X and of y; files are opened once per process."""
         return _reader(self.X), _reader(self.y)
 
     def __reduce__(self) -> Any:
-        """Leave open files behind."""
+        """Pickle without the open files."""
         return type(self), (self.X, self.y)
 
     def place(self, row: int) -> str:
-        """Say the number of the row."""
+        """Name the row by its number."""
         return f"row {row}"
 
     def only(self, column: str) -> "ArrayRows":
-        """Return a DataFrame's column by itself."""
+        """Return one column of a DataFrame."""
         if self.names is None:
             raise DataError(f"an array has no column {column!r}: give the column itself")
         return ArrayRows(select_columns(self.X, [check_column(column, self.names)]))
 
 
 def check_column(column: str, names: Sequence[str]) -> str:
-    """Refuse a column that is not there."""
+    """Raise if a column does not exist."""
     if column not in names:
         raise DataError(f"there is no column {column!r}: there are {list(names)}")
     return column
 
 
 def numbers(values: Any) -> FloatArray:
-    """Values as float64 in the order of C, always a copy of their own."""
+    """Values as a C-contiguous float64 array, always a copy."""
     given = np.asarray(values)
     if given.dtype.kind in "cmM":  # complex numbers and dates would lose their meaning
         raise DataError(f"values must be numbers, got {given.dtype}")
@@ -271,7 +271,7 @@ def _reader(values: Any) -> _Reader:
 
 
 def named(rows: Any, names: Sequence[str] | None) -> Any:
-    """Rows with their names, where they have any."""
+    """Rows with column names, if there are any."""
     if names is None or hasattr(rows, "iloc"):
         return rows
     import pandas as pd

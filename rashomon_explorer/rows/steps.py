@@ -16,10 +16,10 @@ from rashomon_explorer.rows.source import named, numbers
 
 @dataclass(frozen=True)
 class AsNumbers:
-    """A copy of the rows as float64; NaN, infinity and text are refused."""
+    """Copy of the rows as float64; NaN, infinity and text raise an error."""
 
     def __call__(self, rows: Any, targets: Any) -> tuple[FloatArray, Any]:
-        """Rows (m, d) of numbers, and the targets as they are."""
+        """Return rows (m, d) of numbers, and unchanged targets."""
         made = numbers(rows)
         if not np.isfinite(made).all():
             column = int(np.argwhere(~np.isfinite(made))[0, 1])
@@ -29,25 +29,25 @@ class AsNumbers:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Rows as a schema encodes them, text and missing values included."""
+    """Rows encoded by a schema, with text and missing values."""
 
     schema: TableSchema
     row_norm: float
 
     def __call__(self, rows: Any, targets: Any) -> tuple[FloatArray, Any]:
-        """Return encoded rows (m, d), and the targets as they are."""
+        """Return encoded rows (m, d), and unchanged targets."""
         return np.ascontiguousarray(encoded_quietly(self.schema, rows, self.row_norm)), targets
 
 
 @dataclass(frozen=True)
 class Transformed:
-    """Rows as a fitted transformer of scikit-learn makes them."""
+    """Rows transformed by a fitted scikit-learn transformer."""
 
     transformer: Any
     names: tuple[str, ...] | None = None
 
     def __call__(self, rows: Any, targets: Any) -> tuple[FloatArray, Any]:
-        """Return transformed rows (m, d), and the targets as they are."""
+        """Return transformed rows (m, d), and unchanged targets."""
         return numbers(self.transformer.transform(named(rows, self.names))), targets
 
 
@@ -65,7 +65,7 @@ class Mapped:
     scale: ColumnMap
 
     def __call__(self, rows: FloatArray, targets: Any) -> tuple[FloatArray, Any]:
-        """Return mapped rows (m, d), and the targets as they are."""
+        """Return mapped rows (m, d), and unchanged targets."""
         return np.ascontiguousarray(self.scale.rows(rows)), targets
 
 
@@ -77,7 +77,7 @@ class ClipStep:
     intercept: bool
 
     def __call__(self, rows: FloatArray, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Rows (m, d + 1) or (m, d), and the targets as they are."""
+        """Return rows (m, d + 1) or (m, d), and unchanged targets."""
         shortened = clip_rows(rows, self.row_norm)[0]
         if not self.intercept:
             return np.ascontiguousarray(shortened), targets
@@ -94,5 +94,5 @@ class Longer:
     row_norm: float
 
     def __call__(self, rows: FloatArray, targets: Any) -> tuple[FloatArray]:
-        """Return the number (1,) of rows that clipping shortens."""
+        """Return the number (1,) of rows that are longer than the norm."""
         return (np.array([clip_rows(rows, self.row_norm)[1] * len(rows)]).round(),)

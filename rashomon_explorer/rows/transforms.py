@@ -17,31 +17,31 @@ class TransformedRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and of columns that are made."""
+        """Numbers of rows and of transformed columns."""
         return self.table.n, len(self.titles)
 
     @property
     def names(self) -> Sequence[str]:
-        """Names of the columns that are made."""
+        """Names of the transformed columns."""
         return self.titles
 
     @property
     def is_counted(self) -> bool:
-        """As the table's own source."""
+        """As the table's source."""
         return self.table.is_counted
 
     @property
     def reread(self) -> bool:
-        """As the table's own source."""
+        """As the table's source."""
         return self.table.source.reread
 
     @property
     def labelled(self) -> bool:
-        """As the table's own source."""
+        """As the table's source."""
         return self.table.source.labelled
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """Parts of whole blocks, each made as everywhere: a row that cannot be is named."""
+        """Yield parts of whole chunks; an error names the row that causes it."""
         size = self.table.rows
         first, last = low // size, -(-high // size)
         for index, (rows, targets) in enumerate(self.table.chunks(first, last), start=first):
@@ -50,11 +50,11 @@ class TransformedRows:
             yield rows[some], targets[some]
 
     def place(self, row: int) -> str:
-        """Where a row is in the table's own source."""
+        """Name a row as the table's source does."""
         return self.table.source.place(row)
 
     def only(self, column: str) -> RowSource:
-        """As of the table's own source: a column as it came."""
+        """Return the table's source with one untransformed column."""
         return self.table.source.only(column)
 
 
@@ -68,7 +68,7 @@ class NamedColumns:
 
     @property
     def X(self) -> Any:
-        """The array itself, where there is one."""
+        """The source's array, if it has one."""
         return getattr(self.source, "X", None)
 
     @property
@@ -93,7 +93,7 @@ class NamedColumns:
 
     @property
     def labelled(self) -> bool:
-        """As the source, unless it is one column alone."""
+        """As the source; False for a single column."""
         return self.column is None and self.source.labelled
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
@@ -103,11 +103,11 @@ class NamedColumns:
             yield (framed if self.column is None else framed[[self.column]]), targets
 
     def place(self, row: int) -> str:
-        """Where the source has the row."""
+        """Name a row as the source does."""
         return self.source.place(row)
 
     def only(self, column: str) -> RowSource:
-        """Return one column by itself; of files any that they have."""
+        """Return one column; for files, any column that they have."""
         if column not in self.titles:
             return self.source.only(column)
         return NamedColumns(self.source, self.titles, check_column(column, self.titles))

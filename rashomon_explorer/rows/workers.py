@@ -13,12 +13,12 @@ from rashomon_explorer.exceptions import ClusterError
 from rashomon_explorer.rows.parquet import ParquetRows
 from rashomon_explorer.rows.source import RowSource
 
-_STEADY_SECONDS = 60.0  # from which on a worker is taken to be at work, and not to be restarting
-_UNPROVEN_SECONDS = 100.0  # for workers that came and have never finished a task
+_STEADY_SECONDS = 60.0  # a worker that runs longer counts as working, not restarting
+_UNPROVEN_SECONDS = 100.0  # for workers that have never finished a task
 
 
 class ClusterWatch:
-    """Time since the last progress of a cluster, over all tries."""
+    """Time since the last progress of a cluster, over all attempts."""
 
     def __init__(self, patience: float, *, proven: bool) -> None:
         self._patience, self._proven = patience, proven
@@ -29,7 +29,7 @@ class ClusterWatch:
         self.met = False
 
     def look(self, running: Iterable[str], finished: int = 0) -> None:
-        """Note which workers run, by address, and how many tasks of this try are finished."""
+        """Record which workers run, by address, and how many tasks of this attempt are finished."""
         now = time.monotonic()
         self._since = {address: self._since.get(address, now) for address in running}
         self.met |= bool(self._since)
@@ -41,12 +41,12 @@ class ClusterWatch:
         self._finished = finished
 
     def reset(self) -> None:
-        """Note that the cluster got on just now."""
+        """Record that the cluster has just made progress."""
         self._last = time.monotonic()
 
     @property
     def left(self) -> float:
-        """Seconds for which to wait on; negative when it is over."""
+        """Remaining seconds to wait; negative once the time is over."""
         soon = self.met and not self._proven
         most = min(self._patience, _UNPROVEN_SECONDS) if soon else self._patience
         return self._last + most - time.monotonic()
@@ -54,13 +54,13 @@ class ClusterWatch:
 
 Span = tuple[int, int]
 Task = Callable[[Any, Any, Any], Any]
-"""A pure function of rows, or what was made of them, of what to do with them, and of which part:
-run twice, it returns the same."""
+"""Pure function of the rows (or a reference to them), the work and the part: repeated calls
+return the same result."""
 
 _TRIES = 10
-_REST_SECONDS = 0.05  # before the second try, and twice as long before others, to 1.6
-_PATIENCE_SECONDS = 180.0  # for one worker to be there, or there again
-_LOOK_SECONDS = 5.0  # between looks whether there is one
+_REST_SECONDS = 0.05  # before the second attempt, doubled before each later one up to 1.6
+_PATIENCE_SECONDS = 180.0  # to wait for one worker to join or rejoin
+_LOOK_SECONDS = 5.0  # between checks of the workers
 _NOBODY = "the cluster has no worker, and none joined: start one"
 _PAUSED = (
     "all workers of the cluster are paused, as they are when their memory is short and no more can "
@@ -79,7 +79,7 @@ class Workers(Protocol):
 
     @property
     def count(self) -> int:
-        """About how many tasks run at a time."""
+        """Approximate number of concurrent tasks."""
         ...
 
     @property
@@ -88,19 +88,19 @@ class Workers(Protocol):
         ...
 
     def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
-        """Results of the task for each span, in the order of the spans."""
+        """Yield results of the task for each span, in the order of the spans."""
         ...
 
 
 @dataclass(frozen=True)
 class Threads:
-    """Threads of this process; NumPy and Arrow let go of the interpreter."""
+    """Threads of this process; NumPy and Arrow release the interpreter lock."""
 
     count: int = field(default_factory=lambda: min(4, cores()))
     assumed: ClassVar[str] = ""
 
     def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
-        """Results in the order of the spans."""
+        """Yield results in the order of the spans."""
         if self.count == 1 or len(spans) == 1:
             for span in spans:
                 yield task(source, what, span)
@@ -118,7 +118,7 @@ class InExecutor:
     assumed: ClassVar[str] = "nobody else sees what passes between this process and the executor's"
 
     def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
-        """Results in the order of the spans."""
+        """Yield results in the order of the spans."""
         futures = [self.executor.submit(task, source, what, span) for span in spans]
         try:
             for future in futures:
@@ -132,7 +132,7 @@ class InExecutor:
 
 @dataclass(frozen=True)
 class Jobs:
-    """joblib's workers as scikit-learn asks for them: ``joblib.parallel_config`` says where."""
+    """joblib's workers, with the backend of ``joblib.parallel_config``."""
 
     n_jobs: int
     assumed: ClassVar[str] = "nobody else sees what passes between this process and joblib's"
@@ -145,7 +145,7 @@ class Jobs:
         return int(effective_n_jobs(self.n_jobs))
 
     def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
-        """Results in the order of the spans."""
+        """Yield results in the order of the spans."""
         from sklearn.utils.parallel import Parallel, delayed
 
         try:
@@ -155,7 +155,7 @@ class Jobs:
 
 
 class OnDask:
-    """Workers of a Dask cluster: rows are sent once, to one, and others fetch them from it."""
+    """Workers of a Dask cluster: rows are sent to one worker, and others fetch them from it."""
 
     assumed: ClassVar[str] = (
         "nobody else sees what passes between this process, the cluster's scheduler and workers, "
@@ -165,7 +165,7 @@ class OnDask:
     def __init__(self, client: Any) -> None:
         self.client = client
         self._sent: tuple[RowSource, Any] | None = None
-        self._proven = False  # whether its workers have ever finished a task
+        self._proven = False  # whether workers have ever finished a task
         self._address = str(getattr(client.scheduler, "address", "of this client"))
 
     @property
@@ -176,7 +176,7 @@ class OnDask:
         return max(1, sum(self.client.nthreads().values()))
 
     def run(self, task: Task, source: Any, what: Any, spans: Sequence[Any]) -> Iterator[Any]:
-        """Results in the order of the spans."""
+        """Yield results in the order of the spans."""
         watch = ClusterWatch(_PATIENCE_SECONDS, proven=self._proven)
         for trial in range(1, _TRIES + 1):
             try:
@@ -190,14 +190,14 @@ class OnDask:
             except Exception as error:
                 if self._running and not isinstance(error, _gone()):
                     raise
-                self._sent = None  # the rows may have been on the worker that is gone
+                self._sent = None  # the rows may have been on a lost worker
                 if trial == _TRIES or not self._anybody(watch):
                     lost = _lost(error, trial) if self._answers else self._lost_scheduler(error)
                     raise ClusterError(lost) from error
-                time.sleep(_REST_SECONDS * 2 ** min(trial - 1, 5))  # others may be dying
+                time.sleep(_REST_SECONDS * 2 ** min(trial - 1, 5))  # others may be failing too
 
     def _anybody(self, watch: ClusterWatch) -> bool:
-        """Wait for a worker, as long as there is a scheduler that may start one."""
+        """Wait for a worker while there is a scheduler that may start one."""
         if not self._running or watch.left <= 0:
             return False
         try:
@@ -209,7 +209,7 @@ class OnDask:
 
     @property
     def _answers(self) -> bool:
-        """Whether the scheduler does: a client notices its end a moment later."""
+        """Whether the scheduler answers: a client notices its end with a delay."""
         try:
             return self._running and isinstance(self._at_work(), dict)
         except _gone():
@@ -230,17 +230,17 @@ class OnDask:
         self, task: Task, source: Any, what: Any, spans: Sequence[Any], watch: ClusterWatch
     ) -> list[Any]:
         held = self._source(source, watch)
-        # Nobody is asked by name, not even with allow_other_workers: where all workers were gone
-        # for a moment, Dask keeps such a task from those that come after.
+        # No task is bound to a worker, not even with allow_other_workers: if all workers are lost
+        # for a moment, Dask does not give such a task to new ones.
         futures = [self.client.submit(task, held, what, span, pure=False) for span in spans]
-        # All at once, before the first is used: a second try would hand it out again.
+        # Gather all before the first is used: a second attempt would yield it again.
         gathered = self.client.gather(futures, asynchronous=True)
         found: list[Any] = self._awaited(gathered, watch, futures)
         self._proven = True
         return found
 
     def _source(self, source: RowSource, watch: ClusterWatch) -> Any:
-        if isinstance(source, ParquetRows):  # a list of files: workers read for themselves
+        if isinstance(source, ParquetRows):  # a list of files, which workers read themselves
             return source
         if self._sent is None or self._sent[0] is not source:
             self._sent = source, self._scattered(source, watch)
@@ -250,20 +250,20 @@ class OnDask:
         """Send the rows to one worker; a scheduler that loses it may raise any error."""
         try:
             return self._awaited(self.client.scatter(source, hash=False, asynchronous=True), watch)
-        except (TypeError, PickleError, ClusterError):  # these rows cannot be sent, to whomever
+        except (TypeError, PickleError, ClusterError):  # these rows cannot be sent at all
             raise
-        except Exception as error:  # no row was looked at yet: whatever it is, it is the way there
+        except Exception as error:  # no row was read yet: the cause is the connection
             raise ConnectionError(f"{type(error).__name__}: {error}") from error
 
     def _awaited(self, asked: Any, watch: ClusterWatch, futures: Sequence[Any] = ()) -> Any:
-        """Wait while the cluster makes progress; Dask itself would wait for ever."""
+        """Wait while the cluster makes progress; Dask itself would wait indefinitely."""
         pending = asyncio.run_coroutine_threadsafe(asked, self.client.loop.asyncio_loop)
         try:
             while not wait([pending], timeout=min(_LOOK_SECONDS, _PATIENCE_SECONDS)).done:
                 if self.client.status == "closed":
                     raise ConnectionError("the client was closed")
                 if not self._running:
-                    watch.reset()  # a client that looks for its scheduler ends by itself
+                    watch.reset()  # a client without a scheduler closes itself
                     continue
                 running = self._at_work()
                 watch.look(running, sum(future.status == "finished" for future in futures))
@@ -275,17 +275,17 @@ class OnDask:
             pending.cancel()
 
     def _at_work(self) -> dict[str, int]:
-        """Threads of workers that take work: one whose memory and disk are full is paused."""
+        """Threads of workers that accept work; a worker without memory and disk is paused."""
         found: dict[str, int] = self.client.sync(self.client.scheduler.ncores_running)
         return found
 
     def __reduce__(self) -> Any:
-        """Leave the cluster behind: workers of a copy are threads."""
+        """Pickle as threads, without the cluster."""
         return Threads, ()
 
 
 def resolve_workers(n_jobs: int | None = None, executor: Any = None) -> Workers:
-    """Who is meant by scikit-learn's ``n_jobs``, an executor, or a Dask client."""
+    """Workers for scikit-learn's ``n_jobs``, an executor, or a Dask client."""
     if executor is None:
         return Threads() if n_jobs is None else Jobs(n_jobs)
     if n_jobs is not None:
@@ -316,7 +316,7 @@ def _gone() -> tuple[type[BaseException], ...]:
 
 
 def _lost(error: BaseException, times: int = 1) -> str:
-    often = f" {times} times over" if times > 1 else ""
+    often = f" {times} times" if times > 1 else ""
     return (
         f"workers were lost during the work on the rows{often} ({type(error).__name__}: {error}); "
         f"{_NOTHING_THERE}"

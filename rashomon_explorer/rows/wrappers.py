@@ -24,7 +24,7 @@ class SourceWrapper:
 
     @property
     def names(self) -> Sequence[str] | None:
-        """Column names, where they have any."""
+        """Column names, or None."""
         return self.source.names
 
     @property
@@ -34,11 +34,11 @@ class SourceWrapper:
 
     @property
     def labelled(self) -> bool:
-        """Whether the targets are the rows' own."""
+        """Whether the source has targets."""
         return self.source.labelled
 
     def place(self, row: int) -> str:
-        """Where the source has the row."""
+        """Name a row as the source does."""
         return self.source.place(row)
 
     def only(self, column: str) -> RowSource:
@@ -69,11 +69,11 @@ class WithColumns(SourceWrapper):
 
     @property
     def labelled(self) -> bool:
-        """No: these are no targets to fit."""
+        """False: these are not targets to fit."""
         return False
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """Pieces of the source, with their part of the columns."""
+        """Yield pieces of the source with the matching rows of the columns."""
         for rows, _ in self.source.pieces(low, high):
             yield rows, self.columns[low : low + len(rows)]
             low += len(rows)
@@ -81,15 +81,15 @@ class WithColumns(SourceWrapper):
 
 @dataclass(frozen=True, eq=False)
 class RowSubset(SourceWrapper):
-    """Rows of a source at some places, in their order."""
+    """Rows of a source at selected positions, in their order."""
 
     places: IntArray
 
     @classmethod
     def of(cls, source: RowSource, most: int, seed: int) -> "RowSubset":
-        """Sample this many places without replacement, all if there are fewer."""
+        """Sample this many positions without replacement; all if there are fewer."""
         n = source.shape[0]
-        picks = np.random.default_rng(seed)  # which rows are shown; no noise
+        picks = np.random.default_rng(seed)  # selects rows; not privacy noise
         return cls(source, np.sort(picks.choice(n, size=min(most, n), replace=False)))
 
     @property
@@ -98,7 +98,7 @@ class RowSubset(SourceWrapper):
         return len(self.places), self.source.shape[1]
 
     def pieces(self, low: int, high: int) -> Iterator[Piece]:
-        """Take what is picked from the source's pieces."""
+        """Yield the selected rows of the source's pieces."""
         wanted = self.places[low:high]
         at = int(wanted[0])
         for X, y in self.source.pieces(at, int(wanted[-1]) + 1):
@@ -110,7 +110,7 @@ class RowSubset(SourceWrapper):
                 yield rows, y.iloc[here] if hasattr(y, "iloc") else y[here]
 
     def place(self, row: int) -> str:
-        """Where the source has the row."""
+        """Name a row as the source does."""
         return self.source.place(int(self.places[row]))
 
     def only(self, column: str) -> "RowSubset":

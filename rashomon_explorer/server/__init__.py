@@ -1,1 +1,1 @@
-"""The dashboard as a server: where it listens, for whom, and behind which proxies."""
+"""Server of the dashboard: address, authentication and proxies."""

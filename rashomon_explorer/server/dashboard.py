@@ -1,4 +1,4 @@
-"""The server's log without its visitors' tokens."""
+"""Voilà application that serves the dashboard, with tokens masked in its logs."""
 
 import asyncio
 import logging
@@ -29,14 +29,14 @@ from rashomon_explorer.server.pages import Packed, PackedFile, TemplateFile, pac
 from rashomon_explorer.server.serving import LOOPBACK, LimitedPages, Serving, Visitors, in_words
 
 LOGGERS = ("tornado.access", "tornado.application", "tornado.general", "asyncio", "Dashboard")
-"""What writes addresses or errors of requests: tornado, the event loop, and the dashboard."""
+"""Loggers that write addresses or errors of requests."""
 
 _IN_ADDRESS = re.compile(r"(token(?:=|%3D|%253D))[^&\s'\"#]+", re.IGNORECASE)
 _MASK = "[secret]"
 
 
 class TokenMask(logging.Filter):
-    """Replaces tokens in a record's text, and a trace by types and places."""
+    """Log filter that masks tokens and reduces tracebacks to types and places."""
 
     def __init__(self, token: str) -> None:
         super().__init__()
@@ -61,8 +61,8 @@ def mask_tokens(token: str) -> None:
         logging.getLogger(name).addFilter(mask)
 
 
-# Before Voilà is imported: a package that one of its parts can do without builds grammars of
-# addresses, which nothing here reads, and that takes twice as long as importing all the rest.
+# Keeps an optional dependency of Voilà from being imported, if it is not loaded yet. Its grammars
+# are not needed here, and building them takes longer than all other imports.
 sys.modules.setdefault("rfc3987_syntax", cast(ModuleType, None))
 
 
@@ -72,30 +72,30 @@ HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"
 _KILL_ATTEMPTS = 50
 
 ANYWHERE = ("", "0.0.0.0", "::")
-"""Addresses that stand for all of this machine's, its own among them."""
+"""Addresses that stand for all network interfaces of this machine, including loopback."""
 
 
 _IN_PLACE: Mapping[Any, Any] = {
     TornadoVoilaHandler: LimitedPages,
     TemplateStaticFileHandler: TemplateFile,
 }
-"""What takes the place of Voilà's handlers.
+"""Replacements of Voilà's handlers.
 
-Its `RequestInfoSocketHandler` is left out: the page does not use it, and it asks for no token.
+`RequestInfoSocketHandler` is omitted: the page does not use it, and it requires no token.
 """
 
 
 class RunningInterpreter(KernelSpecManager):
-    """Knows one kernel, the native one, which starts the interpreter that is running now."""
+    """Kernel specifications with the native kernel only, which runs this interpreter."""
 
     def _kernel_dirs_default(self) -> list[str]:
         return []
 
 
 class Dashboard(Voila):
-    """Voilà serving ``explorer.ipynb`` at ``/``, configured by the ``voila.json`` beside it."""
+    """Voilà application that serves ``explorer.ipynb`` at ``/`` as ``voila.json`` configures."""
 
-    # A voila.json that cannot be read would start a server without its security headers.
+    # Otherwise an unreadable voila.json would start a server without security headers.
     raise_config_file_errors = True
 
     def __init__(self, serving: Serving, **traits: Any) -> None:
@@ -122,7 +122,7 @@ class Dashboard(Voila):
         return cast(dict[str, Any], super().init_settings())
 
     def init_handlers(self) -> list[Any]:
-        """Count open pages, serve scripts as packed files, and answer 404 for odd addresses."""
+        """Return handlers that limit pages, serve compressed scripts, and reject bad paths."""
         files = [
             (url_path_join(self.base_url, re.escape(name)), PackedFile, {"packed": packed})
             for name, packed in self._files().items()
@@ -148,21 +148,21 @@ class Dashboard(Voila):
 
     def stop(self) -> None:
         """Kill the kernels."""
-        # A second Ctrl-C in here would leave kernels behind.
+        # A second Ctrl-C during this call would leave kernels running.
         for number in _stop_signals():
             signal.signal(number, signal.SIG_IGN)
-        # On this loop, not on the one Voilà would make: kernels that are starting wait on it.
+        # Use this loop, not a new one as Voilà does: kernels that are starting wait on it.
         self.ioloop.run_sync(self._kill_kernels)
 
     async def _kill_kernels(self) -> None:
         for _ in range(_KILL_ATTEMPTS):
             try:
-                # Asked politely, a kernel that is still starting prints a traceback. Killing is
-                # safe: what was drawn but not committed is already reserved in the ledger.
+                # After a graceful shutdown, a kernel that is starting prints a traceback. Killing
+                # is safe: the ledger already reserves the cost of uncommitted draws.
                 await self.kernel_manager.shutdown_all(now=True)
                 return
             except HTTPError:
-                # A kernel was asked for but is not there yet.
+                # A requested kernel has not started yet.
                 await asyncio.sleep(0.1)
 
     def _announce(self) -> None:
@@ -173,16 +173,16 @@ class Dashboard(Voila):
         address = f"{self._url(here)}{self._serving.query}"
         print(f"Rashomon Explorer is at {address}", flush=True)
         if self._serving.browse:
-            # A browser that runs in the terminal would block the server it asks for the page.
+            # In this thread, a browser that runs in the terminal would block the server.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
 def serve(serving: Serving) -> None:
     """Start the dashboard and serve until Ctrl-C."""
-    # What tornado warns of, such as a late message of a kernel that is gone, is no help to users.
+    # Tornado's warnings, such as late messages of ended kernels, do not help users.
     logging.getLogger("tornado").setLevel(logging.ERROR)
     mask_tokens(serving.token)
-    os.umask(0o077)  # kernels inherit it: temporary files too are for this account alone
+    os.umask(0o077)  # inherited by kernels: only this account can read their files
     with tempfile.TemporaryDirectory(prefix="rashomon-explorer-") as scratch:
         os.environ.update(_surroundings(scratch), **{HOME_VARIABLE: str(serving.home)})
         dashboard = Dashboard(serving, connection_dir_root=scratch)
@@ -191,7 +191,7 @@ def serve(serving: Serving) -> None:
 
 
 def _surroundings(scratch: str) -> dict[str, str]:
-    """Keep Jupyter and IPython from reading the user's own configuration."""
+    """Environment that keeps Jupyter and IPython from reading the user's configuration."""
     return {
         "JUPYTER_PATH": str(asset_path("apps/jupyter")),
         "JUPYTER_DATA_DIR": scratch,

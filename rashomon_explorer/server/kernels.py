@@ -1,4 +1,4 @@
-"""Kernels of pages: which are in use, and when an unused one is ended."""
+"""Kernel manager: kernels assigned to pages, and shutdown of idle kernels."""
 
 from asyncio import Task, current_task, sleep
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ _MOMENT = 0.02  # seconds
 
 
 class PatientKernels(AsyncMappingKernelManager):
-    """Ends idle kernels; idle time counts from the assignment to a page."""
+    """Kernel manager that ends idle kernels, with idle time from the first check on."""
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
@@ -19,7 +19,7 @@ class PatientKernels(AsyncMappingKernelManager):
         self._started_by: dict[str, ReferenceType[Task[Any]] | None] = {}
 
     async def start_kernel(self, *args: Any, **options: Any) -> str:  # type: ignore[override]
-        """Start one, and remember the task that did: Voilà keeps that of one not given away."""
+        """Start a kernel and record its task, which Voilà's pool holds until assignment."""
         task = current_task()
         kernel_id = str(await super().start_kernel(*args, **options))
         known = {name: by for name, by in self._started_by.items() if name in self._kernels}
@@ -27,7 +27,7 @@ class PatientKernels(AsyncMappingKernelManager):
         return kernel_id
 
     def pages(self, waiting: list[Task[Any]]) -> list[str]:
-        """Ids of kernels assigned to a page, without those waiting for one."""
+        """Ids of the kernels assigned to a page: not started by a task in ``waiting``."""
         kept = {name: by() for name, by in self._started_by.items() if by is not None}
         return [name for name in self.list_kernel_ids() if kept.get(name) not in waiting]
 
@@ -37,7 +37,7 @@ class PatientKernels(AsyncMappingKernelManager):
             await sleep(_MOMENT)
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
-        """End the kernel if it is idle; idle time starts at the first query."""
+        """End the kernel if it is idle; idle time starts at the first call for it."""
         if kernel_id not in self._asked_about:
             self._asked_about.intersection_update(self.list_kernel_ids())
             self._asked_about.add(kernel_id)

@@ -1,4 +1,4 @@
-"""Voilà's pages and packed files."""
+"""Handlers of compressed scripts and template files."""
 
 import gzip
 import re
@@ -19,7 +19,7 @@ _ASKED = re.compile(r"\b\w\.e\((\d+)\)")
 
 
 def joined_parts(folders: Sequence[str | Path]) -> bytes:
-    r"""Return the scripts that Voilà's first script asks for before it does anything."""
+    r"""Return the scripts that Voilà's main script loads first, joined into one."""
     main = _found(_MAIN, folders)
     if main is None:
         return b""
@@ -28,7 +28,7 @@ def joined_parts(folders: Sequence[str | Path]) -> bytes:
 
 
 def _parts(asked: Iterable[str], folders: Sequence[str | Path]) -> Iterable[Path]:
-    """Find those that are files; others are shared between bundles and have no file."""
+    """Paths of the numbered scripts; those shared between bundles have no file."""
     found = (_found(f"{number}.{_MAIN}", folders) for number in asked)
     return (part for part in found if part is not None)
 
@@ -38,18 +38,18 @@ def _found(name: str, folders: Sequence[str | Path]) -> Path | None:
 
 
 Packed = tuple[bytes, str]
-"""A file as it is sent, and its mark."""
+"""Compressed content of a file, and its ETag."""
 
 
 @cache
 def packed_plotly() -> Packed:
-    """Return the figure library; made once, which takes a moment."""
+    """Return the compressed plotly library; cached, because compression is slow."""
     return _packed(plotly_module())
 
 
 @cache
 def packed_parts(folders: tuple[str, ...]) -> Packed:
-    """Return Voilà's scripts of these folders in one."""
+    """Return Voilà's scripts from these folders as one compressed file."""
     return _packed(joined_parts(folders))
 
 
@@ -59,15 +59,15 @@ def _packed(code: bytes) -> Packed:
 
 
 class PackedFile(JupyterHandler):
-    """A script, which a browser reads while the program behind the page gets ready."""
+    """Handler of a compressed script, which browsers load while the kernel starts."""
 
     def initialize(self, packed: Callable[[], Packed]) -> None:
-        """Know what makes the file."""
+        """Store the function that returns the file."""
         self._made = packed
 
     @authenticated
     def get(self) -> None:
-        """Send it, or say that what the browser has is still right."""
+        """Send the file, or status 304 if the browser's copy is current."""
         packed, etag = self._made()
         self.set_header("Content-Type", "text/javascript; charset=utf-8")
         self.set_header("Cache-Control", "private, no-cache")
@@ -80,12 +80,12 @@ class PackedFile(JupyterHandler):
         self.finish(packed)
 
     def compute_etag(self) -> str | None:
-        """Leave the one that was set."""
+        """Return None, which keeps the ETag set by `get`."""
         return None
 
 
 def packed_files(folders: tuple[str, ...]) -> Mapping[str, Callable[[], Packed]]:
-    """Name the files under the dashboard's address, and what makes each."""
+    """Return a factory for each file name below the dashboard's address."""
     return {"plotly.mjs": packed_plotly, "voila-parts.js": lambda: packed_parts(folders)}
 
 
@@ -93,7 +93,7 @@ _FILE = re.compile(r"[A-Za-z0-9][\w.-]*/static/[^\0]+")
 
 
 class TemplateFile(TemplateStaticFileHandler):
-    """A file of a template: Voilà's handler takes any other address apart and raises ValueError."""
+    """Handler of template files; Voilà's own raises ValueError for other addresses."""
 
     def parse_url_path(self, url_path: str) -> str:
         """Return the path of ``<template>/static/<file>``; 404 for anything else."""
@@ -103,5 +103,5 @@ class TemplateFile(TemplateStaticFileHandler):
 
 
 def is_template_file(path: str) -> bool:
-    r"""Whether an address below ``/voila/templates/`` can be that of a file."""
+    r"""Whether a path below ``/voila/templates/`` can be that of a template file."""
     return all(_FILE.fullmatch(one) for one in (path, normpath(path)))

@@ -1,4 +1,4 @@
-"""The dashboard behind `jupyter-server-proxy`: a tile in JupyterLab, and in every JupyterHub."""
+"""Dashboard behind `jupyter-server-proxy`, for launchers of JupyterLab and JupyterHub."""
 
 import secrets
 import sys
@@ -11,7 +11,7 @@ _SECONDS = 60
 
 
 def proxied_dashboard() -> dict[str, Any]:
-    """Say how `jupyter-server-proxy` starts the dashboard, which finds this by its entry point."""
+    """Return settings for `jupyter-server-proxy`, which finds this function by its entry point."""
     token = secrets.token_urlsafe(24)
     command = [sys.executable, "-m", "rashomon_explorer", "--no-browser", "--any-host"]
     return {

@@ -24,12 +24,12 @@ TOKEN_VARIABLE = "RASHOMON_EXPLORER_TOKEN"
 DEFAULT_PORT = 8866
 LOOPBACK = "127.0.0.1"
 MOST_PAGES = 16
-"""Pages open at once by default: each has a program of its own of about 250 MB."""
+"""Default limit on open pages; the kernel of each page takes about 250 MB."""
 
 
 @dataclass(frozen=True)
 class Serving:
-    """Where the dashboard listens, and for whom."""
+    """Address, authentication and limits of the server."""
 
     home: Path
     ip: str = LOOPBACK
@@ -44,17 +44,17 @@ class Serving:
 
     @property
     def query(self) -> str:
-        """What stands behind the address that is printed."""
+        """Query string of the printed address: the token, if it is printed."""
         return f"?token={self.token}" if self.token and self.told else ""
 
 
 def is_loopback(ip: str) -> bool:
-    """Whether only programs on this machine reach it."""
+    """Whether the address can be reached from this machine only."""
     return ip_address(ip).is_loopback
 
 
 def take_token() -> tuple[str, bool]:
-    """Return the token to ask for, and whether it is new; kernels are not to inherit it."""
+    """Return the token and whether it is new; remove it from the kernels' environment."""
     given = os.environ.pop(TOKEN_VARIABLE, "")
     return (given, False) if given else (secrets.token_urlsafe(24), True)
 
@@ -93,10 +93,10 @@ _WRONG = '<p role="alert">Wrong token.</p>'
 
 
 class InWords(JupyterHandler):
-    """Writes plain error pages: Jupyter's error templates are not served here."""
+    """Handler with plain error pages, because Jupyter's error templates are not served."""
 
     def write_error(self, status_code: int, **_: Any) -> None:
-        """Say what was refused, and what to do."""
+        """Write a page with the reason of the error and a suggestion."""
         reason = escape(f"{status_code} {self._reason}")
         body = _REFUSED.format(reason=reason) if self.check_host() else _ELSEWHERE
         self.set_header("Content-Type", "text/html; charset=utf-8")
@@ -104,7 +104,7 @@ class InWords(JupyterHandler):
 
 
 def in_words(handler: type[RequestHandler]) -> type[RequestHandler]:
-    """Return the handler, or one that refuses in words where it would render a missing template."""
+    """Return the handler, with plain error pages unless it writes its own."""
     if handler.write_error is not JupyterHandler.write_error:
         return handler
     return type(handler.__name__, (InWords, handler), {})
@@ -125,7 +125,7 @@ class Leave(InWords):
 
     @allow_unauthenticated
     def get(self) -> None:
-        """Take the cookie back."""
+        """Delete the login cookie."""
         self.identity_provider.clear_login_cookie(self)
         self.write(_PAGE.format(title="Rashomon Explorer", body=_LEFT))
 
@@ -140,19 +140,19 @@ class Visitors(PasswordIdentityProvider):
         self.logout_handler_class = Leave
 
     def get_token(self, handler: RequestHandler) -> str | None:
-        """Look at the header first: with a proxy's, a token in the address is the proxy's own."""
+        """Return the token, from the header first: one in the address may be a proxy's."""
         header = self.auth_header_pat.match(handler.request.headers.get("Authorization", ""))
         return header.group(2) if header else super().get_token(handler)
 
 
 class LimitedPages(TornadoVoilaHandler):
-    """The page, while there is room for one more."""
+    """Handler of the page; limits the number of open pages."""
 
     async def get(self, path: str | None = None) -> None:
         """Send the page, or an error page if too many are open."""
         if self.current_user is not None and "token" in self.request.query_arguments:
-            # A cookie remembers the visitor; what stays in an address is copied, printed and
-            # photographed, and is told to the program behind the page.
+            # The visitor has a cookie from here on. A token in the address could be copied, and
+            # would be passed to the kernel.
             self.redirect(self._without_token())
             return
         most = self.settings["most_pages"]
@@ -170,7 +170,7 @@ class LimitedPages(TornadoVoilaHandler):
         return urlunsplit(("", "", self.request.path, urlencode(told), ""))
 
     def _open(self) -> int:
-        """Count the programs behind pages; one more is kept ready for the next."""
+        """Return the number of kernels assigned to pages, without the spare kernel."""
         return len(self.kernel_manager.pages(self._waiting()))
 
     def _waiting(self) -> list[Task[Any]]:

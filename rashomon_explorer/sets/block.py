@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from rashomon_explorer.sets.sklearn_models import LinearModel
 
 FeatureGroups = Mapping[str, tuple[str, ...]]
-"""Name of a feature → the columns that it is made of; other columns are features themselves."""
+"""Columns of each feature by its name; all other columns are features themselves."""
 
 
 def groups_by_name(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Find the groups that the names of columns tell of: two or more ``"name=level"``."""
+    """Find groups by column names: two or more columns ``"name=level"``."""
     found: dict[str, list[str]] = {}
     for name in names:
         stem, sign, _ = name.partition("=")
@@ -52,7 +52,7 @@ def groups_by_name(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
 def checked_groups(
     groups: Mapping[str, Sequence[str]], names: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Check that groups are made of columns that there are, each in one group at most."""
+    """Raise unless groups consist of existing columns, each in at most one group."""
     taken: dict[str, str] = {}
     for group, columns in groups.items():
         if isinstance(columns, str) or not len(columns):
@@ -61,7 +61,7 @@ def checked_groups(
             raise ValueError(f"{group!r} is a column and cannot be a group of others")
         for column in columns:
             if column not in names:
-                raise ValueError(f"the group {group!r} holds {column!r}, which is no column")
+                raise ValueError(f"the group {group!r} holds {column!r}, which is not a column")
             if column in taken:
                 raise ValueError(f"{column!r} is in the groups {taken[column]!r} and {group!r}")
             taken[column] = group
@@ -70,46 +70,46 @@ def checked_groups(
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ModelBlock(ScoresRows, Selection):
-    """Several linear models and their predictions.
+    """Linear models and their predictions.
 
     Parameters
     ----------
     coef : ndarray of shape (n_draws, n_parameters)
-        One model a row: a coefficient for each feature, the intercept last. A softmax link has
-        as many again for each further class, one class after the other, and none for class 0,
-        whose score is 0.
+        One model per row: a coefficient for each feature, the intercept last. A softmax link has
+        such a block for each class except class 0, one class after the other; the score of class
+        0 is 0.
     feature_names : tuple of str
         Names of the features; the last is ``"intercept"``.
     link : {"logistic", "sign", "softmax", "identity"}
-        How a score becomes a prediction.
+        Link from a score to a prediction.
     row_norm : float
-        Rows are shortened to this norm before they are scored, as they were for the draws.
+        Rows are clipped to this norm before they are scored, as they were for the draws.
     target_bounds : tuple of float
         Range of the targets, onto which identity scores in [−1, 1] are mapped.
     classes : tuple, default=()
-        Public labels of the classes 0, 1, …, where they are known.
+        Public labels of the classes 0, 1, …, if known.
     plan : Plan
-        What was asked for: ψ, β, price and bounds; public.
+        Public plan of the draws: ψ, β, privacy cost and bounds.
     guarantee : Guarantee
-        All draws composed.
+        Guarantee of all draws, composed.
     steps : tuple of str, default=()
-        How models were chosen out of those drawn, one step after the other.
+        Selection steps that were applied to the draws, in order.
     feature_groups : mapping of str to sequence of str, optional
-        Columns that are one feature, by its name: what importances take together unless asked for
-        columns. By default the columns ``"name=level"`` of each name. Public, as names are.
+        Columns of each feature by its name: importances group them unless columns are requested.
+        By default the columns ``"name=level"`` of each name. Public, like the names.
     ellipsoid : CutEllipsoid, optional
-        What was released beside the draws, for the same price, and they are uniform on.
+        Region released with the draws under the same privacy cost; the draws are uniform on it.
     scale : ColumnMap, optional
-        Centres and spreads that were released before the draws, where models are of columns so
-        mapped. ``coef``, losses, ψ, ranges and importances are then in those units, a column each;
-        whatever takes rows takes them as they were before, and maps them itself.
+        Centres and spreads that were released before the draws, if models use mapped columns.
+        ``coef``, losses, ψ, ranges and importances are then in the mapped units. Methods take
+        unmapped rows and map them themselves.
     schema : TableSchema, optional
-        What encodes raw tables for these models, where the estimator had one.
+        Encoder of raw tables for these models, if the estimator had a schema.
 
     Raises
     ------
     ValueError
-        If the link is unknown, or names, classes and parameters do not suit each other.
+        If the link is unknown, or names, classes and parameters do not match.
     """
 
     coef: FloatArray
@@ -125,10 +125,10 @@ class ModelBlock(ScoresRows, Selection):
     ellipsoid: CutEllipsoid | None = None
     scale: ColumnMap | None = None
     schema: "TableSchema | None" = None
-    complete: ClassVar[bool] = False  # draws are a sample: the set holds infinitely many models
+    complete: ClassVar[bool] = False  # draws are a sample of an infinite set of models
 
     def __post_init__(self) -> None:
-        """Freeze the models: a set is a value."""
+        """Make the arrays read-only and check the fields."""
         object.__setattr__(self, "coef", frozen(self.coef))
         self._check()
         columns, given = self.feature_names[:-1], self.feature_groups
@@ -150,11 +150,11 @@ class ModelBlock(ScoresRows, Selection):
             raise ValueError(f"{len(self.classes)} labels are given for {self.n_classes} classes")
 
     def __getstate__(self) -> dict[str, Any]:
-        """Plain values: a read-only mapping cannot be pickled."""
+        """Return plain values: a read-only mapping cannot be pickled."""
         return {**self.__dict__, "feature_groups": dict(self.feature_groups or {})}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Freeze again: an array forgets in a pickle that it is read-only."""
+        """Make arrays read-only again: pickling loses this flag."""
         self.__dict__.update(state)
         self.__post_init__()
 
@@ -180,31 +180,31 @@ class ModelBlock(ScoresRows, Selection):
 
     @property
     def outputs(self) -> int:
-        """Linear scores that a model gives a row: one, or one for each class but the first."""
+        """Linear scores of a model for a row: one, or one for each class except class 0."""
         return self.coef.shape[1] // len(self.feature_names)
 
     @property
     def n_classes(self) -> int:
-        """Classes that the models tell apart; 0 for a regression."""
+        """Number of classes that the models distinguish; 0 for a regression."""
         return self.outputs + 1 if self.task == "classification" else 0
 
     def _facts(self) -> list[Fact]:
         """Facts for the repr, with the plan's guarantee if no draw was filtered out."""
         planned = self.plan
         promised = self.as_drawn and self.guarantee.holds and has_hit_rate(planned)
-        hits = f"≥ {hit_rate_text(planned.hit_rate_bound)} promised"
-        mapped = ("columns", "centred and scaled by what was released; models are in those units")
+        hits = f"≥ {hit_rate_text(planned.hit_rate_bound)} guaranteed"
+        mapped = ("columns", "centred and scaled by released values; models are in those units")
         facts = [("hit rate", hits)] * promised + super()._facts()
         return facts + [mapped] * (self.scale is not None)
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """Each class in words: its label if that is text, otherwise ``"class "`` and the label."""
+        """Text for each class: its label if that is text, otherwise ``"class "`` and the label."""
         return in_words(self.classes or range(self.n_classes))
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        """Names of the columns of ``coef``: features, for several scores with the class before."""
+        """Names of the columns of ``coef``: features, after the class if scores are several."""
         if self.outputs == 1:
             return self.feature_names
         return tuple(
@@ -212,18 +212,18 @@ class ModelBlock(ScoresRows, Selection):
         )
 
     def with_groups(self, groups: Mapping[str, Sequence[str]]) -> Self:
-        """Return the same set with other columns taken as one feature.
+        """Return the same set with other groups of columns as features.
 
         Parameters
         ----------
         groups : mapping of str to sequence of str
-            Name of the feature → its columns, such as those of a ``OneHotEncoder``; columns in
-            none are features themselves. An empty mapping undoes all groups.
+            Columns of each feature by its name, such as those of a ``OneHotEncoder``; other columns
+            are features themselves. An empty mapping removes all groups.
 
         Returns
         -------
         set of the same type
-            Everything but the groups is shared with this one.
+            All fields except the groups are shared with this set.
 
         Raises
         ------
@@ -242,28 +242,28 @@ class ModelBlock(ScoresRows, Selection):
         return self if wanted == self.feature_groups else replace(self, feature_groups=wanted)
 
     def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
-        """Coefficients of each model above ``tol`` in size, intercepts aside, shape (n_draws,)."""
+        """Count the coefficients (n_draws,) above ``tol`` in size, without intercepts."""
         each = self.coef.reshape(self.n_draws, self.outputs, -1)[..., :-1]
         return np.asarray((np.abs(each) > tol).sum(axis=(1, 2)))
 
     def to_sklearn(self, draw: int) -> "LinearModel":
-        """One model as a fitted scikit-learn model that predicts what the set predicts.
+        """Return one model as a fitted scikit-learn model with the same predictions.
 
         Parameters
         ----------
         draw : int
-            Place of the model.
+            Index of the model.
 
         Returns
         -------
         LogisticRegression, LinearSVC or Ridge
-            A subclass of it, fitted, with ``encoded_coef_``, ``encoded_intercept_``,
+            A fitted subclass of it, with ``encoded_coef_``, ``encoded_intercept_``,
             ``n_features_in_`` and ``classes_``: logistic regression for probabilities of two or
-            more classes, a linear support vector classifier where only labels are known, ridge
+            more classes, a linear support vector classifier if only labels are predicted, ridge
             regression for targets.
-            It shortens rows to ``row_norm`` first, as the set does (its ``row_norm_``), and maps
-            them as the set does (its ``scale_``), in whose
-            units ``encoded_coef_`` is. ``coef_`` is there only for a set that clips no row.
+            It clips rows to ``row_norm_`` first, as the set does, and then maps them by ``scale_``,
+            which determines the units of ``encoded_coef_``. ``coef_`` exists only for a set that
+            clips no row.
 
         Raises
         ------
@@ -279,13 +279,13 @@ class ModelBlock(ScoresRows, Selection):
         >>> bool(np.allclose(model.predict_proba([[7.0]])[0, 1], models.scores([[7.0]])[2, 0]))
         True
         """
-        # Here and not at the top: scikit-learn's linear models are slow to import.
+        # Local import: scikit-learn's linear models are slow to import.
         from rashomon_explorer.sets.sklearn_models import to_sklearn
 
         return to_sklearn(self, draw)
 
     def to_parts(self) -> tuple[Arrays, Values]:
-        """Everything that a release holds, field by field: nothing else gets into its file."""
+        """Return the fields of a release; its file contains nothing else."""
         arrays, values = ellipsoid_parts(self.ellipsoid)
         return {"coef": self.coef, **arrays, **scale_parts(self.scale)}, {
             **values,
@@ -319,7 +319,7 @@ class ModelBlock(ScoresRows, Selection):
             "plan": plan_from_values(values["plan"]),
             "guarantee": Guarantee.from_dict(values["guarantee"]),
             "steps": tuple(values["steps"]),
-            # Files of older versions have none: then names tell.
+            # Files of older versions have no groups: derive them from the names.
             "feature_groups": values.get("feature_groups"),
             "ellipsoid": ellipsoid_from_parts(arrays, values),
             "scale": scale_from_parts(arrays, number_from_value(values["row_norm"])),

@@ -15,27 +15,27 @@ from rashomon_explorer.sets.selection import Selection, mask_places
 
 
 class CuratorSet(Selection):
-    """Models with their losses, from any source. Curator: computed from private rows.
+    """Models with their losses, from any source. For the curator only: not private.
 
-    The common type of :class:`RashomonSet` (linear draws, which have coefficients, a plan and
-    perhaps a guarantee) and :class:`PredictorSet` (anybody's models, which have none of these, and
-    private trees, which have a plan and a guarantee).
+    Common base of :class:`RashomonSet` (linear draws, which have coefficients, a plan and
+    possibly a guarantee) and :class:`PredictorSet` (models from any source without these, and
+    private trees, which have a plan and a guarantee). The curator may see the private rows.
     Measures and figures need ``scores``, ``labels``, ``excess``, ``psi`` and ``best_scores``,
     which both have.
     """
 
     losses: FloatArray
 
-    # Declared and not defined: a field of one type of set, computed in the other.
+    # Declared, not defined: a field of one type of set, computed in the other.
     if TYPE_CHECKING:
 
         @property
         def least(self) -> float:
-            """Loss from which ``excess`` is counted."""
+            """Loss that ``excess`` is relative to."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the curator should know of the set, in sentences.  Read from private rows."""
+        """Messages about the set for the curator; computed from private rows."""
         return ()
 
     def _facts(self) -> list[Fact]:
@@ -58,26 +58,26 @@ class CuratorSet(Selection):
         return float(np.mean(self._hits(psi))) if self.n_draws else float("nan")
 
     def rethreshold(self, psi: float) -> Self:
-        """Return the same models at another ψ; none is removed, membership is computed again.
+        """Return the same models at another ψ; only their membership is recomputed.
 
         Parameters
         ----------
         psi : float
-            Smaller or larger than the set's own. The models were made for that one: of a larger
-            set they show a part, crowded where they were drawn, and what is measured over it
-            stays an inner bound.
+            Smaller or larger than the set's own. The models were drawn for the latter: in a larger
+            Rashomon set they cover only a part, and measures over them remain inner
+            bounds.
 
         Returns
         -------
         set of the same type
-            With all models and their guarantee: nothing is chosen, and a release of it is that of
-            the draws as they were paid for.
+            The set has all models and their guarantee: there is no selection, and its release is
+            that of the original draws.
 
         Raises
         ------
         ValueError
-            If ``psi`` is negative, or larger than the set's where the set is complete: models
-            between the two would lack unseen.
+            If ``psi`` is negative, or larger than the ψ of a complete set: the set lacks models
+            between the two.
 
         Examples
         --------
@@ -89,29 +89,29 @@ class CuratorSet(Selection):
         (0.0, 5)
         """
         check_nonnegative_or_infinite(psi=psi)
-        # A complete set that was held against less is still complete as far as its models go.
+        # A complete set at a smaller ψ is still complete up to the largest excess of its models.
         known = max(self.psi, float(self.excess.max(initial=0.0)))
         if getattr(self, "complete", False) and psi > known:
             raise ValueError(
                 f"psi must be at most {known:g}, got {psi!r}: the set holds every model up to "
-                "there and none beyond; build it again with the larger ψ"
+                "there and none beyond; build the set again with the larger ψ"
             )
         return self._within(float(psi))
 
     def inside(self, psi: float | None = None) -> Self:
-        """Keep the models whose excess loss is at most ψ.  The choice reads private rows.
+        """Keep the models whose excess loss is at most ψ; the selection reads private rows.
 
         Parameters
         ----------
         psi : float, optional
-            A threshold up to the set's own, by default that. A larger one is refused: between the
-            two the set holds no models, or the strays of a sampler that were not drawn for it,
-            and would look complete.
+            A threshold up to the set's own, which is the default. A larger one is an error: the set
+            has no models between the two, or only some that were not drawn for it, and would appear
+            complete.
 
         Returns
         -------
         set of the same type
-            With that ψ and without a guarantee: which draws are inside depends on the rows.
+            With that ψ and without a guarantee: the selection depends on the rows.
 
         Raises
         ------
@@ -145,21 +145,21 @@ class CuratorSet(Selection):
         least: float | None = None,
         name: str = "second criterion",
     ) -> Self:
-        """Keep the models that are good by this set's loss and by another one.
+        """Keep the models that are good by this set's loss and by a second one.
 
-        {f : L₁(f) ≤ min L₁ + ψ₁ and L₂(f) ≤ least + ψ₂}. The choice reads the losses.
+        {f : L₁(f) ≤ min L₁ + ψ₁ and L₂(f) ≤ least + ψ₂}. The selection reads the losses.
 
         Parameters
         ----------
         losses : array-like of shape (n_draws,)
-            Every model's second loss: on other data, or another loss; smaller is better.
+            Second loss of each model, on other data or of another kind; smaller is better.
         psi : float
             ψ₂, in units of the second loss.
         least : float, optional
-            Least second loss of any model. By default that of the models here, which is an upper
-            bound of it, so that the set may come out larger than with the true one.
+            Least second loss of any model. The default is the least one of these models, an upper
+            bound of it, so the result may be larger than with the true value.
         name : str, default="second criterion"
-            Written into ``steps``.
+            Name that is stored in ``steps``.
 
         Returns
         -------
@@ -169,7 +169,7 @@ class CuratorSet(Selection):
         Raises
         ------
         ValueError
-            If there is not one finite loss a model, or ``psi`` is negative.
+            If there is not one finite loss per model, or ``psi`` is negative.
         """
         second = np.asarray(losses, dtype=float)
         if second.shape != (self.n_draws,) or not np.isfinite(second).all():
@@ -193,17 +193,17 @@ class CuratorSet(Selection):
         Returns
         -------
         RashomonSet or PredictorSet
-            Of the kind that was saved.
+            Set of the type that was saved.
 
         Raises
         ------
         DataError
-            If the file is a release, no set, or was written by a newer version.
+            If the file is a release, is not a set, or was written by a newer version.
         """
         return load(path, CuratorSet)
 
     def _hits(self, psi: float) -> Mask:
-        # Compared as a sampler compares: subtracting first would lose draws on the very edge.
+        # Compare as samplers do: subtracting first would lose draws exactly at the threshold.
         return np.asarray(self._known_losses() <= self.least + psi)
 
     def _known_losses(self) -> FloatArray:

@@ -1,8 +1,8 @@
-"""Convergence diagnostics of chains that are not released, by ArviZ. Curator only.
+"""Convergence diagnostics of unreleased chains, by ArviZ; for the curator only.
 
-Diagnostics of unreleased chains are computed from private rows and no guarantee covers them: they
-are not private, and choosing a step size or a number of steps by them is not covered either.
-ArviZ is imported by the functions that use it, and comes with the extra ``diagnostics``.
+Diagnostics of unreleased chains are computed from private rows and are not covered by a guarantee:
+they are not private, nor is a step size or a number of steps that is chosen by them.
+ArviZ comes with the extra ``diagnostics`` and is imported when it is used.
 """
 
 import importlib
@@ -25,7 +25,7 @@ _TAILS = (0.05, 0.95)
 
 
 def chain_diagnostics(draws: ArrayLike, names: Sequence[str] | None = None) -> pd.DataFrame:
-    """Rank-normalised split R-hat, and bulk and tail effective sample sizes.  Curator only."""
+    """Rank-normalised split R-hat, and bulk and tail effective sample sizes; not private."""
     chains = _checked(draws)
     labels = _names(names, chains.shape[2])
     if len(chains) == 1:
@@ -33,7 +33,7 @@ def chain_diagnostics(draws: ArrayLike, names: Sequence[str] | None = None) -> p
         chains = np.stack([chains[0, :half], chains[0, -half:]])
     measure = _arviz("arviz_stats.base").array_stats
     axes = {"chain_axis": 0, "draw_axis": 1}
-    with np.errstate(divide="ignore", invalid="ignore"):  # of a parameter that never moves
+    with np.errstate(divide="ignore", invalid="ignore"):  # for a constant parameter
         columns = {
             "r_hat": measure.rhat(chains, **axes),
             "ess_bulk": measure.ess(chains, method="bulk", **axes),
@@ -45,7 +45,7 @@ def chain_diagnostics(draws: ArrayLike, names: Sequence[str] | None = None) -> p
 
 
 def effective_size(values: ArrayLike) -> float:
-    """Effective sample size of the mean of numbers along chains, by ArviZ.  Curator only."""
+    """Effective sample size of the mean of values along chains, by ArviZ; not private."""
     chains = _checked(np.asarray(values, dtype=float)[..., None])[..., 0]
     if np.ptp(chains) == 0:
         return float("nan")
@@ -64,7 +64,7 @@ def to_data_tree(
     names: Sequence[str] | None = None,
     attributes: Mapping[str, float | str] | None = None,
 ) -> "DataTree":
-    """ArviZ's container of draws and their losses.  Curator only."""
+    """ArviZ container of draws and their losses; not private."""
     chains = _three_axes(draws)
     values = np.asarray(losses, dtype=float)
     if values.shape != chains.shape[:2]:
@@ -82,7 +82,7 @@ def to_data_tree(
 
 
 def _arviz(name: str) -> ModuleType:
-    # Not at the top: it brings xarray, which takes longer to import than this whole package.
+    # Local import: xarray takes longer to import than this whole package.
     try:
         return importlib.import_module(name)
     except ImportError as error:

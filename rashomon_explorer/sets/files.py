@@ -49,13 +49,13 @@ _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 def plan_values(plan: Plan) -> Values:
     """Fields of a plan, with its type."""
-    # Its options follow from the plan's own numbers.
+    # Its options follow from the other fields.
     plain = _plain_values(replace(plan, options=()), without="options")
     return {**plain, "type": type(plan).__name__}
 
 
 def tree_plan_values(plan: TreePlan | None) -> Values | None:
-    """Fields of a plan of trees; None without one."""
+    """Fields of a plan of trees; None without a plan."""
     return None if plan is None else _plain_values(plan)
 
 
@@ -73,7 +73,7 @@ def tree_plan_from_values(values: Values | None) -> TreePlan | None:
 def plan_from_values(values: Values) -> Plan:
     """Inverse of :func:`plan_values`."""
     kind = _PLANS[values["type"]]
-    # A file of an older version does not have the fields that came later.
+    # Files of older versions lack newer fields.
     plain = {field.name: values[field.name] for field in fields(kind) if field.name in values}
     numbers: Values = {k: _NUMBERS.get(v, v) if isinstance(v, str) else v for k, v in plain.items()}
     if "centre" in numbers:
@@ -84,7 +84,7 @@ def plan_from_values(values: Values) -> Plan:
 
 
 def _plain_values(plan: Plan | TreePlan, without: str = "") -> Values:
-    # A plan's guarantee is written by itself: a curve in it is not plain values.
+    # A plan's guarantee is written separately: its curve is not a plain value.
     bare = asdict(replace(plan, guarantee=no_guarantee("")))
     plain = {k: number(v) if isinstance(v, float) else v for k, v in bare.items() if k != without}
     return {**plain, "guarantee": plan.guarantee.to_dict()}
@@ -108,7 +108,7 @@ def ellipsoid_from_parts(arrays: Arrays, values: Values) -> CutEllipsoid | None:
 
 
 def scale_parts(scale: ColumnMap | None) -> Arrays:
-    """Arrays of a map of the columns; none without one."""
+    """Arrays of a column map; empty without one."""
     return {} if scale is None else {"scale": np.stack([scale.centre, scale.spread])}
 
 
@@ -121,7 +121,7 @@ def scale_from_parts(arrays: Arrays, row_norm: float) -> ColumnMap | None:
 
 
 def number(value: float) -> float | str:
-    """JSON value of a float; infinities and NaN by name."""
+    """JSON value of a float; infinities and NaN as text."""
     return float(value) if math.isfinite(value) else str(float(value))
 
 
@@ -131,7 +131,7 @@ def number_from_value(value: float | str) -> float:
 
 
 def labels(classes: tuple[Any, ...]) -> list[Any]:
-    """List class labels, if JSON has them."""
+    """List class labels; raise if JSON has no such values."""
     for label in classes:
         if not isinstance(label, str | int | float | None):
             raise TypeError(
@@ -155,7 +155,7 @@ class Parts(Protocol):
     """Protocol of an object that is serialised as arrays and JSON values."""
 
     def to_parts(self) -> tuple[Arrays, Values]:
-        """Arrays and values for a file."""
+        """Return arrays and values for a file."""
 
     @classmethod
     def from_parts(cls, arrays: Arrays, values: Values) -> Self:
@@ -164,18 +164,18 @@ class Parts(Protocol):
 
 @dataclass(frozen=True)
 class Kind:
-    """A type of set that files hold."""
+    """A registered type of set in files."""
 
     holds: type[Parts]
-    public: bool  # whether others than the owner may read the file
-    reader: str  # what reads it, for an error
+    public: bool  # whether others than the curator may read the file
+    reader: str  # function that reads it, for an error
 
 
-_KINDS: dict[str, Kind] = {}  # filled by the types of sets themselves, which stand above this file
+_KINDS: dict[str, Kind] = {}  # each type of set registers itself
 
 
 def written_as(name: str, *, reader: str, public: bool = False) -> Callable[[Class], Class]:
-    """Register a type of set under the name in its files."""
+    """Register a type of set under its name in files."""
 
     def enter(kind: Class) -> Class:
         _KINDS[name] = Kind(kind, public, reader)
@@ -185,17 +185,17 @@ def written_as(name: str, *, reader: str, public: bool = False) -> Callable[[Cla
 
 
 def save(models: Parts, path: str | PathLike[str], *, overwrite: bool) -> None:
-    """Write a set; see the set's own ``save``."""
+    """Write a set; see the ``save`` method of the set."""
     target = Path(path)
     if target.exists() and not overwrite:
-        raise FileExistsError(f"{target} is there already: choose another name or overwrite=True")
+        raise FileExistsError(f"{target} exists already: choose another name or overwrite=True")
     arrays = _arrays_of(models)
     mode = 0o644 if _kind_of(models)[1].public else 0o600
     replace_file(target, lambda file: np.savez(file, **arrays), mode=mode)
 
 
 def write(models: Parts, file: BinaryIO) -> None:
-    """Write a set into an open file, as ``save`` does into one of its own."""
+    """Write a set into an open file, in the format of ``save``."""
     np.savez(file, **_arrays_of(models))
 
 
@@ -204,7 +204,7 @@ def _kind_of(models: Parts) -> tuple[str, Kind]:
 
 
 def _arrays_of(models: Parts) -> dict[str, Any]:
-    """Arrays of a set, with its values as one of them."""
+    """Arrays of a set; one of them contains its JSON values."""
     arrays, values = models.to_parts()
     header = {"format": FORMAT, "version": VERSION, "kind": _kind_of(models)[0], **values}
     written = np.frombuffer(json.dumps(header, ensure_ascii=False).encode(), dtype=np.uint8)
@@ -237,10 +237,10 @@ def _read(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
             raise
         except _UNREADABLE:
             pass
-    # zipfile takes an error of the disk, which may pass, for damage: judge bytes that were read.
+    # zipfile reports a transient disk error as damage: parse bytes that were read completely.
     content = BytesIO(Path(path).read_bytes())
     if not zipfile.is_zipfile(content):
-        raise DataError(f"{path} is no file of a set: it is not an npz archive")
+        raise DataError(f"{path} is not a file of a set: it is not an npz archive")
     try:
         return _unpacked(content, path)
     except DataError:
@@ -254,8 +254,8 @@ def _unpacked(file: BinaryIO, path: str | PathLike[str]) -> dict[str, NDArray[An
         raise zipfile.BadZipFile
     if _expands(file):
         raise DataError(
-            f"{path} was not read: it is compressed or expands beyond its own size, and a file "
-            "written by save does neither. Save the set again where it was made"
+            f"{path} was not read: it is compressed or expands beyond its own size, which a file "
+            "written by save never does. Save the set again from its source"
         )
     file.seek(0)
     with np.load(file, allow_pickle=False) as archive:
@@ -270,7 +270,7 @@ def _expands(file: BinaryIO) -> bool:
         one.compress_type == zipfile.ZIP_STORED and one.compress_size == one.file_size
         for one in entries
     )
-    # Entries can share their bytes, so that their sum counts.
+    # Entries can share bytes, so their sum is compared.
     return not stored or sum(one.file_size for one in entries) > file.seek(0, os.SEEK_END)
 
 
@@ -279,7 +279,7 @@ def _header(path: str | PathLike[str], arrays: dict[str, NDArray[Any]]) -> dict[
         header = json.loads(arrays[_HEADER].tobytes().decode())
         known, version = header["format"] == FORMAT, int(header["version"])
     except (KeyError, ValueError, TypeError) as error:
-        raise DataError(f"{path} is no file of a set: it has no readable header") from error
+        raise DataError(f"{path} is not a file of a set: it has no readable header") from error
     if not known:
         raise DataError(f"{path} is a {header['format']!r}, expected a {FORMAT!r}")
     if version > VERSION:

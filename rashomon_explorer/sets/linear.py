@@ -62,7 +62,7 @@ class ReleasedSet(ModelBlock):
         Raises
         ------
         DataError
-            If the file holds something else, or was written by a newer version.
+            If the file contains another object, or was written by a newer version.
         """
         return load(path, cls)
 
@@ -78,25 +78,25 @@ _CERTIFIED = ("value", "gap", "multiplier", "slack")
 @written_as("linear draws", reader="RashomonSet.load")
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RashomonSet(ModelBlock, CuratorSet):
-    """Draws with losses and other private values. Curator: computed from private rows.
+    """Draws with losses and other private values, for the curator only: not private.
 
     Parameters
     ----------
     losses : ndarray of shape (n_draws,)
         Loss of each model on the private rows.
     minimum : Minimum
-        Certified best model.
+        Certified minimum of the loss.
     clipped_share : float
         Share of rows that were longer than ``row_norm``.
     acceptance : float
-        Draws accepted for each model whose loss was evaluated.
+        Accepted draws per evaluated model.
     sampler : str
         Name of the sampler.
     narrowed : float, optional
-        Another ψ, where :meth:`inside` or :meth:`rethreshold` set one; the plan keeps the one that
-        was asked for.
+        Another ψ, set by :meth:`inside` or :meth:`rethreshold`; the plan keeps the original
+        one.
     reaches_sphere : bool, default=False
-        Whether the Rashomon set is known to go on beyond the ball; looked for without privacy only.
+        Whether the Rashomon set is known to extend beyond the ball; checked only without privacy.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class RashomonSet(ModelBlock, CuratorSet):
     reaches_sphere: bool = False
 
     def __post_init__(self) -> None:
-        """Freeze what the curator knows, too."""
+        """Make the curator's arrays read-only, too."""
         super().__post_init__()
         object.__setattr__(self, "losses", frozen(self.losses))
         minimum = replace(self.minimum, theta=frozen(self.minimum.theta))
@@ -133,7 +133,7 @@ class RashomonSet(ModelBlock, CuratorSet):
 
     @property
     def least(self) -> float:
-        """Loss of the certified best model, from which ``excess`` is counted."""
+        """Loss of the certified best model, which ``excess`` is relative to."""
         return self.minimum.value
 
     @property
@@ -143,7 +143,7 @@ class RashomonSet(ModelBlock, CuratorSet):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Whether the radius binds at the best model, and what to try. Read from private rows.
+        """Message if the radius binds at the best model, with a suggestion; data-dependent.
 
         Examples
         --------
@@ -165,17 +165,17 @@ class RashomonSet(ModelBlock, CuratorSet):
         )
 
     def best_scores(self, X: ArrayLike) -> FloatArray:
-        """Prediction of the certified best model, as in :meth:`scores` without the first axis."""
+        """Predictions of the certified best model, as :meth:`scores` without the first axis."""
         return np.asarray(self._scores(self.best[None, :], X)[0])
 
     def to_arviz(self, n_chains: int = 1) -> "DataTree":
-        """Draws and losses in ArviZ's container.  Curator: what it shows is not private.
+        """ArviZ container of draws and losses, for the curator only: not private.
 
         Parameters
         ----------
         n_chains : int, default=1
-            Chains the draws came from. A sampler of batched chains gives one state of each chain
-            in turn, and so they are told apart; exact draws are independent, one chain.
+            Number of chains of the draws. A sampler of batched chains returns one state of each
+            chain in turn, which identifies the chains; exact draws are independent: one chain.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class RashomonSet(ModelBlock, CuratorSet):
         Raises
         ------
         ValueError
-            If there are no draws, or they are not a whole number of states of every chain.
+            If there are no draws, or their number is not a multiple of ``n_chains``.
         ImportError
             If ArviZ is not installed.
 
@@ -199,7 +199,7 @@ class RashomonSet(ModelBlock, CuratorSet):
         >>> dict(tree["posterior"].sizes), tree.attrs["view"]
         ({'chain': 1, 'draw': 6, 'parameter': 2}, 'curator: not private')
         """
-        # Here and not at the top: pandas and xarray would double the package's import time.
+        # Local import: pandas and xarray would double the package's import time.
         from rashomon_explorer.sets.diagnostics import to_data_tree
 
         if n_chains < 1 or self.n_draws < n_chains or self.n_draws % n_chains:
@@ -220,17 +220,17 @@ class RashomonSet(ModelBlock, CuratorSet):
         )
 
     def release(self) -> ReleasedSet:
-        """Keep the draws and their guarantee alone.
+        """Return only the draws and their guarantee.
 
         Raises
         ------
         CuratorOnlyError
-            If the draws carry no guarantee.
+            If the draws have no guarantee.
 
         Warns
         -----
         WeakGuaranteeWarning
-            If their plan promised so little that they may be useless.
+            If the bounds of their plan are so weak that the draws may be useless.
         """
         if not self.guarantee.holds:
             raise CuratorOnlyError(f"these draws cannot be released: {self.guarantee}")
@@ -253,7 +253,7 @@ class RashomonSet(ModelBlock, CuratorSet):
         )
 
     def to_parts(self) -> tuple[Arrays, Values]:
-        """Everything in a release, and the data-dependent values of the curator."""
+        """Return the parts of a release, and the data-dependent values of the curator."""
         arrays, values = super().to_parts()
         certified = {name: number(getattr(self.minimum, name)) for name in _CERTIFIED}
         arrays = {**arrays, "losses": self.losses, "best": self.best}
@@ -280,7 +280,7 @@ class RashomonSet(ModelBlock, CuratorSet):
             acceptance=number_from_value(values["acceptance"]),
             sampler=values["sampler"],
             narrowed=None if narrowed is None else number_from_value(narrowed),
-            reaches_sphere=values.get("reaches_sphere", False),  # not in files of older versions
+            reaches_sphere=values.get("reaches_sphere", False),  # absent in older files
         )
 
     def _public_view(self) -> ModelBlock:
@@ -294,9 +294,9 @@ class RashomonSet(ModelBlock, CuratorSet):
 
 
 def sphere_in_words(radius: float) -> str:
-    """Warning text for a Rashomon set that reaches the sphere of its ball."""
+    """Warning text for a Rashomon set that reaches the boundary of its ball."""
     return (
         f"the Rashomon set reaches the sphere ‖θ‖ = {radius:.4g}: models beyond it are as good and "
-        "are left out. A larger radius= includes more of them; a ridge= > 0 bounds the set by "
-        "itself"
+        "are left out. A larger radius= includes more of them; a ridge= > 0 bounds the set without "
+        "a ball"
     )

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def predictor_parts(models: Any) -> tuple[Arrays, Values]:
-    """Arrays and JSON values for a file, of stored predictions or trees."""
+    """Arrays and JSON values for a file of stored predictions or trees."""
     arrays: Arrays = {"losses": models.losses}
     held: Values = {}
     for name, part in (("models", models.models), ("reference", models.reference)):
@@ -90,7 +90,7 @@ def predictor_fields(arrays: Arrays, values: Values) -> dict[str, Any]:
         loss=values["loss"],
         guarantee=Guarantee.from_dict(values["guarantee"]),
         steps=tuple(values["steps"]),
-        complete=values.get("complete", False),  # files of older versions do not say
+        complete=values.get("complete", False),  # absent in older files
         independent=values.get("independent", False),
         uniform=values.get("uniform", False),
         planned=tree_plan_from_values(values.get("plan")),
@@ -101,7 +101,7 @@ def predictor_fields(arrays: Arrays, values: Values) -> dict[str, Any]:
 def _stored(part: Any) -> tuple[Arrays, Values]:
     if part.kind not in STORABLE:
         raise TypeError(
-            f"{part.kind} can be saved by pickle only, which runs code when it is loaded: save "
+            f"{part.kind} can be saved only by pickle, which runs code when it is loaded: save "
             f"their predictions with stored(X).save(path), or save each model with skops or ONNX"
         )
     arrays, values = part.to_parts()
@@ -114,21 +114,21 @@ NOT_PRIVATE = no_guarantee("these models were not drawn privately")
 @written_as("models", reader="RashomonSet.load")
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PredictorSet(WrittenTrees, CuratorSet):
-    """Models that are not linear draws.  Curator: computed from private rows, not private.
+    """Models that are not linear draws, for the curator only: not private.
 
-    Made by :func:`rashomon_explorer.sets.from_estimators`, ``from_predictions``,
+    Returned by :func:`rashomon_explorer.sets.from_estimators`, ``from_predictions``,
     ``from_timbertrek`` and ``from_treefarms``, by ``RashomonTreeClassifier`` and by
-    :class:`rashomon_explorer.trees.CountedTrees`. It has what any set has; coefficients only where
-    all models are linear; a release and a plan only where they are trees that were drawn privately.
+    :class:`rashomon_explorer.trees.CountedTrees`. Coefficients exist only if all models are
+    linear; a release and a plan exist only for trees that were drawn privately.
 
     Parameters
     ----------
     models : Models
-        What predicts.
+        Models that predict.
     reference : Models
-        The one model from which others are told apart, the best of the source.
+        The one model that others are compared with: the best of the source.
     losses : ndarray of shape (n_draws,)
-        Loss of each model; NaN throughout if the source knows none.
+        Loss of each model; all NaN if the source has none.
     least : float
         Loss of the best model.
     psi : float
@@ -139,21 +139,21 @@ class PredictorSet(WrittenTrees, CuratorSet):
     names : tuple of str, default=()
         Names of the models.
     loss : str, default="unknown"
-        Which loss it is.
+        Name of the loss.
     steps : tuple of str, default=()
-        How models were chosen.
+        Selection steps of the models.
     complete : bool, default=False
-        Whether every model within ψ is here, as in an enumerated set: then what is measured over
-        the models is exact. A choice of them, :meth:`inside` apart, is not complete.
+        Whether the set contains every model within ψ, as an enumerated set does: measures over the
+        models are then exact. A selection other than :meth:`inside` is not complete.
     independent : bool, default=False
-        Whether they are independent draws from one law, as of ``CountedTrees`` and of
-        ``RashomonTreeClassifier``: then samples have intervals (``enough_draws``).
+        Whether they are independent draws from one distribution, as of ``CountedTrees`` and of
+        ``RashomonTreeClassifier``: samples then have intervals (``enough_draws``).
     uniform : bool, default=False
-        Whether that law is the uniform one on all models within ψ, as of ``CountedTrees.draw``.
+        Whether that distribution is uniform on all models within ψ, as of ``CountedTrees.draw``.
     planned : TreePlan or None, default=None
-        What was known of private draws of trees before a row was read: read it as ``plan``.
+        Public plan of private draws of trees; read it as ``plan``.
     schema : TableSchema or None, default=None
-        What encodes raw tables for trees, where the classifier had one.
+        Encoder of raw tables for trees, if the classifier had a schema.
 
     Examples
     --------
@@ -182,7 +182,7 @@ class PredictorSet(WrittenTrees, CuratorSet):
     schema: "TableSchema | None" = None
 
     def __post_init__(self) -> None:
-        """Freeze the losses and check the lengths."""
+        """Make the losses read-only and check the lengths."""
         object.__setattr__(self, "losses", frozen(self.losses))
         count = len(self.models)
         for name, values in (("losses", self.losses), ("names", self.names)):
@@ -191,13 +191,13 @@ class PredictorSet(WrittenTrees, CuratorSet):
         check_nonnegative_or_infinite(psi=self.psi)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Freeze again: an array forgets in a pickle that it is read-only."""
+        """Make arrays read-only again: pickling loses this flag."""
         self.__dict__.update(state)
         self.__post_init__()
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in LINEAR_ONLY:
-            raise AttributeError(f"{name}: {LINEAR_ONLY[name]}, and this set holds others")
+            raise AttributeError(f"{name}: {LINEAR_ONLY[name]}, and this set has other models")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
@@ -207,7 +207,7 @@ class PredictorSet(WrittenTrees, CuratorSet):
         Raises
         ------
         AttributeError
-            If the models were made elsewhere, or not drawn privately.
+            If the models come from elsewhere, or were not drawn privately.
         """
         if self.planned is None:
             raise AttributeError("plan")
@@ -220,17 +220,17 @@ class PredictorSet(WrittenTrees, CuratorSet):
 
     @property
     def n_classes(self) -> int:
-        """Classes that the models tell apart; 0 for a regression."""
+        """Number of classes that the models distinguish; 0 for a regression."""
         return len(self.classes)
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """Each class in words."""
+        """Text for each class."""
         return in_words(self.classes)
 
     @property
     def sampler(self) -> str:
-        """Name of the sampler whose draws these are like; of models made elsewhere their kind."""
+        """Sampler with the distribution of these draws; the type of models from elsewhere."""
         return "exact" if self.independent else self.models.kind
 
     @property
@@ -240,36 +240,36 @@ class PredictorSet(WrittenTrees, CuratorSet):
         Raises
         ------
         AttributeError
-            If the models are not all linear and alike.
+            If the models are not all linear and of one shape.
         """
         if not isinstance(self.models, FittedModels):
             raise AttributeError(f"{self.models.kind} have no coefficients")
         return self.models.coef
 
     def scores(self, X: Any = None) -> FloatArray:
-        """Prediction of every model for every row.
+        """Predictions of every model for every row.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features), optional
-            Rows, in any form that the models take. Stored predictions are for their own rows:
-            leave them out.
+            Rows in any form that the models accept. Omit them for stored predictions, which are for
+            their own rows.
 
         Returns
         -------
         ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes) for several classes
-            Probability of the second class or of each class (1.0 and 0.0 where a model knows
-            labels alone), or the predicted target.
+            Probability of the second class or of each class (1.0 and 0.0 if a model predicts only
+            labels), or the predicted target.
 
         Raises
         ------
         ValueError
-            If rows are missing, not wanted, or a prediction is not finite.
+            If rows are missing or not accepted, or a prediction is not finite.
         """
         return self.models.scores(X)
 
     def labels(self, X: Any = None) -> NDArray[np.int_]:
-        """Class 0, 1, … that every model gives to every row: the likeliest, at ½ the first.
+        """Class 0, 1, … of every model for every row: the likeliest one, the first on a tie.
 
         Parameters
         ----------
@@ -278,7 +278,7 @@ class PredictorSet(WrittenTrees, CuratorSet):
         Returns
         -------
         ndarray of shape (n_draws, n_rows)
-            A row a model.
+            One row per model.
 
         Raises
         ------
@@ -290,7 +290,7 @@ class PredictorSet(WrittenTrees, CuratorSet):
         return likeliest(self.scores(X))
 
     def best_scores(self, X: Any = None) -> FloatArray:
-        """Prediction of the best model, as in :meth:`scores` without the first axis."""
+        """Predictions of the best model, as :meth:`scores` without the first axis."""
         return np.asarray(self.reference.scores(X)[0])
 
     def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
@@ -298,12 +298,12 @@ class PredictorSet(WrittenTrees, CuratorSet):
         return self.models.complexity(tol)
 
     def to_sklearn(self, draw: int) -> Any:
-        """Return one of the fitted models itself, or a decision tree as scikit-learn has it.
+        """Return one of the fitted models itself, or a decision tree converted to scikit-learn.
 
         Raises
         ------
         TypeError
-            If the set holds predictions alone, or a tree that asks what scikit-learn's cannot.
+            If the set contains only predictions, or a tree with a question that scikit-learn lacks.
         """
         if isinstance(self.models, FittedModels):
             return self.models.estimators[draw]
@@ -312,28 +312,28 @@ class PredictorSet(WrittenTrees, CuratorSet):
         raise TypeError(f"{self.models.kind} have no scikit-learn form: use scores and labels")
 
     def inside(self, psi: float | None = None) -> Self:
-        """Keep the models within ψ, as :meth:`CuratorSet.inside`; a complete set stays so."""
+        """Keep the models within ψ, as :meth:`CuratorSet.inside`; completeness is preserved."""
         return replace(super().inside(psi), complete=self.complete)
 
     def stored(self, X: Any) -> Self:
-        """Keep the predictions on some rows instead of the models, for a file or a colleague.
+        """Replace the models by their predictions on some rows, for a file or another person.
 
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features)
-            Their values are not kept, only a fingerprint by which they are recognised.
+            Their values are not stored, only a fingerprint that identifies them.
 
         Returns
         -------
         PredictorSet
-            Of stored predictions, which ``save`` takes.
+            Set of stored predictions, which ``save`` accepts.
         """
         rows = fingerprint(X)
         kept = (StoredPredictions(held.scores(X), rows) for held in (self.models, self.reference))
         return replace(self, models=next(kept), reference=next(kept))
 
     def to_parts(self) -> tuple[Arrays, Values]:
-        """Arrays and JSON values for a file, of stored predictions or trees."""
+        """Return arrays and JSON values for a file, of stored predictions or trees."""
         return predictor_parts(self)
 
     @classmethod
@@ -342,7 +342,7 @@ class PredictorSet(WrittenTrees, CuratorSet):
         return cls(**predictor_fields(arrays, values))
 
     def release(self) -> ReleasedTrees:
-        """Keep privately drawn trees and their guarantee alone.
+        """Return only privately drawn trees and their guarantee.
 
         Raises
         ------

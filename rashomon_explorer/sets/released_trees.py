@@ -54,7 +54,7 @@ class WrittenTrees:
     classes: tuple[Any, ...]
 
     def text(self, draw: int) -> str:
-        """Write one of the trees for people: a line a node."""
+        """Write one of the trees as text, one line per node."""
         return as_text(self._tree(draw), self.models.feature_names, self.classes)
 
     def dot(self, draw: int) -> str:
@@ -62,30 +62,30 @@ class WrittenTrees:
         return as_dot(self._tree(draw), self.models.feature_names, self.classes)
 
     def to_treefarms(self) -> list[dict[str, Any]]:
-        """Write all trees as TreeFARMS does; ``from_treefarms`` reads them."""
+        """Convert all trees to the TreeFARMS format, which ``from_treefarms`` reads."""
         return [as_nested(self._tree(draw)) for draw in range(len(self.models))]
 
     def to_timbertrek(self, X: Any = None, y: Any = None) -> dict[str, Any]:
-        """Write all trees as TimberTrek does; ``json.dump`` makes its file of it."""
+        """Convert all trees to the TimberTrek format; ``json.dump`` writes its file."""
         trees = [self._tree(draw) for draw in range(len(self.models))]
         if len(self.classes) != 2:
-            raise TypeError(f"TimberTrek's leaves say + or -, and there are {self.classes} here")
+            raise TypeError(f"TimberTrek's leaves are + or -, and the classes are {self.classes}")
         if (X is None) != (y is None):
-            raise ValueError("X and y go together: rows, and the label of each")
+            raise ValueError("give both X and y: rows, and the label of each")
         rows = None
         losses = getattr(self, "losses", np.full(len(trees), np.nan)) if self._curated else None
         if X is not None:
             rows = self.models.rows(X), class_codes(np.asarray(y), self.classes, "y")
         if losses is None or np.isnan(losses).any():
             if rows is None:
-                raise ValueError("no losses are known of these trees: give rows, X= and y=")
+                raise ValueError("the losses of these trees are unknown: give rows, X= and y=")
             losses = (self.models.labels(X) != rows[1]).mean(axis=1)
         return as_timbertrek(
             trees, self._numbers(), losses.tolist(), self.models.feature_names, rows
         )
 
     def _numbers(self) -> list[int]:
-        """Numbers of the trees in their names, if each has one; otherwise 1, 2, …."""
+        """Numbers of the trees in their names, if all names have one; otherwise 1, 2, …."""
         told = [name.removeprefix("tree ") for name in getattr(self, "names", ())]
         if told and len(set(told)) == len(told) and all(number.isdigit() for number in told):
             return [int(number) for number in told]
@@ -113,7 +113,7 @@ def _last_column(tree: Node) -> int:
 class ReleasedTrees(WrittenTrees, Selection):
     """Released set: charged trees, their guarantee, and public settings.
 
-    Made by :meth:`PredictorSet.release`.
+    Returned by :meth:`PredictorSet.release`.
 
     Parameters
     ----------
@@ -124,13 +124,13 @@ class ReleasedTrees(WrittenTrees, Selection):
         Labels of the classes 0, 1, ….
     guarantee : Guarantee
     loss : str
-        Which loss it is.
+        Name of the loss.
     steps : tuple of str, default=()
-        How trees were chosen.
+        Selection steps of the trees.
     planned : TreePlan or None, default=None
-        What was known before a row was read: read it as ``plan``.
+        Public plan of the draws; read it as ``plan``.
     schema : TableSchema or None, default=None
-        What encodes raw tables for the trees; its declared or confirmed part.
+        Encoder of raw tables for the trees; only its declared or confirmed part.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class ReleasedTrees(WrittenTrees, Selection):
 
     _curated: ClassVar[bool] = False
     task: ClassVar[str] = "classification"
-    link: ClassVar[str] = "sign"  # labels are all that trees say
+    link: ClassVar[str] = "sign"  # trees predict only labels
 
     models: DecisionTrees
     psi: float
@@ -158,13 +158,13 @@ class ReleasedTrees(WrittenTrees, Selection):
     schema: "TableSchema | None" = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the fields back; without this method a copy would ask itself for it."""
+        """Restore the fields; without this method a copy would look it up in itself."""
         self.__dict__.update(state)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name in CURATOR_ONLY:
             raise CuratorOnlyError(f"{name} is computed from private rows: not in a release")
-        if name == "plan":  # reached when the property of this name refuses
+        if name == "plan":  # reached when the property raises
             raise AttributeError(
                 "plan: the file was written by a version that stored no plan with trees"
             )
@@ -181,7 +181,7 @@ class ReleasedTrees(WrittenTrees, Selection):
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """Each class in words."""
+        """Text for each class."""
         return in_words(self.classes)
 
     @property
@@ -191,12 +191,12 @@ class ReleasedTrees(WrittenTrees, Selection):
 
     @property
     def sampler(self) -> str:
-        """Name of the sampler whose draws these are like: independent, of the planned law."""
+        """Sampler with the distribution of these draws: independent, from the planned one."""
         return "exact"
 
     @property
     def n_classes(self) -> int:
-        """Classes that the trees tell apart."""
+        """Number of classes that the trees distinguish."""
         return len(self.classes)
 
     def scores(self, X: Any) -> FloatArray:
@@ -209,16 +209,16 @@ class ReleasedTrees(WrittenTrees, Selection):
         Returns
         -------
         ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes) for several classes
-            Of class 1 if there are two, otherwise of each class.
+            Probability of class 1 for two classes, otherwise of each class.
         """
         return self.models.scores(X)
 
     def labels(self, X: Any) -> NDArray[np.int_]:
-        """Class 0, 1, … that every tree gives to every row, shape (n_draws, n_rows)."""
+        """Class 0, 1, … of every tree for every row, shape (n_draws, n_rows)."""
         return self.models.labels(X)
 
     def encode(self, X: Any) -> FloatArray:
-        """Rows as the trees take them, from a raw table.
+        """Encode a raw table as rows for the trees.
 
         Parameters
         ----------
@@ -227,12 +227,12 @@ class ReleasedTrees(WrittenTrees, Selection):
         Returns
         -------
         ndarray of shape (n_rows, n_features)
-            Without a schema the rows themselves.
+            Without a schema the unchanged rows.
 
         Raises
         ------
         DataError, ValueError
-            If the table is encoded otherwise than the schema or the trees' columns say.
+            If the table does not match the schema or the trees' columns.
         """
         if self.schema is not None:
             return unit_rows(self.schema, X)
@@ -248,7 +248,7 @@ class ReleasedTrees(WrittenTrees, Selection):
         Parameters
         ----------
         X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
-            As the classifier's ``predict`` takes it.
+            Table as for the classifier's ``predict``.
 
         Returns
         -------
@@ -258,17 +258,17 @@ class ReleasedTrees(WrittenTrees, Selection):
         Raises
         ------
         DataError, ValueError
-            If the table is encoded otherwise than the schema or the trees' columns say.
+            If the table does not match the schema or the trees' columns.
         """
         votes = np.eye(self.n_classes)[self.labels(self.encode(X))].mean(axis=0)
         return class_labels(self.classes, votes.argmax(axis=-1))
 
     def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
-        """Leaves of each tree."""
+        """Return the number of leaves of each tree."""
         return self.models.complexity(tol)
 
     def to_sklearn(self, draw: int) -> Any:
-        """Make a fitted DecisionTreeClassifier of one of the trees."""
+        """Return one of the trees as a fitted DecisionTreeClassifier."""
         return self._sklearn_tree(draw)
 
     @classmethod
@@ -282,12 +282,12 @@ class ReleasedTrees(WrittenTrees, Selection):
         Raises
         ------
         DataError
-            If the file holds something else, or was written by a newer version.
+            If the file contains another object, or was written by a newer version.
         """
         return load(path, cls)
 
     def to_parts(self) -> tuple[Arrays, Values]:
-        """Arrays (none) and JSON values for a file."""
+        """Return arrays (none) and JSON values for a file."""
         return {}, {
             "models": self.models.to_parts()[1],
             "psi": number(self.psi),

@@ -19,8 +19,8 @@ _TOLERANCE = 1e-9
 
 
 def scaled_rows(schema: "TableSchema", X: Any, row_norm: float) -> FloatArray:
-    """Encode a raw table as linear models were fitted to it: as ``TableEncoder`` does."""
-    # Here and not at the top: sets without a schema need no pandas.
+    """Encode a raw table as for the fit of linear models, like ``TableEncoder``."""
+    # Local import: sets without a schema need no pandas.
     from rashomon_explorer.data.encoder import check_cell_kinds, encoded_rows
 
     check_cell_kinds(schema, X)
@@ -28,7 +28,7 @@ def scaled_rows(schema: "TableSchema", X: Any, row_norm: float) -> FloatArray:
 
 
 def unit_rows(schema: "TableSchema", X: Any) -> FloatArray:
-    """Encode a raw table in its columns' own units: as trees were fitted to it."""
+    """Encode a raw table in its columns' own units, as for the fit of trees."""
     from rashomon_explorer.data.encoder import UnitEncoder, check_cell_kinds
 
     check_cell_kinds(schema, X)
@@ -36,14 +36,14 @@ def unit_rows(schema: "TableSchema", X: Any) -> FloatArray:
 
 
 def rows_by_name(X: Any, names: Sequence[str], schema: "TableSchema | None" = None) -> Any:
-    """Return encoded rows; refuse a frame whose columns are not those of the models, in order."""
+    """Return encoded rows; raise if a frame's columns are not those of the models, in order."""
     from rashomon_explorer._utils.containers import column_labels, host_values
 
     labels = column_labels(X)
     if labels is None:
         return X
     found = [str(label) for label in labels]
-    # Models of rows without names call their columns x0, x1, …, whatever a frame calls them.
+    # Models of unnamed rows have columns x0, x1, …; a frame may name them differently.
     nameless = list(names) == [f"x{j}" for j in range(len(names))] and set(found) != set(names)
     if found != list(names) and not (nameless and len(found) == len(names)):
         raise DataError(
@@ -54,18 +54,18 @@ def rows_by_name(X: Any, names: Sequence[str], schema: "TableSchema | None" = No
 
 
 def check_encoded(X: Any, rows: FloatArray, row_norm: float) -> None:
-    """Refuse a frame of raw numbers where encoded rows are expected: no cell is above row_norm."""
+    """Raise if a frame has raw numbers instead of encoded rows: no cell exceeds row_norm."""
     from rashomon_explorer._utils.containers import is_frame
 
     if is_frame(X) and (np.abs(rows) > row_norm * (1 + _TOLERANCE)).any():
         raise DataError(
-            f"X holds numbers above row_norm={row_norm:g}, which no encoded row does: "
-            "predict(X) takes the raw table, and encode(X) makes the rows that scores takes"
+            f"X has numbers above row_norm={row_norm:g}, which encoded rows never have: "
+            "predict(X) takes the raw table, and encode(X) returns the rows that scores takes"
         )
 
 
 def released_schema(schema: "TableSchema | None", names: Sequence[str]) -> "TableSchema | None":
-    """Return the publishable part of a schema; None if it does not encode the models' columns."""
+    """Return the releasable part of a schema; None if it does not encode the models' columns."""
     if schema is None:
         return None
     from rashomon_explorer.data.schema import public_part
@@ -75,12 +75,12 @@ def released_schema(schema: "TableSchema | None", names: Sequence[str]) -> "Tabl
 
 
 def schema_values(schema: "TableSchema | None") -> dict[str, Any]:
-    """Write a schema as JSON values of a set's file; nothing without one."""
+    """Return a schema as JSON values of a set's file; empty without a schema."""
     return {} if schema is None else {"schema": schema.to_dict()}
 
 
 def schema_from(values: dict[str, Any]) -> "TableSchema | None":
-    """Inverse of :func:`schema_values`; files of older versions have none."""
+    """Inverse of :func:`schema_values`; None for files of older versions."""
     if values.get("schema") is None:
         return None
     from rashomon_explorer.data import TableSchema
@@ -89,7 +89,7 @@ def schema_from(values: dict[str, Any]) -> "TableSchema | None":
 
 
 def class_labels(classes: Sequence[Any], codes: NDArray[np.int_]) -> NDArray[Any]:
-    """Labels of class codes; the codes themselves where no labels are known."""
+    """Labels of class codes; the codes themselves if labels are unknown."""
     return np.asarray(classes)[codes] if classes else codes
 
 
@@ -100,7 +100,7 @@ def _short(names: Sequence[str]) -> str:
 
 def _suggestion(schema: "TableSchema | None") -> str:
     if schema is not None:
-        return "predict(X) takes the raw table, and encode(X) makes the rows that scores takes"
+        return "predict(X) takes the raw table, and encode(X) returns the rows that scores takes"
     return (
         "this set has no schema, so it takes rows encoded as in the fit, not a raw table. Fit "
         "with schema=... to release models with their encoder"
@@ -116,12 +116,12 @@ def linear_scores(
 ) -> FloatArray:
     """θ·(x, 1) of models (k, outputs·(n_features + 1)) for rows clipped to ``row_norm``.
 
-    With a ``scale``, for what it makes of the rows. Returns shape (k, n_rows, outputs).
+    With a ``scale``, rows are mapped by it. Returns shape (k, n_rows, outputs).
 
     Raises
     ------
     ValueError
-        If the rows are not finite or have another number of columns than the models.
+        If the rows are not finite or their number of columns does not match the models.
 
     Examples
     --------
@@ -141,17 +141,17 @@ def linear_scores(
 
 
 def model_rows(rows: FloatArray, row_norm: float, scale: ColumnMap | None) -> FloatArray:
-    """Rows (n_rows, n_features) as the models read them: clipped, and mapped if declared."""
+    """Rows (n_rows, n_features) for the models: clipped, and mapped if there is a scale."""
     return clip_rows(rows, row_norm)[0] if scale is None else scale.rows(rows)
 
 
 def likeliest(scores: FloatArray) -> NDArray[np.int_]:
-    """Class of each of the probabilities (…, n_rows) or (n_models, n_rows, n_classes)."""
+    """Class with the largest of the probabilities (…, n_rows) or (n_models, n_rows, n_classes)."""
     return np.asarray(scores.argmax(axis=-1) if scores.ndim == 3 else (scores > 0.5).astype(int))
 
 
 def in_words(classes: Sequence[object]) -> tuple[str, ...]:
-    """Each class in words: its label if that is text, otherwise ``"class "`` and the label."""
+    """Text for each class: its label if that is text, otherwise ``"class "`` and the label."""
     return tuple(x if isinstance(x, str) else f"class {x}" for x in classes)
 
 
@@ -169,7 +169,7 @@ LINKS: dict[str, Callable[[FloatArray, Sequence[float]], FloatArray]] = {
 
 
 class ScoresRows:
-    """Predictions of models that know their coefficients, link and bounds."""
+    """Predictions of models with coefficients, a link and bounds."""
 
     if TYPE_CHECKING:
         coef: FloatArray
@@ -187,10 +187,10 @@ class ScoresRows:
 
         @property
         def outputs(self) -> int:
-            """Linear scores that a model gives a row."""
+            """Linear scores of a model for a row."""
 
     def encode(self, X: Any) -> FloatArray:
-        """Rows as :meth:`scores` takes them, from a raw table."""
+        """Encode a raw table as rows for :meth:`scores`."""
         if self.schema is not None:
             return scaled_rows(self.schema, X, self.row_norm)
         rows = np.asarray(rows_by_name(X, self.feature_names[:-1]), dtype=float)
@@ -213,15 +213,15 @@ class ScoresRows:
         return self._margins(self.coef, X)
 
     def rows(self, X: ArrayLike) -> FloatArray:
-        """Rows as the models read them: clipped, and mapped if the columns were."""
+        """Rows for the models: clipped, and mapped if there is a scale."""
         return model_rows(self._encoded_rows(X), self.row_norm, self.scale)
 
     def scores(self, X: ArrayLike) -> FloatArray:
-        """Prediction of every model for every row."""
+        """Predictions of every model for every row."""
         return self._scores(self.coef, X)
 
     def labels(self, X: ArrayLike) -> NDArray[np.int_]:
-        """Class 0, 1, … that every model gives to every row: the likeliest, at ½ the first."""
+        """Class 0, 1, … of every model for every row: the likeliest one, the first on a tie."""
         if self.task != "classification":
             raise TypeError("labels need a classification set; use scores for regression")
         return likeliest(self.scores(X))
@@ -234,7 +234,7 @@ class ScoresRows:
         return np.concatenate([np.zeros_like(scores[..., :1]), scores], axis=-1)
 
     def _encoded_rows(self, X: ArrayLike) -> FloatArray:
-        """Refuse a frame of other columns or of raw numbers."""
+        """Encode rows; raise for a frame with other columns or raw numbers."""
         named = rows_by_name(X, self.feature_names[:-1], self.schema)
         rows = np.asarray(named, dtype=float)
         if self.schema is not None:

@@ -27,7 +27,7 @@ def _cosine(coef: FloatArray, goal: FloatArray) -> FloatArray:
     if not goal.any():
         raise ValueError("coef must not be all 0 for the cosine metric: it has no direction")
     norms = np.linalg.norm(coef, axis=1) * np.linalg.norm(goal)
-    # A model of all zeros has no direction either, and is farthest from every one.
+    # The zero model has no direction either; its distance is the largest.
     return 1 - np.divide(coef @ goal, norms, out=np.full(len(coef), -1.0), where=norms > 0)
 
 
@@ -53,7 +53,7 @@ class Saved:
     """A set that can be written to a file; ``load`` of its own type reads it."""
 
     def to_parts(self) -> tuple[Arrays, Values]:
-        """Arrays and JSON values for a file."""
+        """Return arrays and JSON values for a file."""
         raise NotImplementedError
 
     @classmethod
@@ -70,7 +70,7 @@ Places = NDArray[np.intp]
 
 
 def frozen(values: ArrayLike) -> FloatArray:
-    """Read-only copy."""
+    """Return a read-only copy."""
     copy = np.array(values, dtype=float)
     copy.flags.writeable = False
     return copy
@@ -82,13 +82,13 @@ def mask_places(mask: ArrayLike, count: int) -> Places:
     if kept.dtype != bool or kept.shape != (count,):
         raise ValueError(
             f"a mask must hold True or False for each of {count} models, got shape {kept.shape} "
-            f"of {kept.dtype}; to choose models by their places write models[[0, 2]]"
+            f"of {kept.dtype}; to select models by their indices write models[[0, 2]]"
         )
     return np.flatnonzero(kept)
 
 
 def key_places(key: object, count: int) -> Places:
-    """Places that an index, slice, mask or sequence of places names."""
+    """Return the indices that an index, slice, mask or sequence of indices selects."""
     if isinstance(key, slice):
         return np.arange(count)[key]
     given = np.asarray(key)
@@ -100,12 +100,12 @@ def key_places(key: object, count: int) -> Places:
         raise TypeError(f"select models by an index, a slice, indices or a mask, got {key!r}")
     places = np.atleast_1d(given).astype(np.intp)
     if not ((places >= -count) & (places < count)).all():
-        raise IndexError(f"places must be below the {count} models of the set, got {key!r}")
+        raise IndexError(f"indices must be below the {count} models of the set, got {key!r}")
     return places % count
 
 
 def how_many(n: int, count: int) -> int:
-    """Check that 1 ≤ n ≤ count; return ``n``."""
+    """Return ``n``; raise unless 1 ≤ n ≤ count."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= count:
         raise ValueError(f"n must be a whole number from 1 to the {count} models, got {n!r}")
     return int(n)
@@ -119,7 +119,7 @@ class Selection(Saved, ReprMixin):
     scores: Callable[..., FloatArray]
     _curated: ClassVar[bool] = True
 
-    # Declared and not defined: a field of one type of set, computed in others.
+    # Declared, not defined: a field of one type of set, computed in others.
     if TYPE_CHECKING:
 
         @property
@@ -137,7 +137,7 @@ class Selection(Saved, ReprMixin):
         return not self.steps
 
     def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
-        """Size of every model, by which the simplest is chosen."""
+        """Size of every model, used to select the simplest."""
         raise TypeError(
             f"{type(self).__name__} cannot rank its models by simplicity: coefficients or "
             f"decision trees are needed"
@@ -147,9 +147,9 @@ class Selection(Saved, ReprMixin):
         return f"{type(self).__name__}: {self.n_draws:,} models, ψ = {self.psi:g}"
 
     def _facts(self) -> list[Fact]:
-        """Facts for the repr of any set, in place of its arrays."""
+        """Facts for the repr of any set, instead of its arrays."""
         price = requested_text(self.guarantee) or guarantee_text(self.guarantee)
-        facts = [("price", price if self.guarantee.holds else "no guarantee")]
+        facts = [("privacy cost", price if self.guarantee.holds else "no guarantee")]
         return facts + [("chosen", step) for step in self.steps]
 
     def __len__(self) -> int:
@@ -194,7 +194,7 @@ class Selection(Saved, ReprMixin):
         return self._select(order[: how_many(n, self.n_draws)], step, reads_rows=reads_rows)
 
     def simplest(self, n: int = 1, *, tol: float = 0.0, reads_rows: bool = False) -> Self:
-        """Keep the ``n`` simplest models; of equally simple ones the earlier."""
+        """Keep the ``n`` simplest models; ties are broken by order."""
         check_nonnegative_or_infinite(tol=tol)
         order = np.argsort(self.complexity(tol), kind="stable")
         step = f"the simplest (tol={tol:g})"
@@ -203,7 +203,7 @@ class Selection(Saved, ReprMixin):
     def dedupe(
         self, X: Any = None, *, by: str = "predictions", reads_rows: bool | None = None
     ) -> Self:
-        """Keep the first of each group of models that do the same."""
+        """Keep the first of each group of models with equal behaviour."""
         if by not in PATTERNS:
             raise ValueError(f"by must be one of {sorted(PATTERNS)}, got {by!r}")
         pattern = np.asarray(PATTERNS[by](self, X)).reshape(self.n_draws, -1)
@@ -216,8 +216,8 @@ class Selection(Saved, ReprMixin):
         )
 
     def sample(self, n: int, random_state: int | np.random.RandomState | None = None) -> Self:
-        """Keep ``n`` models taken at random without replacement."""
-        # Here and not at the top: it is slow to import.
+        """Keep a random sample of ``n`` models without replacement."""
+        # Local import: it is slow.
         from sklearn.utils import check_random_state
 
         count = how_many(n, self.n_draws)
@@ -242,7 +242,7 @@ class Selection(Saved, ReprMixin):
 
 
 def _after(guarantee: Guarantee, rule: str, private: bool) -> Guarantee:
-    """Return the guarantee that is left when models were chosen by a rule."""
+    """Return the guarantee that holds after models were selected by a rule."""
     if not guarantee.holds:
         return guarantee
     if private:
@@ -252,7 +252,7 @@ def _after(guarantee: Guarantee, rule: str, private: bool) -> Guarantee:
 
 
 LINEAR_ONLY = {
-    # Reached when the property of this name refuses.
+    # Reached when the property of this name raises an AttributeError.
     "coef": "only linear models of one shape, not in pipelines, have common coefficients",
     "plan": "only models that were drawn here privately have a plan",
     "beta": "only models that were drawn here have an inverse temperature",

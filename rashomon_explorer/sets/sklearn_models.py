@@ -1,4 +1,4 @@
-"""One linear model of a set as a fitted scikit-learn model, its row clipping included."""
+"""One linear model of a set as a fitted scikit-learn model, including its row clipping."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from rashomon_explorer.sets.selection import key_places
 
 
 class EncodedCoefficients:
-    """Shows ``coef_`` and ``intercept_`` only where they are the decision function of any row."""
+    """Provides ``coef_`` and ``intercept_`` only if they give the decision function of any row."""
 
     encoded_coef_: FloatArray
     encoded_intercept_: Any
@@ -28,12 +28,12 @@ class EncodedCoefficients:
 
     @property
     def coef_(self) -> FloatArray:
-        """Coefficients, of a model that scores every row as it is given."""
+        """Coefficients of a model that scores every row unchanged."""
         return self._unavailable("coef_", self.encoded_coef_)
 
     @property
     def intercept_(self) -> Any:
-        """Intercept, of a model that scores every row as it is given."""
+        """Intercept of a model that scores every row unchanged."""
         return self._unavailable("intercept_", self.encoded_intercept_)
 
     def _unavailable(self, name: str, value: Any) -> Any:
@@ -41,25 +41,25 @@ class EncodedCoefficients:
             return value
         raise AttributeError(
             f"{type(self).__name__} has no {name}: it encodes or clips a row before it scores it, "
-            f"so that no {name} gives its decision function. encoded_{name} refers to encoded and "
+            f"so no {name} gives its decision function. encoded_{name} refers to encoded and "
             f"clipped rows; explain predict_proba, decision_function or predict instead"
         )
 
 
 class LinearDraws(Protocol):
-    """Attributes of a block of linear models that one of its models needs."""
+    """Attributes of a block of linear models that the conversion needs."""
 
     @property
     def coef(self) -> FloatArray:
-        """Coefficients, one model a row."""
+        """Coefficients, one model per row."""
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Names of the features, the last of the intercept."""
+        """Names of the features; the last is that of the intercept."""
 
     @property
     def link(self) -> str:
-        """How a score becomes a prediction."""
+        """Link from a score to a prediction."""
 
     @property
     def row_norm(self) -> float:
@@ -67,7 +67,7 @@ class LinearDraws(Protocol):
 
     @property
     def scale(self) -> ColumnMap | None:
-        """Map of the columns, where models are of mapped ones."""
+        """Column map, if models use mapped columns."""
 
     @property
     def target_bounds(self) -> tuple[float, float]:
@@ -87,7 +87,7 @@ class LinearDraws(Protocol):
 
     @property
     def outputs(self) -> int:
-        """Linear scores that a model gives a row."""
+        """Linear scores of a model for a row."""
 
 
 class ShortensRows(EncodedCoefficients):
@@ -102,16 +102,16 @@ class ShortensRows(EncodedCoefficients):
 
     @EncodedCoefficients.coef_.setter  # type: ignore[attr-defined]
     def coef_(self, values: FloatArray) -> None:
-        """Take what scikit-learn's fit found."""
+        """Store the result of scikit-learn's fit."""
         self.encoded_coef_ = values
 
     @EncodedCoefficients.intercept_.setter  # type: ignore[attr-defined]
     def intercept_(self, values: Any) -> None:
-        """Take what scikit-learn's fit found."""
+        """Store the result of scikit-learn's fit."""
         self.encoded_intercept_ = values
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit as scikit-learn does, without shortening rows."""
+        """Fit as scikit-learn does, without clipping rows."""
         self.row_norm_, self.scale_ = math.inf, None
         return super().fit(X, y, sample_weight=sample_weight)  # type: ignore[misc]
 
@@ -124,10 +124,10 @@ class ShortensRows(EncodedCoefficients):
 
 
 class ShortensRowsClassifier(ShortensRows):
-    """The same for classifiers, which predict from their decision function."""
+    """Classifier that clips rows and predicts from its decision function."""
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Linear scores of the second class, or of each."""
+        """Linear scores of the second class, or of each class."""
         return self._linear_scores(X)
 
 
@@ -160,7 +160,7 @@ def to_sklearn(models: LinearDraws, draw: int) -> LinearModel:
     model.row_norm_, model.scale_ = models.row_norm, models.scale
     model.n_features_in_ = each.shape[1] - 1
     names = models.feature_names[:-1]
-    # Names that stand for missing ones would make scikit-learn ask for them.
+    # scikit-learn would require the default names of unnamed features.
     if names != tuple(f"x{column}" for column in range(len(names))):
         model.feature_names_in_ = np.array(names, dtype=object)
     return model

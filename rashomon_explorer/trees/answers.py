@@ -1,4 +1,4 @@
-"""Exact answers about a counted set."""
+"""Exact queries on a counted set."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,10 +29,10 @@ from rashomon_explorer.trees.witnesses import LeastErrorsByLabel, Using, avoidin
 
 
 def least_losses(counted: CountedTrees) -> FloatArray:
-    """Least loss of a tree that gives each label to each row.  Curator: not private.
+    """Least loss of a tree that gives each label to each row; for the curator: not private.
 
-    Exact, of all trees of the class: from the least errors below every set of rows, and the
-    least beside it.
+    Exact over all trees of the class: combines the least errors below every set of rows and the
+    least errors of the rest of the tree.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def least_losses(counted: CountedTrees) -> FloatArray:
     Returns
     -------
     ndarray of shape (n, n_labels)
-        Never below ``counted.least``, which one label of every row attains; right to 10⁻¹².
+        Never below ``counted.least``, which one label of every row attains; accurate to 10⁻¹².
 
     Examples
     --------
@@ -60,7 +60,7 @@ def least_losses(counted: CountedTrees) -> FloatArray:
 
 
 def flip_psi(counted: CountedTrees) -> FloatArray:
-    """Least ψ at which the set holds a tree that labels each row otherwise than the best one.
+    """Least ψ at which the set has a tree that labels each row differently from the best one.
 
     Parameters
     ----------
@@ -83,13 +83,13 @@ def flip_psi(counted: CountedTrees) -> FloatArray:
 
 
 def best_tree_predicting(counted: CountedTrees, row: int, label: int) -> Node:
-    """Return a tree of least loss that gives a row the class 0, 1, ….  Curator: not private.
+    """Return a tree of least loss that gives a row the class 0, 1, …; not private.
 
     Parameters
     ----------
     counted : CountedTrees
     row : int
-        Place of the row in the table.
+        Index of the row in the table.
     label : int
         Class 0, 1, ….
 
@@ -119,7 +119,7 @@ def best_tree_predicting(counted: CountedTrees, row: int, label: int) -> Node:
 
 
 def best_avoiding(counted: CountedTrees, feature: int) -> Node:
-    """Return a tree of least loss that never asks for a feature.  Curator: not private.
+    """Return a tree of least loss that never tests a feature; not private.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ reference=1.0)
 
 
 def best_using(counted: CountedTrees, feature: int) -> Node:
-    """Return a tree of least loss that asks for a feature.  Curator: not private.
+    """Return a tree of least loss that tests a feature; not private.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def best_using(counted: CountedTrees, feature: int) -> Node:
     Raises
     ------
     DataError
-        If there is no such column, or no tree of the class asks for it.
+        If there is no such column, or no tree of the class tests it.
 
     Examples
     --------
@@ -178,14 +178,14 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True)
 class _Room:
-    """Cost of the rest of a tree around each set of rows, and errors in units of rows."""
+    """Cost of the rest of a tree outside each set of rows, and errors in units of rows."""
 
     base: float
     given: list[NDArray[np.float64]]
 
     @classmethod
     def of(cls, counted: CountedTrees) -> "_Room":
-        """Take allowances under a limit that no tree reaches: they tell what is least elsewhere."""
+        """Compute allowances for a limit above all trees: they give the least cost elsewhere."""
         n, penalty = counted.unit, counted.leaf_penalty
         leaves = np.arange(1, counted.trees.most_leaves + 1)
         base = n * (2.0 + penalty * counted.trees.most_leaves)
@@ -193,13 +193,13 @@ class _Room:
         return cls(base, allowances(counted.levels, counted.least_errors, limit))
 
     def cost(self, asked: int, leaves: int) -> FloatArray:
-        """Least cost (N,) elsewhere of trees with so many leaves below each set; ∞ without any."""
+        """Least cost (N,) outside a set, for so many leaves below it; ∞ if there is no tree."""
         given = self.given[asked][:, leaves - 1]
         return np.where(given >= 0, self.base - given, np.inf)
 
 
 def _leaf_costs(counted: CountedTrees, room: _Room, label: int) -> tuple[FloatArray, list[int]]:
-    """Cost of every leaf that could have a label, the rest of the tree at its best, and its set."""
+    """Least cost of a tree with each leaf that could have a label, and the set of the leaf."""
     masks = counted.rows.masks
     costs: list[FloatArray] = []
     sets: list[int] = []
@@ -229,7 +229,7 @@ def _leaf_costs(counted: CountedTrees, room: _Room, label: int) -> tuple[FloatAr
 
 
 def _spread(losses: FloatArray, sets: list[int], size: int, found: FloatArray) -> None:
-    """Give every combination the least loss of a leaf that holds it."""
+    """Give every combination the least loss of a leaf that contains it."""
     left = (1 << size) - 1 << (-size % 8)
     for place in np.argsort(losses, kind="stable").tolist():
         new = sets[place] & left
@@ -241,7 +241,7 @@ def _spread(losses: FloatArray, sets: list[int], size: int, found: FloatArray) -
 
 
 def need_all(counted: CountedTrees) -> None:
-    """Refuse a class whose leaves predict the majority label of their rows."""
+    """Raise for a class whose leaves predict the majority label of their rows."""
     if counted.convention != "all":
         raise DataError(
             "leaves with majority labels do not predict every label: count with convention='all'"
@@ -249,19 +249,19 @@ def need_all(counted: CountedTrees) -> None:
 
 
 def losses_by_leaves(counted: CountedTrees, whole: NDArray[np.int64]) -> FloatArray:
-    """Losses of trees of 1, 2, … leaves by their errors."""
+    """Losses of trees of 1, 2, … leaves, by their errors."""
     leaves = range(1, len(whole) + 1)
     each = [losses_of(counted.unit, counted.leaf_penalty, k, whole[k - 1 : k])[0] for k in leaves]
     return np.array(each)
 
 
 def least_loss_over(counted: CountedTrees, whole: NDArray[np.int64]) -> float:
-    """Least loss over leaves of which there is a tree, ∞ without any."""
+    """Least loss over the numbers of leaves with a tree; ∞ if there is none."""
     return float(np.where(whole < NEVER, losses_by_leaves(counted, whole), np.inf).min())
 
 
 def above_best(loss: float, counted: CountedTrees) -> float:
-    """Loss beyond the least, 0 where rounding alone is."""
+    """Excess over the least loss; 0 if it is only rounding."""
     beyond = loss - counted.least
     return 0.0 if beyond < _NOTHING else beyond
 
@@ -273,19 +273,19 @@ def _checked(counted: CountedTrees, feature: int) -> int:
 
 
 def feature_table(counted: CountedTrees, psi: float | None = None) -> pd.DataFrame:
-    """Say what each feature is to the set, exactly.  Curator: not private.
+    """Exact importance of each feature for the set; for the curator: not private.
 
     Parameters
     ----------
     counted : CountedTrees
     psi : float, optional
-        For the share of the trees within ψ that ask for the feature.
+        Threshold for the share of trees that test the feature.
 
     Returns
     -------
     DataFrame
-        A row a feature: ``psi_using`` and ``psi_avoiding``, the least ψ at which the set has a tree
-        that asks for it, and one that does not (above 0, all better trees do); and
+        One row per feature: ``psi_using`` and ``psi_avoiding``, the least ψ at which the set has a
+        tree that tests it, and one that does not (if above 0, all better trees test it); and
         ``share_using`` with ``psi``.
 
     Examples
@@ -320,10 +320,10 @@ def feature_table(counted: CountedTrees, psi: float | None = None) -> pd.DataFra
 
 
 def label_shares(counted: CountedTrees, psi: float, X: ArrayLike | None = None) -> FloatArray:
-    """Share of the trees within ψ that give each row each label.  Curator: not private.
+    """Share of the trees within ψ that give each row each label; not private.
 
-    Exact, of all trees and not of draws: the counts are taken back down from the whole trees to
-    their leaves, which are as many as trees times leaves and are never listed.
+    Exact over all trees, not estimated from draws: the counts are propagated from the whole
+    trees to their leaves, without listing them.
 
     Parameters
     ----------
@@ -331,18 +331,18 @@ def label_shares(counted: CountedTrees, psi: float, X: ArrayLike | None = None) 
     psi : float
         Rashomon threshold, in units of the loss.
     X : array-like of shape (k, m) or DataFrame, optional
-        Some of the table's rows, as its trees take them; by default all.
+        Some of the table's rows, in the form for its trees; by default all.
 
     Returns
     -------
     ndarray of shape (n, n_labels)
-        By the place of the class. Two trees drawn at random differ on a row with the chance
+        By the index of the class. Two trees drawn at random differ on a row with probability
         1 − Σ share².
 
     Raises
     ------
     DataError
-        If a row of X is none of the table's: of other rows shares are not counted.
+        If a row of X is not in the table: shares are counted only for the table's rows.
 
     Examples
     --------
@@ -356,12 +356,12 @@ def label_shares(counted: CountedTrees, psi: float, X: ArrayLike | None = None) 
 
 
 def _places(counted: CountedTrees, X: ArrayLike) -> NDArray[np.int64]:
-    """Find the combination of each row."""
+    """Index of the combination of each row."""
     asked = X if counted.questions is None else counted.questions.answers(np.asarray(X))
     answers, patterns = yes_or_no(asked), counted.rows.patterns
     if answers.shape[1] != patterns.shape[1]:
         raise DataError(
-            f"X must have the table's columns, {patterns.shape[1]} answers a row, got "
+            f"X must have the table's columns, {patterns.shape[1]} answers per row, got "
             f"{answers.shape[1]}"
         )
     known = {row.tobytes(): place for place, row in enumerate(patterns)}

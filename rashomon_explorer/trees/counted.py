@@ -27,13 +27,13 @@ from rashomon_explorer.trees.tree_class import Costs, TreeClass, check_dear, cos
 
 
 def label_codes(y: ArrayLike, n: int) -> NDArray[Any]:
-    """Labels that can be told apart and sorted: not missing, not of mixed kinds, no numbers."""
+    """Labels that are distinct and sortable: not missing, of one type, not real numbers."""
     labels = np.asarray(y)
     if labels.shape != (n,):
         raise DataError(f"{n} rows need as many labels, got shape {labels.shape}")
     missing = np.array([one is None or one != one for one in labels.tolist()])
     if missing.any():
-        raise DataError(f"y holds no label in row {int(missing.argmax())}: leave such rows out")
+        raise DataError(f"y holds no label in row {int(missing.argmax())}: remove such rows")
     if labels.dtype.kind == "f" and (labels != np.rint(labels)).any():
         row = int((labels != np.rint(labels)).argmax())
         raise DataError(
@@ -42,12 +42,12 @@ def label_codes(y: ArrayLike, n: int) -> NDArray[Any]:
         )
     kinds = {type(one) for one in labels.tolist()}
     if len({float if kind in (bool, int) else kind for kind in kinds}) > 1:
-        raise DataError("y holds labels of several kinds: make all of them text, or all numbers")
+        raise DataError("y holds labels of several types: make all of them text, or all numbers")
     return labels
 
 
 def numbers_of(rows: NDArray[Any]) -> FloatArray:
-    """Finite numbers, or what to do with what is none."""
+    """Return finite numbers; raise an error with a suggestion for other values."""
     try:
         numbers = rows.astype(float)
     except (TypeError, ValueError) as error:
@@ -77,48 +77,48 @@ CONVENTIONS = ("all", "treefarms")
 
 
 class CountedTrees(TreeTally, ReprMixin):
-    """All sparse trees on a table, counted by loss. Curator: computed from private rows.
+    """All sparse trees on a table, counted by loss; for the curator: computed from private rows.
 
-    Trees are counted and not listed: for every set of rows that a path of questions leads to, and
-    every number of leaves, how many subtrees err so many times. Counts are exact as long as the
-    class has at most 2⁵³ trees.
+    Trees are counted, not listed. For every set of rows that a path of questions selects, and every
+    number of leaves, the number of subtrees with each number of errors is stored. Counts are exact
+    if the class has at most 2⁵³ trees.
 
     Parameters
     ----------
     X : array-like of shape (n, m) or MergedRows
-        0 and 1 alone; or rows that were merged already, by ``classes``, which must be declared.
+        Only 0 and 1; or rows that were merged already, with declared ``classes``.
     y : array-like of shape (n,)
-        Labels; None for merged rows, which have theirs.
+        Labels; None for merged rows, which contain them.
     max_leaves : int
-        Most leaves of a tree.
+        Largest number of leaves of a tree.
     max_depth : int, optional
-        Most questions on a path.
+        Largest number of questions on a path.
     leaf_penalty : float, default=0.0
-        λ in the loss: share of errors + λ · leaves.
+        λ in the loss: error rate + λ · leaves.
     costs : mapping from label to int, or array-like of shape (C, C), optional
-        What an error on a row of each label costs, whole numbers from 1; 1 where nothing is said.
-        Or a matrix in the order of ``classes``, of the row's label (rows) by what is said of it
-        (columns), whole numbers with 0 on the diagonal. The share of errors is then their cost over
-        that of the dearest error on every row, so that one row moves it by 1/n at most, as without.
+        Cost of an error on a row of each label, integers ≥ 1; by default 1. Or a matrix in the
+        order of ``classes``, of the row's label (rows) by the predicted label (columns), integers
+        with 0 on the diagonal. The error rate is then the total cost over that of the most costly
+        error on every row, so that one row changes it by at most 1/n, as without costs.
     convention : {"all", "treefarms"}, default="all"
-        Which trees count. ``"treefarms"`` counts those that TreeFARMS lists: every leaf has rows,
-        and the label of most of them (of labels as frequent, the last). Such a class depends on
-        the rows, and nothing private can be drawn from it.
+        Class of trees. ``"treefarms"`` counts the trees that TreeFARMS lists: every leaf has rows,
+        and the label of most of them (the last one on a tie). Such a class depends on the rows,
+        so no private draws from it are possible.
     classes : sequence, optional
-        Labels that may occur, in order; by default those that do.
+        Labels that may occur, in order; by default those that occur.
     questions : Questions, optional
-        What the columns of X are answers to, of a table with columns of its own: sets of trees
-        then ask that table. :meth:`of_table` makes both.
+        Questions about a table whose answers are the columns of X: sets of trees then take that
+        table. :meth:`of_table` creates both.
     feature_names : sequence of str, optional
         By default a table's column names, or x0, x1, ….
     most_memory : int, optional
-        Bytes that counting may take; more is refused before a value of a row is looked at. By
-        default 4 GiB, or what ``ulimit`` or a container leaves, if that is less.
+        Limit of the memory for counting, in bytes; a larger need is an error before a value is
+        read. By default 4 GiB, or the limit of ``ulimit`` or a container, if that is less.
 
     Raises
     ------
     DataError
-        If X holds anything but 0 and 1, or counting might take more memory.
+        If X contains values other than 0 and 1, or counting might need more memory.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class CountedTrees(TreeTally, ReprMixin):
             raise DataError(f"X must have rows and columns of 0 and 1, got shape {shape}")
         labels = np.array([]) if y is None else label_codes(y, shape[0])
         if classes is None and isinstance(X, MergedRows):
-            raise DataError("labels were merged by their classes: classes=[...] must name them")
+            raise DataError("merged rows have label codes: classes=[...] must name the classes")
         self.classes = tuple(np.unique(labels).tolist() if classes is None else classes)
         trees = TreeClass(shape[1], max_leaves, max_depth, max(2, len(self.classes)))
         matrix = cost_matrix(costs, self.classes)
@@ -187,8 +187,8 @@ class CountedTrees(TreeTally, ReprMixin):
     ) -> "CountedTrees":
         """Count trees on yes-or-no questions about a table.
 
-        Sets that it draws or gathers are of trees that ask the table itself, as those of
-        ``RashomonTreeClassifier``; with a schema the rows as its encoder makes them,
+        Sets of its trees take the table itself, as those of ``RashomonTreeClassifier``; with a
+        schema they take encoded rows,
         ``schema.units.UnitEncoder(schema).transform(X)``.
 
         Parameters
@@ -196,16 +196,16 @@ class CountedTrees(TreeTally, ReprMixin):
         X : DataFrame or array-like of shape (n, p)
         y : array-like of shape (n,)
         thresholds : float, sequence of float, mapping or None, default=None
-            What is asked of columns of numbers, as ``RashomonTreeClassifier`` takes it.
+            Thresholds for columns of numbers, as for ``RashomonTreeClassifier``.
         schema : TableSchema, str, path or None, default=None
-            The table's declaration: levels become questions.
+            The table's schema: levels become questions.
         **settings
-            As of :class:`CountedTrees`: ``max_leaves`` and others.
+            Parameters of :class:`CountedTrees`: ``max_leaves`` and others.
 
         Raises
         ------
         DataError
-            If a column without thresholds holds anything but 0 and 1, or as the class itself.
+            If a column without thresholds has values other than 0 and 1, or as the class raises.
 
         Examples
         --------
@@ -234,7 +234,7 @@ class CountedTrees(TreeTally, ReprMixin):
     def draw(
         self, n_draws: int, psi: float, random_state: int | list[int] | None = None
     ) -> PredictorSet:
-        """Draw trees uniformly from all within ψ, independently.  Not private.
+        """Draw trees independently and uniformly from all within ψ; not private.
 
         Parameters
         ----------
@@ -247,7 +247,7 @@ class CountedTrees(TreeTally, ReprMixin):
         Returns
         -------
         PredictorSet
-            Trees, with their losses; not complete, unless there is but one.
+            Trees with their losses; not complete, unless there is only one.
         """
         drawn, losses = self.uniform_trees(n_draws, psi, random_state)
         return replace(self.as_set(drawn, losses, psi, independent=True), uniform=True)
@@ -272,18 +272,18 @@ class CountedTrees(TreeTally, ReprMixin):
         *,
         independent: bool = False,
     ) -> PredictorSet:
-        """Set of the given trees of the class, with the best tree as reference.
+        """Return the given trees of the class as a set, with the best tree as reference.
 
         Parameters
         ----------
         trees : sequence of Split or Leaf
-            On the yes-or-no features, as :meth:`best` and ``best_tree_predicting`` give them.
+            On the yes-or-no features, as :meth:`best` and ``best_tree_predicting`` return them.
         losses : array-like of shape (K,), optional
-            By default measured.
+            By default computed.
         psi : float, default=0.0
             Rashomon threshold, in units of the loss.
         independent : bool, default=False
-            Whether they are independent draws of one law.
+            Whether they are independent draws from one distribution.
 
         Examples
         --------
@@ -309,7 +309,7 @@ class CountedTrees(TreeTally, ReprMixin):
         )
 
     def _asking(self, trees: Sequence[Node]) -> DecisionTrees:
-        """Trees in terms of the columns of the table instead of the yes-or-no features."""
+        """Trees on the columns of the table instead of the yes-or-no features."""
         if self.questions is None:
             return DecisionTrees(tuple(trees), len(self.classes), self.feature_names)
         asked = tuple(map(self.questions.about_columns, trees))

@@ -19,7 +19,7 @@ from rashomon_explorer.trees.lattice import (
 from rashomon_explorer.trees.tree_class import TreeClass
 
 _AT_ONCE = 1_000_000
-_LONG = 400  # terms from which a product by itself is faster
+_LONG = 400  # number of terms above which separate products are faster
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +27,13 @@ class FlatHistograms:
     """Numbers of subtrees with a given number of leaves, by set and errors; 0 at index −1."""
 
     low: IntArray  # (N + 1,): least errors
-    size: IntArray  # (N + 1,): numbers kept, 0 where there is no histogram
-    start: IntArray  # (N + 1,): where they begin
+    size: IntArray  # (N + 1,): lengths, 0 without a histogram
+    start: IntArray  # (N + 1,): start indices
     values: FloatArray
 
     @classmethod
     def of(cls, found: list[tuple[int, FloatArray] | None]) -> "FlatHistograms":
-        """Lay histograms side by side; the last place, −1, has none."""
+        """Concatenate histograms; the last index, −1, has none."""
         size = np.array([0 if one is None else len(one[1]) for one in found] + [0])
         low = np.array([0 if one is None else one[0] for one in found] + [0])
         kept = [one[1] for one in found if one is not None]
@@ -42,7 +42,7 @@ class FlatHistograms:
         return cls(low, size, start, values)
 
     def at(self, places: NDArray[Any], errors: NDArray[Any]) -> FloatArray:
-        """How many subtrees below each set err so often."""
+        """Return the number of subtrees below each set with these errors."""
         at = errors - self.low[places]
         inside = (at >= 0) & (at < self.size[places])
         return np.where(inside, self.values[np.where(inside, self.start[places] + at, 0)], 0.0)
@@ -50,17 +50,17 @@ class FlatHistograms:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of subtrees of two sets with so many errors together, by those of the first."""
+    """Pairs of subtrees of two sets with given total errors, by the errors of the first."""
 
     first: FlatHistograms
     second: FlatHistograms
     places: IntArray  # (K,): sets of the first
-    others: IntArray  # (K,): and of the second
-    errors: IntArray  # (K,): in all
+    others: IntArray  # (K,): sets of the second
+    errors: IntArray  # (K,): total errors
 
     @property
     def span(self) -> tuple[IntArray, IntArray]:
-        """Least errors (K,) of the first, and how many numbers of errors it can have."""
+        """Least errors (K,) of the first subtree, and the number of its possible values."""
         one, other = self.first, self.second
         last = other.low[self.others] + other.size[self.others] - 1
         low = np.maximum(one.low[self.places], self.errors - last)
@@ -70,7 +70,7 @@ class Pairs:
         return low, np.where(some, np.maximum(high - low + 1, 0), 0)
 
     def totals(self) -> FloatArray:
-        """Count the pairs (K,): sums of products of whole numbers, exact below 2⁵³."""
+        """Count the pairs (K,): sums of products of integers, exact below 2⁵³."""
         low, many = self.span
         found = np.zeros(len(low))
         for some in chunks(many):
@@ -86,7 +86,7 @@ class Pairs:
         return found
 
     def sample(self, rng: np.random.Generator) -> IntArray:
-        """Errors (K,) of the first, drawn in proportion to the number of pairs."""
+        """Errors (K,) of the first subtree, drawn in proportion to the number of pairs."""
         low, many = self.span
         result = np.zeros(len(low), dtype=np.int64)
         for some in chunks(many):
@@ -95,7 +95,7 @@ class Pairs:
         return result
 
     def _begins(self, some: IntArray, low: IntArray) -> tuple[IntArray, IntArray]:
-        """Places of the first product's two factors; the second goes back from there."""
+        """The indices of the two factors of the first product; the second index then decreases."""
         places, others = self.places[some], self.others[some]
         one = self.first.start[places] + low - self.first.low[places]
         left = self.errors[some] - low - self.second.low[others]
@@ -109,7 +109,7 @@ class Pairs:
 
 
 def chunks(many: IntArray) -> list[IntArray]:
-    """Places where there is something, so many at a time that all of it fits."""
+    """Split nonzero entries into groups that fit in memory."""
     wanted = np.flatnonzero(many)
     if not len(wanted):
         return []
@@ -118,10 +118,10 @@ def chunks(many: IntArray) -> list[IntArray]:
 
 
 def sample_in_parts(weights: FloatArray, many: IntArray, rng: np.random.Generator) -> IntArray:
-    """One place in each part, drawn in proportion to its whole weights, exactly."""
+    """Draw one index in each part, exactly in proportion to its integer weights."""
     starts = np.cumsum(many) - many
     found = np.empty(len(many), dtype=np.int64)
-    lengths = np.ceil(np.log2(many))  # parts of about one length make a table without much air
+    lengths = np.ceil(np.log2(many))  # parts of similar length fill a table with little padding
     for length in np.unique(lengths):
         some = np.flatnonzero(lengths == length)
         widths = many[some]
@@ -134,7 +134,7 @@ def sample_in_parts(weights: FloatArray, many: IntArray, rng: np.random.Generato
 
 
 def sample_in_rows(table: FloatArray, rows: IntArray, rng: np.random.Generator) -> IntArray:
-    """One column for each asked row, drawn in proportion to its whole weights, exactly."""
+    """Draw one column for each given row, exactly in proportion to its integer weights."""
     ends = np.cumsum(table, axis=1)
     found = np.empty(len(rows), dtype=np.int64)
     step = max(1, 4 * _AT_ONCE // table.shape[1])
@@ -145,13 +145,13 @@ def sample_in_rows(table: FloatArray, rows: IntArray, rng: np.random.Generator) 
     return found
 
 
-# Multiply-adds of a product of all with all that take as long as one shift, or one scattered sum.
+# Multiply-adds of a dense product that take as long as one shift, or one scattered sum.
 _SHIFT = 2500
 _SCATTER = 12
 _ROWS_AT_ONCE = 4096
 
 Histogram = tuple[int, FloatArray]
-"""Least errors, and the number of trees with so many and with 1, 2, … more."""
+"""Least errors, and the number of trees with that many and with 1, 2, … more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,9 +161,9 @@ class Counts:
     levels: list[Level]
     trees: TreeClass
     least: LeastErrors
-    limits: IntArray  # (leaves,): most errors of a tree of 1, 2, … leaves
+    limits: IntArray  # (leaves,): largest errors of a tree of 1, 2, … leaves
     found: list[list[list[Histogram | None]]]  # by level, leaves − 2, set
-    # the same side by side, by level and leaves, where many draws asked for them
+    # the same, concatenated by level and leaves, if many draws need them
     flat: dict[tuple[int, int], FlatHistograms] = field(default_factory=dict)
 
     def of(self, asked: int, leaves: int, place: int) -> Histogram | None:
@@ -196,7 +196,7 @@ def _alone(errors: IntArray, limit: int) -> Histogram | None:
 
 
 class _Counter:
-    """Counts one level, from the histograms of the next."""
+    """Count the trees of one level from the histograms of the next."""
 
     def __init__(
         self, level: Level, trees: TreeClass, asked: int, least: IntArray, given: IntArray
@@ -214,7 +214,7 @@ class _Counter:
         return found
 
     def _stumps(self) -> list[Histogram | None]:
-        """Two leaves: one number of errors a feature and pair of labels, all sets at once."""
+        """Two leaves: errors of each feature and pair of labels, for all sets at once."""
         least, given = self._least[:, 1], self._given[:, 1]
         wanted = np.flatnonzero(given >= least)
         result: list[Histogram | None] = [None] * len(least)
@@ -288,7 +288,7 @@ class _Counter:
         low: int,
         total: FloatArray,
     ) -> None:
-        """All rows on one side, and any subtree at all on the other, where it errs on none."""
+        """Add splits with all rows on one side, and any subtree on the other, which has no rows."""
         level, spare = self._level, int(self._level.spare[place])
         if spare == 0:
             return
@@ -305,7 +305,7 @@ class _Counter:
 
 
 def stump_errors(level: Level, places: IntArray) -> tuple[IntArray, FloatArray]:
-    """Errors (K, J) of all subtrees with two leaves, and how many trees each stands for."""
+    """Errors (K, J) of all subtrees with two leaves, and the number of trees with each."""
     part = _part(level, places)
     yes, no = leaf_errors(part)
     labels = range(yes.shape[2])
@@ -340,7 +340,7 @@ def _add_shifted(total: FloatArray, low: int, one: Histogram, shifts: list[int])
 
 
 def _add_at(total: FloatArray, low: int, start: int, values: FloatArray) -> None:
-    """Add what is within the limit."""
+    """Add the values within the limit."""
     first = start - low
     room = len(total) - first
     if room > 0:
@@ -349,7 +349,7 @@ def _add_at(total: FloatArray, low: int, start: int, values: FloatArray) -> None
 
 
 def add_product(total: FloatArray, low: int, one: Histogram, other: Histogram) -> None:
-    """Add the numbers of pairs of trees by the sum of their errors, as far as within the limit."""
+    """Add the numbers of pairs of trees by the sum of their errors, within the limit."""
     first = one[0] + other[0] - low
     room = len(total) - first
     if room <= 0:

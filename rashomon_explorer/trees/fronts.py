@@ -11,14 +11,14 @@ from rashomon_explorer.trees.rows import BITS, as_masks
 from rashomon_explorer.trees.witnesses import first_tree
 
 Front = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""Different weights of the rows that are given the label, and the least errors with each."""
+"""Distinct weights of the rows with the given label, and the least errors for each."""
 
 _NOBODY: Front = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 _AT_ONCE = 2_000_000
 
 
 class TooManyError(Exception):
-    """There are more weights than the limit."""
+    """The number of weights exceeds the limit."""
 
 
 class Fronts:
@@ -58,7 +58,7 @@ class Fronts:
         place: int = 0,
         path: tuple[int, ...] = (),
     ) -> Node:
-        """Return a subtree of this weight and these errors."""
+        """Return a subtree with this weight and these errors."""
         level = self._levels[asked]
         if leaves == 1:
             return self._leaf_of(asked, place, key, errors)
@@ -114,7 +114,7 @@ class Fronts:
         return _least(parts)
 
     def _sums(self, one: Front, other: Front, limit: int) -> list[Front]:
-        """All sums within the limit, a part at a time."""
+        """All sums within the limit, in parts."""
         if not len(one[0]) or not len(other[0]):
             return []
         order = np.argsort(other[1], kind="stable")
@@ -133,7 +133,7 @@ class Fronts:
         return parts
 
     def _leaf(self, asked: int, place: int) -> Front:
-        """One leaf: the label, or the best other one."""
+        """One leaf with the label, or with the best other label."""
         at = asked, place
         if at not in self._leaves:
             level = self._levels[asked]
@@ -142,7 +142,7 @@ class Fronts:
         return self._leaves[at]
 
     def _stumps(self, asked: int, place: int, features: IntArray) -> Front:
-        """Two leaves with different labels, by every feature and pair of labels."""
+        """Two leaves with different labels, for every feature and pair of labels."""
         level, label = self._levels[asked], self._label
         own, every = self._weights_of(asked, place)
         yes = every[features]
@@ -156,13 +156,13 @@ class Fronts:
         return np.concatenate(keys), np.concatenate(errors)
 
     def _weight(self, asked: int, place: int) -> int:
-        """Weight of a set: known where a set above was looked at."""
+        """Weight of a set; cached if the set above was visited."""
         if (asked, place) not in self._own:
             self._weights_of(asked, place)
         return self._own[asked, place]
 
     def _weights_of(self, asked: int, place: int) -> tuple[int, NDArray[np.int64]]:
-        """Weight of a set, and of those of it that have each feature."""
+        """Weight of a set, and of its subset with each feature."""
         members = as_masks([self._levels[asked].sets[place]], self._answers.shape[1])[0]
         inside = np.flatnonzero(members.view(bool))
         bytes_of = [np.take(eight, inside) for eight in self._answers]
@@ -176,7 +176,7 @@ class Fronts:
         return own, every
 
     def _enter_below(self, asked: int, place: int, features: IntArray) -> None:
-        """Keep the weights of the sets that questions lead to from one set."""
+        """Cache the weights of the sets that questions at one set lead to."""
         if (asked, place) in self._entered:
             return
         self._entered.add((asked, place))
@@ -234,10 +234,10 @@ class Fronts:
 
 
 def _digits(weights: NDArray[np.int64]) -> list[tuple[int, FloatArray]]:
-    """Whole numbers as parts that begin at some bit, whose sums are exact in doubles."""
+    """Split integers into parts at bit offsets, whose sums are exact in doubles."""
     if int(weights.sum()) < 2**53:
         return [(0, weights.astype(float))]
-    some = 2**24 - 1  # of them 2²⁹ rows may be added up
+    some = 2**24 - 1  # sums of 2²⁹ rows are exact
     return [(bit, (weights >> bit & some).astype(float)) for bit in (0, 24, 48)]
 
 
@@ -258,7 +258,7 @@ def _leaf_front(errors: list[int], weight: int, label: int) -> Front:
 
 
 def _least(parts: list[Front]) -> Front:
-    """Least errors of every weight."""
+    """Least errors for every weight."""
     kept = [part for part in parts if len(part[0])]
     if not kept:
         return _NOBODY
@@ -276,7 +276,7 @@ def _cut(front: Front, limit: int) -> Front:
 
 
 def _chunks(room: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """Places of the first front, so many at a time that their pairs fit."""
+    """Split indices of the first front into groups whose pairs fit in memory."""
     wanted = np.flatnonzero(room)
     if not len(wanted):
         return []
@@ -287,7 +287,7 @@ def _chunks(room: NDArray[np.intp]) -> list[NDArray[np.intp]]:
 def _pair(
     one: Front, other: Front, key: int, errors: int
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """Weights and errors of both sides that add up."""
+    """Weights and errors of both sides with the given sums."""
     if not len(one[0]) or not len(other[0]):
         return None
     at = np.searchsorted(other[0], key - one[0])

@@ -18,24 +18,24 @@ class Level:
 
     sets: list[int]
     totals: IntArray  # (N, C): rows of each label
-    with_feature: NDArray[Any]  # (N, m, C): those that have the feature, in four bytes each
-    cuts: Mask  # (N, m): whether some rows have the feature and some combination has not
-    spare: IntArray  # (N,): questions left that do not cut the set
-    yes: IntArray  # (N, m): place in the next level of those that have the feature, −1 for none
+    with_feature: NDArray[Any]  # (N, m, C): those with the feature, in four bytes each
+    cuts: Mask  # (N, m): whether some rows have the feature and some combination does not
+    spare: IntArray  # (N,): unused questions that do not cut the set
+    yes: IntArray  # (N, m): index in the next level of the rows with the feature, −1 for none
     no: IntArray  # (N, m)
-    same: IntArray  # (N,): place of the same set in the next level, −1 where nothing is spare
-    costs: IntArray | None = None  # (C, C): of a row's label, by what is said; None for 1
-    by_majority: bool = False  # whether a leaf has the last label of most of its rows, and rows
+    same: IntArray  # (N,): index of the same set in the next level, −1 if spare is 0
+    costs: IntArray | None = None  # (C, C): by the row's and the predicted label; None for 1
+    by_majority: bool = False  # whether leaves have rows and their (last) majority label
 
     @property
     def most(self) -> IntArray:
-        """Most (N,) that errors on each set can cost."""
+        """Largest (N,) cost of errors on each set."""
         dear = 1 if self.costs is None else self.costs.max(axis=1)
         return np.asarray((self.totals * dear).sum(axis=1))
 
 
 def lattice(rows: MergedRows, trees: TreeClass, *, by_majority: bool = False) -> list[Level]:
-    """Levels 0, 1, … down to the deepest at which a tree can split."""
+    """Levels 0, 1, … down to the deepest level at which a tree can split."""
     levels: list[Level] = []
     sets, counted = [rows.everything], rows.weights.sum(axis=0)[None]
     deepest = max(1, trees.split_levels)
@@ -46,13 +46,13 @@ def lattice(rows: MergedRows, trees: TreeClass, *, by_majority: bool = False) ->
             break
         branching.run()
         sets, counted = list(branching.below), np.array(branching.counted)
-        # What the next level is made of is held once, beside it and not beside all before.
+        # Free temporaries of the next level before it is built.
         del branching
     return levels
 
 
 class _Branching:
-    """Finds the sets of the next level, and counts their rows by those of this level."""
+    """Finds the sets of the next level, and counts their rows from those of this level."""
 
     def __init__(
         self,
@@ -69,10 +69,10 @@ class _Branching:
         self._whole = counted
         every = np.rint(counted, out=counted).reshape(len(sets), m + 1, rows.counts.shape[1])
         totals, having = every[:, -1].astype(np.int64), every[:, :-1].astype(np.int32)
-        # A combination has at least one row, so that rows tell whether a set is cut.
+        # Every combination has at least one row, so counts of rows show whether a set is cut.
         some = having.sum(axis=2, dtype=np.int32)
         cuts = (some > 0) & (some < totals.sum(axis=1)[:, None])
-        # From the deepest level no question leads on: one number stands for all places.
+        # No question leads on from the deepest level: one broadcast number is enough.
         nowhere = np.broadcast_to(np.int64(-1), (len(sets), m))
         self.level = Level(
             sets,
@@ -90,7 +90,7 @@ class _Branching:
         self.counted: list[FloatArray] = []
 
     def run(self) -> None:
-        """Fill in where each question leads, and collect the sets there."""
+        """Set where each question leads, and collect the sets there."""
         level, masks = self.level, self._rows.masks
         for place, one in enumerate(level.sets):
             members = np.flatnonzero(as_masks([one], self._size)[0])
@@ -106,12 +106,12 @@ class _Branching:
     def _enter(self, one: int, counted: FloatArray) -> int:
         place = self.below.setdefault(one, len(self.counted))
         if place == len(self.counted):
-            self.counted.append(counted.copy())  # a view would hold the whole product
+            self.counted.append(counted.copy())  # a view would keep the whole product in memory
         return place
 
 
 NEVER = np.int64(2**40)  # more errors than there are rows
-_AT_ONCE = 2**20  # numbers of a level that are worked on together
+_AT_ONCE = 2**20  # numbers of a level per batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,12 +164,12 @@ def label_errors(level: Level, rows: IntArray) -> IntArray:
     if not level.by_majority:
         return errors
     labels = rows.shape[-1]
-    said = labels - 1 - errors[..., ::-1].argmin(axis=-1)  # of labels as good, the last
+    said = labels - 1 - errors[..., ::-1].argmin(axis=-1)  # the last label on a tie
     return np.where(np.arange(labels) == said[..., None], errors, NEVER)
 
 
 def leaf_label(level: Level, place: int) -> int:
-    """Label of least errors of a set, of several the first that its leaves may say."""
+    """Label with the least errors on a set; the first permitted one on a tie."""
     return int(np.argmin(label_errors(level, level.totals[place])))
 
 
@@ -188,7 +188,7 @@ def _of_level(
         least[:, 1] = np.where(level.spare > 0, np.minimum(stumps, least[:, 0]), stumps)
     if below is None:
         return least
-    deeper = np.vstack([below, np.full(below.shape[1], NEVER)])  # place −1 is nowhere
+    deeper = np.vstack([below, np.full(below.shape[1], NEVER)])  # index −1 is no set
     for leaves in range(3, most + 1):
         for a, b in pairs(leaves, below.shape[1]):
             both = (deeper[level.yes, a - 1] + deeper[level.no, b - 1]).min(axis=1)
@@ -198,12 +198,12 @@ def _of_level(
 
 
 def pairs(leaves: int, most: int) -> list[tuple[int, int]]:
-    """Ways to share leaves between two branches that have at most ``most`` each."""
+    """Return the splits of leaves between two branches that have at most ``most`` each."""
     return [(a, leaves - a) for a in range(max(1, leaves - most), min(most, leaves - 1) + 1)]
 
 
 def _least_stumps(level: Level) -> IntArray:
-    """Least errors (N,) of a question that cuts, with two leaves of different labels."""
+    """Least errors (N,) of two leaves with different labels by a question that cuts."""
     found = np.empty(len(level.sets), dtype=np.int64)
     for some, errors in _stumps(level):
         found[some] = errors.min(axis=1, initial=NEVER)
@@ -236,7 +236,7 @@ def _two_leaves(level: Level, having: IntArray, lacking: IntArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class TwoBest:
-    """Least errors (N,) of two leaves by a question that cuts, by which, and by all others."""
+    """Least errors (N,) of two leaves by a cutting question, its feature, and the second best."""
 
     least: IntArray
     feature: IntArray
@@ -244,7 +244,7 @@ class TwoBest:
 
     @classmethod
     def of(cls, level: Level) -> "TwoBest":
-        """Look at every question once."""
+        """Evaluate every question once."""
         count = len(level.sets)
         found = cls(*(np.empty(count, dtype=np.int64) for _ in range(3)))
         for some, errors in _stumps(level):
@@ -260,7 +260,7 @@ class TwoBest:
 
 
 def allowances(levels: list[Level], least: LeastErrors, limits: NDArray[Any]) -> list[NDArray[Any]]:
-    """Most errors (N, leaves) below each set in any tree of l leaves with at most limits[l − 1]."""
+    """Largest errors (N, leaves) below each set over trees of l leaves within limits[l − 1]."""
     given = [np.full(one.shape, -1, dtype=limits.dtype) for one in least.levels]
     given[0][0] = np.where(least.best_errors <= limits, limits, -1)
     for asked, level in enumerate(levels[:-1]):
@@ -280,7 +280,7 @@ def allowances(levels: list[Level], least: LeastErrors, limits: NDArray[Any]) ->
 def _hand_down(
     given: NDArray[Any], room: NDArray[Any], to: IntArray, beside: IntArray, least_beside: IntArray
 ) -> None:
-    """Raise what a branch may err to what its set may, less the least beside it."""
+    """Raise a branch's allowance to its set's, less the least errors of the other branch."""
     node, feature = np.nonzero((to >= 0) & (room >= 0)[:, None])
     left = room[node] - least_beside[beside[node, feature]]
     kept = left >= 0

@@ -1,4 +1,4 @@
-"""The Gibbs law over counted trees."""
+"""Gibbs distribution over counted trees."""
 
 import bisect
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ _WORD = 2**63
 
 
 def uniform_below(total: int, rng: np.random.Generator) -> int:
-    """Draw uniformly from 0, …, total − 1, however large."""
-    if total <= _WORD:  # as exact, and three times faster
+    """Draw uniformly from 0, …, total − 1, for integers of any size."""
+    if total <= _WORD:  # also exact, and three times faster
         return int(rng.integers(total))
     bits = total.bit_length()
     n_bytes = (bits + 7) // 8
@@ -72,7 +72,7 @@ _LAW_WORD = 2**63 - 1
 
 @dataclass(frozen=True)
 class CappedEnergy:
-    """min(β·max{L − L* − ψ, 0}, ``cap``), where L is the share of errors plus the leaf penalty."""
+    """min(β·max{L − L* − ψ, 0}, ``cap``), where L is the error rate plus the leaf penalty."""
 
     n: int
     beta: float
@@ -84,11 +84,11 @@ class CappedEnergy:
     def of(
         cls, trees: TreeClass, n: int, *, beta: float, psi: float, leaf_penalty: float
     ) -> "CappedEnergy":
-        """Cap that is settled by the number of trees."""
+        """Energy with the cap that the number of trees determines."""
         return cls(n, beta, psi, leaf_penalty, energy_cap(trees.log_size))
 
     def limits(self, least: float, most_leaves: int) -> IntArray:
-        """Most errors of a tree of 1, 2, … leaves whose energy is below the cap."""
+        """Largest errors of a tree of 1, 2, … leaves whose energy is below the cap."""
         return limits(self.n, self.leaf_penalty, most_leaves, least + self.psi + self._width)
 
     def __call__(self, losses: FloatArray, least: float) -> FloatArray:
@@ -102,12 +102,12 @@ class CappedEnergy:
 
 
 def losses_of(n: int, leaf_penalty: float, leaves: int | IntArray, errors: IntArray) -> FloatArray:
-    """Loss of trees: the share of errors, and a penalty for each leaf."""
+    """Loss of trees: the error rate, and a penalty per leaf."""
     return np.asarray(errors / n + leaf_penalty * leaves)
 
 
 def limits(n: int, leaf_penalty: float, most_leaves: int, most: float) -> IntArray:
-    """Most errors of a tree of 1, 2, … leaves whose loss is at most ``most``; −1 for none."""
+    """Largest errors of a tree of 1, 2, … leaves whose loss is at most ``most``; −1 for none."""
     errors = np.arange(n + 1)
     found = [
         np.searchsorted(losses_of(n, leaf_penalty, leaves, errors), most, side="right") - 1
@@ -133,7 +133,7 @@ class CellLaw:
         return self._ends[-1]
 
     def at(self, place: int) -> tuple[int, int] | None:
-        """Cell that owns ``place`` in 0, …, total − 1."""
+        """Cell that contains ``place`` in 0, …, total − 1."""
         return self._cells[bisect.bisect_right(self._ends, place)]
 
     def draw(self, size: int, rng: np.random.Generator) -> list[tuple[int, int] | None]:
@@ -146,7 +146,7 @@ class CellLaw:
 def gibbs(
     histograms: list[Histogram | None], trees: TreeClass, energy: CappedEnergy, least: float
 ) -> CellLaw:
-    """Law ∝ exp(−energy) over all trees of the class."""
+    """Distribution ∝ exp(−energy) over all trees of the class."""
     floor = integer_weights(np.array([energy.cap]))[0]
     cells = []
     for leaves, found in enumerate(histograms, start=1):
@@ -163,7 +163,7 @@ def gibbs(
 
 
 def uniform(histograms: list[Histogram | None]) -> CellLaw:
-    """All counted trees alike."""
+    """Uniform distribution over all counted trees."""
     cells = []
     for leaves, found in enumerate(histograms, start=1):
         if found is not None:
@@ -174,7 +174,7 @@ def uniform(histograms: list[Histogram | None]) -> CellLaw:
 
 
 def integer_weights(energies: FloatArray) -> list[int]:
-    """exp(−energy) as whole numbers of one unit, each right to a factor 1 ± 2⁻³⁹."""
+    """exp(−energy) as integers of one unit, each exact up to a factor 1 ± 2⁻³⁹."""
     law = IntegerLaw(energies)
     shifts = (256 - law.depths).tolist()
     return [

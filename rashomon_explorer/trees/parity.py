@@ -17,10 +17,10 @@ from rashomon_explorer.trees.counted import CountedTrees
 from rashomon_explorer.trees.fronts import Fronts, TooManyError
 from rashomon_explorer.trees.law import losses_of
 
-_FIRST = 0.0025  # ψ that is looked at first; then twice as much each time
-_AT_ONCE = 100  # trees whose labels are held
+_FIRST = 0.0025  # first ψ of the search, doubled in each step
+_AT_ONCE = 100  # trees per batch of labels
 DRAWS = 2000
-"""Uniform draws that are looked at where exactness is too much work."""
+"""Number of uniform draws if the exact computation is too large."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class ParityAnswer:
     ----------
     tree : Split or Leaf
     loss, gap : float
-        Of the tree: its loss, and the largest less the least rate of the label over groups.
+        Loss of the tree, and the largest minus the least rate of the label over groups.
     exact : bool
         Whether no tree of the class that meets the bound has a smaller loss.
     at_least : float
-        No tree that meets the bound has a smaller loss than this.
+        Lower bound on the loss of every tree that meets the bound.
     """
 
     tree: Node
@@ -56,10 +56,10 @@ def best_with_parity(
 ) -> ParityAnswer:
     """Find the best tree whose rates of a label differ by at most ``bound`` between groups.
 
-    Exact where the work fits: for every set of rows, all counts of the label by group that some
-    subtree has, with its least errors, within a ψ that grows until a tree is found. Where these
-    are more than ``most``, the best of the constants and of 2,000 uniform draws is given, marked as
-    not exact, with the loss below which no tree meets the bound.
+    The result is exact if the work fits. For every set of rows, it uses all counts of the label
+    by group of its subtrees, with the least errors, within a ψ that grows until a tree is found.
+    For more than ``most`` counts, it is the best of the constants and of 2,000 uniform draws,
+    marked as not exact, with a lower bound on the loss of trees that meet the bound.
 
     Parameters
     ----------
@@ -67,23 +67,23 @@ def best_with_parity(
     groups : array-like of shape (n,)
         Group of each row, such as a sensitive column.
     bound : float
-        Largest gap allowed, at least 0; every tree meets 1.
+        Largest gap allowed, at least 0; every tree meets the bound 1.
     label : int, default=1
-        Place of the class whose rates are compared.
+        Index of the class whose rates are compared.
     most : int, default=3,000,000
-        Numbers to be kept at once before exactness is given up.
+        Largest number of stored counts for an exact result.
     random_state : int, optional
         Seed of the draws.
 
     Returns
     -------
     ParityAnswer
-        With ``exact`` saying whether the tree is the best of all.
+        ``exact`` states whether the tree is the best of all.
 
     Raises
     ------
     DataError
-        If there is no such class, groups are not one a row, or there is one group only.
+        If there is no such class, groups are not one per row, or there is only one group.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def group_rates(counted: CountedTrees, groups: ArrayLike, label: int, most: int)
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """Rows of each group, and numbers in which counts by group are written as digits."""
+    """Rows of each group, and their counts by group encoded as one integer per combination."""
 
     held: IntArray  # (U, G): rows of each combination and group
 
@@ -127,7 +127,7 @@ class Rates:
         """Count the rows of each combination of answers by group."""
         given = np.asarray(groups)
         if given.shape != (counted.n,):
-            raise DataError(f"groups must hold one of each of {counted.n} rows: {given.shape}")
+            raise DataError(f"groups must hold one per row, {counted.n} in all: {given.shape}")
         names, codes = np.unique(given, return_inverse=True)
         if len(names) < 2:
             raise DataError(f"all rows are of the group {names[0]!r}: there is nothing to compare")
@@ -136,7 +136,7 @@ class Rates:
         held = flat.reshape(size, len(names))
         rates = cls(held)
         if rates.units[-1] * (int(held.sum(axis=0)[-1]) + 1) >= 2**62:
-            raise DataError(f"{len(names)} groups are too many to be compared at once: take fewer")
+            raise DataError(f"{len(names)} groups are too many for one comparison: use fewer")
         return rates
 
     @cached_property
@@ -146,19 +146,19 @@ class Rates:
 
     @cached_property
     def weights(self) -> NDArray[np.int64]:
-        """Written count of each combination: what it adds where it is given the label."""
+        """Encoded count of each combination: its contribution if it has the label."""
         return self.held @ np.array(self.units, dtype=np.int64)
 
     @cached_property
     def units(self) -> list[int]:
-        """What one row of each group adds to the written count."""
+        """Contribution of one row of each group to the encoded count."""
         units = [1]
         for size in self.sizes.tolist()[:-1]:
             units.append(units[-1] * (size + 1))
         return units
 
     def gaps(self, keys: NDArray[np.int64]) -> FloatArray:
-        """Largest less least rate, of written counts."""
+        """Largest minus least rate, from encoded counts."""
         rates = [
             keys // unit % (size + 1) / size
             for unit, size in zip(self.units, self.sizes.tolist(), strict=True)
@@ -210,7 +210,7 @@ def _among_draws(
 def measured_gaps(
     counted: CountedTrees, rates: Rates, label: int, trees: list[Node]
 ) -> Iterator[tuple[Node, float, float]]:
-    """Each tree with its loss and its gap."""
+    """Yield each tree with its loss and its gap."""
     for start in range(0, len(trees), _AT_ONCE):
         some = tuple(trees[start : start + _AT_ONCE])
         held = DecisionTrees(some, len(counted.classes))
@@ -225,17 +225,17 @@ def measured_gaps(
 
 @dataclass(frozen=True, eq=False)
 class ParityFront:
-    """Trees that no other beats at both loss and gap, the best one first.
+    """Pareto-optimal trees by loss and gap, the best loss first.
 
     Parameters
     ----------
     losses, gaps : ndarray of shape (k,)
-        Losses rise and gaps fall: the largest less the least rate of the label over the groups.
+        Losses rise and gaps fall: the largest minus the least rate of the label over the groups.
     exact : bool
-        Whether no tree of the class within ψ has a smaller gap at its loss; otherwise these are
-        the best of uniform draws, and the true front lies nowhere above.
+        Whether no tree of the class within ψ has a smaller gap at its loss. Otherwise these are
+        the best of uniform draws, and the true front is nowhere above.
     tree : callable
-        Gives the tree of a place.
+        Returns the tree at an index.
     """
 
     losses: FloatArray
@@ -253,11 +253,11 @@ def parity_front(
     most: int = 3_000_000,
     random_state: int | None = None,
 ) -> ParityFront:
-    """Find every trade between loss and equal rates of a label that trees within ψ offer.
+    """Pareto front of loss and difference in rates of a label, over trees within ψ.
 
-    Exact where the work fits: for every set of rows, all counts of the label by group that some
-    subtree has, with its least errors. Where these are more than ``most``, the front of the
-    constants and of 2,000 uniform draws within ψ, marked as not exact.
+    The result is exact if the work fits: for every set of rows, it uses all counts of the label
+    by group of its subtrees, with the least errors. For more than ``most`` counts, it is the front
+    of the constants and of 2,000 uniform draws within ψ, marked as not exact.
 
     Parameters
     ----------
@@ -265,23 +265,23 @@ def parity_front(
     groups : array-like of shape (n,)
         Group of each row, such as a sensitive column.
     psi : float
-        Loss beyond the best tree up to which trees count, at least 0.
+        Largest excess loss of the trees, at least 0.
     label : int, default=1
-        Place of the class whose rates are compared.
+        Index of the class whose rates are compared.
     most : int, default=3,000,000
-        Numbers to be kept at once before exactness is given up.
+        Largest number of stored counts for an exact result.
     random_state : int, optional
         Seed of the draws.
 
     Returns
     -------
     ParityFront
-        Of curators: losses and gaps are those of private rows.
+        For the curator: losses and gaps are computed from private rows.
 
     Raises
     ------
     DataError
-        If there is no such class, groups are not one a row, or there is one group only.
+        If there is no such class, groups are not one per row, or there is only one group.
 
     Examples
     --------
@@ -333,7 +333,7 @@ def _parity_front_among_draws(
 
 
 def _unbeaten(losses: FloatArray, gaps: FloatArray) -> NDArray[np.intp]:
-    """Places of those that no other beats at both, by loss; of equal ones the first."""
+    """Return the indices of Pareto-optimal entries, by loss; the first of equal ones."""
     order = np.lexsort((gaps, losses))
     least = np.minimum.accumulate(np.concatenate([[np.inf], gaps[order]]))[:-1]
     return np.asarray(order[gaps[order] < least - 1e-12])

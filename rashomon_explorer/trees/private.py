@@ -14,18 +14,18 @@ from rashomon_explorer.trees.sampling import draw_cells
 
 @dataclass(frozen=True)
 class DrawnTrees:
-    """Independent draws, with their losses (curator)."""
+    """Independent draws, with their losses (for the curator)."""
 
     trees: tuple[Node, ...]
     losses: FloatArray
 
     def first(self, count: int) -> "DrawnTrees":
-        """Keep the first ``count``."""
+        """Keep the first ``count`` draws."""
         return DrawnTrees(self.trees[:count], self.losses[:count])
 
 
 def gibbs_draws(counted: CountedTrees, planned: TreePlan, rng: np.random.Generator) -> DrawnTrees:
-    """Draw as many trees as were planned from exp(−β·max{L, L* + s}), capped."""
+    """Draw the planned number of trees from exp(−β·max{L, L* + s}), capped."""
     if counted.convention != "all":
         raise ValueError(
             "draws are private only from a class that depends on no row: use convention='all'"

@@ -1,4 +1,4 @@
-"""Questions over declared thresholds."""
+"""Questions with declared thresholds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class ThresholdQuestions:
 
     @property
     def in_words(self) -> tuple[str, ...]:
-        """Each question."""
+        """Text of each question."""
         return tuple(
             as_question(column, self.names)
             if threshold is None
@@ -56,7 +56,7 @@ class ThresholdQuestions:
         return np.column_stack(columns)
 
     def about_columns(self, node: Node) -> Node:
-        """Rewrite a tree on the questions as a tree on the columns."""
+        """Convert a tree on the questions to a tree on the columns."""
         if isinstance(node, Leaf):
             return node
         column, threshold = self.asked[node.feature]
@@ -72,7 +72,7 @@ def _check_plain(table: FloatArray, columns: list[int], names: tuple[str, ...]) 
     except DataError:
         strange = [c for c in columns if not np.isin(table[:, c], (0, 1)).all()]
         raise DataError(
-            f"column {names[strange[0]]!r} holds other values than 0 and 1: declare thresholds "
+            f"column {names[strange[0]]!r} has values other than 0 and 1: declare thresholds "
             f"for its numbers, thresholds={{{names[strange[0]]!r}: [...]}}, or a schema"
         ) from None
 
@@ -89,7 +89,7 @@ def of_array(names: Sequence[str], thresholds: Any) -> ThresholdQuestions:
 
 
 def of_schema(schema: TableSchema, thresholds: Any) -> ThresholdQuestions:
-    """Questions about a declared table, in the columns' own units."""
+    """Questions about a table with a schema, in the columns' own units."""
     if thresholds is not None and not isinstance(thresholds, Mapping):
         raise DataError("with a schema, thresholds must map numeric columns to their thresholds")
     given = {str(key): checked(values) for key, values in (thresholds or {}).items()}
@@ -107,20 +107,20 @@ def of_schema(schema: TableSchema, thresholds: Any) -> ThresholdQuestions:
 
 
 def _cuts(column: Column, given: tuple[float, ...] | None) -> Iterable[tuple[int, float]]:
-    """Place among a column's own encoded ones, and threshold, of each question."""
+    """Index among a column's encoded columns, and threshold, of each question."""
     width = len(column.encoded_names)
     if isinstance(column, Numeric):
         return [*((0, cut) for cut in given or column.cuts), *((at, 0.5) for at in range(1, width))]
     if isinstance(column, Ordered):
         steps = [(0, place + 0.5) for place in range(len(column.levels) - 1)]
         return [*steps, *((at, 0.5) for at in range(1, width))]
-    assert isinstance(column, Levelled)  # Anything is no feature
-    skipped = 1 if width == 2 else 0  # of two levels, one tells
+    assert isinstance(column, Levelled)  # IgnoredColumn is not a feature
+    skipped = 1 if width == 2 else 0  # of two levels, one is enough
     return [(at, 0.5) for at in range(skipped, width)]
 
 
 def checked(given: Any) -> tuple[float, ...]:
-    """Refuse thresholds that are no finite numbers; one number is one threshold."""
+    """Raise unless thresholds are distinct finite numbers; one number is one threshold."""
     values = [given] if isinstance(given, Real) else list(np.asarray(given, dtype=object).ravel())
     good = values and all(
         isinstance(one, Real) and not isinstance(one, bool) and is_finite(one) for one in values
@@ -139,14 +139,14 @@ def _place(key: Any, names: Sequence[str]) -> int:
 
 
 def merged_blocks(table: ChunkedRows, questions: ThresholdQuestions, n_labels: int) -> MergedRows:
-    """Which answers occur, and the rows of each label that have them, in eight bytes a row."""
+    """Return the combinations of answers that occur, and their rows of each label."""
     found: MergedRows = table.then(_Answered(questions)).reduce(_Merge(n_labels), merge=merged)
     return found
 
 
 @dataclass(frozen=True, eq=False)
 class _Answered:
-    """A step, so that a row without an answer is named with its place."""
+    """Step that answers the questions, so that an error names the row."""
 
     questions: ThresholdQuestions
 

@@ -1,4 +1,4 @@
-"""All trees of the class of drawn trees, counted on any rows. Curator: computed from the rows."""
+"""All trees of the class of drawn trees, counted on given rows; for the curator."""
 
 from typing import Any
 
@@ -35,6 +35,6 @@ def counted_like(models: Any, X: ArrayLike, y: ArrayLike) -> CountedTrees:
 
 
 def planned_class(planned: TreePlan) -> TreeClass:
-    """Class of the trees that a plan is about, where it names their questions; public."""
+    """Class of the trees of a plan that names their questions; public."""
     settings = (planned.most_leaves, planned.max_depth, planned.n_labels)
     return TreeClass(len(planned.questions), *settings)

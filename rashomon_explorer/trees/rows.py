@@ -1,4 +1,4 @@
-"""Rows of yes-or-no features, equal ones merged."""
+"""Rows of yes-or-no features, with equal rows merged."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,17 +11,17 @@ from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
 from rashomon_explorer.exceptions import DataError
 
 BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(float)
-"""The eight answers (256, 8) that each byte of packed ones holds."""
+"""Table (256, 8) of the eight answers in each packed byte."""
 
 
 @dataclass(frozen=True, eq=False)
 class MergedRows:
-    """Which combinations of features occur, and how many rows of each label each has."""
+    """Combinations of features that occur, and the number of rows of each label with each."""
 
-    patterns: Mask  # (U, m), each once
+    patterns: Mask  # (U, m), distinct
     counts: IntArray  # (U, C): rows of each label
     place: IntArray  # (n,): the combination of each row
-    costs: IntArray | None = None  # (C, C): of a row's label, by what is said; None for 1
+    costs: IntArray | None = None  # (C, C): by the row's and the predicted label; None for 1
 
     @classmethod
     def of(
@@ -49,12 +49,12 @@ class MergedRows:
 
     @cached_property
     def packed(self) -> NDArray[np.uint8]:
-        """Answers (m/8, U) of each combination, eight questions to a byte."""
+        """Answers (m/8, U) of each combination, eight questions per byte."""
         return np.packbits(self.patterns.T, axis=0)
 
     @cached_property
     def masks(self) -> list[int]:
-        """For each feature, the set of combinations that have it, as the bits of a number."""
+        """Set of combinations with each feature, as the bits of an integer."""
         return [as_bits(column) for column in self.patterns.T]
 
     @cached_property
@@ -64,10 +64,10 @@ class MergedRows:
 
     @cached_property
     def weights(self) -> FloatArray:
-        """Rows (U, (m + 1)·C) of each label that have each feature, and all of them."""
+        """Rows (U, (m + 1)·C) of each label with each feature, and all of them."""
         having = self.patterns[:, :, None] * self.counts[:, None, :]
         every = np.concatenate([having, self.counts[:, None, :]], axis=1)
-        dtype = np.float32 if self.counts.sum() < 2**24 else np.float64  # both exact so far
+        dtype = np.float32 if self.counts.sum() < 2**24 else np.float64  # both exact up to there
         return np.asarray(every.reshape(len(self.patterns), -1), dtype=dtype)
 
 
@@ -83,14 +83,14 @@ def merged(one: MergedRows, other: MergedRows) -> MergedRows:
 
 
 def wrong(rows: IntArray, costs: IntArray | None) -> IntArray:
-    """Cost (…, C) of saying each label of rows (…, C) of each label."""
+    """Cost (…, C) of predicting each label for rows (…, C) of each label."""
     if costs is None:
         return np.asarray(rows.sum(axis=-1, keepdims=True) - rows)
     return np.asarray(rows @ costs)
 
 
 def yes_or_no(X: Any) -> Mask:
-    """Refuse what is not 0 and 1."""
+    """Return a Boolean array; raise for values other than 0 and 1."""
     table = np.asarray(X)
     if table.ndim != 2 or 0 in table.shape:
         raise DataError(f"X must have rows and columns of 0 and 1, got shape {table.shape}")
@@ -101,15 +101,15 @@ def yes_or_no(X: Any) -> Mask:
         row, column = np.argwhere(strange)[0]
         held = table[row : row + 1, column].tolist()[0]
         raise DataError(
-            f"column {column} of X holds {held!r} in row {row}, expected 0 or 1 alone: "
-            "CountedTrees.of_table(X, y, thresholds=...) asks about its numbers, and schema=... "
+            f"column {column} of X holds {held!r} in row {row}, expected 0 or 1: "
+            "CountedTrees.of_table(X, y, thresholds=...) asks about numbers, and schema=... "
             "about its levels"
         )
     return table.astype(bool)
 
 
 def as_bits(mask: Mask) -> int:
-    """Set of places as the bits of a whole number, place 0 the highest."""
+    """Set of indices as the bits of an integer, index 0 the highest."""
     return int.from_bytes(np.packbits(mask).tobytes(), "big")
 
 

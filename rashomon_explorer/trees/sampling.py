@@ -19,11 +19,11 @@ from rashomon_explorer.trees.counting import (
 from rashomon_explorer.trees.lattice import branch_errors, label_errors, leaf_errors_of, pairs
 from rashomon_explorer.trees.law import any_tree, uniform_below
 
-_MADE = -(2**40)  # codes of children below it are finished subtrees
+_MADE = -(2**40)  # lower codes of children denote finished subtrees
 
 
 class Walks:
-    """Draws trees of given leaves and errors, each uniformly from all that have them."""
+    """Draw trees with given leaves and errors, each uniformly from all such trees."""
 
     def __init__(self, counts: Counts, rng: np.random.Generator) -> None:
         self._counts, self._rng = counts, rng
@@ -52,7 +52,7 @@ class Walks:
         return grown.trees(roots)
 
     def _labels_of(self, level: int, places: IntArray, errors: IntArray) -> IntArray:
-        """Label of a leaf with so many errors, any that fits alike."""
+        """Label of a leaf with so many errors; uniform over such labels."""
         here = self._counts.levels[level]
         fits = label_errors(here, here.totals[places]) == errors[:, None]
         return sample_in_rows(fits.astype(float), np.arange(len(places)), self._rng)
@@ -66,7 +66,7 @@ class Walks:
 
 
 Waiting = tuple[IntArray, IntArray, IntArray, IntArray]
-"""Sets, leaves, errors and numbers of the splits that are to be drawn next."""
+"""Sets, leaves, errors and numbers of the splits to draw next."""
 
 
 class _Growing:
@@ -98,7 +98,7 @@ class _Growing:
         return first, second, third, fourth
 
     def trees(self, roots: IntArray) -> list[Node]:
-        """Put the splits together; equal subtrees are one object."""
+        """Assemble the splits; equal subtrees are one object."""
         leaves = [Leaf(label) for label in range(self._trees.n_labels)]
         known: dict[tuple[int, int, int], Node] = {}
         built: list[Node] = [leaves[0]] * self.count
@@ -206,7 +206,7 @@ class _Growing:
         errors: IntArray,
         ids: IntArray,
     ) -> None:
-        """Ask what cuts nothing: the rows are on one side, and any subtree on the other."""
+        """Draw splits that cut nothing: the rows are on one side, and any subtree on the other."""
         a, b = share
         if b == 1:
             reached = -1 - self._walks._labels_of(level, places, errors)
@@ -255,7 +255,7 @@ class _Growing:
     def _grow(
         self, parents: IntArray, places: IntArray, leaves: IntArray, errors: IntArray
     ) -> IntArray:
-        """Take up subtrees that are to be drawn on the next level; their numbers."""
+        """Append subtrees to draw on the next level; returns their numbers."""
         ids = np.arange(self.count, self.count + len(parents))
         self.count += len(parents)
         more = np.full(len(parents), -1, dtype=np.int64)
@@ -268,7 +268,7 @@ class _Growing:
 
 
 class _Options:
-    """What subtrees of some sets can begin with, and how many there are of each beginning."""
+    """First questions of subtrees of some sets, and the number of subtrees with each."""
 
     def __init__(
         self, walks: Walks, level: int, leaves: int, places: IntArray, errors: IntArray
@@ -284,7 +284,7 @@ class _Options:
         self.ends = beside, beside + m * len(self.inner)
 
     def weights(self) -> FloatArray:
-        """Weights (K, options): leaf if yes, leaf if no; two subtrees; a question that is idle."""
+        """Weights (K, options): leaf if yes, leaf if no; two subtrees; uncut."""
         parts = [self._leaf_options(), *map(self._both, self.inner), *map(self._idle, self.shares)]
         return np.concatenate(parts, axis=1)
 
@@ -323,7 +323,7 @@ class _Options:
 def _different(
     places: NDArray[np.int64], errors: NDArray[np.int64]
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Which of the different pairs each is, and the pairs' sets and errors."""
+    """Index of each pair among the distinct ones, and the distinct pairs' sets and errors."""
     unit = int(errors.max()) + 1
     found, which = np.unique(places * unit + errors, return_inverse=True)
     return which.reshape(-1), found // unit, found % unit
@@ -332,13 +332,13 @@ def _different(
 _MOST_KEPT = 200_000
 
 Option = tuple[str, int, int, int]
-"""What a subtree begins with, the feature, and two numbers that its kind explains."""
+"""Type of a subtree's first question, its feature, and two numbers specific to the type."""
 
 
 def draw_cells(
     counts: Counts, cells: list[tuple[int, int]], rng: np.random.Generator
 ) -> list[Node]:
-    """Draw a tree for each pair of leaves and errors, uniformly from all that have them."""
+    """Draw a tree for each pair of leaves and errors, uniformly from all such trees."""
     if not cells:
         return []
     if counts.trees.counts_are_exact:
@@ -348,7 +348,7 @@ def draw_cells(
 
 
 class Walker:
-    """Draws uniformly from all trees that are counted in a cell."""
+    """Draw uniformly from all trees counted in a cell."""
 
     def __init__(self, counts: Counts, rng: np.random.Generator) -> None:
         self._counts, self._rng = counts, rng
@@ -362,7 +362,7 @@ class Walker:
         ]
 
     def draw(self, leaves: int, errors: int) -> Node:
-        """Draw one tree with so many leaves and errors, of which there must be one."""
+        """Draw one tree with so many leaves and errors; at least one must exist."""
         return self._subtree(0, 0, leaves, errors, ())
 
     def _subtree(
@@ -506,7 +506,7 @@ class Walker:
         return self._around(here, feature, reached, unreached)
 
     def _idle(self, here: tuple[int, int, int, int], asked: tuple[int, ...]) -> int:
-        """Draw a question that was not asked and does not cut the rows."""
+        """Draw a question that is unused and does not cut the rows."""
         cuts = self._counts.levels[here[0]].cuts[here[1]]
         idle = [feature for feature in np.flatnonzero(~cuts).tolist() if feature not in asked]
         return int(idle[uniform_below(len(idle), self._rng)])
@@ -514,7 +514,7 @@ class Walker:
     def _around(
         self, here: tuple[int, int, int, int], feature: int, reached: Node, unreached: Node
     ) -> Node:
-        """Split whose rows are all on one side."""
+        """Return a split with all rows on one side."""
         having = self._counts.levels[here[0]].with_feature[here[1], feature].any()
         return Split(feature, *((reached, unreached) if having else (unreached, reached)))
 
@@ -543,7 +543,7 @@ def _pairs_at(first: Histogram | None, second: Histogram | None, errors: int) ->
 
 
 def _products(first: Histogram, second: Histogram, errors: int) -> tuple[int, FloatArray]:
-    """Errors of the first branch from which on, and pairs of subtrees with ``errors`` in all."""
+    """Least errors of the first branch, and pairs of subtrees with ``errors`` in total."""
     low = max(first[0], errors - second[0] - len(second[1]) + 1)
     high = min(first[0] + len(first[1]) - 1, errors - second[0])
     if low > high:

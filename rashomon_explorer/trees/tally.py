@@ -25,11 +25,11 @@ from rashomon_explorer.trees.rows import BITS, MergedRows, as_masks
 from rashomon_explorer.trees.tree_class import TreeClass
 from rashomon_explorer.trees.witnesses import best_tree
 
-_AT_ONCE = 4096  # sets whose stumps are looked at together
+_AT_ONCE = 4096  # sets per batch of stumps
 
 
 class Reached:
-    """Counts taken back down: for every set and label, the trees that have such a leaf there."""
+    """Propagate counts to leaves: for every set and label, the trees with such a leaf."""
 
     def __init__(self, counts: Counts, rows: MergedRows) -> None:
         self._counts, self._rows = counts, rows
@@ -37,11 +37,11 @@ class Reached:
         self._times = np.zeros(rows.counts.shape)
 
     def labels(self, limit: IntArray) -> FloatArray:
-        """Trees (U, C) with at most limit[l − 1] errors that say each label of each combination."""
+        """Trees (U, C) within limit[l − 1] errors that give each label to each combination."""
         counts, self._times = self._counts, np.zeros(self._rows.counts.shape)
         first = counts.levels[0]
         alone = label_errors(first, first.totals[0]) <= limit[0]
-        self._times += alone  # one leaf: every row is there
+        self._times += alone  # one leaf contains every row
         around = self._nowhere(0)
         for leaves, found in enumerate(counts.by_leaves()[1:], start=2):
             if found is not None:
@@ -59,7 +59,7 @@ class Reached:
     def _down(
         self, asked: int, around: list[list[FloatArray | None]]
     ) -> list[list[FloatArray | None]]:
-        """Take one level's counts to its leaves, and to the next level."""
+        """Propagate one level's counts to its leaves and to the next level."""
         level, below = self._counts.levels[asked], self._nowhere(asked + 1)
         said = _LeafCounts(level)
         for leaves, of_sets in enumerate(around, start=2):
@@ -143,7 +143,7 @@ class Reached:
         below: list[list[FloatArray | None]],
         said: "_LeafCounts",
     ) -> None:
-        """All rows on one side, and any subtree at all on the other, where it says nothing."""
+        """Add splits with all rows on one side, and any subtree on the other, which has no rows."""
         level, spare = self._counts.levels[asked], int(self._counts.levels[asked].spare[place])
         if spare == 0:
             return
@@ -168,7 +168,7 @@ class Reached:
 
 
 class _LeafCounts:
-    """Trees with a leaf below each set of a level: by question, answer and label, and idle ones."""
+    """Trees with a leaf below each set of a level: by question, answer and label, or uncut."""
 
     def __init__(self, level: Level) -> None:
         self._level = level
@@ -176,7 +176,7 @@ class _LeafCounts:
         self._whole: dict[int, FloatArray] = {}
 
     def of(self, place: int) -> tuple[FloatArray, FloatArray]:
-        """Trees (m, C) with a leaf of each label on the rows that have each feature, and not."""
+        """Trees (m, C) with a leaf of each label on the rows with each feature, and without it."""
         features, labels = self._level.with_feature.shape[1:]
         if place not in self._of:
             eights = -(-features // 8), 8, labels
@@ -189,7 +189,7 @@ class _LeafCounts:
         return self._whole.setdefault(place, np.zeros(self._level.totals.shape[1]))
 
     def add_to(self, times: FloatArray, answers: NDArray[np.uint8]) -> None:
-        """Add to the trees (U, C) of each combination, whose answers are packed by eights."""
+        """Add to the trees (U, C) of each combination; answers are packed in bytes."""
         for place in self._of.keys() | self._whole.keys():
             inside = as_masks([self._level.sets[place]], len(times))[0]
             members = np.flatnonzero(inside.view(bool))
@@ -202,18 +202,18 @@ class _LeafCounts:
 
 
 def _by_eights(yes: FloatArray, no: FloatArray) -> FloatArray:
-    """Sum (m/8, 256, C) over eight questions at a time, by their answers as a byte."""
+    """Return the sums (m/8, 256, C) over eight questions at a time, by their answers as a byte."""
     return np.asarray(BITS @ yes + (1 - BITS) @ no)
 
 
 def _read(values: FloatArray, at: IntArray) -> FloatArray:
-    """Values at places, 0 beyond both ends."""
+    """Values at indices; 0 outside the array."""
     inside = (at >= 0) & (at < len(values))
     return np.where(inside, values[np.where(inside, at, 0)], 0.0)
 
 
 def _shifted(values: FloatArray, first: int, length: int) -> FloatArray | None:
-    """So many values from a place on, 0 beyond the end; None if all are."""
+    """Slice of fixed length, with 0 beyond the end; None if all values are 0."""
     part = values[first : first + length]
     if not part.any():
         return None
@@ -226,7 +226,7 @@ def _add(sums: list[FloatArray | None], place: int, values: FloatArray) -> None:
 
 
 class TreeTally:
-    """Numbers of trees by leaves and errors, and the best of them; counted when first asked for."""
+    """Numbers of trees by leaves and errors, and the best tree; computed on first access."""
 
     def __init__(
         self,
@@ -239,7 +239,7 @@ class TreeTally:
         self.rows = rows
         self.trees = trees
         matrix = rows.costs
-        # What all errors together may cost.
+        # Upper bound on the cost of all errors together.
         self.unit = rows.n * (1 if matrix is None else int(matrix.max()))
         self.leaf_penalty = leaf_penalty
         self._by_majority = by_majority
@@ -260,7 +260,7 @@ class TreeTally:
 
     @cached_property
     def least_errors(self) -> LeastErrors:
-        """Least errors below each of them."""
+        """Least errors below each set."""
         return least_errors(self.levels, self.trees)
 
     @cached_property
@@ -279,12 +279,12 @@ class TreeTally:
         return np.array(each)
 
     def limits(self, psi: float) -> IntArray:
-        """Most errors of a tree of 1, 2, … leaves within ψ; −1 where none is."""
+        """Largest errors of a tree of 1, 2, … leaves within ψ; −1 if there is none."""
         check_nonnegative(psi=psi)
         return limits(self.unit, self.leaf_penalty, self.trees.most_leaves, self.least + psi)
 
     def counts(self, psi: float) -> Counts:
-        """Count all trees within ψ, for every set of rows; the largest ψ so far is kept."""
+        """Count all trees within ψ, for every set of rows; the largest ψ so far is cached."""
         limit = self.limits(psi)
         if self._counted is None or psi > self._within:
             self._counted = self.counted_within(limit)
@@ -297,7 +297,7 @@ class TreeTally:
             return count(self.levels, self.trees, self.least_errors, limit)
 
     def histogram(self, psi: float) -> list[Histogram | None]:
-        """For 1, 2, … leaves: least errors, and how many trees within ψ have so many and more."""
+        """For 1, 2, … leaves: least errors, and numbers of trees within ψ by errors from there."""
         limit = self.limits(psi).tolist()
         return [
             None if found is None else (found[0], found[1][: max(0, most - found[0] + 1)])
@@ -314,7 +314,7 @@ class TreeTally:
         return sum(self.sizes(psi))
 
     def curve(self, psis: ArrayLike) -> NDArray[Any]:
-        """Count the trees within every ψ, shape (K, leaves), at once."""
+        """Count the trees within every ψ in one pass, shape (K, leaves)."""
         values = np.asarray(psis, dtype=float)
         self.counts(float(values.max(initial=0.0)))
         return np.array([self.sizes(float(psi)) for psi in values], dtype=object)
@@ -327,12 +327,12 @@ class TreeTally:
         return self._labelled[1]
 
     def best(self) -> Node:
-        """Return a tree of least loss; of several one with the fewest leaves."""
+        """Return a tree of least loss, with the fewest leaves on a tie."""
         leaves = 1 + int(np.argmin(self.least_by_leaves))
         return best_tree(self.levels, self.trees, self.least_errors, leaves)
 
     def errors(self, tree: Node) -> int:
-        """Count the rows that a tree labels wrongly, each as often as it costs."""
+        """Total cost of the rows that a tree labels wrongly; each counts 1 without costs."""
         says = DecisionTrees((tree,), self.trees.n_labels).labels(self.rows.patterns)[0]
         return int(self.rows.wrong[np.arange(len(says)), says].sum())
 

@@ -17,34 +17,34 @@ from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.exceptions import DataError
 
 DEFAULT_MEMORY = 4 * 2**30
-_WORK = 2**26  # bytes of what is worked on at once, whatever the class
-_LARGEST = 1e300  # counts are kept in doubles
-_EXACT = 2.0**53  # up to here every whole number is a double
+_WORK = 2**26  # bytes of temporaries, for any class
+_LARGEST = 1e300  # counts are stored in doubles
+_EXACT = 2.0**53  # doubles represent all integers up to here
 
 
 @dataclass(frozen=True, repr=False)
 class TreeClass(ReprMixin):
-    """Trees on yes-or-no features with few leaves.  Public: it depends on no row.
+    """Trees on yes-or-no features with few leaves.  Public: it does not depend on the rows.
 
-    No feature is asked twice on a path, and the two leaves of one split have different labels.
-    Every leaf may have every label, and no row need reach it: a class that left out empty leaves,
-    or gave each leaf the label of most of its rows, would tell of rows by which trees it holds,
-    and draws from it would not be private (docs/trees.md).
+    No feature occurs twice on a path, and the two leaves of one split have different labels.
+    Every leaf may have every label, and a leaf may have no rows. A class without empty leaves, or
+    with the majority label in each leaf, would depend on the rows: the trees in it would reveal
+    information about rows, and draws from it would not be private (docs/trees.md).
 
     Parameters
     ----------
     n_features : int
         Number of yes-or-no features.
     max_leaves : int
-        Most leaves of a tree.
+        Largest number of leaves of a tree.
     max_depth : int, optional
-        Most questions on a path; None for as many as the leaves allow.
+        Largest number of questions on a path; None for as many as the leaves allow.
     n_labels : int, default=2
 
     Raises
     ------
     DataError
-        If no tree has so many labels, or counts would pass the largest double.
+        If no tree has so many labels, or counts would exceed the largest double.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class TreeClass(ReprMixin):
     n_labels: int = 2
 
     def __post_init__(self) -> None:
-        """Refuse what is no class of trees."""
+        """Raise if the parameters define no class of trees."""
         check_count(n_features=self.n_features, max_leaves=self.max_leaves)
         if self.max_depth is not None:
             check_count(max_depth=self.max_depth)
@@ -80,13 +80,13 @@ class TreeClass(ReprMixin):
 
     @cached_property
     def depth(self) -> int:
-        """Most questions that a path can hold."""
+        """Largest number of questions on a path."""
         asked = self.max_leaves - 1 if self.max_depth is None else self.max_depth
         return min(asked, self.max_leaves - 1, self.n_features)
 
     @cached_property
     def table(self) -> tuple[tuple[int, ...], ...]:
-        """Subtrees below a path of 0, 1, …, ``depth`` questions, by leaves 1, 2, ….
+        """Numbers of subtrees below a path of 0, 1, …, ``depth`` questions, by leaves 1, 2, ….
 
         With r features left, T(1) = C labels, T(2) = r·C(C − 1), and
         T(l) = r·Σ T'(a)·T'(l − a) for T' one question deeper.
@@ -113,7 +113,7 @@ class TreeClass(ReprMixin):
 
     @property
     def most_leaves(self) -> int:
-        """Most leaves that a tree of the class has."""
+        """Largest number of leaves of a tree of the class."""
         return len(self.sizes)
 
     @property
@@ -123,20 +123,20 @@ class TreeClass(ReprMixin):
 
     @property
     def log_size(self) -> float:
-        """Natural logarithm of their number."""
+        """Natural logarithm of the number of trees."""
         return math.log(self.size)
 
     @property
     def counts_are_exact(self) -> bool:
-        """Whether all counts are whole numbers that doubles hold exactly."""
+        """Whether all counts are integers that doubles represent exactly."""
         return self.size <= _EXACT
 
     def rounding(self, n: int) -> float:
-        """Bound of the relative error of a tree's probability by counts that are rounded.
+        """Bound on the relative error of a tree's probability from rounded counts.
 
-        A tree is made at most Λ − 1 choices deep, each between four sums of at most K products,
-        of which every one is right to a factor 1 ± K·2⁻⁵³, K·2⁻⁵³ small. Below 2⁵³ trees all of
-        them are whole numbers, and nothing is rounded.
+        A tree consists of at most Λ − 1 nested choices, each between four sums of at most K
+        products. Each sum is exact up to a factor 1 ± K·2⁻⁵³, with K·2⁻⁵³ small. Below 2⁵³ trees
+        all sums are integers, and nothing is rounded.
 
         Parameters
         ----------
@@ -157,12 +157,12 @@ class TreeClass(ReprMixin):
         return 4.1 * (self.max_leaves - 1) * one
 
     def memory(self, n: int) -> int:
-        """Bytes that counting on n rows takes at most, whatever the rows.
+        """Upper bound on the bytes for counting on n rows, for any rows.
 
         At depth d there are at most C(m, d)·2^d sets of rows, each of at most n + 1 bits, and
-        every row is in C(m, d) of them, so that the histograms of one number of leaves hold at
-        most C(m, d)·(n + 2^d) numbers. A set is counted twice over while its level is made: 16
-        bytes a feature and pair of labels, and twice as many from 2²⁴ rows on.
+        every row is in C(m, d) of them. So the histograms of one number of leaves contain at
+        most C(m, d)·(n + 2^d) numbers. A set is counted twice while its level is built: 16
+        bytes per feature and pair of labels, and twice as many from 2²⁴ rows on.
 
         Parameters
         ----------
@@ -194,19 +194,19 @@ class TreeClass(ReprMixin):
         return min(self.depth, max(0, self.max_leaves - 1))
 
     def check_memory(self, n: int, most: int | None = None) -> None:
-        """Refuse, from public numbers alone, what might not fit.
+        """Raise, from public numbers only, if counting might not fit in memory.
 
         Parameters
         ----------
         n : int
             Number of rows.
         most : int, optional
-            Bytes; by default 4 GiB, or what a limit of this process leaves, if that is less.
+            Limit in bytes; by default 4 GiB, or what a limit of this process leaves, if less.
 
         Raises
         ------
         DataError
-            Naming the size that is needed and what would fit.
+            If memory may not suffice; the message states the need and a size that fits.
 
         Examples
         --------
@@ -229,14 +229,14 @@ class TreeClass(ReprMixin):
     def largest(self, n: int, most: int = DEFAULT_MEMORY) -> "TreeClass":
         """Return the class with as many leaves, up to its own, as can be counted on n rows.
 
-        Public numbers decide alone; one leaf is left where not even two fit.
+        Depends only on public numbers; one leaf remains if not even two fit.
 
         Parameters
         ----------
         n : int
             Number of rows.
         most : int, default=4 GiB
-            Bytes.
+            Limit in bytes.
 
         Examples
         --------
@@ -265,7 +265,7 @@ class TreeClass(ReprMixin):
 
 
 def allowed_memory(most: int | None) -> tuple[int, str]:
-    """Bytes that counting may take, and in words why no more."""
+    """Limit in bytes for counting, and its source as text."""
     if most is not None:
         return most, "allowed"
     tightest = min(memory_limits(), key=lambda limit: limit.left, default=None)
@@ -281,11 +281,11 @@ def _gib(size: int) -> str:
 DEAREST = 1000
 
 Costs = Mapping[Any, int] | ArrayLike
-"""Costs by the row's label, or of every label (rows) that is said to be each (columns)."""
+"""Costs by the row's label, or a matrix of the row's label (rows) by the predicted one."""
 
 
 def cost_matrix(given: Costs | None, classes: Sequence[Any]) -> IntArray | None:
-    """Cost (C, C) of each label (columns) for a row of each label (rows); None for 0 and 1."""
+    """Cost (C, C) of each predicted label (columns) for a row of each label (rows), or None."""
     if given is None:
         return None
     if isinstance(given, Mapping):
@@ -309,7 +309,7 @@ def cost_matrix(given: Costs | None, classes: Sequence[Any]) -> IntArray | None:
 
 
 def dearest(given: Costs | None) -> int:
-    """Cost of the dearest error."""
+    """Largest cost of an error."""
     if given is None:
         return 1
     table = np.asarray([1, *given.values()] if isinstance(given, Mapping) else given, dtype=object)
@@ -319,7 +319,7 @@ def dearest(given: Costs | None) -> int:
 
 
 def check_dear(trees: TreeClass, n: int, dear: int, most: int | None = None) -> None:
-    """Refuse costs with which counting might not fit: one of k takes the memory of k rows."""
+    """Raise if counting with costs might not fit: a cost of k takes the memory of k rows."""
     room, told = allowed_memory(most)
     if trees.memory(n * dear) <= room or trees.memory(n) > room:
         return
@@ -329,8 +329,8 @@ def check_dear(trees: TreeClass, n: int, dear: int, most: int | None = None) -> 
     needed = trees.memory(n * dear) / 2**30
     raise DataError(
         f"counting {n:,} rows with errors that cost up to {dear:,} may take {needed:,.3g} GiB, and "
-        f"{room / 2**30:,.3g} GiB are {told}: costs of at most {fits:,} fit: in smaller units, "
-        "or rounded"
+        f"{room / 2**30:,.3g} GiB are {told}: costs of at most {fits:,} fit: use coarser units, "
+        "or round them"
     )
 
 

@@ -29,7 +29,7 @@ def best_tree(
     leaves: int,
     without: int | None = None,
 ) -> Node:
-    """Tree of least errors with so many leaves; of several the first by features."""
+    """Tree of least errors with so many leaves; the first by features on a tie."""
     return _Best(levels, trees, least, without).below(0, 0, leaves, ())
 
 
@@ -40,7 +40,7 @@ def best_below(
     leaves: int,
     path: tuple[int, ...],
 ) -> Node:
-    """Subtree of least errors below a set that asked questions led to."""
+    """Subtree of least errors below a set, after given questions."""
     return _Best(*of, None).below(asked, place, leaves, path)
 
 
@@ -70,7 +70,7 @@ class _Best:
                 found = self._uncut(asked, place, feature, leaves, (*path, feature))
             if found is not None:
                 return found
-        raise AssertionError("least errors are those of a tree")
+        raise AssertionError("least errors belong to a tree")
 
     def _stump(self, level: Level, place: int, feature: int, goal: int) -> Node | None:
         having = level.with_feature[place, feature]
@@ -110,7 +110,7 @@ class _Best:
 def first_tree(
     trees: TreeClass, leaves: int, path: tuple[int, ...], without: int | None = None
 ) -> Node:
-    """Return some subtree of so many leaves below asked questions, where no row comes."""
+    """Return any subtree of so many leaves below given questions, for a set without rows."""
     if leaves == 1:
         return Leaf(0)
     feature = next(one for one in count() if one not in path and one != without)
@@ -124,7 +124,7 @@ def first_tree(
 
 
 def avoiding(levels: list[Level], trees: TreeClass, feature: int) -> tuple[list[Level], TreeClass]:
-    """Levels and class of the trees that never ask for a feature."""
+    """Levels and class of the trees that never test a feature."""
     if trees.n_features == 1:
         smaller = TreeClass(1, 1, None, trees.n_labels)
     else:
@@ -143,8 +143,8 @@ def _without(level: Level, feature: int) -> Level:
 
 
 def _leading_not(places: IntArray, feature: int) -> IntArray:
-    """Places (N, m) that questions lead to, the feature's nowhere."""
-    if places.strides == (0, 0):  # the deepest level's, which lead nowhere already
+    """Return the indices (N, m) that questions lead to, with −1 for the feature."""
+    if places.strides == (0, 0):  # the deepest level, where all are −1 already
         return places
     kept = places.copy()
     kept[:, feature] = -1
@@ -152,11 +152,11 @@ def _leading_not(places: IntArray, feature: int) -> IntArray:
 
 
 Choice = tuple[str, int, int]
-"""What the subtree begins with, the feature, and leaves of the side with the combination."""
+"""Type of the subtree's first split, its feature, and leaves of the combination's side."""
 
 
 class LeastErrorsByLabel:
-    """Least errors of subtrees that label one combination of features in a given way."""
+    """Least errors of subtrees that give one combination of features a label."""
 
     def __init__(
         self, levels: list[Level], trees: TreeClass, least: LeastErrors, row: list[bool], label: int
@@ -166,11 +166,11 @@ class LeastErrorsByLabel:
         self._kept: dict[tuple[int, int, int], tuple[int, Choice]] = {}
 
     def errors(self, asked: int, place: int, leaves: int) -> int:
-        """Least errors below a set that holds the combination; ``NEVER`` if there is no subtree."""
+        """Least errors below a set with the combination; ``NEVER`` if there is no subtree."""
         return self._best(asked, place, leaves)[0]
 
     def tree(self, asked: int, place: int, leaves: int, path: tuple[int, ...] = ()) -> Node:
-        """Return a subtree of these errors."""
+        """Return a subtree with these errors."""
         if leaves == 1:
             return Leaf(self._label)
         kind, feature, mine = self._best(asked, place, leaves)[1]
@@ -233,7 +233,7 @@ class LeastErrorsByLabel:
         return best
 
     def _sides(self, level: Level, place: int, feature: int) -> tuple[int, int]:
-        """Where the combination goes, and where it does not."""
+        """Return the indices of the side with the combination, and of the other side."""
         yes, no = int(level.yes[place, feature]), int(level.no[place, feature])
         return (yes, no) if self._row[feature] else (no, yes)
 
@@ -257,7 +257,7 @@ Errors = NDArray[Any]
 
 
 class Using:
-    """Least errors (N, leaves) below each set of subtrees that ask for one feature."""
+    """Least errors (N, leaves) below each set of subtrees that test one feature."""
 
     def __init__(
         self, levels: list[Level], trees: TreeClass, least: LeastErrors, feature: int
@@ -270,11 +270,11 @@ class Using:
 
     @property
     def best_errors(self) -> Errors:
-        """Least errors of a tree of 1, 2, … leaves that asks for the feature."""
+        """Least errors of a tree of 1, 2, … leaves that tests the feature."""
         return np.asarray(self.found[0][0])
 
     def tree(self, leaves: int, asked: int = 0, place: int = 0, path: tuple[int, ...] = ()) -> Node:
-        """Return a subtree of these errors."""
+        """Return a subtree with these errors."""
         if self._feature in path:
             return best_below((self._levels, self._trees, self._least), asked, place, leaves, path)
         goal = self.found[asked][place, leaves - 1]
@@ -310,7 +310,7 @@ class Using:
         return found
 
     def _here(self, asked: int, leaves: int) -> Errors:
-        """Least errors (N,) of subtrees that begin with the feature."""
+        """Least errors (N,) of subtrees whose first question is the feature."""
         below = None
         if asked + 1 < len(self._levels):
             below = _with_nowhere(self._least.levels[asked + 1])
@@ -333,7 +333,7 @@ class Using:
             if self._below(asked, yes, a, False) + self._below(asked, no, b, False) == goal:
                 first = self._sibling(asked, yes, a, deeper)
                 return Split(feature, first, self._sibling(asked, no, b, deeper))
-        raise AssertionError("least errors are those of a tree")
+        raise AssertionError("least errors belong to a tree")
 
     def _idle(self, asked: int, place: int, leaves: int, path: tuple[int, ...]) -> Node:
         cuts = self._levels[asked].cuts[place]
@@ -352,7 +352,7 @@ class Using:
         *,
         using: bool,
     ) -> Node:
-        """Split that does not cut: the subtree where the rows are, and any beside it."""
+        """Split that does not cut: a subtree where the rows are, and any other one."""
         level, deeper = self._levels[asked], (*path, feature)
         goal = self.found[asked][place, leaves - 1]
         if leaves == 2:
@@ -406,5 +406,5 @@ def asking_here(
 
 
 def _with_nowhere(errors: Errors) -> Errors:
-    """Errors with a last row for place −1, which is nowhere."""
+    """Errors with an additional last row for index −1, which is no set."""
     return np.vstack([errors, np.full(errors.shape[1], NEVER)])

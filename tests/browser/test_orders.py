@@ -139,7 +139,7 @@ def test_keys_faster_than_plans_end_at_the_last(visit: Visit) -> None:
 def test_draw_pressed_twice_at_once_is_charged_once(visit: Visit) -> None:
     visit.at_once("Draw ", "Draw ")
     assert "Drew 20 models" in visit.page.drawn()
-    assert visit.page.alert == "" or "a draw is under way" in visit.page.alert  # in words
+    assert visit.page.alert == "" or "a draw is running" in visit.page.alert  # in words
     visit.settles(charges=1)
 
 

@@ -73,7 +73,7 @@ def test_nothing_is_read_or_charged_where_the_ellipsoid_cannot_be(tmp_path: Path
 
 
 def test_a_small_table_is_warned_of_before_its_charge():
-    with pytest.warns(WeakGuaranteeWarning, match="all draws are around"):
+    with pytest.warns(WeakGuaranteeWarning, match="centre of all draws"):
         RashomonClassifier(**SETTINGS).fit(X[:200], Y[:200])
 
 

@@ -33,7 +33,7 @@ def test_without_data_there_is_nothing_to_promise(explorer):
 
 
 def test_before_a_draw_the_promises_follow_the_sliders(chosen):
-    assert _traces(chosen) == {"guaranteed, at least", "a quadratic loss", "promised"}
+    assert _traces(chosen) == {"guaranteed, at least", "a quadratic loss", "guaranteed"}
     assert "needs ridge > 0" in _words(chosen)
     assert "measured" not in _words(chosen)
     chosen.state.ridge = 0.1
@@ -73,7 +73,7 @@ def test_a_slider_moved_after_the_draw_changes_nothing_promised_of_it(chosen):
 def test_the_release_shows_the_promise_alone(chosen):
     chosen.draw()
     chosen.state.view = "release"
-    assert _traces(chosen) == {"guaranteed, at least", "a quadratic loss", "promised"}
+    assert _traces(chosen) == {"guaranteed, at least", "a quadratic loss", "guaranteed"}
     words = _words(chosen)
     assert "measured" not in words
     assert "private" not in words

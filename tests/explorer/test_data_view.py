@@ -80,6 +80,6 @@ def test_without_a_network_it_says_so(explorer, monkeypatch):
         await panel.openml._task
 
     asyncio.run(pressed())
-    assert "It needs the network" in explorer.state.alert.reason
+    assert "This needs the network" in explorer.state.alert.reason
     assert "no route to host" in explorer.state.alert.reason
     assert not panel.openml.fetch.disabled

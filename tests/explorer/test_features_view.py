@@ -89,7 +89,7 @@ def test_two_features_against_each_other_fade_what_is_not_picked(loans):
     np.testing.assert_allclose(dots.x, cloud["home"].iloc[inside], rtol=1e-5)
     faded = np.asarray(dots.marker.opacity) < 1
     assert list(np.flatnonzero(~faded)) == [0, 3]
-    assert "2 picked of 12 models" in card.view.figure["layout"]["title"]["text"]
+    assert "2 of 12 models selected" in card.view.figure["layout"]["title"]["text"]
 
 
 def test_a_profile_sets_whole_columns_and_says_which_way_models_go(loans):

@@ -41,7 +41,7 @@ def sets(tmp_path):
 
 @pytest.fixture
 def purchases(sets):
-    return Purchases(sets.paid(1))
+    return Purchases(sets.purchases_path(1))
 
 
 @pytest.fixture
@@ -153,16 +153,16 @@ def test_models_that_are_damaged_hide_no_other_set(sets, models):
 
 def test_a_number_of_which_anything_is_left_is_not_given_again(sets, models, bought):
     sets.keep(models, {})
-    Purchases(sets.paid(4)).add(bought)  # of a set whose deletion was killed in the midst
+    Purchases(sets.purchases_path(4)).add(bought)  # of a set whose deletion was killed in the midst
     (sets.folder / "0009.model").write_text("{}")  # which has numbers of its own
     assert sets.keep(models, {}).number == 5
-    assert Purchases(sets.paid(5)).all() == ()
+    assert Purchases(sets.purchases_path(5)).all() == ()
 
 
 def test_deleting_takes_one_set_and_its_purchases(sets, models, bought):
     for _ in range(2):
         number = sets.keep(models, {}).number
-        Purchases(sets.paid(number)).add(bought)
+        Purchases(sets.purchases_path(number)).add(bought)
     (sets.folder / "0001.model").write_text("{}")
     (sets.folder / "0001.paid").write_text("[]")
     sets.delete(1)
@@ -272,7 +272,7 @@ def test_what_cannot_be_put_aside_stays(tmp_path, monkeypatch, caplog):
 
     monkeypatch.setattr("rashomon_explorer.explorer.set_store.quarantine_file", refused)
     assert read_file(place, json.loads) is None and place.exists()
-    assert "could not be put aside" in caplog.text
+    assert "could not be renamed" in caplog.text
 
 
 def _older(path, purchases):

@@ -31,7 +31,7 @@ def test_groups_and_people_and_models_leave_what_they_say(loans):
     assert np.array_equal(picked.people, np.flatnonzero(women))
     assert picked.rows.equals(loans.rows.iloc[np.flatnonzero(women)])
     np.testing.assert_array_equal(picked.models.coef, loans.rashomon_set.coef[[1, 4]])
-    assert picked.words == f"the 2 picked of 12 models · {women.sum()} picked of 200 rows"
+    assert picked.words == f"2 of 12 models selected · {women.sum()} of 200 rows selected"
     assert eval(picked.names[2], {"explorer": loans}).equals(loans.targets[women])
     state.pick_nothing()
     state.people = (3, 5)  # too few to measure by: marked, and nobody is left out

@@ -97,7 +97,7 @@ def test_one_private_model_has_its_curve_too(page):
     page.state.sampler = "langevin_clipped"
     page.cards["plan"].redraw()
     figure = page.cards["plan"].view.figure
-    assert "of excess loss ≤" in figure["layout"]["title"]["text"]
+    assert "for 20 draws, excess loss ≤" in figure["layout"]["title"]["text"]
     assert len(figure["data"]) > 3
 
 

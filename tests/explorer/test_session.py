@@ -68,7 +68,7 @@ def test_over_the_budget_nothing_is_read_spent_or_lost(explorer, cancer, tmp_pat
     kept = explorer.rashomon_set
     explorer.state.epsilon = 50.0
     press_draw(explorer.draw_panel)
-    for told in ("ε = 4 is left", "Nothing was drawn and nothing was spent"):
+    for told in ("ε = 4 remains", "Nothing was drawn and nothing was spent"):
         assert told in explorer.state.alert.reason
     assert Ledger.open(tmp_path / "breast_cancer.ledger").spent() == pytest.approx(4.0)
     assert explorer.rashomon_set is kept
@@ -95,7 +95,7 @@ def test_a_charge_of_another_process_is_noticed(explorer, cancer, tmp_path):
     assert explorer.state.account.spent == pytest.approx(2.0)
     assert explorer.budget == (3.0, 1e-5)
     press_draw(explorer.draw_panel)
-    assert "ε = 1 is left" in explorer.state.alert.reason
+    assert "ε = 1 remains" in explorer.state.alert.reason
 
 
 def test_a_ledger_that_was_lost_is_an_error_and_no_fresh_budget(explorer, cancer, tmp_path):
@@ -105,9 +105,9 @@ def test_a_ledger_that_was_lost_is_an_error_and_no_fresh_budget(explorer, cancer
     charged = path.read_bytes()
     path.unlink()
     press_draw(explorer.draw_panel)
-    assert "there is no ledger at" in explorer.state.alert.reason
+    assert "which this table was charged to, is missing" in explorer.state.alert.reason
     assert not path.exists()
-    with pytest.raises(LedgerError, match="there is no ledger at"):
+    with pytest.raises(LedgerError, match="which this table was charged to, is missing"):
         explorer.session.choose(cancer)
     path.write_bytes(charged)
     explorer.session.choose(cancer)
@@ -146,7 +146,7 @@ def test_the_same_rows_under_another_name_go_on_with_their_budget(explorer, tabl
     for declared in (bounds, {**bounds, "age": (0, 120)}):
         again.session.choose(load_csv(copy, **{**asked, "bounds": declared}))
         told = again.budget_panel.same_rows.value
-        assert "charged to loans.ledger before. Its budget is used here too" in told
+        assert "charged to loans.ledger before. This copy uses the same budget" in told
         assert 'role="alert"' in told
         assert again.ledger.path == explorer.ledger.path
         assert again.state.account.left == left
@@ -173,7 +173,7 @@ def test_two_ledgers_of_the_same_rows_are_told_beside_the_budget(explorer, table
     Ledger.create(tmp_path / "copy.ledger", epsilon=8.0, delta=1e-6)
     explorer.session.choose(load_csv(copy, **asked))
     told = explorer.budget_panel.same_rows.value
-    assert "charged to loans.ledger before. That is another budget than copy.ledger" in told
+    assert "charged to loans.ledger before. That budget is separate from copy.ledger" in told
     assert explorer.ledger.path.name == "copy.ledger"
 
 
@@ -184,7 +184,7 @@ def test_a_ledger_that_another_session_used_and_that_is_missing_was_lost(
     explorer.draw()
     (tmp_path / "breast_cancer.ledger").unlink()
     fresh = Explorer(home=tmp_path)
-    with pytest.raises(LedgerError, match="there is no ledger at"):
+    with pytest.raises(LedgerError, match="which this table was charged to, is missing"):
         fresh.session.choose(cancer)
     assert fresh.state.data is None
     Ledger.create(tmp_path / "breast_cancer.ledger", epsilon=1.0, delta=1e-6)
@@ -266,9 +266,9 @@ def test_changing_the_data_takes_the_draws_away_but_not_the_ledger(explorer, can
 def test_a_second_draw_while_one_is_under_way_is_refused(explorer, cancer):
     explorer.session.choose(cancer)
     explorer.state.phase = "drawing"
-    with pytest.raises(DataError, match="a draw is under way"):
+    with pytest.raises(DataError, match="a draw is running"):
         explorer.draw()
-    with pytest.raises(DataError, match="a draw is under way"):
+    with pytest.raises(DataError, match="a draw is running"):
         explorer.session.choose(cancer)
 
 
@@ -322,8 +322,8 @@ def test_a_fitted_estimator_whose_ledger_was_lost_is_shown_and_draws_nothing(can
     explorer = Explorer(pipeline, data=cancer, home=tmp_path)
     assert explorer.rashomon_set is classifier.rashomon_set_
     assert explorer.state.account is None
-    assert "there is no ledger at" in explorer.state.alert.reason
-    with pytest.raises(LedgerError, match="there is no ledger at"):
+    assert "which this table was charged to, is missing" in explorer.state.alert.reason
+    with pytest.raises(LedgerError, match="which this table was charged to, is missing"):
         explorer.draw()
     assert not ledger.path.exists()
 

@@ -98,7 +98,7 @@ def test_draws_stand_inside_exact_ranges_and_picked_ones_are_ringed(explorer):
     assert explorer.exact.problem is problem and explorer.exact.psi == 0.3
     explorer.state.view = "release"
     card.redraw()
-    assert "paid" in str(card.view.figure["layout"]["shapes"])
+    assert "released at ε = 4" in str(card.view.figure["layout"]["shapes"])
 
 
 def _column(explorer, name):
@@ -190,7 +190,7 @@ def test_two_models_stand_side_by_side(explorer):
     explorer.state.selection = (2, 5)
     card.redraw()
     assert "The largest difference is in" in card.view.figure["layout"]["title"]["text"]
-    assert "paid" in str(card.view.figure["layout"]["shapes"])
+    assert "released at ε = 4" in str(card.view.figure["layout"]["shapes"])
 
 
 def test_two_sets_are_compared(explorer):

@@ -50,7 +50,7 @@ def test_the_size_of_the_class_is_said_and_whether_it_can_be_counted(page):
     assert "most_memory" not in state.no_plan + size.value
     for name in ("plan", "promise"):
         page.cards[name].redraw()
-        assert "buy nothing" in str(page.cards[name].view.figure["layout"])
+        assert "No valid plan" in str(page.cards[name].view.figure["layout"])
     state.max_leaves = 5
     assert "can be counted here, in at most" in size.value and not state.no_plan
 

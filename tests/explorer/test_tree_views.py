@@ -163,7 +163,8 @@ def test_importance_and_noise_are_told_of_trees_too(page):
     assert len(card.view.figure["data"]) > 0
     page.state.leaf_penalty = 0.1  # another class: no reference for these draws
     card.redraw()
-    assert "as they were" in str(card.view.figure["layout"])
+    said = str(card.view.figure["layout"]).replace("<br>", " ")
+    assert "restore leaves, depth, leaf penalty and thresholds" in said
     page.state.leaf_penalty = 0.005
 
 
@@ -190,9 +191,9 @@ def test_trees_of_another_class_are_no_reference_though_their_best_is_the_same(p
     for other in others:
         strange = replace(models, planned=replace(planned, **other))
         assert strange.least == models.least
-        with pytest.raises(DataError, match="as they were"):
+        with pytest.raises(DataError, match="restore leaves, depth, leaf penalty and thresholds"):
             answers.class_of_draws(strange)
-    with pytest.raises(DataError, match="as they were"):
+    with pytest.raises(DataError, match="restore leaves, depth, leaf penalty and thresholds"):
         answers.class_of_draws(replace(models, planned=None))
 
 

@@ -49,7 +49,7 @@ def test_the_curator_sees_the_landscape_and_what_ordinary_tuning_tells(page):
     figure = card.view.figure
     names = [trace.get("name", "") for trace in figure["data"]]
     assert "validation loss" in names and "probability of a draw" in names
-    assert any(name.startswith("RidgeCV chooses") for name in names)
+    assert any(name.startswith("selected by RidgeCV") for name in names)
     assert "not private" in json.dumps(figure["layout"])
     table = card._recipe.table()
     assert table["probability"].sum() == pytest.approx(1) and table["within ψ"].any()
@@ -71,7 +71,7 @@ def test_several_classes_are_told_why_not(explorer):
     from rashomon_explorer.data import load_dataset
 
     explorer.session.choose(load_dataset("wine"))
-    assert "two classes" in explorer.tuning_panel.words.value
+    assert "a binary or numeric target" in explorer.tuning_panel.words.value
     assert explorer.tuning_panel.draw.disabled
 
 

@@ -24,7 +24,7 @@ def test_a_large_table_opens_with_many_and_a_small_one_with_one_good_model(
 ):
     explorer = Explorer(home=tmp_path)
     assert explorer.plan.n_draws == 20 and explorer.plan.hit_rate_bound > 0.6
-    assert "Taken: exact. At least" in explorer.model_panel.way.why.value
+    assert "Selected: exact. At least" in explorer.model_panel.way.why.value
     explorer.session.choose(cancer)
     assert {name: getattr(explorer.state, name) for name in RULE} == RULE
     assert explorer.plan.sampler == "objective_perturbation" and explorer.plan.gaussian
@@ -69,7 +69,8 @@ def test_the_curator_explores_without_a_charge_and_it_is_marked(explorer, table)
     explorer.session.choose(load_csv(table, target="repaid", sensitive=["sex"], **declared))
     explorer.state.sampler = "hit_and_run"
     assert "nothing is charged" in explorer.draw_panel.price.value
-    assert "for the curator alone" in explorer.plan_panel.facts.value
+    facts = explorer.plan_panel.facts.value
+    assert "hit_and_run reads the rows without noise and is not private" in facts
     explorer.draw()
     assert explorer.state.alert is None
     assert explorer.rashomon_set.hit_rate == 1.0 and not explorer.guarantee.holds

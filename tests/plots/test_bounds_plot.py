@@ -55,8 +55,8 @@ def test_measured_and_promised_stand_where_they_are(kind, request):
         assert np.all(np.diff(curve.y) >= 0)
     assert tuple(_trace(figure, "measured").y) == (given.hit_rate, 0)
     assert _trace(figure, "measured").x[1] == pytest.approx(given.excess.mean())
-    assert tuple(_trace(figure, "promised").x) == (given.psi, law.mean)
-    assert _trace(figure, "promised").y[0] == given.plan.hit_rate_bound
+    assert tuple(_trace(figure, "guaranteed").x) == (given.psi, law.mean)
+    assert _trace(figure, "guaranteed").y[0] == given.plan.hit_rate_bound
     assert law.mean == pytest.approx(given.plan.excess_bound, rel=1e-12)
     assert f"guaranteed {at_least(law.hit_rate)}" in figure.layout.title.text
     assert f"guaranteed {at_most(law.mean)}" in figure.layout.title.text
@@ -94,7 +94,7 @@ def test_no_draws_leave_the_promise(models):
     assert {trace.name for trace in figure.data} == {
         "guaranteed, at least",
         "a quadratic loss",
-        "promised",
+        "guaranteed",
     }
     assert "no draws · guaranteed ≥" in figure.layout.title.text
 
@@ -109,7 +109,7 @@ def test_many_draws_are_drawn_with_few_steps(models):
 @pytest.mark.parametrize(
     ("sampler", "words"),
     [
-        ("finite_grid", "promised of draws from the whole ball; these are exact on a grid in it"),
+        ("finite_grid", "guaranteed for draws from the ball; these are exact on a grid in it"),
         ("mala", "guaranteed for exact draws, not for mala"),
     ],
 )

@@ -117,7 +117,7 @@ def test_a_release_is_said_to_be_of_all_draws(models):
         assert "of all 12 draws (guaranteed hit rate ≥ " in title
         assert "inside ψ" not in title
         chosen = _title(make(released[:5]))
-        assert "of 5 selected draws, inside ψ or not" in chosen and "promised" not in chosen
+        assert "of 5 selected draws, inside ψ or not" in chosen and "guaranteed" not in chosen
     table = tables.spread_table(released)
     np.testing.assert_array_equal(table["max"], models.coef.max(axis=0))
 

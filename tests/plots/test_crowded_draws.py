@@ -46,10 +46,10 @@ def test_promises_are_those_of_the_law_that_is_drawn_from() -> None:
 def test_figures_show_the_gamma_law_and_the_sets_own_threshold() -> None:
     crowded = bought("unthresholded")
     within = gamma(crowded.p).cdf(crowded.beta * crowded.psi)
-    marks = next(one for one in plot_guarantee(crowded).data if one.name == "promised")
+    marks = next(one for one in plot_guarantee(crowded).data if one.name == "guaranteed")
     assert tuple(marks.x[:1]) == (crowded.psi,)
     assert marks.y[0] == pytest.approx(within)
-    assert excess_table(crowded)["promised, at least"].loc[crowded.psi] == pytest.approx(within)
+    assert excess_table(crowded)["guaranteed, at least"].loc[crowded.psi] == pytest.approx(within)
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_the_frontier_figure_shows_every_model_and_its_marks(audit):
     best, fairest = _trace(figure, "best model"), _trace(figure, "least unfair")
     assert (best.x[0], best.y[0]) == (audit.best[gap], audit.best["accuracy"])
     assert fairest.x[0] == audit.table[gap].min()
-    assert "chosen on these rows" in figure.layout.title.text
+    assert "selected on these rows" in figure.layout.title.text
     assert plots.plot_frontier(audit, by="loss").layout.yaxis.title.text == "loss"
 
 

@@ -53,10 +53,10 @@ def test_the_promise_is_drawn_without_rows(models):
     assert figure.layout.legend.y == 1.0  # not below the axis, where a low card has no room
     assert figure.layout.meta["view"] == "plan"
     assert {trace.name for trace in figure.data} == {
-        *("guaranteed, at least", "a quadratic loss", "promised")
+        *("guaranteed, at least", "a quadratic loss", "guaranteed")
     }
     table = excess_table(PLANNED)
-    assert list(table.columns) == ["promised, at least"]
+    assert list(table.columns) == ["guaranteed, at least"]
     assert table.loc[PLANNED.psi].item() == pytest.approx(PLANNED.hit_rate_bound)
     measured = excess_table(models)
     assert measured.loc[models.psi, "draws"] == models.hit_rate

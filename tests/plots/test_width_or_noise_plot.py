@@ -77,5 +77,5 @@ def test_a_larger_price_is_drawn_down_to_the_width(models, rows):
     assert figure.layout.yaxis.title.text == "disagreement of two draws"
     with pytest.raises(ValueError, match=r"lacks \['width'\]"):
         plots.plot_noise_by_budget(table.drop(columns="width"))
-    with pytest.raises(ValueError, match="at least one finite price"):
+    with pytest.raises(ValueError, match="at least one finite privacy cost"):
         plots.plot_noise_by_budget(table.iloc[2:])

@@ -168,7 +168,7 @@ class TestBudget:
     @pytest.mark.parametrize(
         ("budget", "message"),
         [
-            ({"delta": 1e-6}, "epsilon as well as delta"),
+            ({"delta": 1e-6}, "both epsilon and delta"),
             ({"epsilon": -1.0}, "epsilon must be"),
             ({"epsilon": math.nan}, "epsilon must be"),
             ({"epsilon": math.inf}, "epsilon must be finite"),
@@ -196,7 +196,7 @@ class TestBudget:
 
     def test_the_old_call_that_opened_or_created_says_what_to_call(self, path: Path) -> None:
         for old in ({"epsilon": 1.0, "delta": 1e-6}, {"create": True}):
-            with pytest.raises(TypeError, match=r"make a new one with Ledger\.create\(path"):
+            with pytest.raises(TypeError, match=r"create a new one with Ledger\.create\(path"):
                 Ledger.open(path, **old)
             assert not path.exists()
 
@@ -384,7 +384,7 @@ class TestFiles:
         ledger = Ledger.create(path, epsilon=1.0)
         ledger.reserve(pure(0.7))
         before = path.read_bytes()
-        with pytest.raises(LedgerError, match=r"overwrites nothing: open it with Ledger\.open"):
+        with pytest.raises(LedgerError, match=r"does not overwrite it: open it with Ledger\.open"):
             Ledger.create(path, epsilon=1.0)
         assert path.read_bytes() == before
         (tmp_path / "dangling").symlink_to(tmp_path / "gone")

@@ -116,7 +116,7 @@ def test_what_fails_after_the_start_is_spent(tmp_path):
     assert str(caught.value) == str(FitError())
     assert ledger.spent() == pytest.approx(1.0)
     assert [entry.state for entry in ledger.entries()] == ["started"]
-    with pytest.raises(ValueError, match="X holds NaN"):
+    with pytest.raises(ValueError, match="X contains NaN"):
         _released(X=broken, ledger=None)
 
 
@@ -277,7 +277,7 @@ def test_a_plan_says_beforehand_what_the_release_will_have():
 
 def test_a_baseline_is_a_place_or_coefficients():
     assert MultiplicityQuery("ambiguity", [1, 2, 3]).baseline == (1.0, 2.0, 3.0)
-    with pytest.raises(TypeError, match="baseline must be the place"):
+    with pytest.raises(TypeError, match="baseline must be the index"):
         MultiplicityQuery("ambiguity", baseline="best")
 
 

@@ -108,7 +108,7 @@ def test_what_no_record_moves_needs_no_noise():
     ("settings", "message"),
     [
         ({"epsilon": 1.0, "random_state": 0}, "secure=True has no seed, got random_state=0"),
-        ({"mu": 0.2}, r"no guarantee in Gaussian DP, got mu=0\.2: .* give rho=0\.02"),
+        ({"mu": 0.2}, r"no guarantee in Gaussian DP, got mu=0\.2: .* use rho=0\.02"),
     ],
 )
 def test_what_exact_noise_does_not_have_is_refused(settings, message, tmp_path):

@@ -1,4 +1,4 @@
-"""The figures of the dashboard, each with its table and its Python line."""
+"""Figure cards of the dashboard, each with its table and Python code."""
 
 from rashomon_explorer.explorer.cards.base import FigureCard
 from rashomon_explorer.explorer.cards.budget import BoundsCard, BudgetCard, GuaranteeCard, PlanCard
@@ -74,6 +74,6 @@ CARDS: tuple[type[FigureCard], ...] = (
     TreeParityCard,
     ExampleTreeCard,
 )
-"""Every figure of the page."""
+"""All figure cards of the page."""
 
 __all__ = ["CARDS"]

@@ -1,4 +1,4 @@
-"""Base of the figure cards."""
+"""Base classes of the figure cards."""
 
 import asyncio
 import re
@@ -36,7 +36,7 @@ from rashomon_explorer.sets.models.trees import DecisionTrees
 
 
 def add_subtitle(figure: go.Figure, words: str, finding: str = "") -> go.Figure:
-    """Add words below a figure's title, or give it another one."""
+    """Add a subtitle to a figure; a finding replaces its title."""
     head, _, below = (figure.layout.title.text or "").partition("<br>")
     if words:
         below = below.replace("</span>", f" · {words}</span>") if below else words
@@ -50,7 +50,7 @@ _LOOKING = "Sampling the first model…<br>Press <b>Stop</b> to cancel."
 NO_PLAN = "No valid plan.<br>See <b>Plan</b> for the reason and suggestions."
 NO_DATA = "No data yet.<br>Choose a data set under <b>Data</b>."
 _MOMENT = 0.4
-"""Seconds after which a figure that is still being made says so."""
+"""Seconds after which an unfinished figure shows a progress message."""
 
 _MEASURING = '<span class="rx-kind" role="status">measuring…</span>'
 NOT_LINEAR = "These models have no common coefficients<br>to compare."
@@ -81,7 +81,7 @@ class Recipe:
 def of_the_set(
     models: RashomonSet, table: Callable[[], pd.DataFrame]
 ) -> Callable[[], pd.DataFrame] | None:
-    """Give the table of a figure of the set, None where no draw lies inside: no numbers then."""
+    """Return the table of a figure of the set; None if no draw lies within psi."""
     return table if models.hit_rate > 0 else None
 
 
@@ -90,7 +90,7 @@ def empty(title: str, text: str, height: int = 360) -> Recipe:
     return Recipe(partial(_empty_figure, title, text, height))
 
 
-@lru_cache(maxsize=64)  # shown again at every step of the story, and never changed
+@lru_cache(maxsize=64)  # shown repeatedly and never modified
 def _empty_figure(title: str, text: str, height: int) -> go.Figure:
     return empty_figure(title, text, height=height)
 
@@ -99,29 +99,29 @@ class FigureCard:
     """One figure of the dashboard."""
 
     name: ClassVar[str]
-    """What the page, its tests and ``Explorer.cards`` call it."""
+    """Key of the card on the page, in its tests and in ``Explorer.cards``."""
 
     title: ClassVar[str]
     label: ClassVar[str]
     short: ClassVar[str] = ""
-    """What a list of figures calls it; its title where that is short enough."""
+    """Title in lists of figures; if empty, `title` is used."""
 
     needs: ClassVar[tuple[str, ...]] = ("rashomon_set", "view", "phase", "data", "selection")
     selectable: ClassVar[bool] = False
     linear: ClassVar[bool] = False
-    """Whether it shows coefficients, which other models have not."""
+    """Whether it shows coefficients, which only linear models have."""
     of_trees: ClassVar[bool] = False
-    """Whether it shows trees, which other models are not."""
+    """Whether it shows decision trees only."""
     and_trees: ClassVar[bool] = False
-    """Whether it shows the same of trees, where it is `linear`."""
+    """Whether a `linear` card also supports trees."""
     slow: ClassVar[bool] = False
-    """Whether it evaluates the models on the rows; slow cards never hold up the others."""
+    """Whether it evaluates the models on the rows; slow cards do not delay the others."""
 
     asked: ClassVar[bool] = False
-    """Whether it is made only when someone looks, in a script too."""
+    """Whether it is computed only while it is visible, in scripts too."""
 
     definition: ClassVar[str] = ""
-    """What its numbers are, with the formula; as HTML."""
+    """Definition of its numbers with the formula, as HTML."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -165,14 +165,14 @@ class FigureCard:
 
     @classmethod
     def suits(cls, families: Collection[str]) -> bool:
-        """Whether it has anything to show of models of these families."""
+        """Whether the card supports models of one of these families."""
         return not (cls.of_trees and TREES not in families) and not (
             cls.linear and not cls.and_trees and LINEAR not in families
         )
 
     @property
     def is_visible(self) -> bool:
-        """Whether anyone sees it: in the view on screen, or in a cell of its own."""
+        """Whether it is visible: in the view on screen, in its own cell, or in the release."""
         return self.shown or self.view.visible or self.state.view == "release"
 
     @property
@@ -181,25 +181,25 @@ class FigureCard:
         return self._recipe.lines
 
     def waiting(self) -> Recipe:
-        """Say what to press while there are no models."""
+        """Recipe with the next step, for use while there are no models."""
         state = self.state
         text = NO_DATA if state.data is None else _LOOKING if state.spent else _PRESS_DRAW
         return empty(self.title, text)
 
     def deferred_recipe(self) -> Recipe | None:
-        """Leave a slow figure as it is while the sampler needs the machine."""
+        """Recipe of a slow figure during a draw; None keeps the figure on screen."""
         return None if self.lines else empty(self.title, _LATER)
 
     def controls(self) -> list[ipywidgets.Widget]:
-        """Make the card's own controls."""
+        """Return the card's own controls."""
         return []
 
     def recipe(self) -> Recipe | None:
-        """Say how to draw the state as it is now; None leaves the figure as it is."""
-        raise TypeError(f"{type(self).__name__} must say how it is drawn")
+        """Recipe for the current state; None keeps the figure on screen."""
+        raise TypeError(f"{type(self).__name__} must define its recipe")
 
     def redraw(self) -> None:
-        """Draw now, in this thread."""
+        """Update the figure in this thread."""
         recipe = self._next()
         if recipe is None:
             return
@@ -211,7 +211,7 @@ class FigureCard:
             self._show(recipe, figure)
 
     async def redraw_in_background(self, outdated: Callable[[], bool] = lambda: False) -> None:
-        """Make the figure in a worker thread, then show it."""
+        """Compute the figure in a worker thread, then show it."""
         recipe = self._next()
         if recipe is None:
             return
@@ -220,7 +220,7 @@ class FigureCard:
         )
         if self.slow and recipe.lines and not (await asyncio.wait({made}, timeout=_MOMENT))[0]:
             self._kinds.value = _MEASURING
-            if not self.lines:  # nothing of this is on screen yet
+            if not self.lines:  # no such figure is on screen yet
                 self.view.show(_empty_figure(self.title, "Measuring…", 360))
         try:
             figure = await made
@@ -254,7 +254,7 @@ class FigureCard:
         self._fill()
 
     def _date(self) -> None:
-        """Say what the draws were made with, once the sliders say something else."""
+        """Show the settings of the draws if the sliders differ from them."""
         words = drawn_with(self.state)
         self._settings.value = f"drawn with {escape(words)}" if words else ""
 
@@ -290,16 +290,16 @@ def _plain(words: str) -> str:
 
 def _failed(title: str, error: Exception) -> Recipe:
     words = "<br>".join(textwrap.wrap(escape(str(error) or type(error).__name__), 48)[:6])
-    if isinstance(error, CuratorOnlyError):  # no failure: what may not leave is not shown
+    if isinstance(error, CuratorOnlyError):  # not a failure: private results are hidden
         return empty(title, f"Not part of a release:<br>{words}")
-    if isinstance(error, DataError):  # its words say what to do
+    if isinstance(error, DataError):  # its message states what to do
         return empty(title, words)
     LOGGER.error("%s could not be drawn", title, exc_info=error)
     return empty(title, f"This figure could not be drawn:<br>{words}")
 
 
 def link_selection(card: "FigureCard") -> None:
-    """Let clicks and box selections in a card's figure choose draws."""
+    """Let clicks and box selections in a card's figure select draws."""
 
     def clicked(change: dict[str, Any]) -> None:
         draw = _draw_of(change["new"], card)
@@ -319,7 +319,7 @@ def link_selection(card: "FigureCard") -> None:
 
 
 def picks_people(card: "FigureCard") -> None:
-    """Let clicks and box selections in a card's figure choose people."""
+    """Let clicks and box selections in a card's figure select people."""
 
     def clicked(change: dict[str, Any]) -> None:
         person, chosen = _person_of(change["new"], card), card.state.people
@@ -355,7 +355,7 @@ NO_CLASSES = "These models predict numbers; only labels can flip."
 
 
 class PrivateDataCard(FigureCard):
-    """A figure of the models on screen and of the people that are read."""
+    """Figure of the models on screen that is computed from private rows."""
 
     needs: ClassVar[tuple[str, ...]] = (
         "rashomon_set",
@@ -371,14 +371,14 @@ class PrivateDataCard(FigureCard):
     asked: ClassVar[bool] = True
     of_rows: ClassVar[bool] = True
     of_people: ClassVar[bool] = True
-    """Whether of rows in blocks it shows a fixed random sample, and not sums over all."""
+    """Whether it shows a fixed random sample of chunked rows, not sums over all rows."""
     of_targets: ClassVar[bool] = False
     of_table: ClassVar[bool] = False
     of_classes: ClassVar[bool] = False
     of_inside: ClassVar[bool] = False
-    """Whether it is made of the models inside alone, and says so in words where there are none."""
+    """Whether it uses only models within psi, and shows a message if there are none."""
     of_outside: ClassVar[bool] = False
-    """Whether it also shows a model that was fitted elsewhere, of which nothing is drawn."""
+    """Whether it also shows a model that was fitted elsewhere, without draws."""
 
     def recipe(self) -> Recipe | None:
         """See `FigureCard.recipe`."""
@@ -400,8 +400,8 @@ class PrivateDataCard(FigureCard):
         return replace(made, of_people=made.of_people or self.of_people)
 
     def study(self) -> Recipe:
-        """Say how it is drawn, now that what it needs is there."""
-        raise TypeError(f"{type(self).__name__} must say how it is drawn")
+        """Recipe of the figure; called when all required data are available."""
+        raise TypeError(f"{type(self).__name__} must define its recipe")
 
     def _lacks(self) -> str:
         if self.of_rows and self.session.rows is None:
@@ -422,13 +422,13 @@ class PrivateDataCard(FigureCard):
         lines: Sequence[str],
         marks: tuple[ProvenanceBadge, ...] = (SAMPLED,),
     ) -> Recipe:
-        """Make the recipe of a figure of the picked models and people, which it counts."""
+        """Recipe of a figure of the selected models and people, with their number."""
         words = self.session.picked.words
         return Recipe(lambda: add_subtitle(figure(), words), table, tuple(lines), marks)
 
 
 def keep_choice(picker: object, options: Sequence[str], default: str | None = None) -> None:
-    """Offer other options in a dropdown, keeping what was chosen where it still is there."""
+    """Replace the options of a dropdown; keep the chosen value if it is still available."""
     known = tuple(options)
     if tuple(picker.options) == known:  # type: ignore[attr-defined]
         return
@@ -439,5 +439,5 @@ def keep_choice(picker: object, options: Sequence[str], default: str | None = No
 
 
 def ringed(selection: Sequence[int]) -> str:
-    """Write the argument that rings the picked models in a figure; nothing where none are."""
+    """Python argument that highlights the selected models; empty without a selection."""
     return ", highlight=explorer.state.selection" if selection else ""

@@ -1,4 +1,4 @@
-"""Guarantees and budget."""
+"""Cards of guarantees and of the privacy budget."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -196,7 +196,7 @@ class PlanCard(FigureCard):
         self._plan(epsilon, draws[curve])
 
     def _dragged(self, change: dict[str, Any]) -> None:
-        """Set privacy cost and draws to where the plan was dragged: on a curve, or between two."""
+        """Set privacy cost and draws to the position to which the plan was dragged."""
         point, plan = change["new"], self.state.plan
         epsilon, promise = point.get("x"), point.get("y")
         if plan is None or not isinstance(epsilon, int | float):

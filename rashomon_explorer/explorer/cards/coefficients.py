@@ -1,4 +1,4 @@
-"""Coefficients and their ranges."""
+"""Cards of coefficients and their ranges."""
 
 from functools import partial
 from typing import Any, ClassVar
@@ -36,7 +36,7 @@ from rashomon_explorer.plots.text import counted, plural
 from rashomon_explorer.sets.block import groups_by_name
 
 _READABLE = 11
-"""Rows whose names fit beside each other in half the height of a view."""
+"""Font size at which the names of all rows fit into half the height of a view."""
 
 
 class CoefficientRangesCard(PrivateDataCard):
@@ -52,10 +52,10 @@ class CoefficientRangesCard(PrivateDataCard):
     of_outside: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("rashomon_set", "outside", "view", "phase", "data", "psi")
     definition = (
-        "▬ <b>exact</b>: min and max of θ<sub>j</sub> over all models with L(θ) ≤ min L + ψ, two "
-        "convex programmes a coefficient, each end certified by a "
+        "▬ <b>exact</b>: min and max of θ<sub>j</sub> over all models with L(θ) ≤ min L + ψ, by "
+        "two convex programmes per coefficient; each end is certified by a "
         "tangent. ∙∙∙ <b>sampled</b>: range over the draws within ψ. A range that contains 0: "
-        "good models disagree on the sign. All rows count, whatever is selected."
+        "good models disagree on the sign. All rows are used, regardless of the selection."
     )
 
     def study(self) -> Recipe:
@@ -97,7 +97,7 @@ class CoefficientRangesCard(PrivateDataCard):
 
 
 class SetRangesCard(CoefficientRangesCard):
-    """The same in the view of the set: picked models are ringed; a release shows what was paid."""
+    """Coefficient ranges in the view Set: highlights selected models; shows releases."""
 
     name = "ranges"
     needs: ClassVar[tuple[str, ...]] = (*CoefficientRangesCard.needs, "selection")
@@ -111,16 +111,16 @@ class SetRangesCard(CoefficientRangesCard):
         models = self.state.rashomon_set
         try:
             figure = super()._figure()
-        except ValueError as error:  # rows that the draws were not made of: nothing is proved
+        except ValueError as error:  # the draws were made from other rows: no exact ranges
             LOGGER.info("no exact ranges for these rows", exc_info=error)
             drawn = plot_coefficient_spread(models, highlight=self._ringed)
-            return add_subtitle(drawn, "exact ranges need the rows that were drawn from")
+            return add_subtitle(drawn, "exact ranges need the rows used for the draws")
         head = figure.layout.title.text.split("<br>")[0]
         inside = 0 if models is None else round(models.hit_rate * models.n_draws)
         shown = f"light: exact · dark: {plural(inside, 'draw')} inside" if inside else "exact"
         said = f"{shown} · × best · per scaled unit"
         figure.layout.title.text = f'{head}<br><span style="font-size:11.5px">{said}</span>'
-        # Room for a line of words a row, which the title of the axis would take from them.
+        # Without an axis title there is room for one line of text per row.
         figure.update_yaxes(tickfont={"size": _READABLE})
         figure.update_xaxes(title=None)
         return figure.update_layout(showlegend=False, margin={"b": 26})
@@ -149,7 +149,7 @@ _NOTHING = (
 
 
 class ExactCard(FigureCard):
-    """How far each coefficient can go while the model stays within ψ of its objective."""
+    """Exact coefficient ranges for a model fitted elsewhere, over the models within ψ."""
 
     name = "exact"
     title = "How far each coefficient can go"
@@ -186,12 +186,12 @@ _COLUMNS = ("importance of single columns", COLUMNS)
 
 
 class SpreadCard(FigureCard):
-    """How far the models disagree about each feature."""
+    """Ranges of importance or of coefficients over the draws inside the set."""
 
     name = "importance"
     title = "How much the models rely on each feature"
     short = "Importance"
-    label = "Ranges over the draws inside the set, one row a feature"
+    label = "Ranges over the draws inside the set, one row per feature"
     linear = True
     and_trees = True
     slow = True
@@ -212,7 +212,7 @@ class SpreadCard(FigureCard):
         return [self._what]
 
     def _offer(self, models: Any) -> None:
-        """Offer single columns where several are one feature, and coefficients where there are."""
+        """Update the choices: columns for grouped features, coefficients for linear models."""
         trees = trees_in(models) is not None
         groups = groups_by_name(models.models.feature_names) if trees else models.feature_groups
         columns = [_COLUMNS] if groups else []

@@ -1,4 +1,4 @@
-"""Columns, penalties and released aggregates."""
+"""Cards of columns, penalties, released aggregates and the trade-off function."""
 
 import warnings
 from functools import cached_property, partial
@@ -28,16 +28,16 @@ _ALL_ANYTHING = "No column has declared bounds or levels."
 
 
 class ColumnsCard(FigureCard):
-    """A histogram within declared bounds, a column at a time."""
+    """Histogram of one column within its declared bounds."""
 
     name = "columns"
-    title = "How the values lie"
-    label = "How many rows have which value of a column, within its declared bounds"
+    title = "Distribution of the values"
+    label = "Number of rows for each value of a column, within its declared bounds"
     needs = ("data", "view")
     asked = True
 
     def controls(self) -> list[ipywidgets.Widget]:
-        """Choose a column."""
+        """Return the list of columns."""
         self._column = ipywidgets.Dropdown(description="column", options=[])
         self._column.observe(lambda _: self.changed(), "value")
         self.state.observe(lambda _: self._offer(), "data")
@@ -88,8 +88,8 @@ class PenaltiesCard(FigureCard):
     asked = True
     definition = (
         "The loss on held-out rows of the fit with each penalty λ; green dots are within ψ of the "
-        "least. A private draw takes λ with probability ∝ exp(−β·max(Φ − min Φ − ψ, 0)). Ordinary "
-        "tuning publishes the minimiser, which reveals every row whose change alone moves it."
+        "least. A private draw selects λ with probability ∝ exp(−β·max(Φ − min Φ − ψ, 0)). "
+        "Ordinary tuning publishes the minimiser, which reveals each single row that moves it."
     )
 
     def recipe(self) -> Recipe | None:
@@ -137,7 +137,7 @@ class _Look:
     @cached_property
     def found(self) -> TuningAudit:
         with warnings.catch_warnings(), suppress_weak_warnings():
-            warnings.simplefilter("ignore", PrivacyLeakWarning)  # the band says so
+            warnings.simplefilter("ignore", PrivacyLeakWarning)  # the page marks it as not private
             return audit_tuning(*self._asked)  # type: ignore[arg-type]
 
     def figure(self) -> go.Figure:

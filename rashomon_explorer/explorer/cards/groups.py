@@ -1,4 +1,4 @@
-"""Groups."""
+"""Cards about groups of people."""
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 
 
 class ByColumn:
-    """Adds a list of columns to a card, of which one is chosen for the whole view."""
+    """Mixin with a list of columns; the choice applies to the whole view."""
 
     session: Session
     state: "ExplorerState"
 
     def pick_column(self) -> ipywidgets.Dropdown:
-        """Make the list; it follows the choice that is made elsewhere."""
+        """Return the list of columns; it follows choices that are made elsewhere."""
         self._offering = False
         self._by = ipywidgets.Dropdown(description="by", options=[])
         self._by.observe(self._on_column, "value")
@@ -56,7 +56,7 @@ class ByColumn:
 
     @property
     def column(self) -> str:
-        """The chosen column; the first one that there is before anyone chose."""
+        """The chosen column; the first one before a choice is made."""
         columns = self.session.picked.columns
         chosen = self.state.group_column
         return chosen if chosen in columns else columns[0] if columns else ""
@@ -66,7 +66,7 @@ class ByColumn:
             self.state.group_column = self._by.value or ""
 
     def _offer_columns(self) -> None:
-        """Offer every column by which people can be told apart, the chosen one chosen."""
+        """Update the list to the columns that define groups, and select the chosen one."""
         self._offering = True
         self._by.options = self.session.picked.columns
         self._by.value = self.column or None
@@ -78,7 +78,7 @@ _PEOPLE = "explorer.selected.everyone"
 
 
 class GroupCard(ByColumn, PrivateDataCard):
-    """A figure of groups, by the column that is chosen for the whole view."""
+    """Figure of the groups of the column that is chosen for the whole view."""
 
     of_table: ClassVar[bool] = True
     of_targets: ClassVar[bool] = True
@@ -131,10 +131,10 @@ class GapsCard(GroupCard):
     label = "Range of each fairness gap over the models inside the set"
     of_inside: ClassVar[bool] = True
     definition = (
-        "A gap is the largest less the smallest of a rate over the groups: <b>demographic "
+        "A gap is the largest minus the smallest rate over the groups: <b>demographic "
         "parity</b> of P(ŷ = 1), <b>equal opportunity</b> of P(ŷ = 1 | y = 1), <b>equalised "
-        "odds</b> the wider of that and of P(ŷ = 1 | y = 0), and so on; 0 is equal. The bar is "
-        "over the draws within ψ: the whole set reaches at least as far."
+        "odds</b> the wider of that and of P(ŷ = 1 | y = 0), and so on; 0 is equal. The bar covers "
+        "the draws within ψ; the range of the whole set is at least as wide."
     )
 
     def study(self) -> Recipe:
@@ -175,14 +175,14 @@ def _gaps(audit: Any, chosen: Any) -> go.Figure:
 
 
 def _frontier(audit: Any, gap: str, chosen: Any) -> go.Figure:
-    """State in the title the cost of the fairest good model."""
+    """Plot the frontier, with the cost of the fairest good model in the title."""
     figure = plot_frontier(audit, gap, highlight=chosen)
     fairest = figure.layout.title.text.split(">", 2)[-1].split(" · ")[0]
     return add_subtitle(figure, "", fairest[0].upper() + fairest[1:])
 
 
 class FrontierCard(GroupCard):
-    """Accuracy against one gap, one dot a model."""
+    """Accuracy against one gap, one dot per model."""
 
     name = "frontier"
     title = "What does fairness cost?"
@@ -191,9 +191,9 @@ class FrontierCard(GroupCard):
     selectable = True
     of_inside: ClassVar[bool] = True
     definition = (
-        "One dot a model within ψ; the line joins those that no other beats at both accuracy and "
-        "gap. Chosen on these rows, the least unfair model looks better than it is: check it on "
-        "rows that took no part."
+        "One dot per model within ψ; the line joins those that no other beats in both accuracy and "
+        "gap. The model with the least gap on these rows looks fairer than it is: check it on "
+        "other rows."
     )
 
     def __init__(self, session: Session) -> None:
@@ -232,7 +232,7 @@ class FrontierCard(GroupCard):
 
 
 class BurdenCard(GroupCard):
-    """Who bears the multiplicity."""
+    """Measure of disagreement for each group."""
 
     name = "burden"
     title = "Who bears the multiplicity?"
@@ -242,8 +242,8 @@ class BurdenCard(GroupCard):
     definition = (
         "<b>Ambiguity</b>: share of the group with a conflicting prediction by some model within "
         "ψ; dark: observed in the draws, light: exact for the people listed. <b>Disagreement"
-        "</b>: chance that two draws differ on somebody. Whiskers: Wilson's 95 % interval, were "
-        "these people a sample of more; a small group has a wide one."
+        "</b>: probability that two draws differ for a person. Whiskers: Wilson's 95 % interval, "
+        "treating these people as a sample; it is wide for small groups."
     )
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -317,7 +317,7 @@ _BURDENS = {
 
 def _whose(people: Any, n: int, proved: bool) -> str:
     words, asked = people.words, f"exact of {len(people.few):,} people" if proved else ""
-    if people.sample_words:  # draws answer all rows, and few are asked what is proved
+    if people.sample_words:  # draws cover all rows; exact results cover a sample
         words, asked = f"draws: all {n:,} people", asked and f"{asked} of {people.sample_words}"
     return " · ".join(filter(None, [words, asked]))
 
@@ -334,8 +334,8 @@ class WidthOrNoiseCard(GroupCard):
     of_targets: ClassVar[bool] = False
     definition = (
         "Draws follow P = hU + (1 − h)Q, U uniform on the set, h the hit rate. <b>Width</b>: "
-        "disagreement of two draws from U; <b>noise</b>: the part that draws outside the set "
-        "add. Whiskers: 95 % jackknife intervals. All draws count, whichever are selected."
+        "disagreement of two draws from U; <b>noise</b>: the part added by draws outside the set. "
+        "Whiskers: 95 % jackknife intervals. All draws are used, regardless of the selection."
     )
 
     def study(self) -> Recipe:
@@ -379,7 +379,7 @@ def _noise(found: Any) -> go.Figure:
 
 
 def split_draws(models: Any, rows: Any, groups: Any = None, answers: Any = None) -> Any:
-    """Split what draws disagree about; of trees beside all of them, which ``answers`` counts."""
+    """Decompose the disagreement of draws; ``answers`` adds all trees as the reference."""
     options: dict[str, Any] = {} if groups is None else {"groups": groups}
     if answers is not None:
         options["reference"] = answers.class_of_draws(models)

@@ -1,4 +1,4 @@
-"""Importance of features."""
+"""Cards of feature importance."""
 
 import math
 from collections import OrderedDict
@@ -45,7 +45,7 @@ _ELSEWHERE = "The class of these imported trees is unknown."
 
 
 class DistributionCard(PrivateDataCard):
-    """How stable importance is when the table itself is drawn again."""
+    """Stability of feature importance over resampled tables."""
 
     name = "importance_distribution"
     title = "Does importance survive another sample of people?"
@@ -56,8 +56,8 @@ class DistributionCard(PrivateDataCard):
     needs: ClassVar[tuple[str, ...]] = ("rashomon_set", "view", "phase", "data", "groups")
     definition = (
         "Rashomon importance distribution (Donnelly, Katta, Rudin and Browne 2023): the table is "
-        f"drawn again {_TABLES} times with replacement; of each, {_MODELS} models within ψ are "
-        "drawn by hit-and-run, or trees of the same class uniformly of all that are counted, and "
+        f"resampled {_TABLES} times with replacement. For each, {_MODELS} models within ψ are "
+        "drawn by hit-and-run (trees: uniformly from all counted trees of the same class), and "
         "their reliance on each feature is measured. RID<sub>j</sub>(k) "
         "is the mean share of models with importance at most k: a steep curve is a stable "
         "importance. Nothing is charged: these draws are not private."
@@ -102,7 +102,7 @@ class DistributionCard(PrivateDataCard):
 
 
 def resampled_importance(models: Any, X: Any, y: Any) -> ImportanceDistribution:
-    """Measure the importance distribution on at most a thousand of some rows."""
+    """Return the importance distribution on at most 1,000 of the rows."""
     places = some(np.arange(len(X)), MOST_ROWS)
     asked: dict[str, Any] = {"psi": models.psi, "n_bootstraps": _TABLES, "n_models": _MODELS}
     if trees_in(models) is not None:
@@ -132,7 +132,7 @@ def resampled_importance(models: Any, X: Any, y: Any) -> ImportanceDistribution:
 
 
 def _finding(found: ImportanceDistribution) -> str:
-    """Name the feature that leads, and in what share of the models of all tables."""
+    """Name the most important feature, with its share of the models of all tables."""
     firsts = [sample.argmax(axis=1) for sample in found.samples]
     shares = np.mean(
         [np.bincount(first, minlength=len(found.features)) / len(first) for first in firsts], axis=0
@@ -152,14 +152,14 @@ def _table(found: ImportanceDistribution) -> pd.DataFrame:
 _MEASURES = (("mean |SHAP|", "shap"), ("switching", "reliance"), ("shuffling", "permutation"))
 _WIDEST = "widest"
 _MOST = 400_000
-"""Models times rows that switching and shuffling read: more takes longer than a moment."""
+"""Limit on models times rows for switching and shuffling, to keep them fast."""
 
 
 class ImportancePairCard(PrivateDataCard):
-    """How important two features are to each model: whether one stands in for the other."""
+    """Importance of two features to each model; shows whether one replaces the other."""
 
     name = "importance_cloud"
-    title = "Importance of two features, one dot a model"
+    title = "Importance of two features, one dot per model"
     short = "Two features"
     label = "Scatter plot of two features' importances over the models inside the set"
     linear = True
@@ -169,8 +169,8 @@ class ImportancePairCard(PrivateDataCard):
         "The importance of two features to each model within ψ (variable importance cloud, Dong "
         "and Rudin 2020). <b>SHAP</b>: mean over people of |θ<sub>j</sub>(x<sub>j</sub> − mean)|; "
         "<b>switching</b>: rise of the loss when the feature is switched between people; "
-        "<b>shuffling</b>: rise of the loss when its column is shuffled. Over draws the cloud is a "
-        "sample of the set's."
+        "<b>shuffling</b>: rise of the loss when its column is shuffled. The cloud of the draws is "
+        "a sample of that of the set."
     )
 
     def __init__(self, session: Session) -> None:
@@ -227,7 +227,7 @@ class ImportancePairCard(PrivateDataCard):
         )
 
     def _cloud(self, models: Any, measure: str, people: bytes, count: int) -> pd.DataFrame:
-        """Measure every model once: another pair of axes is only another look."""
+        """Return the importances of all models, cached so that other axes need no computation."""
         key = id(models), measure, people
         if key not in self._clouds:
             picked = self.session.picked
@@ -246,7 +246,7 @@ def _figure(
 
 
 def _features(models: Any) -> tuple[str, ...]:
-    """Features of a set, the columns of one category together."""
+    """Features of a set, with the columns of one category grouped."""
     group_of = {
         column: name for name, columns in models.feature_groups.items() for column in columns
     }
@@ -257,7 +257,7 @@ _MOST_ANSWERS, _FEWEST_ROWS = 500_000, 100
 
 
 class ProfileCard(PrivateDataCard):
-    """What the models answer on average when everyone has the same value of one feature."""
+    """Partial dependence of the models on one feature."""
 
     name = "profile"
     title = "Partial dependence of all good models"
@@ -265,7 +265,7 @@ class ProfileCard(PrivateDataCard):
     label = "Band of partial dependence on one feature over the models inside the set"
     definition = (
         "Partial dependence: PD<sub>f</sub>(v) = mean over people of f(x with x<sub>j</sub> = v), "
-        "for every model f within ψ; the band is over models. It also evaluates people who do "
+        "for every model f within ψ; the band covers the models. It also evaluates people who do "
         "not exist: interpret correlated features with care."
     )
 
@@ -336,16 +336,16 @@ class ClassRelianceCard(PrivateDataCard):
     name = "class_reliance"
     title = "Which features can a good model do without?"
     short = "Exact reliance"
-    label = "Certified range of model reliance over all models within psi, one row a feature"
+    label = "Certified range of model reliance over all models within psi, one row per feature"
     linear = True
     of_targets: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("rashomon_set", "view", "phase", "data")
     definition = (
         "Model class reliance (Fisher, Rudin and Dominici 2019): the least and the greatest rise "
         "of the loss, over all models within ψ, when a feature is switched between people. Each "
-        "end is a bracket: <b>dark</b>, what some model attains; <b>light</b>, what none exceeds "
-        "(proved). Reliance 0: a good model can ignore the feature. All rows count, whoever is "
-        "picked."
+        "end is a bracket: <b>dark</b>, attained by some model; <b>light</b>, a proved bound for "
+        "all. Reliance 0: a good model can ignore the feature. All rows are used, regardless of "
+        "the selection."
     )
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -358,7 +358,7 @@ class ClassRelianceCard(PrivateDataCard):
     def _lacks(self) -> str:
         why = super()._lacks() or self.session.exact.why_not
         if not why and self.state.rashomon_set.link not in ("logistic", "identity"):
-            return "Class reliance is known for squared loss and two classes."
+            return "Class reliance is available for squared loss and for two classes."
         return why
 
     def study(self) -> Recipe:
@@ -375,7 +375,7 @@ class ClassRelianceCard(PrivateDataCard):
         )
 
     def _features_in_time(self) -> tuple[tuple[str, ...], int]:
-        """Features with the largest coefficients, as many as take a moment; how many are left."""
+        """Features with the largest coefficients within the time limit; number of the others."""
         models = self.state.rashomon_set
         groups = feature_groups(None, models.feature_names[:-1], models.feature_groups)
         size = {name: float(np.abs(models.best[places]).max()) for name, places in groups.items()}

@@ -1,4 +1,4 @@
-"""Models and their losses."""
+"""Cards of models and their losses."""
 
 import math
 from functools import partial
@@ -29,7 +29,7 @@ from rashomon_explorer.plots.tables import coefficients_table, losses_table
 
 
 class CloudCard(FigureCard):
-    """One dot a model, at two of its coefficients."""
+    """Scatter plot of two coefficients, one dot per model."""
 
     name = "coefficients"
     title = "Two coefficients, one dot per model"
@@ -52,7 +52,7 @@ class CloudCard(FigureCard):
         return [self._x, self._y, inside_only(self.state)]
 
     def _moved(self, _: object) -> None:
-        if not self._offering:  # what is offered is about to be drawn
+        if not self._offering:  # the caller draws the new options
             self.changed()
 
     def _offer(self, names: tuple[str, ...]) -> None:
@@ -110,7 +110,7 @@ _UNKNOWN = "The losses of these models are unknown:<br>build the set with losses
 
 
 class LossesCard(FigureCard):
-    """How much worse than the best model each draw is."""
+    """Histogram of the excess losses of the draws."""
 
     name = "losses"
     title = "Losses of the draws against the threshold"
@@ -146,23 +146,23 @@ class LossesCard(FigureCard):
         )
 
 
-_PICK = "Pick one or two models:<br>tick them in the table, or click their dots."
-_PICK_TWO = "Pick two models:<br>in the release there is no best one to compare with."
+_PICK = "Select one or two models:<br>tick them in the table, or click their dots."
+_PICK_TWO = "Select two models:<br>the release has no best model to compare with."
 _ONE_SET = "All sets drawn from this table are saved.<br>With two sets, this figure compares them."
 
 
 class PairCard(FigureCard):
-    """Two picked models, or one and the best."""
+    """Coefficients of two selected models, or of one and the best."""
 
     name = "pair"
     title = "Two models side by side"
-    label = "Coefficients of two models side by side, those that part most above"
+    label = "Coefficients of two models side by side, the largest differences first"
     linear = True
     slow = True
     asked = True
     definition: ClassVar[str] = (
-        "The two models that were picked first, or one and the best. <b>Answer differently</b>: "
-        "share of the rows that they label otherwise, #{i : ŷ<sub>a</sub>(x<sub>i</sub>) ≠ "
+        "The first two selected models, or one and the best. <b>Answer differently</b>: share of "
+        "the rows with different labels, #{i : ŷ<sub>a</sub>(x<sub>i</sub>) ≠ "
         "ŷ<sub>b</sub>(x<sub>i</sub>)}/n."
     )
 
@@ -199,7 +199,7 @@ class PairCard(FigureCard):
 
 
 class SetsCard(FigureCard):
-    """The set in view and another saved set of the same table."""
+    """Comparison of the set in view with another saved set of the same table."""
 
     name = "sets"
     title = "Two sets compared"
@@ -210,14 +210,14 @@ class SetsCard(FigureCard):
     needs: ClassVar[tuple[str, ...]] = ("rashomon_set", "view", "phase", "kept", "in_view")
     definition: ClassVar[str] = (
         "Ranges of the draws inside ψ (of a release: of all draws). <b>Wide</b>: mean length of "
-        "the coefficients' ranges. <b>Overlap</b>: length of what both ranges share over that of "
-        "what either covers, on average over the coefficients. A set with more draws reaches "
-        "further by chance alone."
+        "the coefficients' ranges. <b>Overlap</b>: length of the intersection of both ranges over "
+        "that of their union, averaged over the coefficients. A set with more draws has wider "
+        "ranges by chance."
     )
 
     def controls(self) -> list[ipywidgets.Widget]:
         """See `FigureCard.controls`."""
-        self._other = ipywidgets.Dropdown(description="beside", options=[], disabled=True)
+        self._other = ipywidgets.Dropdown(description="compare with", options=[], disabled=True)
         self._offering = False
         self._other.observe(lambda _: None if self._offering else self.changed(), "value")
         return [self._other]

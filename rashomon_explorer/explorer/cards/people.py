@@ -1,4 +1,4 @@
-"""People."""
+"""Cards about people."""
 
 from functools import partial
 from typing import Any, ClassVar
@@ -30,7 +30,7 @@ _EVERYONE = "everyone"
 
 
 class PeopleCard(FigureCard):
-    """How far apart the models' predictions of each person are."""
+    """Range of the models' predictions for each person."""
 
     name = "people"
     title = "Who is affected"
@@ -87,7 +87,7 @@ class PeopleCard(FigureCard):
 
 
 class PeopleRangesCard(PrivateDataCard):
-    """One dot a person: the best model's answer, what draws show of the range, what is proved."""
+    """Best model's prediction for each person, with sampled and exact ranges."""
 
     name = "people_ranges"
     title = "Whose label can a good model flip?"
@@ -102,8 +102,8 @@ class PeopleRangesCard(PrivateDataCard):
     definition = (
         "∙∙∙ <b>sampled</b>: least and largest answer of the draws within ψ. ▬ <b>exact</b>: least "
         "and largest over all models within ψ (two convex programmes a person). A label flips if "
-        "some model within ψ predicts another class than the best model; their share is the "
-        "<b>ambiguity</b> (Marx, Calmon and Ustun 2020), of which draws show a lower bound."
+        "some model within ψ predicts another class than the best model; the share of flips is the "
+        "<b>ambiguity</b> (Marx, Calmon and Ustun 2020); draws give a lower bound on it."
     )
 
     def __init__(self, session: Session) -> None:
@@ -159,11 +159,11 @@ class PersonCard(PrivateDataCard):
     label = "Answers of the models to one person, and the spread of each feature's contribution"
     selectable = True
     definition = (
-        "Left: a dot a model within ψ; the bar is the exact range over all of them. Right: what "
-        "each feature adds to the score, θ<sub>j</sub>(x<sub>j</sub> − mean), over the draws: the "
-        "widest drives the disagreement. <b>Abstain</b>: the lead of the first class is under two "
-        "standard deviations over the draws (Ganesh, Thakurta and Upadhyay 2023). <b>Flips from "
-        "ψ</b>: least excess loss at which some model predicts another class, certified to 1 %."
+        "Left: one dot per model within ψ; the bar is the exact range over all of them. Right: "
+        "what each feature adds to the score, θ<sub>j</sub>(x<sub>j</sub> − mean), over the draws: "
+        "the widest drives the disagreement. <b>Abstain</b>: the lead of the first class is under "
+        "two standard deviations over the draws (Ganesh, Thakurta and Upadhyay 2023). <b>Flips "
+        "from ψ</b>: least excess loss at which some model predicts another class, certified to 1 %."
     )
     needs: ClassVar[tuple[str, ...]] = PrivateDataCard.needs
 

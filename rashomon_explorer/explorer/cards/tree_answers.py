@@ -1,4 +1,4 @@
-"""Cards about sparse trees, drawn ones and all of the class. Curator: from private rows."""
+"""Cards about sparse trees: drawn trees, and all trees of the class (not private)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,14 +37,14 @@ from rashomon_explorer.plots.text import number
 from rashomon_explorer.plots.trees import MOST_TREES, tree_use_table
 from rashomon_explorer.sets.models.trees import DecisionTrees
 
-_PERSON = "says another label of the picked person"
+_PERSON = "flips the label of the selected person"
 _ASKS, _LACKS = "asks", "does not ask"
 _EQUAL = "differs least between groups"
-_NOBODY = "Pick somebody under <b>People &amp; groups</b>,<br>or choose a question here."
+_NOBODY = "Select a person under <b>People &amp; groups</b>,<br>or choose a question here."
 
 
 class _OfAllTrees(FigureCard):
-    """A figure of all trees that the sliders allow."""
+    """Figure of all trees that the sliders allow, computed from private rows."""
 
     of_trees = True
     slow = True
@@ -75,11 +75,11 @@ class _OfAllTrees(FigureCard):
         return self.deferred_recipe() if self.state.busy else self.of_all()
 
     def of_all(self) -> Recipe:
-        """Say how it is drawn."""
-        raise TypeError(f"{type(self).__name__} must say how it is drawn")
+        """Recipe of the figure."""
+        raise TypeError(f"{type(self).__name__} must define its recipe")
 
     def exact(self, plot: Any, table: Any, line: str) -> Recipe:
-        """Recipe of a plot of a table that is found when the figure is made."""
+        """Recipe of a plot of a table that is computed together with the figure."""
         name = plot.func.__name__ if isinstance(plot, partial) else plot.__name__
         module = "rashomon_explorer.plots"
         lines = (f"from {module} import {name}", line)
@@ -87,15 +87,15 @@ class _OfAllTrees(FigureCard):
 
 
 class TreeSizesCard(_OfAllTrees):
-    """How many trees lie within every ψ."""
+    """Number of trees within each ψ."""
 
     name = "tree_sizes"
     title = "How many trees are good"
     short = "How many"
     label = "Number of sparse trees within psi of the best, by leaves"
     definition = (
-        "Every tree of at most so many leaves on the declared questions is counted: |{t : L(t) ≤ "
-        "min L + ψ}|, L the share of errors and the price of a leaf for each. Nothing is drawn."
+        "Counts every tree within the leaf limit on the declared questions: |{t : L(t) ≤ min L + "
+        "ψ}|, where L is the share of errors plus the penalty of each leaf. Nothing is drawn."
     )
 
     def of_all(self) -> Recipe:
@@ -106,15 +106,15 @@ class TreeSizesCard(_OfAllTrees):
 
 
 class TreeFlipsCard(_OfAllTrees):
-    """People with a conflicting prediction, and the least ψ for it."""
+    """Least ψ at which some tree flips the label of each person."""
 
     name = "tree_flips"
     title = "Whose label can a good tree flip?"
     short = "Flips"
     label = "Share of people whose label some tree within psi flips"
     definition = (
-        "For each person the least ψ at which some tree predicts another label than the best "
-        "one: exact, over all trees. Selected people are marked."
+        "For each person: the least ψ at which some tree predicts another label than the best "
+        "one; exact over all trees. Selected people are marked."
     )
 
     def of_all(self) -> Recipe:
@@ -134,8 +134,8 @@ class TreeQuestionsCard(_OfAllTrees):
     short = "Questions"
     label = "Least loss of trees with and without each question"
     definition = (
-        "For each question how much more than the best tree the best one loses that asks it, and "
-        "the best one that does not; and, in the table, the share of all trees within ψ that ask."
+        "For each question: excess loss of the best tree that asks it, and of the best tree that "
+        "does not. The table adds the share of all trees within ψ that ask it."
     )
 
     def of_all(self) -> Recipe:
@@ -160,10 +160,10 @@ class TreeParityCard(ByColumn, _OfAllTrees):
         "selection",
     )
     definition = (
-        "The gap is the largest less the least share of a group that gets the label. On the line "
-        "lie the trees within ψ that no other beats at both loss and gap: exact, over every tree, "
-        "or, where that is too much work, of 2,000 uniform draws and then marked as sampled. "
-        "Dots are drawn trees. Chosen on these rows, the fairest tree looks better than it is."
+        "The gap is the largest minus the smallest share of a group that gets the label. The line "
+        "joins the trees within ψ that no other beats in both loss and gap: exact over all trees, "
+        "or, if that is too expensive, over 2,000 uniform draws and marked as sampled. Dots are "
+        "drawn trees. The tree with the least gap on these rows looks fairer than it is."
     )
 
     def __init__(self, session: Session) -> None:
@@ -217,17 +217,17 @@ class TreeParityCard(ByColumn, _OfAllTrees):
 
 
 class ExampleTreeCard(ByColumn, _OfAllTrees):
-    """The best tree that flips somebody, asks a question or not, or treats groups alike."""
+    """The best tree, and the best tree with a chosen property."""
 
     name = "witness"
     title = "The best tree that …"
-    label = "The best tree, and beside it the best that does what is chosen"
+    label = "The best tree, and the best tree with the chosen property"
     needs: ClassVar[tuple[str, ...]] = (*_OfAllTrees.needs, "group_column")
     definition = (
-        "Above the best tree of all; below it the best one that says another label of "
-        "the person picked last, that asks or does not ask a question, or, of those within ψ, "
-        "whose rates of the last class differ least between groups. Exact, unless it says "
-        "otherwise: no tree of the class that does so loses less."
+        "Above: the best tree. Below: the best tree that flips the label of the person selected "
+        "last, or that asks or does not ask a question; or the tree within ψ whose rates of the "
+        "last class differ least between groups. Exact unless marked as sampled: no tree of the "
+        "class with this property has a lower loss."
     )
 
     def controls(self) -> list[ipywidgets.Widget]:
@@ -283,11 +283,11 @@ class ExampleTreeCard(ByColumn, _OfAllTrees):
 
 
 _NO_TREES = "These models are not trees.<br>Choose <b>sparse trees</b> under Model, and draw."
-_NO_STARS = "No tree has a star.<br>Give some in the table of models, or untick this."
+_NO_STARS = "No tree has a star.<br>Star trees in the table of models, or untick this."
 
 
 class _OfTrees(FigureCard):
-    """A figure of the trees on screen; says so where there are none."""
+    """Figure of the trees on screen; a message if there are none."""
 
     of_trees = True
     slow = True
@@ -312,20 +312,20 @@ class _OfTrees(FigureCard):
         return self.of(shown, released=released)
 
     def of(self, models: Any, *, released: bool) -> Recipe:
-        """Say how it is drawn."""
-        raise TypeError(f"{type(self).__name__} must say how it is drawn")
+        """Recipe of the figure."""
+        raise TypeError(f"{type(self).__name__} must define its recipe")
 
 
 class TreesCard(_OfTrees):
-    """The picked trees, or the best ones, each in a panel."""
+    """The selected trees, or the best ones, each in a panel."""
 
     name = "trees"
     title = "Trees, one by one"
     short = "Trees"
     label = "Up to nine decision trees side by side, with their questions and labels"
     definition = (
-        "The picked trees, at most nine; where none is picked the best, and in the release the "
-        "first. A question is answered yes to the left and no to the right."
+        "The selected trees, at most nine; without a selection the best ones, in the release the "
+        "first ones. The left branch of a question is yes, the right branch is no."
     )
 
     def of(self, models: Any, *, released: bool) -> Recipe:
@@ -350,9 +350,9 @@ class TreeUseCard(_OfTrees):
     short = "Asked by drawn trees"
     label = "Share of the trees that ask each question, and of those that ask it first"
     definition = (
-        "Share of the trees on screen that ask a question anywhere; dark, of those that ask it "
-        "first. Whiskers: 95 % intervals (Clopper and Pearson) for the law that they were drawn "
-        "from. Computed from the trees alone: it can be released with them."
+        "Share of the trees on screen that ask a question anywhere; dark: share that ask it first. "
+        "Whiskers: 95 % intervals (Clopper and Pearson) for the distribution of the draws. "
+        "Computed from the trees only: it can be released with them."
     )
 
     def of(self, models: Any, *, released: bool) -> Recipe:
@@ -370,17 +370,17 @@ class TreeUseCard(_OfTrees):
 
 
 class RulesCard(_OfTrees):
-    """The trie of the rules of all trees, searched by words of a question."""
+    """Sunburst of the rules of all trees, with a search for words of a question."""
 
     name = "rules"
     title = "Rules of the trees"
     short = "Rules"
     label = "Sunburst of the questions that trees ask one after the other"
     definition = (
-        "A rule is the questions from a tree's root to a leaf, whatever the answers (TimberTrek, "
-        "Wang et al. 2022). A sector is as wide as the number of rules that go on from it, summed "
-        "over trees; a click goes into it. <b>Search</b> keeps rules whose questions hold the "
-        "words; <b>Starred</b> those of starred trees; picked trees keep their colour."
+        "A rule is the sequence of questions from a tree's root to a leaf, without the answers "
+        "(TimberTrek, Wang et al. 2022). The width of a sector is the number of rules that "
+        "continue from it, summed over trees; click it to zoom in. Rules that do not match the "
+        "<b>search</b>, or belong to no selected (or <b>starred</b>) tree, are grey."
     )
 
     def controls(self) -> list[ipywidgets.Widget]:

@@ -1,1 +1,1 @@
-"""What may leave: aggregates put into a basket, priced, paid for, and bundled; no widgets here."""
+"""Release of aggregates and export of bundles; no widgets here."""

@@ -1,4 +1,4 @@
-"""Aggregates to buy."""
+"""Aggregates that can be released, and the basket that holds them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ Paid = ReleasedSet | ReleasedTrees
 
 @dataclass(frozen=True)
 class Aggregate:
-    """One thing that can be bought of the rows."""
+    """One aggregate that can be released."""
 
     group: str
     title: str
@@ -25,7 +25,7 @@ class Aggregate:
 
     @property
     def in_rows(self) -> bool:
-        """Whether the noise is on counts of rows."""
+        """Whether the noise is on counts of rows in groups."""
         return self.group == _GROUPS
 
 
@@ -47,7 +47,7 @@ def _in_a_ball(models: Paid) -> tuple[ReleasedSet, float]:
     if isinstance(models, ReleasedTrees):
         raise ValueError("this aggregate needs linear models: use the mean loss")
     if models.plan.radius is None:
-        raise ValueError("these draws are not of a ball of models")
+        raise ValueError("this aggregate needs draws from a ball of models: use the mean loss")
     return models, models.plan.radius
 
 
@@ -92,7 +92,7 @@ AGGREGATES: Mapping[str, Aggregate] = {
         _GROUPS, "gap in true-positive rates between groups", _named("mean_true_positive_gap")
     ),
 }
-"""By the names of their queries, in the order of the page."""
+"""Aggregates by the names of their queries, in the order of the page."""
 
 
 _CHOOSE = (
@@ -115,19 +115,19 @@ class Basket:
 
     @cached_property
     def queries(self) -> tuple[Query, ...]:
-        """The questions."""
+        """Queries of the basket."""
         return tuple(AGGREGATES[name].query(self.models) for name in self.names)
 
     @cached_property
     def budget(self) -> dict[str, Any]:
-        """What `plan_release` and `release` are told: one and the same."""
+        """Arguments of both `plan_release` and `release`."""
         shares = {name: float(self.weights.get(name, 1.0)) for name in self.names}
         told = {"epsilon": self.epsilon, "delta": self.delta, "categories": self.categories}
         return {**told, "queries": list(self.queries), "weights": shares}
 
     @cached_property
     def plan(self) -> ReleasePlan | None:
-        """Noise and price by the ledger's rule; None of an empty basket."""
+        """Noise and privacy cost under the ledger's rule; None for an empty basket."""
         return plan_release(self.models, self.n_rows, **self.budget) if self.names else None
 
     def adds(self, account: Account) -> float:
@@ -139,7 +139,7 @@ class Basket:
         return cost_text(self.adds(account))
 
     def affordable(self, account: Account) -> bool:
-        """Whether the budget allows it."""
+        """Whether the remaining budget allows the release."""
         return self.plan is None or account.affords(self.plan.guarantee)
 
     def why_not(self, name: str) -> str:

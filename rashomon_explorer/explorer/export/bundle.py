@@ -1,4 +1,4 @@
-"""What is exported, as a ZIP file."""
+"""Exported bundle, as a ZIP file."""
 
 import io
 import json
@@ -37,14 +37,14 @@ from rashomon_explorer.report import release_report
 from rashomon_explorer.sets import ReleasedSet, ReleasedTrees
 
 LISTED = """
-trees.json        the trees as plain data; score.py predicts with them, by numpy alone
-trees.txt         the trees for people, a line a question
-dot/              the trees as graphs that Graphviz draws, a file a tree
-trees.npz         the same for Python: ReleasedTrees.load("trees.npz") of rashomon_explorer
-score.py          read it: thirty lines
-schema.toml       what is public of the table, and how a row becomes what the trees ask about
+trees.json        the trees as plain data; score.py predicts with them and needs only numpy
+trees.txt         the trees as text, one question per line
+dot/              the trees as Graphviz graphs, one file per tree
+trees.npz         the trees for Python: ReleasedTrees.load("trees.npz") of rashomon_explorer
+score.py          prediction with the trees, in thirty lines
+schema.toml       public schema of the table, which defines the encoding of rows for the trees
 """.strip()
-"""Lines of the README."""
+"""File list in the README of a bundle of trees."""
 
 
 def released_trees(given: Contents) -> ReleasedTrees:
@@ -59,7 +59,7 @@ def _for_people(given: Contents) -> ReleasedTrees:
 
 
 def tree_figures(given: Contents) -> dict[str, go.Figure]:
-    """Make the figures of trees that may leave, by name."""
+    """Return the releasable figures of trees, by name."""
     models = _for_people(given)
     return {
         "trees": plot_trees(models),
@@ -69,7 +69,7 @@ def tree_figures(given: Contents) -> dict[str, go.Figure]:
 
 
 def dot_files(given: Contents) -> dict[str, str]:
-    """Write each tree as a graph, by the name of its file."""
+    """Return each tree as a Graphviz graph, by file name."""
     models = _for_people(given)
     width = len(str(max(0, models.n_draws - 1)))
     return {f"dot/tree_{k:0{width}d}.dot": models.dot(k) + "\n" for k in range(models.n_draws)}
@@ -111,36 +111,36 @@ TREE_FILES: Mapping[str, Callable[[Contents], str | bytes]] = {
     "trees.npz": _npz,
     "score.py": _score,
 }
-"""Files of a bundle of trees in the place of a linear one's."""
+"""Files of a bundle of trees that replace those of linear models."""
 
 
 _LINEAR = """
-models.json       the models as plain numbers; score.py predicts with them, by numpy alone
-models.npz        the same for Python: ReleasedSet.load("models.npz") of rashomon_explorer
-score.py          read it: thirty lines
-schema.toml       what is public of the table, and how a row becomes what the models take
+models.json       the models as plain numbers; score.py predicts with them and needs only numpy
+models.npz        the models for Python: ReleasedSet.load("models.npz") of rashomon_explorer
+score.py          prediction with the models, in thirty lines
+schema.toml       public schema of the table, which defines the encoding of rows for the models
 """.strip()
 _FILES = """
 guarantee.json    the privacy guarantee of the bundle for one record, and its assumptions
 aggregates.json   the released aggregates, with their error bars
-definitions.json  every number's definition
+definitions.json  definition of every number
 ledger.json       the spent privacy budget of the table
-report.html       all of it to read, in one page that opens anywhere
-figures/          the figures, each as a page of its own and as JSON{pictures}
+report.html       report with all of these results, in one self-contained page
+figures/          the figures, each as a page and as JSON{pictures}
 """.strip()
-_PICTURES = ", and as a picture: PNG for a slide, SVG for a paper"
+_PICTURES = ", and as pictures: PNG for slides, SVG for papers"
 
 
 def readme(given: Contents, *, pictures: bool = False) -> str:
-    """Write it; with ``pictures`` figures are there as PNG and SVG too."""
+    """Return the README; ``pictures`` states that figures are included as PNG and SVG."""
     models, listed = given.models, LISTED if given.of_trees else _LINEAR
     files = _FILES.format(pictures=_PICTURES if pictures else "")
     kind = "Sparse trees" if given.of_trees else "Models"
     parts = [
         f"{kind} of the Rashomon set of {given.table}, released with differential privacy",
         _what(given),
-        f"Total privacy cost: {cost_text(given.total, given.delta)}. That is: "
-        f"{attack_in_words(models.guarantee)}, for the models alone.",
+        f"Total privacy cost: {cost_text(given.total, given.delta)}. For the models without the "
+        f"aggregates, this means: {attack_in_words(models.guarantee)}.",
         _receipt(given),
         "Any use of these files is allowed: results computed from them and from public rows cost "
         "no further privacy. Do not publish other numbers computed from the private rows, such "
@@ -156,8 +156,8 @@ def _what(given: Contents) -> str:
     chosen = f" Chosen: {'; '.join(models.steps)}." if models.steps else ""
     return (
         f"{plural(models.n_draws, noun)}{rows}. Each was drawn so "
-        f"that it is likely to be almost as good as the best one, within ψ = {number(models.psi)} "
-        f"of its loss; which of them are is private.{chosen}"
+        f"that its loss is likely to be within ψ = {number(models.psi)} of the least loss; which "
+        f"draws are within ψ is private.{chosen}"
     )
 
 
@@ -176,16 +176,16 @@ def _receipt(given: Contents) -> str:
 File = str | bytes
 _SCRIPT = "figures/plotly.min.js"
 _BUNDLE_PICTURES = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg"}
-"""How files of pictures begin."""
+"""First bytes of each kind of picture file."""
 
 _LEAVES = ("release", "plan")
-"""Bands of figures of released and of public numbers."""
+"""Views of figures that may be released: released results and public numbers."""
 
-_WHEN = (2000, 1, 1, 0, 0, 0)  # the same contents give the same bytes
+_WHEN = (2000, 1, 1, 0, 0, 0)  # constant, so that equal contents give equal bytes
 
 
 def bundle(given: Contents, pictures: Mapping[str, bytes] = MappingProxyType({})) -> bytes:
-    """Write the zip file."""
+    """Return the ZIP file."""
     into = io.BytesIO()
     with zipfile.ZipFile(into, "w", zipfile.ZIP_DEFLATED) as archive, suppress_weak_warnings():
         for name, content in _files(given, pictures):
@@ -216,7 +216,7 @@ def _files(given: Contents, pictures: Mapping[str, bytes]) -> Iterator[tuple[str
 
 
 def _is_one(name: str, content: bytes, made: Mapping[str, go.Figure]) -> bool:
-    """Whether it is a picture, of a figure that is in the bundle."""
+    """Whether a file is a picture of a figure in the bundle."""
     figure, _, kind = name.rpartition(".")
     return (
         figure in made and kind in _BUNDLE_PICTURES and content.startswith(_BUNDLE_PICTURES[kind])
@@ -224,7 +224,7 @@ def _is_one(name: str, content: bytes, made: Mapping[str, go.Figure]) -> bool:
 
 
 def figures(given: Contents) -> dict[str, go.Figure]:
-    """Make the figures that may leave, by name."""
+    """Return the releasable figures, by name."""
     made = tree_figures(given) if given.of_trees else _linear_figures(given.linear)
     made["one_record"] = plot_tradeoff(given.models.guarantee, "these models")
     for place, one in enumerate(given.purchases, 1):
@@ -243,7 +243,7 @@ def _linear_figures(models: ReleasedSet) -> dict[str, go.Figure]:
 
 
 def _page(name: str, figure: go.Figure) -> str:
-    # plotly would give the element a random id.
+    # Without an id, plotly would give the element a random one.
     written: str = in_light(figure).to_html(
         include_plotlyjs="directory", full_html=True, div_id=name
     )
@@ -251,7 +251,7 @@ def _page(name: str, figure: go.Figure) -> str:
 
 
 def in_light(figure: go.Figure) -> go.Figure:
-    """Return a figure as it is printed, whatever the page's colours."""
+    """Return a figure in the light theme, independent of the page's theme."""
     return go.Figure(figure).update_layout(
         template=templates()["light"], paper_bgcolor="white", plot_bgcolor="white"
     )
@@ -283,7 +283,7 @@ def _models_json(given: Contents) -> str:
 
 
 def _scale(scale: ColumnMap | None) -> dict[str, list[float]]:
-    """How columns are mapped before they are scored, where they are."""
+    """Centres and spreads that scale the columns before scoring; empty without scaling."""
     if scale is None:
         return {}
     return {"centres": scale.centre.tolist(), "spreads": scale.spread.tolist()}
@@ -321,7 +321,7 @@ def _schema(given: Contents) -> str | None:
 
 
 def _ledger(given: Contents) -> str | None:
-    """Tell number, notion and total; names, times and remarks stay at home."""
+    """Charges and totals of the ledger, without names, times and notes."""
     account = given.account
     if account is None or not account.exists:
         return None
@@ -342,7 +342,7 @@ def _report(given: Contents) -> str:
 
 
 def release_page(given: Contents) -> str:
-    """Write the release's edition of the report."""
+    """Return the release edition of the report as HTML."""
     models, radius = given.models, None
     if isinstance(models, ReleasedSet) and given.constants is not None and models.as_drawn:
         radius = models.plan.radius
@@ -373,4 +373,4 @@ _BUNDLE_FILES: Mapping[str, Callable[[Contents], File | None]] = {
     "ledger.json": _ledger,
     "report.html": _report,
 }
-"""Files of the bundle beside its figures; what is None is left out."""
+"""Files of every bundle; a file is omitted if its function returns None."""

@@ -1,4 +1,4 @@
-"""Purchases of aggregates."""
+"""Released aggregates of the sets on the page, and their files."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -47,18 +47,18 @@ class Purchase:
 
     @property
     def what(self) -> str:
-        """What was bought."""
+        """Names of the released aggregates."""
         names = ", ".join(answer.query.replace("_", " ") for answer in self.released.answers)
         of = "" if self.draws is None else f" of {len(self.draws)} chosen models"
         return f"{names}{of}"
 
     @property
     def label(self) -> str:
-        """The purchase in a line."""
+        """Description of the purchase in one line."""
         return f"{self.what} · {cost_text(self.adds)} · {self.at:%d %b %H:%M}"
 
     def to_values(self) -> dict[str, Any]:
-        """Plain values, for a file."""
+        """Return plain values for a file."""
         return {
             "at": self.at.isoformat(timespec="seconds"),
             "adds": self.adds,
@@ -81,14 +81,14 @@ class Purchase:
 
 
 class Purchases:
-    """The purchases of one kept set, each in a file of its own beside it."""
+    """Released aggregates of one saved set, each release in its own file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._files = NumberedFiles(path.parent, f"{path.stem}-", path.suffix)
 
     def all(self, failed: Failed = log_unread) -> tuple[Purchase, ...]:
-        """Read them, oldest first; a file that is damaged is put aside and logged."""
+        """Read all purchases, oldest first; quarantine and log damaged files."""
         try:
             paths = self._files.paths()
         except OSError as error:
@@ -98,11 +98,11 @@ class Purchases:
         return tuple(one for one in (*self._of_older_versions(failed), *own) if one is not None)
 
     def add(self, bought: Purchase) -> None:
-        """Write one more."""
+        """Save one purchase."""
         self._files.add(json.dumps(bought.to_values(), ensure_ascii=False, indent=1))
 
     def _of_older_versions(self, failed: Failed) -> list[Purchase | None]:
-        """Purchases in one file, and in what was left of it by a crash or an error of the disk."""
+        """Read the single file of older versions, and its remains after a crash or disk error."""
         known: list[Any] = []
         for suffix in (".damaged", self.path.suffix, ".new"):
             path = self.path.with_suffix(suffix)
@@ -129,7 +129,7 @@ def _usable(values: Any, path: Path) -> Purchase | None:
 
 @dataclass(frozen=True)
 class Contents:
-    """Everything that can be released; it holds no row and no loss."""
+    """Contents of a bundle; it holds no row and no loss."""
 
     table: str
     models: ReleasedSet | ReleasedTrees
@@ -146,29 +146,29 @@ class Contents:
 
     @property
     def linear(self) -> ReleasedSet:
-        """The models, where they have coefficients."""
+        """The linear models; raises a TypeError for trees."""
         if isinstance(self.models, ReleasedTrees):
             raise TypeError("trees have no coefficients")
         return self.models
 
     @property
     def delta(self) -> float:
-        """δ that the models were paid for with."""
+        """δ of the models' guarantee."""
         return spent_delta(self.models.guarantee)
 
     @property
     def models_epsilon(self) -> float:
-        """ε that the models cost by themselves."""
+        """ε of the models as the only charge."""
         return self.models.guarantee.epsilon(self.delta)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """Of the models, and of each purchase."""
+        """Guarantees of the models and of each purchase."""
         return (self.models.guarantee, *(one.released.guarantee for one in self.purchases))
 
     @property
     def total(self) -> float:
-        """ε of all of it together, at the models' δ."""
+        """Total ε of the models and aggregates at the models' δ."""
         every = list(self.guarantees)
         order = ledger_order(every) if self.account is None else self.account.totals.order
         return adaptive_epsilon(every, self.delta, order=order)
@@ -186,14 +186,14 @@ _LEVELLED = (Categorical, Ordered, YesNo)
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """A basket that is about to be paid for."""
+    """Release that can be charged and computed."""
 
     pay: Callable[[], Purchase]
     models: Any
 
 
 class _Unkept(NamedTuple):
-    """A purchase that could not be written: shown, and written as soon as that is possible."""
+    """Purchase that could not be saved; it is shown, and saving is tried again."""
 
     place: Purchases
     bought: Purchase
@@ -204,7 +204,7 @@ _OTHERS = "only models with a privacy guarantee can be released"
 
 
 class ReleaseController:
-    """Available and released aggregates of the set on screen."""
+    """Plan, charge and save aggregates of the set on screen."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -215,7 +215,7 @@ class ReleaseController:
         self._follow()
 
     def models(self, draws: tuple[int, ...] | None = None) -> Paid:
-        """Give what may leave of the set on screen: all, or some chosen without private rows."""
+        """Release the set on screen, or some of its draws, chosen without private rows."""
         drawn = self.state.rashomon_set
         if drawn is None or not drawn.n_draws or self.state.spent:
             raise DataError(_NO_MODELS)
@@ -232,7 +232,7 @@ class ReleaseController:
 
     @property
     def groups(self) -> Mapping[str, tuple[Any, ...]]:
-        """Sensitive columns whose levels are declared or confirmed, and the levels."""
+        """Sensitive columns with declared or confirmed levels, and these levels."""
         data = self.state.data
         if data is None:
             return {}
@@ -248,7 +248,7 @@ class ReleaseController:
         draws: tuple[int, ...] | None = None,
         group: str = "",
     ) -> Basket:
-        """Fill a basket for the set on screen; reads no row."""
+        """Return a basket for the set on screen; reads no row."""
         state, models = self.state, self.models(draws)
         if state.data is None or self.session.rows is None:
             raise DataError(_NO_ROWS)
@@ -283,7 +283,7 @@ class ReleaseController:
 
     @property
     def _n_rows(self) -> int | None:
-        """Rows of the table; None of trees from elsewhere, which do not know it."""
+        """Number of rows of the table; None for imported trees, which do not store it."""
         if self.session.rows is not None:
             return self.session.shape[0]
         drawn = self.state.rashomon_set
@@ -292,7 +292,7 @@ class ReleaseController:
     def order(
         self, basket: Basket, *, draws: tuple[int, ...] | None = None, group: str = ""
     ) -> Order:
-        """Take an order; carrying it out charges the ledger and reads the rows, perhaps aside."""
+        """Return an order; its ``pay`` charges the ledger and reads the rows, in any thread."""
         session, account = self.session, self.session.refresh_account()
         if basket.plan is None or account is None:
             raise DataError("the basket is empty: tick the aggregates to release")
@@ -308,16 +308,16 @@ class ReleaseController:
             if kept is not None:
                 try:
                     kept.add(bought)
-                except Exception as error:  # whatever it is, it was paid for: `received` tells
+                except Exception as error:  # the cost is spent: keep and report the result
                     self._unkept.append(_Unkept(kept, bought, error))
             return bought
 
         return Order(pay, self.state.rashomon_set)
 
     def received(self, order: Order, bought: Purchase) -> None:
-        """Put on screen what was bought, if its set is still there, and say what is left."""
+        """Show a purchase if its set is still on screen, and report the remaining budget."""
         state, session = self.state, self.session
-        there = [one.released.charge for one in state.paid]  # read from its file meanwhile
+        there = [one.released.charge for one in state.paid]  # may be read from its file already
         if _same(state.rashomon_set, order.models) and bought.released.charge not in there:
             state.paid = (*state.paid, bought)
         unkept = [one.error for one in self._unkept if one.bought is bought]
@@ -335,7 +335,7 @@ class ReleaseController:
         return None if kept is None or not number else Purchases(kept.purchases_path(number))
 
     def _follow(self) -> None:
-        """Show what was paid for of the set on screen, and of no other."""
+        """Show the purchases of the set on screen, and no others."""
         drawn = self.state.rashomon_set
         same = _same(drawn, self._of)
         self._of = drawn
@@ -350,7 +350,7 @@ class ReleaseController:
             self.state.paid = ()
 
     def _save_again(self, kept: Purchases) -> tuple[Purchase, ...]:
-        """Purchases of a set that were not kept; each is tried once more."""
+        """Return the unsaved purchases of a set, after trying again to save each."""
         again = [one for one in self._unkept if one.place.path == kept.path]
         for one in again:
             with suppress(Exception):
@@ -360,7 +360,7 @@ class ReleaseController:
 
 
 def _same(models: Any, others: Any) -> bool:
-    """Whether two sets are of the same draws, whatever ψ they are looked at with."""
+    """Whether two sets have the same draws, for any ψ."""
     if isinstance(models, RashomonSet) and isinstance(others, RashomonSet):
         return np.array_equal(models.coef, others.coef)
     trees = trees_in(models)

@@ -1,4 +1,4 @@
-"""Scores of released models on encoded rows; needs models.json beside it, numpy and nothing else.
+"""Scores of released models on encoded rows; needs only numpy and models.json.
 
 from score import read, scores
 models = read("models.json")
@@ -12,15 +12,15 @@ import numpy as np
 
 
 def read(path: str) -> Any:
-    """Read models.json, or any file that was written like it."""
+    """Read models.json, or another file of the same format."""
     with open(path, encoding="utf-8") as file:
         return json.load(file)
 
 
 def scores(models: dict[str, Any], rows: Any) -> Any:
-    """Predict with every model."""
+    """Return the scores of all models."""
     rows = _shortened(np.asarray(rows, dtype=float), models)
-    if "spreads" in models:  # released with the models, whose coefficients are in these units
+    if "spreads" in models:  # released scaling: coefficients refer to scaled columns
         centred = rows - np.asarray(models["centres"])
         rows = _shortened(centred / np.asarray(models["spreads"]), models)
     linear = np.einsum("kof,nf->kno", np.asarray(models["coefficients"]), rows)

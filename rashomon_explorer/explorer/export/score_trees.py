@@ -1,4 +1,4 @@
-"""Labels by released trees; needs trees.json beside it, numpy and nothing else.
+"""Labels by released trees; needs only numpy and trees.json.
 
 from score import read, labels
 models = read("trees.json")
@@ -15,13 +15,13 @@ _ASKS = {"==": eq, "!=": ne, "<=": le, ">=": ge, "<": lt, ">": gt}
 
 
 def read(path: str) -> Any:
-    """Read trees.json, or any file that was written like it."""
+    """Read trees.json, or another file of the same format."""
     with open(path, encoding="utf-8") as file:
         return json.load(file)
 
 
 def labels(models: dict[str, Any], rows: Any) -> Any:
-    """Predict with every tree."""
+    """Return the labels of all trees."""
     table = np.asarray(rows, dtype=float)
     says = np.array([_codes(tree, table) for tree in models["trees"]])
     return np.asarray(models["classes"])[says]

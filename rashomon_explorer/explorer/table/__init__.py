@@ -1,1 +1,1 @@
-"""The table on the page: its rows as they came, and the one schema that is edited."""
+"""Tables on the page: reading files, editing the schema, and warnings."""

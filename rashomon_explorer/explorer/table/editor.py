@@ -38,7 +38,7 @@ class TableEditor:
 
     @classmethod
     def proposed(cls, name: str, frame: pd.DataFrame, target: str | None = None) -> "TableEditor":
-        """Propose a schema that marks data-dependent values."""
+        """Create with a proposed schema that marks data-dependent values."""
         if target is not None:
             return cls(name, frame, propose_schema(frame, target=target))
         names = [str(column) for column in frame.columns]
@@ -52,19 +52,19 @@ class TableEditor:
 
     @classmethod
     def of(cls, data: Bunch) -> "TableEditor":
-        """Edit what is declared of a data set."""
+        """Create from a data set and its schema."""
         described = data.DESCR.splitlines()[0]
         whole = data.get("whole")
         came = None if whole is None else whole.came
         return cls(data.name, data.frame, data.schema, described, data.source, came=came)
 
     def behind(self, came: SampledChunks) -> "TableEditor":
-        """Return the same, of which these are all rows and `frame` is a sample."""
-        told = "Rows in blocks: sums over all of them, single people from a fixed random sample."
-        return replace(self, came=came, description=told, source="rows in blocks")
+        """Return a copy in which `frame` is a sample of these chunked rows."""
+        told = "Chunked rows: sums over all of them; individuals from a fixed random sample."
+        return replace(self, came=came, description=told, source="chunked rows")
 
     def edited(self, column: str, what: str, value: str) -> "TableEditor":
-        """Change one word about a column."""
+        """Change one field of a column."""
         before = self.schema[column]
         after = FIELDS[what](self, before, value.strip())
         if what != "kind":
@@ -72,7 +72,7 @@ class TableEditor:
         return self._with(after)
 
     def confirmed(self, *columns: str) -> "TableEditor":
-        """Confirm the data-dependent values of some columns, by default of all."""
+        """Confirm the data-dependent values of some columns; by default, of all."""
         return replace(self, schema=self.schema.confirm(*(columns or self.schema)))
 
     def declared(self, said: TableSchema) -> "TableEditor":
@@ -90,13 +90,13 @@ class TableEditor:
         return replace(self, schema=TableSchema(columns))
 
     def once(self, key: Any, read: Callable[[], Any]) -> Any:
-        """Read something from the rows, or remember it."""
+        """Return a value that was computed from the rows, or compute and store it."""
         if key not in self.memo:
             self.memo[key] = read()
         return self.memo[key]
 
     def data(self, positive: Any = None) -> Bunch:
-        """Make the data set that the page draws from."""
+        """Return the data set that the page draws from."""
         declared = Declaration.of_schema(self.schema, None, positive)
         made = make_bunch(
             self.frame,
@@ -114,7 +114,7 @@ class TableEditor:
         return made
 
     def _with(self, changed: Column) -> "TableEditor":
-        """Put a column in the place of the one of its name; a new target frees the old one."""
+        """Replace the column of the same name; a new target replaces the old one."""
         others = self.schema.columns
         if changed.role == "target":
             others = tuple(_freed(one) for one in others)
@@ -122,7 +122,7 @@ class TableEditor:
         return replace(self, schema=TableSchema(columns))
 
     def as_kind(self, column: Column, kind: str) -> Column:
-        """Change a column's kind; missing values of the new kind are data-dependent."""
+        """Change a column's kind; settings that the new kind lacks become data-dependent."""
         if kind not in KINDS:
             raise DataError(f"kind must be one of {quoted(KINDS)}, got {kind!r}")
         if kind == "anything":
@@ -241,7 +241,7 @@ _MOST_SHOWN = 8
 
 
 def release_rows(table: TableEditor) -> list[dict[str, Any]]:
-    """Write a line for each column as a release may show it: of a marked one its name alone."""
+    """One form row per column for a release; a marked column shows only its name."""
     return [
         {**_line(one), "shape": "", "problem": "", "withheld": False}
         if not one.learnt
@@ -251,7 +251,7 @@ def release_rows(table: TableEditor) -> list[dict[str, Any]]:
 
 
 def form_rows(table: TableEditor, problems: dict[str, str]) -> list[dict[str, Any]]:
-    """Write a line for each column; ``problems`` are said beside theirs."""
+    """One form row per column, with its problem if there is one."""
     return [
         {
             **_line(one),
@@ -290,7 +290,7 @@ def _short(value: float) -> str:
 
 
 def shape(cells: pd.Series, column: Column) -> str:
-    """Draw how the values lie within what is declared, in a few characters (curator)."""
+    """Histogram of the values within the declared range, as text (curator)."""
     counts = _counts(cells, column)
     most = max(counts, default=0)
     if not most:

@@ -37,8 +37,8 @@ def _parquet(content: bytes, name: str) -> pd.DataFrame:
         return pd.read_parquet(io.BytesIO(content))
     except ImportError:
         raise DataError(
-            f"{name} is a Parquet file, and pyarrow, which reads one, is not installed here: pip "
-            "install pyarrow, or save the table as CSV"
+            f"{name} is a Parquet file, and reading it needs pyarrow: pip install pyarrow, or "
+            "save the table as CSV"
         ) from None
     except (OSError, ValueError) as error:
         raise DataError(f"{name} cannot be read as Parquet: {error}") from None
@@ -49,7 +49,7 @@ READERS: Mapping[str, Callable[[bytes, str], pd.DataFrame]] = {
     ".parquet": _parquet,
     ".pq": _parquet,
 }
-"""How a file is read, by the ending of its name."""
+"""Reader functions by file extension."""
 
 
 def read_table(name: str, content: bytes) -> pd.DataFrame:
@@ -71,7 +71,7 @@ def chunked_dataset(
     schema: TableSchema | str | os.PathLike[str] | None = None,
     name: str | None = None,
 ) -> Bunch:
-    """Make the page's data set of rows in blocks; holds a fixed random sample of them alone."""
+    """Return the page's data set of chunked rows; holds only a fixed random sample of them."""
     came = SampledChunks.of(rows)
     called = name or _name(rows.source)
     frame = came.people
@@ -83,7 +83,7 @@ def chunked_dataset(
 
 
 def _name(source: Any) -> str:
-    """Call a table as its file or folder is called."""
+    """Return the name of a table's file or folder."""
     if not isinstance(source, ParquetRows):
         return "table"
     paths = {Path(group.path) for group in source.groups}

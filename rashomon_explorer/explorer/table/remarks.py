@@ -1,4 +1,4 @@
-"""Warnings about a table before its first draw. Not private: read from the rows."""
+"""Warnings about a table before its first draw. Not private: computed from the rows."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,8 +16,8 @@ from rashomon_explorer.explorer.table.editor import TableEditor
 
 _MOST_ROWS = 20_000
 _BINS = 32
-_TOO_WELL = 0.05  # of the errors of a constant guess are left
-_MOST_CODES = 0.2  # of the rows: more different values than that name rows, and predict nothing
+_TOO_WELL = 0.05  # largest suspicious share of a constant guess's errors
+_MOST_CODES = 0.2  # share of the rows; columns with more distinct values identify rows
 
 
 def remarks(table: TableEditor) -> list[str]:
@@ -99,7 +99,7 @@ def _too_good(table: TableEditor) -> list[str]:
 
 
 def _codes(cells: pd.Series, numeric: bool) -> FloatArray | None:
-    """Bins of a column; None where nearly every row has a value of its own."""
+    """Bins of a column; None if nearly every row has a different value."""
     if numeric:
         numbers, _ = read_numbers(cells)
         filled = np.where(np.isnan(numbers), -np.inf, numbers)
@@ -110,7 +110,7 @@ def _codes(cells: pd.Series, numeric: bool) -> FloatArray | None:
 
 
 def _errors_left(target: pd.Series, numeric: bool) -> Callable[[FloatArray], float]:
-    """Share of a constant guess's errors that the best guess by codes still makes."""
+    """Return a function: share of a constant guess's errors that remain, given codes."""
     if numeric:
         values, _ = read_numbers(target)
         values = np.where(np.isnan(values), np.nanmean(values), values)
@@ -149,10 +149,9 @@ def _dates(table: TableEditor) -> list[str]:
         return []
     many = len(found) > 1
     return [
-        f"{quoted(found)} {'look' if many else 'looks'} like dates, each of which would be a level "
-        f"of its own: {'they are' if many else 'it is'} left out. To use one, put a column of "
-        "numbers in the file, such as days since a day that everybody knows, and declare its "
-        "bounds."
+        f"{quoted(found)} {'look' if many else 'looks'} like dates. Each date would be a separate "
+        f"level, so {'they are' if many else 'it is'} left out. To use one, add a numeric column, "
+        "such as days since a public date, and declare its bounds."
     ]
 
 

@@ -1,1 +1,1 @@
-"""The small browser widgets the dashboard adds to ipywidgets."""
+"""Browser widgets that the dashboard adds to ipywidgets."""

@@ -1,4 +1,4 @@
-// A table of ticks: what can be bought, with its noise and its share of the price.
+// Table of check boxes: aggregates, their noise and their share of the privacy cost.
 
 const SHARES = ["½", "1", "2", "4"];
 const WEIGHTS = { "½": 0.5, 1: 1, 2: 2, 4: 4 };
@@ -28,7 +28,7 @@ function render({ model, el }) {
     const td = line.insertCell();
     if (weight === undefined) return;
     const list = document.createElement("select");
-    list.setAttribute("aria-label", `Weight of ${row.title} in the price`);
+    list.setAttribute("aria-label", `Weight of ${row.title} in the privacy cost`);
     for (const words of SHARES) {
       const option = new Option(words, words);
       option.selected = WEIGHTS[words] === weight;

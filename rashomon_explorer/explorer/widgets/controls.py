@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 
 class Slider(anywidget.AnyWidget):
-    """A number chosen by slider, keyboard or typing."""
+    """Number chosen by slider, keyboard or text box."""
 
     _esm = (Path(__file__).parent / "dial.js").read_text(encoding="utf-8")
     value = traitlets.Float(1.0).tag(sync=True)
@@ -40,7 +40,7 @@ class Slider(anywidget.AnyWidget):
 
 
 class Fold(anywidget.AnyWidget):
-    """Opens and closes the box it stands in, by the box's attribute ``data-open``."""
+    """Button that folds and unfolds the box around it, by the attribute ``data-open``."""
 
     _esm = (Path(__file__).parent / "fold.js").read_text(encoding="utf-8")
     label = traitlets.Unicode("").tag(sync=True)
@@ -74,20 +74,20 @@ class Tabs(anywidget.AnyWidget):
 
 
 class Step(anywidget.AnyWidget):
-    """A step of the story in one line.
+    """Step of the page, shown as a button and one line.
 
     Attributes
     ----------
     title : str
-        Its name, on the button.
+        Name of the step, on the button.
     summary : str
-        The line, as HTML. Escape what users typed.
+        The line, as HTML. Escape user input.
     opens : bool
-        Whether the button opens what stands below; else its owner leads elsewhere.
+        Whether the button unfolds the content below; if not, its owner handles the press.
     unfolded : bool
-        Whether what stands below is open.
+        Whether the content below is unfolded.
     pressed : int
-        Counts the presses.
+        Number of presses.
 
     Examples
     --------
@@ -104,13 +104,13 @@ class Step(anywidget.AnyWidget):
 
 
 class ThemeSwitch(anywidget.AnyWidget):
-    """Turns the page; the browser remembers it. A notebook has its own theme and needs none."""
+    """Switch between light and dark, stored in the browser; notebooks have their own theme."""
 
     _esm = (Path(__file__).parent / "theme_switch.js").read_text(encoding="utf-8")
 
 
 class ChoiceTable(anywidget.AnyWidget):
-    """Things to tick, under headings, with what each would be like and its share of a price."""
+    """Table of aggregates with check boxes, their noise and their share of the cost."""
 
     _esm = (Path(__file__).parent / "choice_table.js").read_text(encoding="utf-8")
     rows = traitlets.List(traitlets.Dict()).tag(sync=True)
@@ -121,7 +121,7 @@ class ChoiceTable(anywidget.AnyWidget):
 
 
 class KernelWatch(anywidget.AnyWidget):
-    """Nothing on the page, until its program gives no sign of life: then an alert."""
+    """Alert that appears if the kernel does not respond; otherwise invisible."""
 
     _esm = (Path(__file__).parent / "kernel_watch.js").read_text(encoding="utf-8")
     patience = traitlets.Float(20.0).tag(sync=True)
@@ -149,7 +149,7 @@ class LiveText(anywidget.AnyWidget):
 
 
 class ModelTable(anywidget.AnyWidget):
-    """One row a model; only the rows in sight are in the page."""
+    """Table with one row per model; only visible rows are in the document."""
 
     _esm = (Path(__file__).parent / "model_table.js").read_text(encoding="utf-8")
     columns: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
@@ -161,7 +161,7 @@ class ModelTable(anywidget.AnyWidget):
     edit = traitlets.Dict().tag(sync=True)
 
     def fill(self, count: int, columns: Sequence[Mapping[str, Any]]) -> None:
-        """Show other models, or other numbers of them, in one message."""
+        """Replace the models and their columns in one message."""
         with self.hold_sync():
             self.count, self.columns = count, [dict(column) for column in columns]
 
@@ -180,7 +180,7 @@ def table_column(
     meaning: str = "",
     curator: bool = False,
 ) -> dict[str, Any]:
-    """Return a column as the browser takes it."""
+    """Return a column in the format of the browser."""
     return {
         "name": name,
         "title": title,
@@ -192,7 +192,7 @@ def table_column(
 
 
 class RowTable(anywidget.AnyWidget):
-    """Things, one a row: a click on a heading sorts, typing searches, a click on a row picks."""
+    """Table that is sorted by its headings, searched by text, and selected by row."""
 
     _esm = (Path(__file__).parent / "row_table.js").read_text(encoding="utf-8")
     columns = traitlets.List(traitlets.Dict()).tag(sync=True)
@@ -207,7 +207,7 @@ class RowTable(anywidget.AnyWidget):
 
 
 class TableForm(anywidget.AnyWidget):
-    """One row a column, each with native inputs; Python answers every edit with the rows."""
+    """Form with one row per column; Python answers every edit with all rows."""
 
     _esm = (Path(__file__).parent / "table_form.js").read_text(encoding="utf-8")
     rows = traitlets.List(traitlets.Dict()).tag(sync=True)

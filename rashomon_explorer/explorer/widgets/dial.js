@@ -1,4 +1,4 @@
-// A labelled native slider with a number box beside it: keyboard, screen reader and touch for free.
+// Labelled native slider with a number box; supports keyboard, screen reader and touch natively.
 
 const STEPS_PER_DECADE = 40;
 
@@ -9,7 +9,7 @@ const shown = (value) =>
     : String(Number(value.toPrecision(6)));
 
 function render({ model, el }) {
-  // Each widget gets its own copy of this module: a counter in it would number them all alike.
+  // Each widget has its own copy of this module, so a counter here would not be unique.
   const id = `rx-dial-${Math.random().toString(36).slice(2)}`;
   el.classList.add("rx-dial");
   el.innerHTML = `
@@ -24,7 +24,7 @@ function render({ model, el }) {
   let sent = null;
 
   const ends = () => [model.get("low"), model.get("high")];
-  // A log slider that may be zero keeps its first position for zero.
+  // A logarithmic slider that allows zero reserves its first position for zero.
   const shift = () => (model.get("zero") ? 1 : 0);
   const steps = () => {
     const [low, high] = ends();
@@ -99,7 +99,7 @@ function render({ model, el }) {
     send(value);
   }
 
-  // Arrow keys on a slider whose next step rounds to the same number must still move it.
+  // Skip steps that round to the same number, so that arrow keys always change the value.
   function moved() {
     let position = Number(range.value);
     const before = model.get("value");

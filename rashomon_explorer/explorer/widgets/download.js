@@ -1,4 +1,4 @@
-// A button behind which a file is made when somebody asks for it; the browser asks nobody else.
+// Button that makes a file on request; the browser contacts no other host.
 
 function render({ model, el }) {
   el.classList.add("rx-saver");
@@ -8,12 +8,12 @@ function render({ model, el }) {
 
   function show() {
     button.className = `jupyter-button ${model.get("primary") ? "mod-primary" : "rx-quiet"}`;
-    button.textContent = model.get("making") ? "Making it…" : model.get("label");
+    button.textContent = model.get("making") ? "Making the file…" : model.get("label");
     button.title = model.get("hint");
     button.disabled = model.get("disabled") || model.get("making");
   }
 
-  // One page draws where several show the button: it is the one that was pressed.
+  // If several pages show the button, only the page where it was pressed draws.
   let pressed = false;
   async function draw(figures) {
     if (!pressed) return;
@@ -21,7 +21,7 @@ function render({ model, el }) {
     try {
       await picturesOf(figures, model, hand);
     } finally {
-      model.send({ type: "picture", name: "" }); // the file is made with those that there are
+      model.send({ type: "picture", name: "" }); // the file is made with the pictures sent so far
     }
   }
 

@@ -1,7 +1,7 @@
-// A native file input: keyboard, screen reader and drag and drop come with it.
+// Native file input; supports keyboard, screen reader, and drag and drop.
 
 function render({ model, el }) {
-  // Each widget gets its own copy of this module: a counter in it would number them all alike.
+  // Each widget has its own copy of this module, so a counter here would not be unique.
   const id = `rx-file-${Math.random().toString(36).slice(2)}`;
   el.classList.add("rx-file");
   el.innerHTML = `<label for="${id}"></label><input id="${id}" type="file">`;
@@ -18,7 +18,7 @@ function render({ model, el }) {
     const file = input.files[0];
     if (!file) return;
     const fits = file.size <= model.get("most_bytes");
-    // A larger message would be cut off by the server without a word.
+    // The server would drop a larger message without an error.
     const content = fits ? await file.arrayBuffer() : new ArrayBuffer(0);
     model.set({
       name: file.name,

@@ -17,12 +17,12 @@ from rashomon_explorer.explorer.widgets.plotly_view import shared_bundle
 _HERE = Path(__file__).parent
 _PARTS = ("plotly_library.js", "pictures.js", "download.js")
 _BEGUN, _BETWEEN = 20.0, 60.0
-"""Seconds until a browser's first picture, and between two, before a file goes without them."""
+"""Seconds to wait for a browser's first picture, and for each further one."""
 
 
 @dataclass(frozen=True)
 class FileInTransit:
-    """A file on its way to the browser."""
+    """File to be sent to the browser."""
 
     name: str
     content: bytes
@@ -31,7 +31,7 @@ class FileInTransit:
 
 @dataclass(frozen=True)
 class ToPicture:
-    """A file that wants pictures of figures first, which a browser draws."""
+    """File that needs pictures of figures, which a browser draws first."""
 
     figures: Mapping[str, go.Figure]
     finish: Callable[[Mapping[str, bytes]], FileInTransit]
@@ -41,7 +41,7 @@ Making = Callable[[], FileInTransit | ToPicture]
 
 
 class Download(anywidget.AnyWidget):
-    """A button that makes a file and hands it to the browser."""
+    """Button that makes a file and sends it to the browser."""
 
     _esm = "".join((_HERE / name).read_text(encoding="utf-8") for name in _PARTS)
     label = traitlets.Unicode("Save").tag(sync=True)
@@ -69,7 +69,7 @@ class Download(anywidget.AnyWidget):
         self.on_msg(self._receive)
 
     def fetch(self) -> FileInTransit:
-        """Make the file here and now, without a browser and its pictures."""
+        """Make the file in the kernel, without a browser and without pictures."""
         return _finished(self._prepare()(), {})
 
     def _receive(self, _widget: object, content: dict[str, Any], buffers: Sequence[Any]) -> None:
@@ -84,7 +84,7 @@ class Download(anywidget.AnyWidget):
             return
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # a script has no loop
+        except RuntimeError:  # a script without an event loop
             self._hand_over(_finished(make(), {}))
             return
         self.making = True
@@ -102,7 +102,7 @@ class Download(anywidget.AnyWidget):
             self.making = False
 
     async def _drawn(self, figures: Mapping[str, go.Figure]) -> dict[str, bytes]:
-        """Let the browser draw figures; what it cannot draw is left out."""
+        """Let the browser draw figures; omit those that it cannot draw."""
         self._pictures = asyncio.Queue()
         self.send({"type": "draw", "figures": {n: f.to_dict() for n, f in figures.items()}})
         pictures: dict[str, bytes] = {}
@@ -110,7 +110,7 @@ class Download(anywidget.AnyWidget):
         try:
             while True:
                 name, content = await asyncio.wait_for(self._pictures.get(), patience)
-                if not name:  # that was the last
+                if not name:  # end of the pictures
                     return pictures
                 pictures[name], patience = content, _BETWEEN
         except TimeoutError:
@@ -129,7 +129,7 @@ _MEGABYTE = 1_000_000
 
 
 class FilePicker(anywidget.AnyWidget):
-    """One file, as a native input that shows its name."""
+    """Native input for one file, with its name."""
 
     _esm = (Path(__file__).parent / "file_picker.js").read_text(encoding="utf-8")
     label = traitlets.Unicode("File").tag(sync=True)
@@ -153,7 +153,7 @@ class FilePicker(anywidget.AnyWidget):
 
 
 class Saver(anywidget.AnyWidget):
-    """A button; off while there is nothing to save."""
+    """Button that saves text; disabled while there is none."""
 
     _esm = (Path(__file__).parent / "saver.js").read_text(encoding="utf-8")
     label = traitlets.Unicode("Save").tag(sync=True)

@@ -1,5 +1,5 @@
-// A button that opens what has no room on a phone, and closes it again; on wider pages the style
-// sheet hides it and shows everything at once. No program is asked.
+// Button that folds and unfolds content on a phone; on wider pages the style sheet hides it and
+// shows all content. It works without the kernel.
 
 function render({ model, el }) {
   el.classList.add("rx-fold");

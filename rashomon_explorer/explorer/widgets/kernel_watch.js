@@ -1,5 +1,5 @@
-// The page asks its program for a sign of life. Where none comes Python cannot say so any more: the
-// browser does, with words that Python gave it at the start, and takes them back if an answer comes.
+// The page asks the kernel regularly for a reply. Without one, the browser shows a message that
+// Python sent at the start, and removes it when a reply arrives.
 const EVERY = 5000;
 
 export default {
@@ -20,9 +20,9 @@ export default {
       el.append(region);
     };
     const ask = () => {
-      // Asked again although no answer came: a question may have been lost with its connection.
+      // Ask again even without a reply: a lost connection may have dropped the last message.
       asked ??= performance.now();
-      show(); // first: where the program has ended for good, there is no way left to ask
+      show(); // before sending, which fails if the kernel has ended
       model.send({ kind: "alive?" });
     };
     const answered = () => {

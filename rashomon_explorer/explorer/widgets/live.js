@@ -1,4 +1,4 @@
-// A region whose element stays while its words change, so that screen readers announce them.
+// Live region: its element stays while its text changes, so that screen readers announce it.
 export default {
   render({ model, el }) {
     el.classList.add("rx-live");

@@ -1,8 +1,8 @@
-// A table of models, a row each, of which only those in sight are in the page: thousands scroll as
-// a few do. Columns come once as binary numbers; searching, sorting and ticking need no answer.
+// Table with one row per model; only visible rows are in the document, so thousands of rows scroll
+// well. Columns are sent once as binary numbers; search, sort and selection need no kernel.
 
-const ROW = 27; // pixels of a row, as the style says
-const SPARE = 6; // rows beyond those in sight
+const ROW = 27; // pixels of a row, as in the style sheet
+const SPARE = 6; // rows beyond the visible ones
 
 function render({ model, el }) {
   el.classList.add("rx-models");
@@ -25,7 +25,7 @@ function render({ model, el }) {
   let columns = [];
   let order = [];
   let sorted = { name: "model", down: false };
-  let focus = -1; // model that the keyboard stands on
+  let focus = -1; // model with the keyboard focus
   let edits = 0;
 
   const floats = (view) => new Float64Array(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
@@ -48,7 +48,7 @@ function render({ model, el }) {
     model.save_changes();
   }
 
-  // "loss < 0.01", "accuracy >= .8", a number of a model, or words of a note.
+  // "loss < 0.01", "accuracy >= .8", the number of a model, or text of a note.
   function wanted(words) {
     const rule = words.match(/^(.+?)\s*(<=|>=|<|>|=)\s*([-+.\d]+)\s*(%?)$/);
     if (rule) {
@@ -83,7 +83,7 @@ function render({ model, el }) {
       return sign * (first - second) || a - b;
     });
     const all = count_of();
-    count.textContent = order.length === all ? `${all.toLocaleString("en")} models` : `${order.length.toLocaleString("en")} of ${all.toLocaleString("en")} models, the others hidden`;
+    count.textContent = order.length === all ? `${all.toLocaleString("en")} models` : `${order.length.toLocaleString("en")} of ${all.toLocaleString("en")} models shown`;
     headings();
     show();
   }
@@ -173,7 +173,7 @@ function render({ model, el }) {
     return tr;
   }
 
-  // Why the table is empty, and what would fill it.
+  // Reason why the table is empty, and what to do.
   function nothing() {
     const inside = named("inside");
     const hidden = model.get("inside_only") && inside && !inside.numbers.some(Boolean);
@@ -181,8 +181,8 @@ function render({ model, el }) {
     cell.colSpan = columns.length + 3;
     cell.className = "rx-models-none";
     cell.textContent = hidden
-      ? "No model lies within ψ. Take away “Inside ψ only” to see those outside."
-      : "No model fits the search.";
+      ? "No model lies within ψ. Clear “Inside ψ only” to see all models."
+      : "No model matches the search.";
     return cell.parentNode;
   }
 

@@ -1,5 +1,5 @@
-// Pictures of figures for a file that Python makes: light, with the title and the band that says who
-// may see them, as PNG for a slide and as SVG for a page that is printed.
+// Pictures of figures for a file that Python makes: light theme, with the title and the band that
+// states who may see them, as PNG for slides and as SVG for print.
 
 const WIDTH = 760;
 

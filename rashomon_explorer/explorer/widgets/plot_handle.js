@@ -1,10 +1,10 @@
-// The point of a figure that can be moved, where the figure names one: by pointer anywhere in the
-// plot, or along and between its curves by arrow keys. It only says where it was moved to; Python
-// answers with a figure in which the point stands where it now belongs.
+// Movable point of a figure, if the figure declares one: by pointer anywhere in the plot, or by
+// arrow keys along and between its curves. It only reports its new position; Python answers with a
+// figure that has the point in its final place.
 
-const NEAR = 9; // pixels within which a pointer is on a curve
-const A_DECADE = 40; // steps of a key, as on the page's sliders
-const PATIENCE = 1500; // milliseconds after which an unanswered move is taken back
+const NEAR = 9; // pixels within which a pointer snaps to a curve
+const A_DECADE = 40; // key steps per decade, as on the page's sliders
+const PATIENCE = 1500; // milliseconds after which an unanswered move is undone
 
 function handled(frame, gd, model, figure) {
   const knob = document.createElement("div");
@@ -14,23 +14,23 @@ function handled(frame, gd, model, figure) {
   knob.hidden = true;
   frame.append(knob);
 
-  let pointer = null; // who drags
-  let asked = null; // what Python has not answered yet
-  let next = null; // what it will be asked then
+  let pointer = null; // id of the dragging pointer
+  let asked = null; // position that Python has not answered yet
+  let next = null; // position to send next
   let timer = 0;
 
   const named = () => figure().layout?.meta?.handle;
   const axes = () => [gd._fullLayout.xaxis, gd._fullLayout.yaxis];
   const plotted = (trace) => [gd._fullData[trace].x, gd._fullData[trace].y];
 
-  // Pixels within the plot of the points of a curve.
+  // Points of a curve in pixels within the plot.
   function line(curve) {
     const [xaxis, yaxis] = axes();
     const [x, y] = plotted(curve);
     return Array.from(x, (value, place) => [xaxis.d2p(value), yaxis.d2p(y[place])]);
   }
 
-  // Height in pixels of a curve above a place on the axis; null beyond its ends.
+  // Vertical pixel position of a curve at a horizontal one; null beyond its ends.
   function height(curve, across) {
     const points = line(curve);
     const after = points.findIndex(([x]) => x >= across - 0.5);
@@ -47,7 +47,7 @@ function handled(frame, gd, model, figure) {
     knob.style.top = `${gd.offsetTop + yaxis._offset + down}px`;
   }
 
-  // Where the figure has it, unless somebody is moving it.
+  // Place the point where the figure has it, unless it is being moved.
   function put() {
     const here = named();
     knob.hidden = !here || !gd._fullData?.[here.trace];
@@ -66,7 +66,7 @@ function handled(frame, gd, model, figure) {
     else if (pointer === null) move(xaxis.d2p(x), yaxis.d2p(y));
   }
 
-  // One question at a time, and of those that wait the latest: a pointer is faster than a planner.
+  // Send one position at a time, then the latest one: a pointer is faster than the planner.
   function ask(where) {
     if (asked) {
       next = where;
@@ -115,7 +115,7 @@ function handled(frame, gd, model, figure) {
       if (!asked) put();
     });
 
-  // Left and right change the price, up and down lead to the curve above and below.
+  // Left and right change the privacy cost; up and down move to the curve above or below.
   function stepped(key) {
     const here = named();
     const [xaxis, yaxis] = axes();

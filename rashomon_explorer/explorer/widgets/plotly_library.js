@@ -4,15 +4,15 @@ function library(model) {
   return (shelf[model.get("plotly_version")] ??= loaded(model));
 }
 
-// The dashboard's page names a file, which is read while the program gets ready; in a notebook the
-// program is asked for it.
+// The dashboard's page names a file, which is loaded while the kernel starts; in a notebook the
+// kernel sends it.
 async function loaded(model) {
   const file = document.querySelector("link[data-rashomon-plotly]");
   if (file) {
     try {
       return (await import(file.href)).default;
     } catch {
-      // A proxy may keep files back: the program has it too.
+      // A proxy may block files; the kernel can send it too.
     }
   }
   const id = model.get("bundle").replace(/^(IPY_MODEL_|anywidget:)/, "");

@@ -1,6 +1,6 @@
-// One figure. Python owns the figure; this file only draws the newest one, in the page's colours,
-// and reports back: "shown", "hidden", "drawn" (so that Python sends no faster than we draw, and
-// nothing that nobody sees). The title stands above the figure as words of the page, which wrap.
+// One figure. Python owns the figure; this file only draws the newest one, in the page's colours.
+// It reports "shown", "hidden" and "drawn", so that Python sends no faster than the browser draws,
+// and only visible figures. The title is text of the page above the figure, so that it wraps.
 
 const isDark = () =>
   document.body.dataset.jpThemeLight === "false" || document.body.classList.contains("vscode-dark");
@@ -13,12 +13,12 @@ const identity = (point) => ({
   y: point.y ?? null,
 });
 
-const TITLE_LINES = 50; // pixels that a figure keeps free at its top for title and subtitle
-const LEAST = 150; // pixels below which a figure says nothing
-const ROWS = 440; // a figure that wants more has a row a thing, which cannot be squeezed
-const LEGEND = 54; // pixels from the axis down to the legend, ticks and title between them
+const TITLE_LINES = 50; // pixels at the top of a figure for title and subtitle
+const LEAST = 150; // smallest useful height in pixels
+const ROWS = 440; // a higher figure has one row per item and cannot be compressed
+const LEGEND = 54; // pixels from the axis to the legend, including ticks and axis title
 
-// Words of a title without its marks: it may name columns of the user's, so nothing of it is run.
+// Text of a title without markup: it may contain user-defined column names, so nothing is executed.
 const plain = (html) => new DOMParser().parseFromString(html, "text/html").body.textContent;
 
 function headline(title) {
@@ -26,9 +26,9 @@ function headline(title) {
   return [plain(first), rest.map(plain).join(" ").trim()];
 }
 
-// Figures that appear together are drawn, and seen, one after another: the first need not wait for
-// the second, and for one that takes long nobody waits for long. Each figure has its own copy of
-// this file, so the place in the row is the page's.
+// Figures that appear together are drawn one after another, so that the first is visible before the
+// second is drawn; a slow figure delays the next by at most WAIT. Each figure has its own copy of
+// this file, so the queue is stored globally.
 const WAIT = 1000; // milliseconds
 
 async function turn() {
@@ -38,11 +38,11 @@ async function turn() {
   await Promise.race([before, new Promise((go) => setTimeout(go, WAIT))]);
   return () => {
     requestAnimationFrame(() => setTimeout(leave));
-    setTimeout(leave, 100); // a page that is not looked at has no frames
+    setTimeout(leave, 100); // a hidden page has no animation frames
   };
 }
 
-// What comes in a piece says of long texts and lists how much of the one before stays.
+// Apply a patch: for long texts and lists, it gives the length of the beginning to keep.
 function merged(before, piece) {
   if (piece === null || typeof piece !== "object") return piece;
   if ("$kept" in piece) {
@@ -82,7 +82,7 @@ function render({ model, el }) {
     gd.setAttribute("aria-label", model.get("label"));
     gd.dataset.figure = model.get("name");
     save.title = save.disabled
-      ? "There is no picture to save: nothing is drawn yet"
+      ? "No picture to save: nothing is drawn yet"
       : `Save this figure as a picture: ${model.get("label")}`;
   };
   const tell = (trait, value) => {
@@ -90,7 +90,7 @@ function render({ model, el }) {
     model.save_changes();
   };
 
-  // The newest figure: the model's own, or what came in pieces since.
+  // The newest figure: that of the model, or that with later patches applied.
   let grown = null;
   const newest = () => {
     const rev = model.get("rev");
@@ -120,7 +120,7 @@ function render({ model, el }) {
         const figure = structuredClone(whole);
         const template = model.get("templates")[isDark() ? "dark" : "light"] ?? {};
         const layout = fitted(figure.layout ?? {}, template);
-        // Without a pointer that hovers, plotly.js would show its bar over the figure for good.
+        // Without a hovering pointer, plotly.js would always show its bar over the figure.
         const displayModeBar = matchMedia("(hover: hover)").matches ? "hover" : false;
         await Plotly.react(gd, figure.data ?? [], layout, { ...model.get("config"), displayModeBar });
         if (gone) break;
@@ -129,7 +129,7 @@ function render({ model, el }) {
         save.disabled = !figure.data?.length;
         name();
         handle.put();
-        // With the card's other buttons where there is a card; below the figure where there is none.
+        // Among the card's buttons if there is a card, else below the figure.
         const beside = el.closest(".rx-figure")?.querySelector(".rx-asked");
         if (beside && save.parentNode !== beside) beside.append(save);
         look();
@@ -143,7 +143,7 @@ function render({ model, el }) {
 
   const fits = () => getComputedStyle(frame).getPropertyValue("--rx-fits").trim() === "1";
 
-  // As high as the view leaves room for where the page says so, else as high as the figure wants.
+  // The height that the view leaves free if the page requests it, else that of the figure.
   let own = 0;
   function tall() {
     if (!fits()) return own;
@@ -154,7 +154,7 @@ function render({ model, el }) {
   function fitted(wanted, template) {
     [title.textContent, said.textContent] = headline(wanted.title);
     const margin = { ...wanted.margin };
-    // A band of two lines is higher than what is left of the margin without the title.
+    // A band of two lines is higher than the margin that remains without the title.
     const band = wanted.shapes?.find((shape) => shape.name === "band")?.y1 ?? 0;
     margin.t = Math.max(30, band + 4, (margin.t ?? 84) - TITLE_LINES);
     own = (wanted.height ?? 360) - TITLE_LINES;
@@ -167,8 +167,8 @@ function render({ model, el }) {
     return layout;
   }
 
-  // The picture has the title that the page writes above the figure, and the band that says who may
-  // see it. It is light whatever the page is: it goes into a text.
+  // The picture includes the title, which the page shows above the figure, and the band that states
+  // who may see it. It always uses the light theme, for use in documents.
   async function picture() {
     const { data, layout } = structuredClone(newest().figure);
     const template = model.get("templates").light;

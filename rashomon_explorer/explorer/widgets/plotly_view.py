@@ -17,7 +17,7 @@ from rashomon_explorer.plots.theme import templates
 
 
 class PlotlyBundle(anywidget.AnyWidget):
-    """Carries plotly.js to a browser that asks for it, once, whatever the number of figures."""
+    """Send plotly.js to a browser on request, once for all figures."""
 
     _esm = "export default { render() {} }"
     code = traitlets.Bytes().tag(sync=True)
@@ -36,7 +36,7 @@ def _bundle_for(_connection: object) -> PlotlyBundle:
 
 
 def shared_bundle() -> PlotlyBundle:
-    """Return the kernel's one bundle widget, made anew if it was closed."""
+    """Return the kernel's only bundle widget, created again if it was closed."""
     bundle = _bundle_for(None)
     if bundle.comm is None:
         _bundle_for.cache_clear()
@@ -45,14 +45,14 @@ def shared_bundle() -> PlotlyBundle:
 
 
 _LONG = 200
-"""Letters or entries from which on it pays to look for what is known."""
+"""Length from which texts and lists are compared to find a common beginning."""
 
 KEPT, NEW = "$kept", "new"
-"""How much of the beginning of a text or list stays, and what follows it."""
+"""Keys of a patch: length of the kept beginning of a text or list, and what follows it."""
 
 
 def piece(before: Any, after: Any) -> Any:
-    """Say a figure by what differs from another."""
+    """Return the patch that changes one figure into another."""
     if isinstance(after, dict):
         known = before if isinstance(before, dict) else {}
         return {key: piece(known.get(key), value) for key, value in after.items()}
@@ -68,7 +68,7 @@ def piece(before: Any, after: Any) -> Any:
 
 
 def size(figure: Any) -> int:
-    """Count letters and numbers of a figure or a piece of one, roughly."""
+    """Count characters and numbers of a figure or patch, roughly."""
     if isinstance(figure, str):
         return len(figure)
     if isinstance(figure, dict):
@@ -77,7 +77,7 @@ def size(figure: Any) -> int:
 
 
 def _shared(before: Any, after: Any) -> int:
-    """Length of the common beginning, by halving."""
+    """Length of the common beginning, by bisection."""
     low, high = 0, min(len(before), len(after))
     while low < high:
         middle = (low + high + 1) // 2
@@ -92,11 +92,11 @@ _HERE = Path(__file__).parent
 _PARTS = ("plotly_library.js", "plot_handle.js", "plotly_view.js")
 _BUTTONS = ["zoom2d", "pan2d", "resetScale2d"]
 _PICKING = ["select2d", "lasso2d"]
-_QUIET = 1.0  # seconds after which a figure that came in pieces is sent whole
+_QUIET = 1.0  # seconds after the last patch until the figure is sent whole
 
 
 class PlotlyView(anywidget.AnyWidget):
-    """A figure that follows the page's theme and width and says when it has been drawn."""
+    """Figure that follows the page's theme and width and reports when it is drawn."""
 
     _esm = "".join((_HERE / name).read_text(encoding="utf-8") for name in _PARTS)
     figure = traitlets.Dict().tag(sync=True)
@@ -129,7 +129,7 @@ class PlotlyView(anywidget.AnyWidget):
             config={
                 "displaylogo": False,
                 "responsive": False,
-                # A list of what is there: plotly.js adds a button that uploads the figure.
+                # An explicit list, because plotly.js adds a button that uploads the figure.
                 "modeBarButtons": [buttons],
                 "plotlyServerURL": "",
             },
@@ -146,16 +146,16 @@ class PlotlyView(anywidget.AnyWidget):
 
     @property
     def visible(self) -> bool:
-        """Whether a browser has it in sight: not while its view is another one."""
+        """Whether a browser shows it now."""
         return self._views > 0
 
     def show(self, figure: go.Figure) -> int:
         """Send a figure to the browser."""
         content = figure.to_dict()
-        content.get("layout", {}).pop("template", None)  # the browser adds the page's own
+        content.get("layout", {}).pop("template", None)  # the browser adds the page's template
         new = piece(self.figure, content) if self.visible else content
         self._apart = self.visible and 2 * size(new) < size(content)
-        with self.hold_sync():  # one message, or the browser would draw the old figure again
+        with self.hold_sync():  # one message; otherwise the browser redraws the old figure
             self.figure = content
             self.rev += 1
         if self._apart:
@@ -165,18 +165,18 @@ class PlotlyView(anywidget.AnyWidget):
         return self.rev
 
     def _should_send_property(self, key: str, value: Any) -> bool:
-        """Keep a figure back that goes in a piece; whoever comes later gets it whole."""
+        """Hold back a figure that is sent as a patch; later views receive it whole."""
         if self._apart and key in ("figure", "rev"):
             return False
         return bool(super()._should_send_property(key, value))
 
     def _sync_state_when_idle(self) -> None:
-        """Let its browser have the trait too, with which a notebook is saved."""
+        """Send the whole figure soon, because notebooks are saved with the browser's state."""
         if self._whole is not None:
             self._whole.cancel()
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # another thread, or nobody looks on
+        except RuntimeError:  # another thread, or no event loop
             return
         self._whole = loop.call_later(_QUIET, self._sync_state)
 
@@ -185,7 +185,7 @@ class PlotlyView(anywidget.AnyWidget):
             self.send_state(["figure", "rev"])
 
     async def drawn(self, rev: int | None = None, timeout: float = 1.0) -> bool:
-        """Wait until a browser has drawn a figure."""
+        """Wait until a browser has drawn a figure; return whether it has."""
         rev = self.rev if rev is None else rev
         if self._drawn_rev >= rev:
             return True
@@ -220,7 +220,7 @@ class PlotlyView(anywidget.AnyWidget):
                 kept.append((rev, future))
             elif not future.done():
                 drawn = rev <= self._drawn_rev
-                # Some front ends deliver messages on another thread than the loop's.
+                # Some front ends deliver messages in another thread than that of the event loop.
                 future.get_loop().call_soon_threadsafe(_settle, future, drawn)
         self._waiting = kept
 

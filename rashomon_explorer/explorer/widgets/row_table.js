@@ -1,5 +1,5 @@
-// A table of things: sorted by a click on a heading, searched by typing, picked by a click on a row.
-// Sorting and searching happen here; Python is told only which rows are picked.
+// Table with sorting by headings, text search, and selection by clicks on rows.
+// Sorting and searching run in the browser; Python receives only the selected rows.
 
 function render({ model, el }) {
   el.classList.add("rx-row-table");

@@ -1,4 +1,4 @@
-// A button that saves a text as a file; the browser asks nobody else.
+// Button that saves text as a file; the browser contacts no host.
 
 function render({ model, el }) {
   el.classList.add("rx-saver");

@@ -1,4 +1,4 @@
-// A button with a title and one line below it. It opens what follows it, or leads elsewhere.
+// Button with a title and one line below it. It unfolds the content below, or leads elsewhere.
 function render({ model, el }) {
   const id = `rx-step-${Math.random().toString(36).slice(2)}`;
   el.classList.add("rx-step-line");

@@ -1,5 +1,5 @@
-// A declaration as a table of native inputs, a row a column; each edit goes to Python, which answers
-// with the rows as they are then.
+// Schema as a table of native inputs, one row per column; each edit is sent to Python, which
+// answers with the new rows.
 
 const HEADINGS = ["Column", "Holds", "Role", "Bounds or levels", "Most values", "Unit", "Missing", "Rows", "Public?"];
 const ROLES = [["feature", "feature"], ["sensitive", "sensitive"], ["target", "target"], ["ignore", "leave out"]];
@@ -52,7 +52,7 @@ function render({ model, el }) {
     const learnt = row.learnt.some((one) => marks.includes(one));
     if (learnt) {
       td.className = "rx-learnt";
-      td.title = "Read off the rows: it may not leave, and a model of it has no guarantee, until somebody confirms it";
+      td.title = "Data-dependent: excluded from releases, and models that use it have no guarantee until it is confirmed";
     }
     td.append(...nodes);
   }
@@ -80,7 +80,7 @@ function render({ model, el }) {
     button.textContent = "Confirm";
     button.dataset.field = "confirm";
     button.disabled = model.get("disabled");
-    button.title = "I have checked: what this row says is public knowledge";
+    button.title = "I confirm that the values in this row are public knowledge";
     button.setAttribute("aria-label", `Confirm ${row.name}: it is public knowledge`);
     button.addEventListener("click", () => send(row.name, "confirm", ""));
     return [button];
@@ -91,7 +91,7 @@ function render({ model, el }) {
     line.className = `rx-role-${row.role}`;
     const head = document.createElement("th");
     head.scope = "row";
-    // A long name wraps behind its underscores, not in the middle of a word.
+    // A long name wraps after underscores and dots, not within a word.
     const words = row.name.split(/(?<=[_.])/);
     head.append(...words.flatMap((word, k) => (k ? [document.createElement("wbr"), word] : [word])));
     if (row.problem) {
@@ -105,7 +105,7 @@ function render({ model, el }) {
     if (row.withheld) {
       const words = line.insertCell();
       words.colSpan = HEADINGS.length - 1;
-      words.textContent = "Read off the rows and not confirmed: shown to the curator alone";
+      words.textContent = "Data-dependent and not confirmed: visible only to the curator";
       return line;
     }
     cell(line, row, ["kind"], select(row, "kind", "Kind", KINDS.map((kind) => [kind, kind])));
@@ -118,7 +118,7 @@ function render({ model, el }) {
     shape.className = "rx-shape";
     shape.textContent = row.shape;
     shape.setAttribute("role", "img");
-    shape.setAttribute("aria-label", `How the values of ${row.name} lie (curator)`);
+    shape.setAttribute("aria-label", `Distribution of ${row.name} (curator)`);
     cell(line, row, [], shape);
     cell(line, row, [], ...confirmer(row));
     return line;
@@ -134,7 +134,7 @@ function render({ model, el }) {
       th.textContent = words;
       if (words === "Rows") {
         th.className = "rx-curator";
-        th.title = "Curator: drawn from private rows, and never part of a release";
+        th.title = "Curator: computed from private rows, and never part of a release";
       }
       line.append(th);
     }
@@ -144,7 +144,7 @@ function render({ model, el }) {
     lines.clear();
   }
 
-  // Only what changed is made again, and whoever was typing goes on in the same place.
+  // Only changed rows are rebuilt, and the focused input keeps the focus.
   function show() {
     const rows = model.get("rows");
     const same = table && rows.length === lines.size && rows.every((row) => lines.has(row.name));

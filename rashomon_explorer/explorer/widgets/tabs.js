@@ -1,6 +1,6 @@
-// Links to the views of one page. A view has an address on a page of its own; in a notebook, where
-// the address belongs to the notebook and several explorers may stand, it has none.
-// Views are shown and hidden here, so that they can be read on when the program has ended.
+// Links to the views of one page. On the dashboard's own page each view has an address; in a
+// notebook, which has its own address and may show several explorers, views have none.
+// Views are shown and hidden in the browser, so that they stay readable after the kernel has ended.
 const LANDMARKS = { "rx-skips": "navigation", "rx-topbar": "banner", "rx-rail": "complementary", "rx-main": "main" };
 
 function render({ model, el }) {
@@ -21,7 +21,7 @@ function render({ model, el }) {
   const links = model.get("options").map(([name, title]) => {
     const link = document.createElement("a");
     link.href = `#${name}`;
-    // A phone has room for the first word; the whole name stays what the link is called.
+    // A phone shows only the first word; the accessible name stays the whole title.
     const [first, ...rest] = title.split(" & ");
     link.append(first);
     if (rest.length) {
@@ -38,17 +38,17 @@ function render({ model, el }) {
     return link;
   });
 
-  // The address stays the view's, so the link moves the focus by itself.
+  // The address must stay that of the view, so the link moves the focus itself.
   const skipTo = (app) => {
     const skip = app.querySelector(".rx-skip");
     if (!skip) return;
     skip.onclick = (event) => {
       event.preventDefault();
-      // Of the set's and the one model's, the one in sight.
+      // The visible one of the two Draw buttons (set, single model).
       const draws = [...app.querySelectorAll(".rx-draw-card .rx-draw")];
       const draw = draws.find((button) => button.offsetWidth) ?? draws[0];
       const card = draw.closest(".rx-draw-card");
-      card.tabIndex = -1; // says why where the button cannot be pressed
+      card.tabIndex = -1; // the card states why the button is disabled
       (draw.disabled ? card : draw).focus();
     };
     const target = app.querySelector(".rx-rail");

@@ -1,4 +1,4 @@
-// Light or dark, from now on: kept for the next visit, below what the address asks for.
+// Light or dark theme, stored for the next visit; a theme in the address takes precedence.
 const KEY = "rashomon-explorer-theme";
 const dark = () => document.body.dataset.jpThemeLight === "false";
 
@@ -25,7 +25,7 @@ function render({ el }) {
     try {
       localStorage.setItem(KEY, dark() ? "dark" : "light");
     } catch {
-      // A browser that keeps nothing starts the next visit as it started this one.
+      // Without local storage, the choice is lost at the next visit.
     }
   });
   let kept = null;

@@ -55,18 +55,18 @@ def disagreement_decomposition(
 ) -> DisagreementDecomposition:
     """Decompose a measure of private draws into model-set width and mechanism noise.
 
-    Draws have the law P = hU + (1 − h)Q: U is uniform on the Rashomon set G whatever the
-    temperature, since the thresholded density is constant there, h is the hit rate, and Q the law
-    outside. So all that the mechanism adds comes from draws that miss, and for a measure that is
-    a mean over pairs of models, with k(U, Q) short for E k(f, f') of independent f ~ U and f' ~ Q,
+    Draws have the law P = hU + (1 − h)Q, where h is the hit rate and Q the law outside the
+    Rashomon set G. U is uniform on G at any temperature, since the thresholded density is constant
+    there. The mechanism's noise thus comes only from draws that miss. For a measure that is a mean
+    over pairs of models, write k(U, Q) for E k(f, f') of independent f ~ U and f' ~ Q. Then
 
         k(P, P) = h²·k(U, U) + 2h(1 − h)·k(U, Q) + (1 − h)²·k(Q, Q),
         width = k(U, U),  noise = k(P, P) − k(U, U).
 
-    Draws inside are themselves independent and uniform on G (docs/decomposition.md), so
-    that the pairs inside estimate the width, and every term is the mean over the pairs of its
-    kind, without bias. Intervals leave out one draw at a time (:class:`Estimate`); pairs are not
-    independent and are never treated so.
+    Draws inside are independent and uniform on G (docs/decomposition.md), so pairs inside
+    estimate the width. The mean over the pairs of each kind is an unbiased estimate of its term.
+    Intervals use the delete-one jackknife over draws (:class:`Estimate`); pairs are dependent and
+    are not treated as independent.
 
     **Curator: computed from private rows, not private.**
 
@@ -74,36 +74,36 @@ def disagreement_decomposition(
     ----------
     models : RashomonSet, PredictorSet, or array-like of shape (n_draws, n_rows[, n_classes])
         All draws of a fit by the sampler ``"exact"``, ``"finite_grid"`` or, with a reference,
-        ``"langevin"``; all private trees of a fit, whose law may be flat up to a smaller threshold
-        than ψ: then with a reference; or the labels or scores of independent draws whose hits are
+        ``"langevin"``; all private trees of a fit, with a reference if their law is constant only
+        up to a threshold below ψ; or the labels or scores of independent draws whose hits are
         uniform.
     X : array-like of shape (n_rows, n_features), ChunkedRows or Dask collection, optional
-        Rows for a set. Rows in blocks are read once and never held.
+        Rows for a set. Chunked rows are read once and not kept.
     measure : {"disagreement", "score_variance"}, default="disagreement"
-        Pr[f(x) ≠ f'(x)], or ½E(s − s')², the variance of scores (several classes' are added).
+        Pr[f(x) ≠ f'(x)], or ½E(s − s')², the variance of scores (summed over several classes).
     reference : RashomonSet, PredictorSet, CountedTrees or array-like, optional
-        Models that are uniform on the same set, as from ``sampler="hit_and_run"`` or, for trees,
-        ``CountedTrees.draw``: they join the draws inside, or take their place where these are not
-        proved uniform. Of trees all of them, counted: the width is then exact, and X some of the
-        table's own rows.
+        Models that are uniform on the same set, from ``sampler="hit_and_run"`` or, for trees,
+        ``CountedTrees.draw``. They are pooled with the draws inside, or replace them if these are
+        not proved uniform. With CountedTrees, all trees within ψ, the width is exact, and X
+        must be some of the table's own rows.
     reference_chains : int, optional
-        Chains that the reference came from, one state of each in turn; by default the sampler's
-        own number for ``"hit_and_run"`` (one a model where there are fewer models), and
-        independent models for arrays.
+        Number of chains of the reference, whose states alternate; by default the sampler's own
+        number for ``"hit_and_run"`` (one per model if there are fewer models), and independent
+        models for arrays.
     inside : array-like of bool, shape (n_draws,), optional
-        For arrays: which draws lie in the Rashomon set.
+        For arrays: whether each draw lies in the Rashomon set.
     groups : array-like of shape (n_rows,), or str, optional
-        Group of each row, for a split of each group's; of rows in blocks the name of a column.
+        Group of each row, for a decomposition per group; for chunked rows the name of a column.
     confidence : float, default=0.95
-        Of each interval.
+        Level of each interval.
 
     Raises
     ------
     ValueError
-        If a shape or value is wrong, draws were chosen out or are not independent, or fewer than
+        If a shape or value is wrong, draws were selected or are not independent, or fewer than
         two models are known to be uniform on the set.
     CuratorOnlyError
-        If given a release, which does not know which draws lie inside.
+        If given a release, which does not contain which draws lie inside.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def disagreement_decomposition(
 
 
 def select_units(found: Inputs, measure: PairMeasure, rows: Mask | None = None) -> Units:
-    """Units of some rows, or all."""
+    """Units on some rows, or on all."""
     if rows is None and found.pairs is not None:
         return _units(found, found.pairs.whole)
     values = found.values if rows is None else found.values[:, rows]
@@ -159,7 +159,7 @@ def _units(found: Inputs, means: FloatArray) -> Units:
 
 
 def estimates(found: Inputs, units: Units, mixture: Mixture, confidence: float) -> GroupEstimates:
-    """Estimates of a mixture of what was given."""
+    """Estimates of a mixture for the given inputs."""
     return mixture_estimates(
         units,
         mixture,
@@ -172,14 +172,14 @@ def estimates(found: Inputs, units: Units, mixture: Mixture, confidence: float) 
 
 
 def _width_of(found: Inputs, rows: Mask | None = None) -> float | None:
-    """Width of some rows, or all, where it is known."""
+    """Exact width on some rows, or on all; None if unknown."""
     if found.exact is None:
         return None
     return float((found.exact if rows is None else found.exact[rows]).mean())
 
 
 def flat(split: GroupEstimates) -> dict[str, float]:
-    """Value and ends of every estimate, as columns of a table."""
+    """Value and interval ends of every estimate, as columns of a table."""
     columns = {}
     for name in _ESTIMATES:
         estimate = getattr(split, name)
@@ -221,7 +221,7 @@ def _by_group(
 def _grouped(
     found: Inputs, measure: PairMeasure, groups: ArrayLike | pd.Series
 ) -> Iterator[tuple[Any, int, Units | None, float | None]]:
-    """Each group with its number of rows, and where it has any its units and known width."""
+    """Yield each group with its number of rows and, if not empty, its units and exact width."""
     if found.pairs is not None:
         for name, (count, means) in found.pairs.groups.items():
             yield name, count, _units(found, means), None
@@ -233,7 +233,7 @@ def _grouped(
 
 
 def _cross_check(units: Units, exact: float | None) -> float | None:
-    """Width of the hits less that of the reference, in standard errors; None if not known."""
+    """Width of the hits minus that of the reference, in standard errors; None if unknown."""
     drawn = units.layout.drawn
     if drawn.all() and exact is None:
         return None
@@ -251,7 +251,7 @@ def _error(replicates: FloatArray) -> float:
     return math.sqrt(float(variance(replicates[1:])))
 
 
-VERDICTS = ("the set", "the mechanism", "not told", "nobody differs")
+VERDICTS = ("the set", "the mechanism", "undecided", "no disagreement")
 
 
 def decomposition_by_person(
@@ -264,7 +264,7 @@ def decomposition_by_person(
     inside: ArrayLike | None = None,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """Split every person's measure as :func:`disagreement_decomposition` splits its mean.
+    """Apply :func:`disagreement_decomposition` to every person's measure instead of the mean.
 
     **Curator: computed from private rows, not private.**
 
@@ -273,18 +273,18 @@ def decomposition_by_person(
     models, X, measure, reference, reference_chains, inside
         As for :func:`disagreement_decomposition`.
     confidence : float, default=0.95
-        Of each verdict by itself: of many persons about whom it could go either way, one in
-        twenty is told wrongly.
+        Level of each verdict separately: among many persons at the boundary, with width close to
+        total/2, one in twenty gets a wrong verdict.
 
     Returns
     -------
     pandas.DataFrame
-        One row a person, in the order and with the index of ``X``: ``total``, ``width``,
-        ``noise``, ``share_of_noise`` (NaN where all draws agree), and ``verdict``: ``"the set"``
-        if the interval of width − total/2 lies above 0, so that most of what the draws dispute
-        about this person good models dispute too; ``"the mechanism"`` if it lies below; ``"not
-        told"`` if neither; ``"nobody differs"`` where all draws agree. Means of ``total``,
-        ``width`` and ``noise`` are the values of :func:`disagreement_decomposition`.
+        One row per person, in the order and with the index of ``X``: ``total``, ``width``,
+        ``noise``, ``share_of_noise`` (NaN where all draws agree), and ``verdict``. It is ``"the
+        set"`` if the interval of width − total/2 lies above 0 (more than half of the total is
+        model-set width), ``"the mechanism"`` if it lies below, ``"undecided"`` otherwise, and
+        ``"no disagreement"`` where all draws agree. The means of ``total``, ``width`` and
+        ``noise`` are the values of :func:`disagreement_decomposition`.
 
     Raises
     ------
@@ -297,7 +297,7 @@ def decomposition_by_person(
     >>> labels += [[0, 0, place % 2] for place in range(20)]
     >>> table = decomposition_by_person(labels, inside=[True] * 20 + [False] * 20)
     >>> table["verdict"].tolist()
-    ['nobody differs', 'the set', 'the mechanism']
+    ['no disagreement', 'the set', 'the mechanism']
     """
     check_inner_share(confidence=confidence)
     pair_measure = get_pair_measure(measure)
@@ -305,7 +305,7 @@ def decomposition_by_person(
     layout = Layout.of(found.inside, found.chains)
     step = models_at_once(found.values.swapaxes(0, 1))
     parts = []
-    for start in progress(range(0, found.values.shape[1], step), "width or noise"):
+    for start in progress(range(0, found.values.shape[1], step), "decomposition"):
         rows = RowUnits(found.values[:, start : start + step], pair_measure, layout)
         exact = None if found.exact is None else found.exact[start : start + step]
         parts.append(_table(found, rows, exact, confidence))
@@ -318,12 +318,12 @@ def decomposition_by_person(
 
 @dataclass(frozen=True)
 class RowUnits:
-    """Pair sums of each of a few rows; otherwise as :class:`Units`."""
+    """Pair sums of each row separately; otherwise as :class:`Units`."""
 
     values: Any  # (n_models, n_rows[, n_classes])
     measure: PairMeasure
     layout: Layout
-    # sums found before, by the weights' bytes: each is asked for several times
+    # cached sums, by the bytes of the weights: each is needed several times
     known: dict[bytes, FloatArray] = field(default_factory=dict)
 
     def pairs(self, first: FloatArray, second: FloatArray) -> FloatArray:
@@ -331,7 +331,7 @@ class RowUnits:
         return self.layout.pairs(first, second)[:, None]
 
     def total(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Σ of k over pairs, of all units and without each, (1 + n_units, n_rows)."""
+        """Σ of k over pairs, for all units and without each, (1 + n_units, n_rows)."""
         to_first, to_second = (self._known(weights) for weights in (first, second))
         whole = first @ to_second
         without = whole - first[:, None] * to_second - second[:, None] * to_first
@@ -387,7 +387,7 @@ def _table(
 def _half_width(
     found: Inputs, layout: Layout, contrast: FloatArray, confidence: float
 ) -> FloatArray:
-    """Half of each row's interval; with few draws outside, wider by all that they may hide."""
+    """Half-width of each row's interval, widened by a worst-case bound if few draws miss."""
     wide = len(found.chains) + (int(found.inside.sum()) if found.uniform else 0)
     if found.exact is not None:
         wide = KNOWN

@@ -20,7 +20,7 @@ class Estimate:
     Parameters
     ----------
     value, low, high : float
-        NaN and infinite ends where nothing is known.
+        NaN and infinite ends if unknown.
 
     Examples
     --------
@@ -33,11 +33,11 @@ class Estimate:
     high: float
 
     def __str__(self) -> str:
-        """Value and ends with three digits."""
+        """Return value and ends with three digits."""
         return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]"
 
     def clipped(self, least: float, most: float) -> "Estimate":
-        """Keep the ends between values that the number cannot pass."""
+        """Clip the ends to the known bounds of the quantity."""
         return Estimate(self.value, max(self.low, least), min(self.high, most))
 
 
@@ -49,7 +49,7 @@ def jackknife(
     *,
     skewed: bool = False,
 ) -> Estimate:
-    """Student interval with the delete-one jackknife's variance, of one or two samples."""
+    """Student interval with the delete-one jackknife variance, for one or two samples."""
     value = float(replicates[0])
     spread = sum(float(variance(replicates[1:][of])) for of in (drawn, ~drawn))
     if math.isnan(value) or math.isnan(spread) or freedom < 1:
@@ -69,14 +69,14 @@ def hit_interval(hits: int, n_draws: int, confidence: float) -> Estimate:
 
 
 def variance(without: FloatArray) -> FloatArray:
-    """Jackknife's variance from the statistics without each unit, along the first axis."""
+    """Jackknife variance from the leave-one-out statistics, along the first axis."""
     if not len(without):
         return np.zeros(without.shape[1:])
     return (len(without) - 1) * without.var(axis=0)
 
 
 def _third_moment(without: FloatArray) -> float:
-    """Σ of the cubed influences over k³, whose ratio to the cubed error is six accelerations."""
+    """Σ of cubed influences over k³: six times the acceleration, times the cubed error."""
     if not len(without):
         return 0.0
     influence = (len(without) - 1) * (without.mean() - without)
@@ -88,12 +88,12 @@ PAIRS = ("both inside", "one outside", "both outside")
 
 @dataclass(frozen=True)
 class Mixture:
-    """A pairwise measure of draws as a mixture over pairs, with each unit left out in turn."""
+    """A pairwise measure of draws as a mixture over kinds of pairs, with leave-one-out values."""
 
-    # (3, 1 + n_units, …): share of the pairs with none, one and two models outside; m(m − 1), 2m(k
-    # − m) and (k − m)(k − m − 1) over k(k − 1) for m of k draws inside. Their sum is 1.
+    # (3, 1 + n_units, …): shares of the pairs with 0, 1 and 2 models outside: m(m − 1), 2m(k − m)
+    # and (k − m)(k − m − 1) over k(k − 1) for m of k draws inside. Their sum is 1.
     pairs: FloatArray
-    # (3, 1 + n_units, …): the measure among these pairs; NaN where there are none
+    # (3, 1 + n_units, …): the measure over these pairs; NaN if there are none
     values: FloatArray
     width: FloatArray  # (1 + n_units, …): the measure of the uniform law on the Rashomon set
 
@@ -101,7 +101,7 @@ class Mixture:
     def of(
         cls, units: PairSums, uniform: bool, exact: FloatArray | float | None = None
     ) -> "Mixture":
-        """Split draws; reference models join the hits where those are ``uniform`` too."""
+        """Compute the mixture; reference models are pooled with the hits if these are uniform."""
         layout = units.layout
         hit, reference = layout.hit.astype(float), (~layout.drawn).astype(float)
         missed = layout.missed * layout.weights
@@ -125,12 +125,12 @@ class Mixture:
 
     @property
     def terms(self) -> FloatArray:
-        """What each kind of pair adds to the total, (3, 1 + n_units)."""
+        """Contribution of each kind of pair to the total, (3, 1 + n_units)."""
         return _product(self.pairs, self.values)
 
     @property
     def noise_terms(self) -> FloatArray:
-        """What each kind of pair adds to total − width, (3, 1 + n_units)."""
+        """Contribution of each kind of pair to total − width, (3, 1 + n_units)."""
         return _product(self.pairs, self.values - self.width)
 
 
@@ -144,17 +144,17 @@ def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
 
 
 def _product(pairs: FloatArray, values: FloatArray) -> FloatArray:
-    # No pair of a kind adds nothing, however unknown its value.
+    # A kind without pairs contributes 0, although its value is NaN.
     return np.where(pairs > 0, pairs * np.where(pairs > 0, values, 0.0), 0.0)
 
 
-KNOWN = 10**9  # degrees of freedom of what is no estimate
-FEW = 5  # draws outside, below which a variance of theirs says nothing
+KNOWN = 10**9  # degrees of freedom of an exact value
+FEW = 5  # smallest sample size for which a variance is used
 
 
 @dataclass(frozen=True)
 class GroupEstimates:
-    """Estimates of one group of rows.
+    """Estimates for one group of rows.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def mixture_estimates(
     least_hit_rate: float = 0.0,
     exact: bool = False,
 ) -> GroupEstimates:
-    """Estimates of a mixture."""
+    """Estimates, with intervals, from a mixture."""
     layout, noise = units.layout, mixture.total - mixture.width
     wide = int((~layout.drawn).sum() + (layout.hit.sum() if uniform else 0))
     missed = _effective(layout.weights[layout.missed])
@@ -190,7 +190,7 @@ def mixture_estimates(
     ) -> Estimate:
         return jackknife(replicates, layout.drawn, confidence, freedom, skewed=skewed)
 
-    # The misses decide how far the total's law is from normal: they are what it is skewed by.
+    # The misses skew the distribution of the total, so their number sets its degrees of freedom.
     total = interval(mixture.total, max(missed, FEW) - 1)
     known = float(mixture.width[0])
 
@@ -203,10 +203,10 @@ def mixture_estimates(
     if missed >= FEW:
         common = min(missed - 1, freedom)
         found = interval(noise, common)
-        # A ratio's tail is held in by its denominator.
+        # No skewness correction: the denominator limits the tail of a ratio.
         share = interval(_over(noise, mixture.total), common, skewed=False)
     else:
-        half = 0.5 + confidence / 2  # two statements, each wrong half as often
+        half = 0.5 + confidence / 2  # union bound: two statements with half the error each
         outer = interval_of_width(half)
         inner, apart = outer, Estimate(0.0, 0.0, 0.0)
         if not uniform:
@@ -225,7 +225,7 @@ def mixture_estimates(
 
 
 def _pairs_with_a_miss(layout: Layout, least_hit_rate: float, confidence: float) -> float:
-    """Largest chance that it leaves open for a pair of draws to have one outside, 1 − h²."""
+    """Upper confidence bound on 1 − h², the probability that a pair has a draw outside."""
     hits = hit_interval(int(layout.hit.sum()), int(layout.drawn.sum()), confidence)
     return 1 - max(hits.low, least_hit_rate) ** 2
 
@@ -233,7 +233,7 @@ def _pairs_with_a_miss(layout: Layout, least_hit_rate: float, confidence: float)
 def _widest(
     value: float, missing: float, inner: Estimate, apart: Estimate, most: float
 ) -> Estimate:
-    """All that the share of pairs with a model outside leaves open: they may have any value."""
+    """Worst-case interval in which pairs with a model outside may have any value."""
     if missing <= 0:
         return Estimate(value, apart.low, apart.high)
     low, high = apart.low - missing * inner.high, apart.high + missing * (most - inner.low)
@@ -241,14 +241,14 @@ def _widest(
 
 
 def _share(noise: Estimate, width: Estimate) -> Estimate:
-    """noise/(width + noise) at the ends, where it is largest and least."""
+    """noise/(width + noise), with its smallest and largest values over the intervals."""
     value = _fraction(noise.value, width.value, math.nan)
     low = _fraction(noise.low, width.low, -math.inf)
     return Estimate(value, low, _fraction(noise.high, width.low, 1.0))
 
 
 def _sum_interval(total: Estimate, width: Estimate, noise: Estimate) -> Estimate:
-    """Widen a total's interval to all that width and noise leave open."""
+    """Widen a total's interval to cover the sums of the width and noise intervals."""
     low, high = min(total.low, width.low + noise.low), max(total.high, width.high + noise.high)
     return Estimate(total.value, low, high)
 
@@ -263,7 +263,7 @@ def _over(above: FloatArray, below: FloatArray) -> FloatArray:
 
 
 def _effective(weights: FloatArray) -> float:
-    """(Σw)²/Σw², as many draws as these weights are worth (Kish 1965)."""
+    """Effective sample size (Σw)²/Σw² of the weights (Kish 1965)."""
     square = float((weights**2).sum())
     return float(weights.sum()) ** 2 / square if square > 0 else 0.0
 
@@ -282,39 +282,39 @@ class DisagreementDecomposition:
     measure : str
         Key of the measure.
     confidence : float
-        Of each interval by itself.
+        Level of each interval separately.
     total : Estimate
-        The measure of the law that the draws come from.
+        The measure under the law of the draws.
     width : Estimate
-        The measure of the uniform law on the Rashomon set: what the set alone would show.
+        The measure under the uniform law on the Rashomon set.
     noise : Estimate
         total − width. Below 0 if models outside agree more than those inside.
     share_of_noise : Estimate
         noise/total, NaN where all draws agree.
     hit_rate : Estimate
-        Chance that a draw lies in the set.
+        Probability that a draw lies in the set.
     parts : pandas.DataFrame
         One row for each kind of pair, ``"both inside"``, ``"one outside"``, ``"both outside"``:
-        ``pairs``, their share; ``value``, the measure among them; ``total`` and ``noise``, what
-        they add to each. Columns ``pairs``, ``total`` and ``noise`` sum to 1, the total and the
+        ``pairs``, their share; ``value``, the measure over them; ``total`` and ``noise``, their
+        contributions. Columns ``pairs``, ``total`` and ``noise`` sum to 1, the total and the
         noise.
     groups : pandas.DataFrame or None
-        One row a group: ``rows``, and value and ends of each estimate.
+        One row per group: ``rows``, and value and ends of each estimate.
     n_draws, n_hits, n_reference : int
-        Draws, those inside, and reference models; of counted trees all.
+        Numbers of draws, draws inside, and reference models (all counted trees).
     cross_check : float or None
-        How far the width of the hits lies from that of the reference, in standard errors: beyond
-        3 the two do not describe one set. None without a reference, or with too few hits.
+        Width of the hits minus that of the reference, in standard errors. Beyond 3 the two do
+        not describe the same set. None without a reference, or with too few hits.
     guaranteed : bool
-        Whether the draws are known to carry a privacy guarantee; of arrays nothing is.
+        Whether the draws are known to carry a privacy guarantee; False for arrays.
     assumed : str
-        What is taken for granted of arrays, which do not say how they were drawn.
+        Assumption made for arrays, whose law is unknown.
     counted : bool
-        Whether the width is that of all trees of the set, counted, and no estimate.
+        Whether the width is computed exactly from all counted trees of the set.
 
     See Also
     --------
-    disagreement_decomposition : Which makes it.
+    disagreement_decomposition : Computes the decomposition.
     """
 
     view: ClassVar[str] = CURATOR
@@ -338,13 +338,12 @@ class DisagreementDecomposition:
 
     @property
     def within_between(self) -> pd.Series:
-        """The total by the law of total variance; it adds up exactly.
+        """Split the total by the law of total variance; the terms sum exactly to it.
 
         E k = h·k(U, U) + (1 − h)·k(Q, Q) + 2h(1 − h)·[k(U, Q) − ½k(U, U) − ½k(Q, Q)]. For the score
         variance the bracket is half the squared distance of the two mean scores; for
-        disagreement it is half their energy distance. Never below 0, but for its own sampling
-        error: noise is negative only if models outside agree more with each other than those
-        inside do.
+        disagreement it is half their energy distance. It is ≥ 0 up to sampling error, so noise
+        is negative only if models outside agree more with each other than those inside.
 
         Returns
         -------
@@ -362,12 +361,12 @@ class DisagreementDecomposition:
         return pd.Series(terms, index=["inside", "outside", "between"], name=self.measure)
 
     def __str__(self) -> str:
-        """Say it in two sentences."""
+        """Return the result in words."""
         return _sentence(self)
 
 
 def _sentence(found: DisagreementDecomposition) -> str:
-    """State the two parts of the decomposition in one sentence."""
+    """Describe the two parts of the decomposition."""
     measure = PAIR_MEASURES[found.measure].in_words
     misses = f"{_percent(1 - found.hit_rate.value)} of the draws missed the set"
     if math.isnan(found.share_of_noise.value):
@@ -383,8 +382,8 @@ def _split(found: DisagreementDecomposition, measure: str) -> str:
     share, total = found.share_of_noise, f"{found.total.value:.3g}"
     if share.value < 0:
         return (
-            f"The set alone has more {measure} ({found.width.value:.3g}) than these draws "
-            f"({total}): the mechanism adds {_percent(share.value)} {_ends(share)}"
+            f"The model-set width of the {measure} ({found.width.value:.3g}) exceeds that of these "
+            f"draws ({total}): mechanism noise is {_percent(share.value)} {_ends(share)}"
         )
     own = _percent(1 - share.value)
     return (

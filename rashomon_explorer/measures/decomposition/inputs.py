@@ -21,12 +21,12 @@ from rashomon_explorer.sets.models.trees import DecisionTrees
 from rashomon_explorer.trees import CountedTrees, label_shares
 from rashomon_explorer.trees.reconstruction import planned_class
 
-_SAME = 1e-9  # of a number: a minimum that other threads added up
+_SAME = 1e-9  # relative tolerance: a minimum differs with the summation order of threads
 _SETTABLE = ("psi", "radius", "ridge", "row_norm", "loss", "target_bounds", "classes")
 
 
 def check_same_set(drawn: Any, reference: Any) -> None:
-    """Refuse a reference of another Rashomon set than the draws'."""
+    """Raise ValueError if the reference describes another Rashomon set than the draws."""
     apart = {
         name: (own, other)
         for name, own, other in _settings(drawn, reference)
@@ -42,7 +42,7 @@ def check_same_set(drawn: Any, reference: Any) -> None:
 
 
 def _settings(drawn: Any, reference: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Name each setting of a set, with the draws' value and the reference's."""
+    """Yield each setting's name, the draws' value and the reference's."""
     for name in ("task", "psi"):
         yield name, getattr(drawn, name), getattr(reference, name)
     if isinstance(drawn, RashomonSet) and isinstance(reference, RashomonSet):
@@ -57,13 +57,13 @@ def _settings(drawn: Any, reference: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _named(names: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Return the names of columns; None where they stand for missing ones."""
+    """Return the column names; None if they are the default names."""
     columns = names[:-1]
     return None if columns == tuple(f"x{j}" for j in range(len(columns))) else columns
 
 
 def _map(scale: Any) -> str:
-    """Say by which released centres and spreads columns were mapped."""
+    """Describe the released centres and spreads that map the columns."""
     if scale is None:
         return "none"
     return f"released centres and spreads {np.stack([scale.centre, scale.spread]).tolist()}"
@@ -85,7 +85,7 @@ def _text(value: Any) -> str:
 
 def _suggestion(apart: dict[str, tuple[Any, Any]]) -> str:
     if "scale" in apart:
-        return "Draw both with standardize=None: released centres and spreads are not drawn twice"
+        return "Draw both with standardize=None: two fits release different centres and spreads"
     named = [f"{name}={own!r}" for name, (own, _) in apart.items() if name in _SETTABLE]
     if named:
         return f"Fit the reference with {', '.join(named)}"
@@ -96,11 +96,10 @@ def _suggestion(apart: dict[str, tuple[Any, Any]]) -> str:
 def counted_width(
     counted: CountedTrees, drawn: Any, X: ArrayLike, measure: PairMeasure
 ) -> FloatArray:
-    """Measure of two trees drawn at random from all within ψ, row by row."""
+    """Measure, for each row, of two trees drawn uniformly from all within ψ."""
     if not isinstance(drawn, PredictorSet) or not isinstance(drawn.models, DecisionTrees):
         raise ValueError(
-            "reference must be uniform on the set of the draws, and counted trees are for drawn "
-            "trees"
+            "reference must be uniform on the set of the draws; counted trees require drawn trees"
         )
     _refuse_others(counted, drawn)
     rows = np.asarray(drawn.models.rows(X))
@@ -115,22 +114,22 @@ def _refuse_others(counted: CountedTrees, drawn: PredictorSet) -> None:
     apart: list[str] = []
     if planned is None or not planned.questions:
         if drawn.complexity().max(initial=0) > counted.trees.most_leaves:
-            apart.append(f"it has at most {counted.trees.most_leaves} leaves, and some draws more")
+            apart.append(f"it has at most {counted.trees.most_leaves} leaves, some draws have more")
     else:
         if planned_class(planned).sizes != counted.trees.sizes:
-            apart.append("it has other leaves, depth or questions")
+            apart.append("its leaves, depth or questions differ")
         if planned.leaf_penalty != counted.leaf_penalty:
             own, other = planned.leaf_penalty, counted.leaf_penalty
             apart.append(f"its leaf_penalty is {other:g}, the draws' {own:g}")
         if _costs(planned.costs) != _costs(counted.rows.costs):
-            apart.append("it has other costs")
+            apart.append("its costs differ")
     if abs(drawn.least - counted.least) > _SAME:
         apart.append(f"its least is {counted.least!r}, the draws' {drawn.least!r}")
     if apart:
         raise ValueError(
             f"reference must describe the same Rashomon set: {'; '.join(apart)}. "
-            "RashomonTreeClassifier(...).counted(X, y) with the settings, rows and targets of the "
-            "draws is of the same"
+            "Use RashomonTreeClassifier(...).counted(X, y) with the settings, rows and targets of "
+            "the draws"
         )
 
 
@@ -140,7 +139,7 @@ def _costs(given: ArrayLike | None) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class PairMeans:
-    """Mean differences of every pair of models, of all rows and of each group."""
+    """Mean differences of every pair of models, over all rows and per group."""
 
     whole: FloatArray
     groups: dict[Any, tuple[int, FloatArray]]
@@ -149,7 +148,7 @@ class PairMeans:
 def pair_means(
     sets: list[Any], table: ChunkedRows, measure: PairMeasure, groups: Any = None
 ) -> PairMeans:
-    """Find them in one pass; no row is held."""
+    """Compute :class:`PairMeans` in one pass without keeping rows."""
     if isinstance(groups, str):
         groups = read_column(table, groups)
     if groups is None:
@@ -158,20 +157,20 @@ def pair_means(
         codes, names = pd.factorize(pd.Series(groups), sort=True)
         if codes.shape != (table.n,) or (codes < 0).any():
             raise ValueError(
-                f"groups must hold one for each of {table.n} rows, and none may be missing"
+                f"groups must hold one group for each of {table.n} rows, without missing values"
             )
     counts = np.bincount(codes)
     (sums,) = table.with_targets(group=codes).reduce(_PairSums(sets, measure, len(counts)))
     own = {
         name: (int(count), total / count)
-        for name, count, total in zip(names, counts, sums, strict=False)  # no name: no group
+        for name, count, total in zip(names, counts, sums, strict=False)  # no names without groups
     }
     return PairMeans(sums.sum(axis=0) / table.n, own)
 
 
 @dataclass(frozen=True, eq=False)
 class _PairSums:
-    """Sums (n_groups, n_models, n_models) over a block's rows."""
+    """Sums (n_groups, n_models, n_models) over the rows of a chunk."""
 
     sets: list[Any]
     measure: PairMeasure
@@ -196,20 +195,20 @@ ASSUMED = "the draws are assumed independent, and those inside uniform on the se
 
 @dataclass(frozen=True)
 class Inputs:
-    """Draws and reference models on the same rows, ready to be compared."""
+    """Checked and prepared draws and reference models on the same rows."""
 
-    values: Any  # prepared labels or scores of the draws, then of the reference
+    values: Any  # prepared labels or scores, first of the draws, then of the reference
     inside: Mask  # (n_draws,)
     chains: NDArray[np.int_]  # chain of each reference model
     uniform: bool  # whether draws inside are uniform on the Rashomon set
-    most: float  # largest difference of two models on a row
+    most: float  # upper bound on the difference of two models on a row
     guaranteed: bool  # whether the draws are known to carry a privacy guarantee
-    least_hit_rate: float  # proved before the rows were read; 0 if nothing is
-    comparable: bool = True  # whether draws inside have the reference's law if all is well
-    exact: FloatArray | None = None  # (n_rows,): the width of each row, where trees are counted
-    n_counted: int = 0  # how many
+    least_hit_rate: float  # guaranteed before the rows were read; 0 without a guarantee
+    comparable: bool = True  # whether draws inside should have the reference's law
+    exact: FloatArray | None = None  # (n_rows,): exact width of each row, for counted trees
+    n_counted: int = 0  # number of counted trees
     assumed: str = ""  # assumption on the draws that the code cannot check
-    pairs: PairMeans | None = None  # of rows in blocks, whose values are those of a first block
+    pairs: PairMeans | None = None  # for chunked rows; ``values`` are then those of the first chunk
 
 
 def check_inputs(
@@ -223,7 +222,7 @@ def check_inputs(
     """Check and prepare the arguments of :func:`disagreement_decomposition`."""
     if isinstance(models, ReleasedSet | ReleasedTrees):
         raise CuratorOnlyError(
-            "the decomposition needs the draws inside the set, which depend on private rows: "
+            "the decomposition depends on which draws lie inside the set, hence on private rows: "
             "it is not available for a release; use the curator's set"
         )
     if hasattr(models, "rashomon_set_"):
@@ -241,10 +240,10 @@ def check_inputs(
 def check_chunked_inputs(
     models: Any, X: Any, measure: PairMeasure, reference: Any, chains: int | None, groups: Any
 ) -> Inputs:
-    """Do the same for rows that come in blocks: what is compared are means over all of them."""
+    """Check and prepare the arguments for chunked rows; means over all rows are compared."""
     if isinstance(reference, CountedTrees):
         raise ValueError(
-            "reference must be models for rows in blocks: counted.draw(2_000, psi) in the place of "
+            "reference must be models for chunked rows: use counted.draw(2_000, psi) instead of "
             "all counted trees"
         )
     table = as_chunked_rows(X)
@@ -281,7 +280,7 @@ def _of_set(
         inside=hit,
         chains=chains,
         uniform=uniform,
-        # A regression's scores have no bound that is known here.
+        # No bound is known here for the scores of a regression.
         most=measure.most(every) if task == "classification" else float("inf"),
         guaranteed=drawn.guarantee.holds,
         least_hit_rate=known.least_hit_rate,
@@ -300,7 +299,7 @@ def _of_arrays(
     reference_chains: int | None,
 ) -> Inputs:
     if X is not None:
-        raise ValueError("X is for sets: arrays of labels or scores are for their own rows")
+        raise ValueError("X is only for sets: arrays of labels or scores have their own rows")
     values = _array(models, "models", measure)
     hit = np.asarray(inside)
     if inside is None or hit.shape != (len(values),) or hit.dtype != bool:
@@ -339,7 +338,7 @@ def _draws(models: CuratorSet) -> Any:
         )
     if not models.as_drawn:
         raise ValueError(
-            f"models must be all draws of a fit, and here some were selected "
+            f"models must be all draws of a fit, but some were selected "
             f"({'; '.join(models.steps)}): the draws outside the set are needed too"
         )
     return models
@@ -350,8 +349,8 @@ def _reference(reference: Any, drawn: Any) -> Any:
     if not isinstance(reference, CuratorSet) or not known.uniform_on:
         raise ValueError(
             "reference must be a RashomonSet of draws that are uniform on the set, fitted with "
-            "sampler='hit_and_run' (curator) or 'exact' on the same rows, or of trees what "
-            f"CountedTrees.draw gives, got {known.name!r}"
+            "sampler='hit_and_run' (curator) or 'exact' on the same rows, or for trees the result "
+            f"of CountedTrees.draw, got {known.name!r}"
         )
     wanted = draw_law(drawn).uniform_on
     of_trees = isinstance(drawn, PredictorSet)
@@ -362,12 +361,12 @@ def _reference(reference: Any, drawn: Any) -> Any:
         )
     if of_trees and _too_many_leaves(reference, drawn):
         raise ValueError(
-            "reference must be of the draws' class of trees, and some of its trees have more "
-            "leaves: RashomonTreeClassifier(...).counted(X, y).draw(2000, psi) is of the same"
+            "reference must be of the draws' class of trees, but some of its trees have more "
+            "leaves: use RashomonTreeClassifier(...).counted(X, y).draw(2000, psi)"
         )
     check_same_set(drawn, reference)
     if not reference.as_drawn:
-        raise ValueError("reference must be all draws of a fit; those outside are left out here")
+        raise ValueError("reference must be all draws of a fit; those outside are excluded here")
     return reference if known.stays_inside else reference.inside()
 
 
@@ -377,13 +376,13 @@ def _too_many_leaves(reference: Any, drawn: Any) -> bool:
 
 
 def _own_chains(reference: CuratorSet) -> int:
-    """Chains that a reference came from; fewer states than the sampler has are of one each."""
+    """Count the chains of a reference: the sampler's, or one per model if there are fewer."""
     chains = draw_law(reference).n_chains or math.inf
     return int(min(chains, reference.n_draws))
 
 
 def _chains(count: int, asked: int | None, usual: int) -> NDArray[np.int_]:
-    """Chain of each model, one state of each in turn."""
+    """Chain of each model, when the states of the chains alternate."""
     n_chains = usual if asked is None else asked
     if asked is not None and count and not 2 <= n_chains <= count:
         raise ValueError(
@@ -400,7 +399,7 @@ def _values(models: Any, X: ArrayLike | None, measure: PairMeasure) -> NDArray[A
 
 def _rows(X: ArrayLike | None) -> ArrayLike:
     if X is None:
-        raise ValueError("X must be given: the rows on which the models are compared")
+        raise ValueError("X is required: the rows on which the models are compared")
     return X
 
 
@@ -408,8 +407,8 @@ def _array(values: Any, name: str, measure: PairMeasure) -> NDArray[Any]:
     array = np.asarray(values)
     if array.ndim < 2 or 0 in array.shape:
         raise ValueError(
-            f"{name} must be a RashomonSet or {measure.of} of shape (n_models, n_rows), at least "
-            f"one of each, got shape {array.shape}"
+            f"{name} must be a RashomonSet or {measure.of} of shape (n_models, n_rows), both at "
+            f"least 1, got shape {array.shape}"
         )
     return array
 
@@ -426,4 +425,4 @@ def _refuse_unknown_width(
     if uniform:
         hits = "none" if known == 0 else "only one"
         why = f"{hits} of the {len(inside)} draws is in the Rashomon set"
-    raise ValueError(f"{why}, and that is too few to estimate the model-set width: {law.remedy}")
+    raise ValueError(f"{why}, too few to estimate the model-set width: {law.remedy}")

@@ -1,4 +1,4 @@
-"""Kernels, laws and units of disagreement."""
+"""Pair measures, laws of draws, and sums over pairs of models."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,11 +13,11 @@ from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.sets import CuratorSet, PredictorSet, RashomonSet
 from rashomon_explorer.sets.models.trees import DecisionTrees
 
-_ROWS = 2**16  # of one product: sums of ±1 in single precision are exact up to 2²⁴
+_ROWS = 2**16  # rows per product: sums of ±1 in single precision are exact up to 2²⁴
 
 
 class PairMeasure(Protocol):
-    """A measure E k(f, f') of two independent models, from their difference k on each row."""
+    """A measure E k(f, f') of two independent models, with k their difference on a row."""
 
     of: str
     in_words: str
@@ -27,7 +27,7 @@ class PairMeasure(Protocol):
         ...
 
     def most(self, values: ArrayLike) -> float:
-        """Largest value that k can have; infinite if nothing bounds it."""
+        """Upper bound on k; infinite if there is none."""
         ...
 
     def matrix(self, values: Any) -> FloatArray:
@@ -35,22 +35,22 @@ class PairMeasure(Protocol):
         ...
 
     def towards(self, values: Any, weights: FloatArray) -> FloatArray:
-        """Σ_j weights_j k(f_i, f_j), row by row, (n_models, n_rows)."""
+        """Σ_j weights_j k(f_i, f_j) for each row, (n_models, n_rows)."""
         ...
 
 
 class Disagreement:
-    """k = 1 if the two label the row differently: E k is Pr[f(x) ≠ f'(x)]."""
+    """k = 1 if the two models label the row differently; E k is Pr[f(x) ≠ f'(x)]."""
 
     of = "labels"
     in_words = "disagreement"
 
     def most(self, values: ArrayLike) -> float:
-        """Two labels differ or they do not."""
+        """Return 1, the largest value of the indicator k."""
         return 1.0
 
     def prepare(self, values: ArrayLike) -> NDArray[np.uint8]:
-        """Labels as codes."""
+        """Code the labels."""
         return Labels.of(values).codes
 
     def matrix(self, values: NDArray[np.uint8]) -> FloatArray:
@@ -59,7 +59,7 @@ class Disagreement:
         agree = np.zeros((len(values), len(values)))
         for start in range(0, values.shape[1], _ROWS):
             block = values[:, start : start + _ROWS]
-            if n_classes <= 2:  # a product of ±1 is agreement less disagreement
+            if n_classes <= 2:  # a product of ±1 is agreement minus disagreement
                 signs = 2 * block.astype(np.float32) - 1
                 agree += (block.shape[1] + (signs @ signs.T).astype(float)) / 2
             else:
@@ -69,7 +69,7 @@ class Disagreement:
         return np.asarray(1 - agree / values.shape[1])
 
     def towards(self, values: NDArray[np.uint8], weights: FloatArray) -> FloatArray:
-        """Weight of the models that label each row differently from each model."""
+        """Total weight of the models that label each row differently from each model."""
         result = np.full(values.shape, float(weights.sum()))
         for code in range(int(values.max()) + 1):
             gives = values == code
@@ -78,20 +78,20 @@ class Disagreement:
 
 
 class ScoreVariance:
-    """k = ½(s − s')²: E k is the variance of the score; several classes' are added."""
+    """k = ½(s − s')²: E k is the variance of the score, summed over several classes."""
 
     of = "scores"
     in_words = "score variance"
 
     def most(self, values: ArrayLike) -> float:
-        """½ for probabilities of one class, 1 of several; unknown for other numbers."""
+        """½ for probabilities of one class, 1 for several classes; infinite for other numbers."""
         scores = np.asarray(values, dtype=float)
         if scores.min() < 0 or scores.max() > 1:
             return float("inf")
         return 0.5 if scores.ndim == 2 else 1.0
 
     def prepare(self, values: ArrayLike) -> FloatArray:
-        """Scores, centred row by row: only differences count, and small numbers cancel less."""
+        """Scores centred per row: only differences matter, and centring reduces cancellation."""
         scores = as_scores(values)
         return scores - scores.mean(axis=0)
 
@@ -119,11 +119,11 @@ PAIR_MEASURES: dict[str, PairMeasure] = {
 
 
 def get_pair_measure(name: str) -> PairMeasure:
-    """Measure of that name."""
+    """Pair measure by its name."""
     if name not in PAIR_MEASURES:
         raise ValueError(
-            f"measure must be one of {sorted(PAIR_MEASURES)}, means over pairs of "
-            f"models, which can be decomposed; got {name!r}"
+            f"measure must be one of {sorted(PAIR_MEASURES)}, since only means over pairs of "
+            f"models can be decomposed; got {name!r}"
         )
     return PAIR_MEASURES[name]
 
@@ -133,7 +133,7 @@ TREES = "trees"
 
 @dataclass(frozen=True)
 class Law:
-    """The law of draws."""
+    """The law of a set's draws."""
 
     name: str
     independent: bool = False
@@ -146,7 +146,7 @@ class Law:
 
 
 def draw_law(models: object) -> Law:
-    """Law of a set's draws; of anything else nothing is known."""
+    """Law of a set's draws; an unknown law for anything else."""
     for kind, tell in _LAWS.items():
         if isinstance(models, kind):
             return tell(models)
@@ -167,7 +167,7 @@ def _linear(models: RashomonSet) -> Law:
 
 
 def _suggestion(models: RashomonSet) -> str:
-    """Say which reference is of the set of the draws: one of the same ball and ridge."""
+    """Suggest a reference for the same set: one with the same ball and ridge."""
     return (
         f"pass reference=, draws with sampler='hit_and_run', radius={models.plan.radius!r} and "
         f"ridge={models.plan.ridge!r} of the same rows, row_norm and psi, draw with "
@@ -183,11 +183,11 @@ def _others(models: PredictorSet) -> Law:
     planned: Any = models.planned
     if planned is None:
         return Law("trees of an unknown law", True, why=_UNKNOWN, remedy=_REFERENCE)
-    # At or below its threshold the law is flat; beyond it a better tree is likelier.
+    # The law is constant up to its threshold; beyond it a better tree is more probable.
     flat = models.psi <= planned.law_psi
     why = (
-        f"drawn trees are equally likely up to s = {planned.law_psi:.4g} above the least loss, and "
-        f"the set goes to ψ = {models.psi:.4g}"
+        f"drawn trees are equally likely only up to an excess loss of s = {planned.law_psi:.4g}, "
+        f"and the set extends to ψ = {models.psi:.4g}"
     )
     return Law(
         name="private trees",
@@ -213,21 +213,21 @@ _LAWS: dict[type[CuratorSet], Callable[[Any], Law]] = {
 
 @dataclass(frozen=True)
 class Layout:
-    """Which models are one unit: each draw, each reference model, or each chain of them."""
+    """Units that the models form: each draw, each reference model, or each reference chain."""
 
-    unit: NDArray[np.int_]  # (n_models,): unit of each model: draws are the first
+    unit: NDArray[np.int_]  # (n_models,): unit of each model; draws come first
     sizes: FloatArray  # (n_units,): models of each unit
-    # hit, missed: (n_units,): draws inside and outside the Rashomon set; the others are reference
-    # models
+    # hit, missed: (n_units,): draws inside and outside the Rashomon set; all other units are
+    # reference models
     hit: Mask
     missed: Mask
-    # (n_units,): of draws outside, in [0, 1]: their density at a lower temperature over that of the
-    # draws; 1 for all others
+    # (n_units,): for draws outside, the ratio in [0, 1] of the density at a lower temperature to
+    # that of the draws; 1 for all others
     weights: FloatArray
 
     @classmethod
     def of(cls, inside: Mask, chains: NDArray[np.int_]) -> "Layout":
-        """Draws, and the chain 0, 1, … of each reference model."""
+        """Layout from the hits of the draws and the chain 0, 1, … of each reference model."""
         unit = np.concatenate([np.arange(len(inside)), len(inside) + chains])
         sizes = np.bincount(unit).astype(float)
         hit = np.pad(inside, (0, len(sizes) - len(inside)))
@@ -245,47 +245,47 @@ class Layout:
 
 
 class PairSums(Protocol):
-    """Sums over pairs of models, as :class:`Units` has them."""
+    """Sums over pairs of models, as in :class:`Units`."""
 
     @property
     def layout(self) -> Layout:
-        """Return which models are one unit."""
+        """Return the units that the models form."""
         ...
 
     def pairs(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Count the pairs, of all units and without each."""
+        """Count the pairs, for all units and without each."""
         ...
 
     def total(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Add up k over the pairs."""
+        """Sum k over the pairs."""
         ...
 
 
 @dataclass(frozen=True)
 class Units:
-    """Pair sums of a mean over rows."""
+    """Pair sums of a measure that is averaged over rows."""
 
-    # (n_units, n_units): Σ k(f, f') over the models of two units. Within a unit nothing counts:
-    # models of one chain are not independent.
+    # (n_units, n_units): Σ k(f, f') over the models of two units. Pairs within a unit are
+    # excluded: models of one chain are dependent.
     sums: FloatArray
     layout: Layout
 
     @classmethod
     def of(cls, matrix: FloatArray, layout: Layout) -> "Units":
-        """Pair sums from differences k of every two models, (n_models, n_models)."""
+        """Pair sums from the differences k of all pairs of models, (n_models, n_models)."""
         member = np.zeros((len(layout.sizes), len(matrix)))
         member[layout.unit, np.arange(len(matrix))] = 1
         single = len(layout.sizes) == len(matrix)
         return cls(matrix if single else member @ matrix @ member.T, layout)
 
     def only(self, of: Mask) -> "Units":
-        """Keep some units; their models' numbers go."""
+        """Keep some units; the numbering of models is dropped."""
         old, unit = self.layout, np.arange(int(of.sum()))
         layout = Layout(unit, old.sizes[of], old.hit[of], old.missed[of], old.weights[of])
         return Units(self.sums[np.ix_(of, of)], layout)
 
     def reweighted(self, weights: FloatArray) -> "Units":
-        """Give the draws outside other weights, (n_units,)."""
+        """Replace the weights (n_units,) of the draws outside."""
         old = self.layout
         new = np.where(old.missed, weights, 1.0)
         return replace(self, layout=replace(old, weights=new))
@@ -295,12 +295,12 @@ class Units:
         return self.layout.pairs(first, second)
 
     def total(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Σ of k over pairs, of all units and then without each unit, (1 + n_units,)."""
+        """Σ of k over pairs, for all units and then without each unit, (1 + n_units,)."""
         return without_each(self.sums, first, second)
 
 
 def without_each(matrix: FloatArray, first: FloatArray, second: FloatArray) -> FloatArray:
-    """Σ_{u≠v} first_u matrix_uv second_v of all units, and then without each, (1 + n_units,)."""
+    """Σ_{u≠v} first_u matrix_uv second_v for all units, then without each, (1 + n_units,)."""
     own = np.diag(matrix)
     to_first, to_second = matrix @ first - own * first, matrix @ second - own * second
     whole = first @ to_second

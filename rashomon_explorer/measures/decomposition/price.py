@@ -21,7 +21,7 @@ from rashomon_explorer.mechanisms.planning.pricing import affordable_eta
 from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 
-_SAME = 1 - 1e-9  # of the price paid: the same number, found again by bisection
+_SAME = 1 - 1e-9  # relative tolerance on the budget spent, which bisection recomputes
 
 
 def noise_by_budget(
@@ -33,23 +33,23 @@ def noise_by_budget(
     reference: Any = None,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """Width and noise of the same number of draws at larger budgets, without drawing them.
+    """Estimate width and noise for the same number of draws at larger budgets, without drawing.
 
-    The law at a lower temperature β' ≥ β has density exp(−(β' − β)·(L − min L − ψ)₊) ≤ 1 over that
-    of the draws, up to a constant: thinning each draw with that chance would leave independent
-    draws of exactly that law. Instead of thinning, draws outside are given the chance as their
-    weight. Draws inside always stay, and what is left at ε = ∞ is the width. To smaller budgets
-    nothing leads: there the weights would grow with the loss, and the draws say too little.
+    The law at a lower temperature β' ≥ β has density ∝ exp(−(β' − β)·(L − min L − ψ)₊) ≤ 1
+    relative to that of the draws. Thinning each draw with this probability would give independent
+    draws from exactly that law. Instead, draws outside get this probability as a weight. Draws
+    inside have weight 1; at ε = ∞ only they remain and give the width. Smaller budgets are not
+    supported: their weights grow with the loss, so the draws do not represent them well.
 
-    **Curator: computed from private rows, not private.** A budget chosen by it depends on the rows.
+    **Curator: computed from private rows, not private.** A budget chosen by it is data-dependent.
 
     Parameters
     ----------
     models : RashomonSet
         All draws of a fit with the sampler ``"exact"``.
     X : array-like of shape (n_rows, n_features)
-    epsilon : float or array-like of shape (n_prices,)
-        Total prices of as many draws at the plan's δ, at least the one paid; infinity is allowed.
+    epsilon : float or array-like of shape (n_budgets,)
+        Total privacy budgets for as many draws at the plan's δ, at least the one spent; may be ∞.
     measure : {"disagreement", "score_variance"}, default="disagreement"
     reference : RashomonSet, optional
         As for :func:`disagreement_decomposition`.
@@ -58,15 +58,15 @@ def noise_by_budget(
     Returns
     -------
     pandas.DataFrame
-        One row a price: ``epsilon``, ``beta``, ``hit_rate``, ``draws``, the number of unweighted
-        draws that the weighted ones are worth, (Σw)²/Σw², and value, ``_low`` and ``_high`` of
-        ``total``, ``width``, ``noise`` and ``share_of_noise``. ``attrs`` has the view, the measure
+        One row per budget: ``epsilon``, ``beta``, ``hit_rate``, ``draws``, the effective sample
+        size (Σw)²/Σw² of the weighted draws, and value, ``_low`` and ``_high`` of ``total``,
+        ``width``, ``noise`` and ``share_of_noise``. ``attrs`` has the view, the measure
         and whether the draws carry a guarantee.
 
     Raises
     ------
     ValueError
-        If a price is below the one paid, or as :func:`disagreement_decomposition`.
+        If a budget is below the one spent, or as :func:`disagreement_decomposition`.
     CuratorOnlyError
         If given a release.
 
@@ -131,12 +131,12 @@ def _check_models(models: Any) -> None:
         )
     if held_trees(models) is not None:
         raise ValueError(
-            "a plan of trees has another threshold of its law at every epsilon, so draws of one "
-            "plan cannot represent another: fit again with the larger epsilon, and "
+            "the threshold of a plan for trees depends on epsilon, so draws of one plan cannot "
+            "represent another: fit again with the larger epsilon, and "
             "decompose those draws"
         )
     known = isinstance(models, RashomonSet) and sampler_traits(models.sampler).planned_law
-    # A law at ψ = 0 ends at the best model at no price, and not at the set's width.
+    # As ε → ∞, a law at ψ = 0 concentrates at the best model and does not yield the set's width.
     if not known or models.plan.law_psi is not None:
         kind = getattr(models, "sampler", type(models).__name__)
         raise ValueError(
@@ -154,8 +154,8 @@ def _prices(epsilon: ArrayLike, plan: Plan) -> FloatArray:
     prices = np.atleast_1d(np.asarray(epsilon, dtype=float))
     if prices.ndim != 1 or not (prices >= plan.epsilon * _SAME).all():
         raise ValueError(
-            f"epsilon must be at least {rounded_up(plan.epsilon)}, the cost of the draws, got "
-            f"{prices.tolist()}: draws of a smaller budget have larger losses, which these draws "
-            "cannot represent"
+            f"epsilon must be at least {rounded_up(plan.epsilon)}, the privacy cost of the draws, "
+            f"got {prices.tolist()}: draws at a smaller budget have larger losses, which these "
+            "draws cannot represent"
         )
     return prices

@@ -1,6 +1,6 @@
 """Fairness over the Rashomon set: group gaps of many models, their range, frontier and burden.
 
-Whatever is evaluated on private rows is the curator's: computed from private rows, not private.
+Results on private rows are for the curator, who may see the rows: they are not private.
 """
 
 from rashomon_explorer.measures.fairness.audit import FairnessAudit, fairness_audit, fairness_frame

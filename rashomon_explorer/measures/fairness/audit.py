@@ -47,9 +47,9 @@ def fairness_frame(
 ) -> "MetricFrame":
     """Fairlearn's MetricFrame of one model's labels: every rate of ``LABEL_RATES``, and counts.
 
-    For what fairlearn does with it: ``by_group``, ``difference()``, ``ratio()``, ``group_min()``,
-    its figures. Labels count as the positive one or the rest, but for the accuracy. A rate of a
-    group without a row to count is 0 here, which is fairlearn's convention.
+    It offers fairlearn's ``by_group``, ``difference()``, ``ratio()``, ``group_min()`` and figures.
+    Except for the accuracy, labels are reduced to positive or not. The rate of a
+    group without rows to count is 0 here, as is fairlearn's convention.
 
     Parameters
     ----------
@@ -60,12 +60,12 @@ def fairness_frame(
     positive : label, optional
         As in :func:`fairness_gaps`.
     **options
-        Of MetricFrame: ``n_boot``, ``ci_quantiles`` and ``random_state`` for bootstrap intervals.
+        Passed to MetricFrame: ``n_boot``, ``ci_quantiles`` and ``random_state`` (bootstrap).
 
     Returns
     -------
     fairlearn.metrics.MetricFrame
-        By group, and over all rows.
+        Metrics by group and over all rows.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def fairness_frame(
     """
     one = np.asarray(labels)
     if one.ndim != 1:
-        raise ValueError(f"labels must be one model's, of shape (n_rows,), got {one.shape}")
+        raise ValueError(f"labels must be of one model, shape (n_rows,), got {one.shape}")
     judged = Judged.of(one[None, :], y, positive)
     found = Groups.of(groups, len(one))
     fairlearn = _fairlearn()
@@ -111,7 +111,7 @@ def _accuracy(y_true: NDArray[np.int_], y_pred: NDArray[np.int_]) -> float:
 
 
 def _fairlearn() -> ModuleType:
-    # Not at the top: it brings scipy.stats, and takes longer to import than this whole package.
+    # Imported lazily: it loads scipy.stats and takes longer to import than this whole package.
     try:
         return importlib.import_module("fairlearn.metrics")
     except ImportError as error:
@@ -128,7 +128,7 @@ def margin_gaps(
     coef = getattr(models, "coef", None)
     if coef is None or coef.shape[1] != problem.p:
         raise TypeError(
-            "exact ranges need linear models with the parameters of the problem; leave problem out"
+            "exact ranges need linear models with the parameters of the problem; omit problem"
         )
     directions, names = gap_directions(problem, X, np.asarray(groups))
     labels = pd.Index([f"mean_margin: {name}" for name in names])
@@ -138,16 +138,16 @@ def margin_gaps(
     return pd.DataFrame(values, places, labels), exact
 
 
-_ROUNDING = 1e-12  # 0.3 − 0.1 and 0.2 − 0 are the same gap
+_ROUNDING = 1e-12  # rounding tolerance: 0.3 − 0.1 and 0.2 − 0 are the same gap
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FairnessAudit(ReprMixin):
     """Quality and group gaps of every model inside ψ.  Curator: computed from private rows.
 
-    Made by :func:`fairness_audit`. Not private, whatever the draws cost, and a model that is chosen
-    by it is not post-processing of the draws: the choice reads the rows, so that nothing is
-    guaranteed of it.
+    Returned by :func:`fairness_audit`. It is not private, even if the draws are. Selecting a model
+    by it is not post-processing of the draws: the selection depends on the private rows, so the
+    selected model has no privacy guarantee.
 
     Parameters
     ----------
@@ -158,11 +158,11 @@ class FairnessAudit(ReprMixin):
         Truth, groups and metrics.
     psi : float
     table : pandas.DataFrame
-        One row a model inside ψ, index ``model`` its place in ``models``; columns ``loss``,
+        One row per model inside ψ, with its index in ``models`` as ``model``; columns ``loss``,
         ``excess``, ``accuracy`` (for a regression ``mean_absolute_error``) and the gaps. Losses are
-        those of the rows that the set was drawn from, accuracy and gaps of the rows given.
+        on the rows that the set was drawn from, accuracy and gaps on the rows given.
     best : pandas.Series
-        The same of the best model.
+        The same values for the best model.
     """
 
     models: Any
@@ -179,7 +179,7 @@ class FairnessAudit(ReprMixin):
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Metrics of the default that some group has no rows for, and why."""
+        """Default metrics that are undefined for some group, and why."""
         return self.task.left_out
 
     @property
@@ -194,7 +194,7 @@ class FairnessAudit(ReprMixin):
     def _facts(self) -> list[Fact]:
         price = self.models.guarantee
         return [
-            ("curator", "not private: read from the rows"),
+            ("curator", "not private: computed from the rows"),
             ("inside", f"ψ = {self.psi:g}"),
             *((gap, _ends(self.table[gap])) for gap in self.gaps),
             ("draws", guarantee_text(price) if price.holds else "no guarantee"),
@@ -206,23 +206,22 @@ class FairnessAudit(ReprMixin):
         Parameters
         ----------
         problem : Problem or PenalisedProblem, optional
-            The problem that linear draws are of. The table then also has the signed difference of
-            every two groups' mean linear scores, with the exact ends of its range over the
+            The problem of linear draws. The table then also has the signed difference of the mean
+            linear scores of every pair of groups, with the exact ends of its range over the
             whole set (:func:`exact_group_gap`).
 
         Returns
         -------
         pandas.DataFrame
-            One row a gap; columns ``best``, ``low``, ``median``, ``high``, ``share_fairer`` (share
-            of the models that are fairer than the best one), ``models`` and ``sampled``, which
-            says "inner bound": the set's own range is at least as wide, or "exact" for a complete
-            set. With a problem also
-            ``exact_low`` and ``exact_high``, NaN where the gap is not linear.
+            One row per gap; columns ``best``, ``low``, ``median``, ``high``, ``share_fairer``
+            (share of the models that are fairer than the best one), ``models`` and ``sampled``:
+            "inner bound" (the set's own range is at least as wide), or "exact" for a complete set.
+            With a problem also ``exact_low`` and ``exact_high``, NaN if the gap is not linear.
 
         Raises
         ------
         ValueError
-            If a draw contradicts the exact range: the problem is of other rows or another ψ.
+            If a draw lies outside the exact range: the problem has other rows or another ψ.
         TypeError
             If a problem is given and the models are not linear.
         """
@@ -256,12 +255,12 @@ class FairnessAudit(ReprMixin):
         Returns
         -------
         pandas.DataFrame
-            Rows of ``table``, the best quality first.
+            Rows of ``table``, ordered from the best quality.
 
         Raises
         ------
         ValueError
-            If a name is not known.
+            If a name is unknown.
         """
         column = self._column(gap)
         name = self.quality if by is None else by
@@ -274,43 +273,43 @@ class FairnessAudit(ReprMixin):
     def least_unfair(
         self, gap: str, *, psi: float | None = None, min_accuracy: float | None = None
     ) -> pd.Series:
-        """Fairest model inside ψ by one gap; of models that are level the one of least loss.
+        """Fairest model inside ψ by one gap; ties are broken by the smallest loss.
 
-        The gap of the model that was chosen for it is too small: it is the smallest of many,
-        each with chance in it. Look at it on rows that took no part in the choice.
+        The gap of the selected model is biased downwards, as the minimum over many models with
+        sampling error. Evaluate it on rows that were not used for the selection.
 
         Parameters
         ----------
         gap : str
             One of ``gaps``.
         psi : float, optional
-            Largest excess loss, up to the audit's ψ, by default that.
+            Largest excess loss, at most the audit's ψ, which is the default.
         min_accuracy : float, optional
-            Least accuracy, for classes.
+            Smallest accuracy, for classification.
 
         Returns
         -------
         pandas.Series
-            Its row of ``table``; ``name`` is its place in ``models``.
+            Its row of ``table``; ``name`` is its index in ``models``.
 
         Raises
         ------
         ValueError
-            If a name or number is wrong, or no model is left.
+            If a name or number is wrong, or no model remains.
         """
         unfair = _rounded(self._unfairness(self._column(gap)).dropna())
         table = self.table.loc[unfair.index]
         if psi is not None:
             if not 0 <= psi <= self.psi:
-                raise ValueError(f"psi must be from 0 to {self.psi:g}, the audit's, got {psi!r}")
+                raise ValueError(f"psi must be in [0, {self.psi:g}], the audit's psi, got {psi!r}")
             table = table[table["loss"] <= self.models.least + psi]
         if min_accuracy is not None:
             if self.quality != "accuracy":
-                raise ValueError("min_accuracy is for classes: use psi for a regression")
+                raise ValueError("min_accuracy is for classification: use psi for a regression")
             table = table[table["accuracy"] >= min_accuracy]
         if table.empty:
             raise ValueError(
-                f"none of the {len(self.table)} models inside is left: raise psi or lower "
+                f"none of the {len(self.table)} models inside remains: raise psi or lower "
                 "min_accuracy"
             )
         order = np.lexsort((table["loss"], unfair.loc[table.index]))
@@ -327,7 +326,7 @@ class FairnessAudit(ReprMixin):
         Returns
         -------
         pandas.DataFrame
-            One row a model, one column a group.
+            One row per model, one column per group.
 
         Raises
         ------
@@ -347,13 +346,13 @@ class FairnessAudit(ReprMixin):
         return pd.DataFrame(np.concatenate(parts), self.table.index, groups.index())
 
     def frame(self, model: int, **options: Any) -> "MetricFrame":
-        """Fairlearn's MetricFrame of one model, by its place; see :func:`fairness_frame`.
+        """Fairlearn's MetricFrame of one model, by its index; see :func:`fairness_frame`.
 
         Parameters
         ----------
         model : int
         **options
-            Of MetricFrame, such as ``n_boot``.
+            Passed to MetricFrame, such as ``n_boot``.
 
         Raises
         ------
@@ -384,7 +383,7 @@ class FairnessAudit(ReprMixin):
 
     def _need_classes(self) -> None:
         if self.task.task != "classification":
-            raise ValueError("rates of labels are for classes, and these models are regressors")
+            raise ValueError("rates of labels need classifiers, but these models are regressors")
 
 
 def _ends(gap: pd.Series) -> str:
@@ -397,7 +396,7 @@ def _rounded(unfair: pd.Series) -> pd.Series:
 
 
 def _ranges(values: pd.DataFrame, best: pd.Series, fairer: pd.Series) -> pd.DataFrame:
-    # The best model lies in the set as well, so that it widens what the draws reach.
+    # The best model also lies in the set, so it may widen the range of the draws.
     known = pd.concat([values, best.to_frame().T], ignore_index=True)
     return pd.DataFrame(
         {
@@ -426,42 +425,42 @@ def fairness_audit(
     """Compute quality and group gaps of every model of the Rashomon set.
 
     **Curator: computed from private rows, not private.** Only models inside ψ count: a private
-    draw outside is the mechanism's, not the set's.
+    draw outside reflects the mechanism's noise, not the set.
 
     Parameters
     ----------
     models : RashomonSet or PredictorSet
     X : array-like of shape (n_rows, n_features), ChunkedRows or Dask collection
-        Rows to judge them on, scaled as they were fitted; None for stored predictions. Rows in
-        blocks are read once and never held, but for targets and groups.
+        Rows to evaluate on, scaled as in the fit; None for stored predictions. Chunked rows are
+        read once and not kept, except for targets and groups.
     y : array-like of shape (n_rows,)
-        Labels or targets as the estimator was given them; None for those of rows in blocks.
+        Labels or targets in the estimator's original form; None for those of chunked rows.
     groups : array-like of shape (n_rows,), table of shape (n_rows, n_attributes), or str
-        Group of each row; of several attributes every combination that occurs is a group. Of rows
-        in blocks the name of a column will do, or a list of names.
+        Group of each row; for several attributes every combination that occurs is a group. For
+        chunked rows the name of a column or a list of names suffices.
     metrics : sequence of str, optional
         Keys of ``LABEL_GAPS`` or ``SCORE_GAPS``. By default demographic parity, equal
         opportunity, equalised odds, accuracy and both calibration gaps; for a regression the gaps
-        of mean prediction, mean absolute error and mean residual. What is not defined for some
-        group is an error where it was asked for by name, and otherwise in ``left_out``.
+        of mean prediction, mean absolute error and mean residual. A metric that is undefined for
+        some group raises an error if requested by name, and otherwise is listed in ``left_out``.
     psi : float, optional
-        A threshold up to the set's own, by default that.
+        A threshold, at most the set's own, which is the default.
     positive : label, optional
-        The class that rates and scores are of: of two classes the second if left out.
+        The class to which rates and scores refer; of two classes by default the second.
     agg : {"difference", "ratio"}, default="difference"
     method : {"between_groups", "to_overall"}, default="between_groups"
     n_bins : int, default=10
-        Of the expected calibration error.
+        Number of bins of the expected calibration error.
 
     Raises
     ------
     ValueError
-        If a shape, value or name is wrong, a rate is not defined for a group, or no model lies
+        If a shape, value or name is wrong, a rate is undefined for a group, or no model lies
         inside.
     CuratorOnlyError
-        If given a release, which does not know which draws lie inside.
+        If given a release, which does not contain which draws lie inside.
     TypeError
-        If given something else.
+        If ``models`` is of another type.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Multiplicity by group: whose predictions depend most on the choice of model."""
+"""Multiplicity by group: how much each group's predictions depend on the choice of model."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -42,34 +42,34 @@ def multiplicity_by_person_group(
     models : RashomonSet or PredictorSet
         Only models inside the Rashomon set count.
     X : array-like of shape (n_rows, n_features)
-        Left out (None) for stored predictions.
+        None for stored predictions.
     groups : array-like of shape (n_rows,), or table of shape (n_rows, n_attributes)
-        Of several attributes every combination that occurs is a group.
+        For several attributes every combination that occurs is a group.
     psi : float, optional
-        A threshold up to the set's own, by default that.
+        A threshold, at most the set's own, which is the default.
     measures : sequence of str, optional
-        Keys of ``MEASURES`` without a tolerance; by default ambiguity (people whom some model
-        flips), discrepancy (whom one model flips), obscurity (mean share of models that flip),
-        disagreement, and range and spread of scores.
+        Keys of ``MEASURES`` without a tolerance; by default ambiguity (people flipped by some
+        model), discrepancy (most people flipped by one model), obscurity (mean share of models
+        that flip), disagreement, and range and spread of scores.
     baseline : array-like, optional
         Scores of the reference model, as in :func:`multiplicity_table`.
 
     Returns
     -------
     pandas.DataFrame
-        One row a group, after ``"all rows"``; columns ``rows``, each measure, and each measure's
-        ``<name>_ratio`` to that of all rows, NaN where nobody bears any. Extremes (ambiguity,
-        discrepancy, range width) are lower bounds of the set's own, in each group.
+        One row per group, after ``"all rows"``; columns ``rows``, each measure, and its ratio
+        ``<name>_ratio`` to that of all rows, NaN for a ratio of 0 and 0. Extremes (ambiguity,
+        discrepancy, range width) are lower bounds on the set's own, in each group.
 
     Raises
     ------
     ValueError
-        If a shape or value is wrong, a category has no rows, there is one group only, or no model
+        If a shape or value is wrong, a category has no rows, there is only one group, or no model
         lies inside.
     CuratorOnlyError
-        If given a release, which does not know which draws lie inside.
+        If given a release, which does not contain which draws lie inside.
     TypeError
-        If given something else.
+        If ``models`` is of another type.
 
     Examples
     --------
@@ -100,5 +100,5 @@ def multiplicity_by_person_group(
 def _different(texts: list[str]) -> list[str]:
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
-        raise ValueError(f"two groups are both written {twice!r}: give them different names")
+        raise ValueError(f"two groups have the same name {twice!r}: give them different names")
     return texts

@@ -1,4 +1,4 @@
-"""Fairness of rows in chunks."""
+"""Fairness metrics on chunked rows."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from rashomon_explorer.measures.fairness.task import QUALITY, FairnessTask, of_c
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.columns import read_column, read_targets
 
-_CELLS = 2**21  # models × rows that are held at once
+_CELLS = 2**21  # models × rows in memory at a time
 _QUALITY = "quality"
 Sums = dict[str, Any]
 
@@ -23,7 +23,7 @@ Sums = dict[str, Any]
 def chunked_table(
     task: FairnessTask, table: ChunkedRows, scores_of: Callable[[Any], FloatArray], models: int
 ) -> pd.DataFrame:
-    """Quality and gaps, as :meth:`FairnessTask.table` makes them of all rows."""
+    """Quality and gaps, as from :meth:`FairnessTask.table` on all rows."""
     sums = _sums(task, table, scores_of, models, (*_rates(task, True), *_rates(task, False)))
     quality = np.asarray(sums[_QUALITY] / table.n)
     labelled = [name for name in task.metrics if name in LABEL_GAPS]
@@ -67,7 +67,7 @@ def _sums(
     rates: tuple[str, ...],
 ) -> Sums:
     for rate in rates:
-        _sizes(task, rate)  # refuses what is not defined for some group
+        _sizes(task, rate)  # raises if the rate is undefined for some group
     step = max(1, _CELLS // models)
     about = task.task, task.positive, len(task.groups.names), task.n_bins
     of_block = _ChunkSums(*about, scores_of, rates, step)
@@ -83,7 +83,7 @@ def _rates(task: FairnessTask, labels: bool) -> list[str]:
 
 
 def _sizes(task: FairnessTask, rate: str) -> Any:
-    """Rows of each group that a rate counts."""
+    """Return the number of rows of each group over which a rate is computed."""
     if rate not in LABEL_RATES:
         return task.groups.sizes
     truth = (task.truth == task.positive).astype(np.uint8)
@@ -93,7 +93,7 @@ def _sizes(task: FairnessTask, rate: str) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _ChunkSums:
-    """What the rows of a block add to each rate's sums, (n_models, n_groups, …)."""
+    """Contribution of a chunk of rows to each rate's sums, (n_models, n_groups, …)."""
 
     task: str
     positive: int
@@ -144,7 +144,7 @@ def _added(one: Sums, other: Sums) -> Sums:
 
 
 def named_columns(table: ChunkedRows, y: Any, groups: Any) -> tuple[Any, Any]:
-    """Read targets and groups that are named instead of given."""
+    """Read targets and groups that are given by column names."""
     truth = read_targets(table) if y is None else y
     if isinstance(groups, str):
         return truth, read_column(table, groups)
@@ -156,10 +156,10 @@ def named_columns(table: ChunkedRows, y: Any, groups: Any) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, eq=False)
 class JoinedScores:
-    """Scores of a set's models, and of the best model last."""
+    """Scores of a set's models, followed by those of the best model."""
 
     inside: Any
-    models: Any  # knows the best model
+    models: Any  # a set with a best model
 
     def __len__(self) -> int:
         return len(self.inside) + 1
@@ -181,11 +181,11 @@ class FirstLabels:
         return np.asarray(self.models.labels(rows)[0])
 
 
-_BLOCKS_CELLS = 2**22  # scores that are held at once
+_BLOCKS_CELLS = 2**22  # scores in memory at a time
 
 
 def score_chunks(models: Any, X: Any, n_rows: int) -> Iterator[FloatArray]:
-    """Scores of a few models at a time: all at once may not fit into memory."""
+    """Yield the scores of a few models at a time to limit memory."""
     step = max(1, _BLOCKS_CELLS // max(1, n_rows * max(1, models.n_classes)))
     for start in range(0, models.n_draws, step):
         yield np.asarray(models[start : start + step].scores(X))

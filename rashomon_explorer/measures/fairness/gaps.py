@@ -24,7 +24,7 @@ LABEL_GAPS: Mapping[str, tuple[str, ...]] = {
     "equalized_odds": ("true_positive_rate", "false_positive_rate"),
     **{name: (name,) for name in LABEL_RATES},
 }
-"""Rates that each gap is of; of two the worse one counts."""
+"""Rates of which each gap is computed; of two rates the worse gap counts."""
 
 SCORE_GAPS: Mapping[str, tuple[str, ...]] = {name: (name,) for name in SCORE_RATES}
 
@@ -42,7 +42,7 @@ def fairness_gaps(
     agg: str = "difference",
     method: str = "between_groups",
 ) -> pd.DataFrame:
-    """Group gaps of every model's labels, as fairlearn defines them.
+    """Group gaps of every model's labels, as defined by fairlearn.
 
     With r_g the rate of group g and r that of all rows, ``"difference"`` is max_g r_g − min_g r_g
     and ``"ratio"`` min_g r_g / max_g r_g; with ``method="to_overall"`` they are max_g |r_g − r|
@@ -53,10 +53,10 @@ def fairness_gaps(
     - ``equalized_odds``: the worse of that and P(f = positive | y ≠ positive, g) (same);
     - ``accuracy_score``, and every other rate of ``LABEL_RATES`` by its own name.
 
-    The values are those of ``fairlearn.metrics.<name>_<agg>``, which needs about half a second
-    for one model and metric on 50,000 rows; here groups are counted for all models at once. It
-    differs in one thing: a group without a row to count is an error, where fairlearn's rate is 0
-    and its gap may be 1 for no reason but that.
+    The values equal those of ``fairlearn.metrics.<name>_<agg>``, which takes about half a second
+    for one model and metric on 50,000 rows; here groups are counted for all models at once. One
+    difference: a group without rows to count is an error here. In fairlearn its rate is 0, which
+    alone may cause a gap of 1.
 
     Parameters
     ----------
@@ -65,26 +65,26 @@ def fairness_gaps(
     y : array-like of shape (n_rows,)
         True labels.
     groups : array-like of shape (n_rows,), or table of shape (n_rows, n_attributes)
-        Group of each row; of several attributes every combination that occurs is a group.
+        Group of each row; for several attributes every combination that occurs is a group.
     metrics : sequence of str
         Keys of ``LABEL_GAPS``.
     positive : label, optional
-        The label that rates are of, all others being the rest. Read from labels that are 0 and 1
-        or −1 and 1, otherwise needed.
+        The label that counts as positive. Optional for labels 0 and 1 or −1 and 1, otherwise
+        required.
     agg : {"difference", "ratio"}, default="difference"
     method : {"between_groups", "to_overall"}, default="between_groups"
 
     Returns
     -------
     pandas.DataFrame
-        One row a model, columns named as fairlearn's functions, such as
+        One row per model; columns are named like fairlearn's functions, such as
         ``demographic_parity_difference``. A ratio of 0 and 0 is NaN.
 
     Raises
     ------
     ValueError
-        If a shape, value or name is wrong, there is one group only, a category has no rows, or a
-        rate is not defined for a group.
+        If a shape, value or name is wrong, there is only one group, a category has no rows, or a
+        rate is undefined for a group.
 
     Examples
     --------
@@ -110,13 +110,13 @@ def score_gaps(
 ) -> pd.DataFrame:
     """Group gaps of every model's scores: calibration of probabilities, errors of regressors.
 
-    A gap is made of groups' numbers as in :func:`fairness_gaps`. The numbers:
+    A gap is computed from the groups' values as in :func:`fairness_gaps`. The values:
 
-    - ``calibration_in_the_large``: mean of y − s (Van Calster et al. 2019), signed, so that groups
-      too low and too high by the same amount are far apart; of a regressor the mean residual;
+    - ``calibration_in_the_large``: mean of y − s (Van Calster et al. 2019), signed, so groups with
+      opposite errors of the same size have a gap; for a regressor the mean residual;
     - ``expected_calibration_error``: Σ_b (n_b/n)·|mean y − mean s in b| over ``n_bins`` bins of
-      equal width (Naeini, Cooper and Hauskrecht 2015). It is estimated too high, and the more so
-      the fewer rows: of two calibrated groups the smaller one looks worse (docs/fairness.md);
+      equal width (Naeini, Cooper and Hauskrecht 2015). It is biased upwards, more so for fewer
+      rows: of two calibrated groups the smaller one looks worse (docs/fairness.md);
     - ``mean_prediction``: mean of s, demographic parity of scores;
     - ``mean_absolute_error``: mean of |y − s|.
 
@@ -125,24 +125,24 @@ def score_gaps(
     scores : array-like of shape (n_models, n_rows)
         Probabilities of one class, or predicted targets.
     y : array-like of shape (n_rows,)
-        Targets; for probabilities 1 for their class and 0 for the rest.
+        Targets; for probabilities 1 for their class and 0 otherwise.
     groups : array-like of shape (n_rows,), or table of shape (n_rows, n_attributes)
     metrics : sequence of str
         Keys of ``SCORE_GAPS``.
     agg : {"difference", "ratio"}, default="difference"
-        Numbers that may be negative have no ratio.
+        ``"ratio"`` is not available for values that may be negative.
     method : {"between_groups", "to_overall"}, default="between_groups"
     n_bins : int, default=10
 
     Returns
     -------
     pandas.DataFrame
-        One row a model, columns such as ``calibration_in_the_large_difference``.
+        One row per model; columns such as ``calibration_in_the_large_difference``.
 
     Raises
     ------
     ValueError
-        If a shape, value or name is wrong, there is one group only, or a category has no rows.
+        If a shape, value or name is wrong, there is only one group, or a category has no rows.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def group_rates(
     Returns
     -------
     pandas.DataFrame
-        One row a model, one column a group.
+        One row per model, one column per group.
 
     Raises
     ------
@@ -224,10 +224,10 @@ def gap_table(
     agg: str,
     method: str,
 ) -> pd.DataFrame:
-    """Gaps of rates, however they were found."""
+    """Gaps from a function that returns each rate by group and overall."""
     signed = [name for name in names if name in SCORE_RATES and SCORE_RATES[name].signed]
     if agg == "ratio" and signed:
-        raise ValueError(f"{signed[0]} may be negative and has no ratio: use agg='difference'")
+        raise ValueError(f"{signed[0]} may be negative and allows no ratio: use agg='difference'")
     wanted = _unique(rate for name in names for rate in parts[name])
     gap_of = {rate: _GAPS[agg, method](*rates_of(rate)) for rate in wanted}
     columns = {
@@ -237,7 +237,7 @@ def gap_table(
 
 
 def check_names(metrics: Sequence[str], known: Mapping[str, Any]) -> list[str]:
-    """Names of metrics, each once."""
+    """Return the names of metrics without duplicates."""
     if isinstance(metrics, str) or not len(metrics):
         raise ValueError(f"metrics must be a list of names, at least one, got {metrics!r}")
     for name in metrics:
@@ -247,7 +247,7 @@ def check_names(metrics: Sequence[str], known: Mapping[str, Any]) -> list[str]:
 
 
 def check_kinds(agg: str, method: str) -> None:
-    """Refuse an unknown way to make one number of groups' rates."""
+    """Raise ValueError for an unknown aggregation or method."""
     if agg not in _WORSE:
         raise ValueError(f"agg must be 'difference' or 'ratio', got {agg!r}")
     if (agg, method) not in _GAPS:
@@ -302,26 +302,26 @@ def _quotient(less: FloatArray, more: FloatArray) -> FloatArray:
 def frontier(
     gaps: ArrayLike, *, accuracy: ArrayLike | None = None, losses: ArrayLike | None = None
 ) -> pd.DataFrame:
-    """Models that no other beats in both accuracy (or loss) and group gap.
+    """Pareto frontier of the models in accuracy (or loss) and group gap.
 
-    A model is left out if another is at least as good at both and better at one. Over sampled
-    models the frontier is an inner one: the set has models on it or beyond it. It is also an
-    optimistic one: chosen on the rows on which it is shown (docs/fairness.md).
+    A model is excluded if another is at least as good in both and better in one. For sampled
+    models the frontier is an inner bound: the set has models on or beyond it. It is also
+    optimistic, since models are selected on the rows of evaluation (docs/fairness.md).
 
     Parameters
     ----------
     gaps : array-like of shape (n_models,)
-        Smaller is fairer; of a ratio pass 1 − ratio. Models with NaN are on no frontier.
+        Smaller is fairer; for a ratio pass 1 − ratio. Models with NaN are excluded.
     accuracy : array-like of shape (n_models,), optional
-        Larger is better; or else
+        Larger is better. Pass either this or ``losses``.
     losses : array-like of shape (n_models,), optional
         Smaller is better.
 
     Returns
     -------
     pandas.DataFrame
-        Index ``model``, places in the input; columns ``accuracy`` or ``loss``, and ``gap``; the
-        most accurate first. Of models that are level at both only the first is listed.
+        Index ``model``, the index in the input; columns ``accuracy`` or ``loss``, and ``gap``; the
+        most accurate first. Of models that tie in both only the first is listed.
 
     Raises
     ------
@@ -335,15 +335,15 @@ def frontier(
     [0, 1, 3]
     """
     if (accuracy is None) == (losses is None):
-        raise ValueError("give either accuracy or losses, for one of the two sides")
+        raise ValueError("pass exactly one of accuracy and losses")
     name, sign = ("loss", 1.0) if accuracy is None else ("accuracy", -1.0)
     quality = _numbers(losses if accuracy is None else accuracy, name)
     values = _numbers(gaps, "gaps", missing=True)
     if values.shape != quality.shape:
-        raise ValueError(f"gaps has shape {values.shape} and {name} {quality.shape}")
+        raise ValueError(f"gaps has shape {values.shape}, but {name} has {quality.shape}")
     known = np.flatnonzero(~np.isnan(values))
     if not len(known):
-        raise ValueError("gaps must hold a number for at least one model")
+        raise ValueError("gaps must be a number for at least one model")
     order = known[np.lexsort((known, values[known], sign * quality[known]))]
     below = np.minimum.accumulate(np.concatenate([[np.inf], values[order][:-1]]))
     kept = order[values[order] < below]
@@ -355,7 +355,7 @@ def _numbers(values: ArrayLike | None, name: str, *, missing: bool = False) -> F
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers, one a model: {error}") from error
+        raise ValueError(f"{name} must be numbers, one per model: {error}") from error
     if array.ndim != 1:
         raise ValueError(f"{name} must have shape (n_models,), got {array.shape}")
     wrong = np.isinf(array) if missing else ~np.isfinite(array)

@@ -28,13 +28,13 @@ GroupsLike = ArrayLike | pd.Series | pd.DataFrame
 class Groups:
     """Group of each row."""
 
-    codes: Codes  # (n_rows,): place of the row's group in ``names``; each group has rows
-    names: tuple[Any, ...]  # one a group; of several attributes a tuple of their values
-    attributes: tuple[str, ...]  # what the groups are of
+    codes: Codes  # (n_rows,): index of the row's group in ``names``; each group has rows
+    names: tuple[Any, ...]  # one per group; for several attributes a tuple of their values
+    attributes: tuple[str, ...]  # names of the attributes that define the groups
 
     @classmethod
     def of(cls, groups: "GroupsLike | Groups", n_rows: int) -> "Groups":
-        """Read one attribute, or the crossing of several, one a column."""
+        """Read groups from one attribute, or from several attributes, one per column."""
         if isinstance(groups, Groups):
             return groups
         columns = _columns(groups)
@@ -54,16 +54,16 @@ class Groups:
 
     @property
     def sizes(self) -> NDArray[np.int_]:
-        """Rows of each group, shape (n_groups,)."""
+        """Number of rows of each group, shape (n_groups,)."""
         return np.bincount(self.codes, minlength=len(self.names))
 
     @property
     def texts(self) -> list[str]:
-        """Each group in words."""
+        """Name of each group as text."""
         return [in_words(name) for name in self.names]
 
     def everyone(self) -> "Groups":
-        """Put all rows into one group."""
+        """Return groups with all rows in one group."""
         return Groups(np.zeros_like(self.codes), ("all rows",), self.attributes)
 
     def series(self) -> pd.Series:
@@ -73,18 +73,18 @@ class Groups:
         return pd.Series(names[self.codes])
 
     def table(self) -> pd.DataFrame:
-        """Attributes of each row, one a column."""
+        """Attributes of each row, one per column."""
         return self.index()[self.codes].to_frame(index=False)
 
     def index(self) -> pd.Index:
-        """Names as an index, of several levels for several attributes."""
+        """Names as an index, with one level per attribute."""
         if len(self.attributes) > 1:
             return pd.MultiIndex.from_tuples(list(self.names), names=list(self.attributes))
         return pd.Index(list(self.names), name=self.attributes[0])
 
 
 def in_words(name: Any) -> str:
-    """Write a group's name, values of several attributes with commas between."""
+    """Group name as text; values of several attributes are separated by commas."""
     return ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
@@ -93,7 +93,7 @@ def _columns(groups: GroupsLike) -> dict[str, Any]:
     if isinstance(groups, pd.DataFrame):
         columns = {str(name): groups.iloc[:, place] for place, name in enumerate(groups.columns)}
         if len(columns) < groups.shape[1]:
-            raise ValueError(f"groups must have columns of different names: {list(groups.columns)}")
+            raise ValueError(f"groups must have unique column names, got {list(groups.columns)}")
     elif np.ndim(groups) == 2:
         array = np.asarray(groups)
         columns = {f"attribute {place}": column for place, column in enumerate(array.T)}
@@ -101,7 +101,7 @@ def _columns(groups: GroupsLike) -> dict[str, Any]:
         name = getattr(groups, "name", None)
         columns = {"group" if name is None else str(name): groups}
     if not columns:
-        raise ValueError("groups has no column: the data have no sensitive attribute")
+        raise ValueError("groups has no columns: the data have no sensitive attribute")
     return columns
 
 
@@ -110,34 +110,34 @@ def _coded(column: Any, name: str, n_rows: int) -> tuple[Codes, list[Any]]:
     empty = np.flatnonzero(np.bincount(codes, minlength=len(names)) == 0)
     if len(empty):
         raise ValueError(
-            f"groups declares the category {names[empty[0]]!r} of {name!r}, which has no rows, so "
-            "that it has no rates: leave it out, with .cat.remove_unused_categories()"
+            f"groups declares the category {names[empty[0]]!r} of {name!r}, which has no rows and "
+            "hence no rates: remove it, with .cat.remove_unused_categories()"
         )
     return codes, names
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Some rows in the order of their groups."""
+    """Selected rows in the order of their groups."""
 
-    order: NDArray[np.intp]  # (n_chosen,): rows, those of the first group first
-    # starts, sizes: (n_groups,): where each group starts in ``order``, and how many rows it has
-    # there, at least one
+    order: NDArray[np.intp]  # (n_chosen,): rows, sorted by group
+    # starts, sizes: (n_groups,): start of each group in ``order``, and its number of rows there,
+    # at least one
     starts: NDArray[np.intp]
     sizes: NDArray[np.int_]
 
     @classmethod
     def of(cls, groups: Groups, chosen: Mask | None = None, why: str = "") -> "Cells":
-        """Order all rows, or those chosen."""
+        """Order all rows, or the selected ones, by group."""
         rows = np.arange(len(groups.codes)) if chosen is None else np.flatnonzero(chosen)
         codes = groups.codes[rows]
         sizes = np.bincount(codes, minlength=len(groups.names))
         if not sizes.all():
             place = int(np.argmin(sizes))
             raise ValueError(
-                f"{why}, of which the group {groups.names[place]!r} ({groups.sizes[place]} rows) "
-                "has none, so that it is not defined there: join the group with another, leave "
-                "its rows out, or leave the metric out"
+                f"{why}; the group {groups.names[place]!r} ({groups.sizes[place]} rows) "
+                "has none, so the metric is undefined there: merge the group with another, remove "
+                "its rows, or omit the metric"
             )
         order = rows[np.argsort(codes, kind="stable")]
         return cls(order, np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
@@ -158,15 +158,15 @@ _DEFAULTS = ({0, 1}, {-1, 1})
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Coded labels of models, beside the truth."""
+    """Coded labels of models and the true labels."""
 
     codes: Bytes  # (n_models, n_rows)
     truth: Bytes  # (n_rows,): codes of the true labels
-    positive: int  # code of the label that a rate is of
+    positive: int  # code of the label that counts as positive
 
     @classmethod
     def of(cls, labels: ArrayLike, y: ArrayLike, positive: Any = None) -> "Judged":
-        """Check and code labels of any kind."""
+        """Check and code labels of any type."""
         coded = Labels.of(labels)
         coded = replace(coded, classes=_plain(coded.classes))
         truth = _truth(y, coded)
@@ -176,13 +176,13 @@ class Judged:
 
     @classmethod
     def of_scores(cls, scores: FloatArray, truth: ArrayLike, positive: int) -> "Judged":
-        """Labels that scores lead to, beside codes of the truth."""
+        """Labels predicted from scores, and codes of the true labels."""
         codes = likeliest(scores).astype(np.uint8)
         return cls(codes, np.asarray(truth).astype(np.uint8), positive)
 
     @property
     def is_positive(self) -> Mask:
-        """Rows whose true label is the positive one."""
+        """Mask of the rows whose true label is the positive one."""
         return self.truth == self.positive
 
 
@@ -200,14 +200,14 @@ def _correct(codes: Bytes, truth: Bytes, positive: int) -> Mask:
 
 @dataclass(frozen=True)
 class LabelRate:
-    """Share of some rows of a group that a model treats so."""
+    """Share of a group's selected rows with a given outcome."""
 
-    # from codes (n_models, k), the truth (k,) and the positive code to what is counted
+    # from codes (n_models, k), the truth (k,) and the positive code to a mask of counted rows
     counted: Callable[[Bytes, Bytes, int], Mask]
-    among: str = "all"  # rows among which, by their true label
+    among: str = "all"  # selection of rows by their true label
 
     def cells(self, judged: Judged, groups: Groups, name: str) -> Cells:
-        """Rows among which to count."""
+        """Rows over which the rate is computed."""
         why = f"{name} counts rows {self.among} in y"
         return Cells.of(groups, _AMONG[self.among](judged), why)
 
@@ -223,7 +223,7 @@ class LabelRate:
         )
 
     def summed(self, judged: Judged, chosen: Mask) -> IntArray:
-        """Count rows (n_models,) among those chosen, of which there may be none."""
+        """Count rows (n_models,) within a selection, which may be empty."""
         among = _AMONG[self.among](judged)
         where = np.flatnonzero(chosen if among is None else chosen & among)
         counted = self.counted(judged.codes[:, where], judged.truth[where], judged.positive)
@@ -244,11 +244,11 @@ LABEL_RATES: Mapping[str, LabelRate] = {
     "true_negative_rate": LabelRate(_rejected, "negative"),
     "accuracy_score": LabelRate(_correct),
 }
-"""Rates of labels by the names that fairlearn and scikit-learn give them."""
+"""Rates of labels, by their names in fairlearn and scikit-learn."""
 
 
 def _plain(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels of pandas' object columns as the numbers or the text they are."""
+    """Convert labels of pandas object columns to a numeric or text array."""
     return np.asarray(labels.tolist()) if labels.dtype == object else labels
 
 
@@ -269,7 +269,7 @@ def _truth(y: ArrayLike, coded: Labels) -> NDArray[Any]:
 
 
 def _labels_present(coded: Labels, truth: NDArray[Any]) -> list[Any]:
-    """Labels that occur, in the truth or in a model: not every code need."""
+    """Labels that occur in the truth or in a model; some codes may not occur."""
     found = np.unique(truth).tolist()
     for code, label in enumerate(coded.classes.tolist()):
         if label not in found and any(
@@ -287,19 +287,19 @@ def _positive(positive: Any, seen: list[Any]) -> Any:
     if any(known.issuperset(seen) for known in _DEFAULTS):
         return 1
     raise ValueError(
-        f"positive must name the label of {seen} that the rates count: it is optional only for "
+        f"positive must be the label of {seen} that the rates count: it is optional only for "
         "labels 0 and 1, or -1 and 1"
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Scores of models, beside the truth."""
+    """Scores of models and the true targets."""
 
     scores: FloatArray  # (n_models, n_rows)
-    # (n_rows,): targets; for probabilities 1 where the row is of their class and 0 elsewhere
+    # (n_rows,): targets; for probabilities 1 if the row is of their class and 0 otherwise
     truth: FloatArray
-    n_bins: int = 10  # of the expected calibration error
+    n_bins: int = 10  # number of bins of the expected calibration error
 
     @classmethod
     def of(cls, scores: ArrayLike, y: ArrayLike, n_bins: int = 10) -> "Scored":
@@ -309,7 +309,7 @@ class Scored:
             truth = np.asarray(y, dtype=float)
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"y must be numbers, for probabilities 1 for their class and 0: {error}"
+                f"y must be numbers (for probabilities 1 for their class, else 0): {error}"
             ) from error
         if truth.shape != values.shape[1:]:
             raise ValueError(
@@ -336,7 +336,7 @@ def _scores(scored: Scored, scores: FloatArray, truth: FloatArray, cells: Cells)
 def _binned(scored: Scored, scores: FloatArray, truth: FloatArray, cells: Cells) -> FloatArray:
     as_probabilities(scores)
     if not np.isin(truth, (0, 1)).all():
-        raise ValueError("expected_calibration_error needs y of 0 and 1, the class of the scores")
+        raise ValueError("expected_calibration_error needs y of 0 and 1 (1: class of the scores)")
     models, groups, bins = len(scores), len(cells.sizes), scored.n_bins
     bin_of = np.minimum((scores * bins).astype(np.intp), bins - 1)
     group_of = np.repeat(np.arange(groups), cells.sizes)
@@ -355,17 +355,17 @@ def _mean_over_bins(sums: FloatArray, sizes: IntArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class ScoreRate:
-    """Number that a model's scores have in a group."""
+    """Value of a model's scores in a group."""
 
-    # from the whole, scores (n_models, k) and truth (k,) in the order of cells, and the cells, to
-    # sums (n_models, n_groups, …)
+    # from the Scored, scores (n_models, k) and truth (k,) in the order of the cells, and the cells,
+    # to sums (n_models, n_groups, …)
     sums: Callable[[Scored, FloatArray, FloatArray, Cells], FloatArray]
-    # from sums over all rows and the groups' sizes (n_groups,) to the number (n_models, n_groups)
+    # from sums over all rows and the groups' sizes (n_groups,) to the value (n_models, n_groups)
     value: Callable[[FloatArray, IntArray], FloatArray] = _mean
-    signed: bool = False  # whether it may be negative, so that it has no ratio
+    signed: bool = False  # whether it may be negative, which excludes ratios
 
     def rates(self, scored: Scored, groups: Groups, name: str) -> FloatArray:
-        """Measure every model in every group, (n_models, n_groups)."""
+        """Value of every model in every group, (n_models, n_groups)."""
         cells = Cells.of(groups)
         truth = scored.truth[cells.order]
         return np.concatenate(
@@ -376,10 +376,10 @@ class ScoreRate:
         )
 
     def summed(self, scored: Scored, chosen: Mask) -> FloatArray:
-        """Add up (n_models, …) over the rows chosen, of which there may be none."""
+        """Sum (n_models, …) over a selection of rows, which may be empty."""
         where = np.flatnonzero(chosen)
         one = Cells(where, np.zeros(1, dtype=np.intp), np.array([len(where)]))
-        if not len(where):  # what a sum over no row is: the shape of a sum, and zeros
+        if not len(where):  # an empty sum: zeros of the shape of a sum
             return np.zeros_like(self.summed(scored, ~chosen))
         found = self.sums(scored, scored.scores[:, where], scored.truth[where], one)
         return np.asarray(found[:, 0])
@@ -391,4 +391,4 @@ SCORE_RATES: Mapping[str, ScoreRate] = {
     "calibration_in_the_large": ScoreRate(_residuals, signed=True),
     "expected_calibration_error": ScoreRate(_binned, _mean_over_bins),
 }
-"""Numbers of scores by name; see :func:`score_gaps`."""
+"""Values of scores by name; see :func:`score_gaps`."""

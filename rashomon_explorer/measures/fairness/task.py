@@ -1,4 +1,4 @@
-"""Fairness task of a set: quality of each model, and gaps between groups."""
+"""Fairness task of a set: quality of each model and gaps between groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -51,12 +51,12 @@ class FairnessTask:
     task: str
     truth: NDArray[Any]  # (n_rows,): codes of classes, or targets
     groups: Groups
-    positive: int  # code of the class that rates are of; of no meaning for a regression
+    positive: int  # code of the positive class; unused for a regression
     metrics: tuple[str, ...]
     agg: str
     method: str
     n_bins: int
-    # metrics that were not asked for by name and are not defined for some group, and why
+    # default metrics that are undefined for some group, and why
     left_out: dict[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -72,18 +72,18 @@ class FairnessTask:
         method: str,
         n_bins: int,
     ) -> "FairnessTask":
-        """Read targets as the models know them."""
+        """Create a task with targets in the models' coding."""
         check_kinds(agg, method)
         names = _metrics(models, metrics, agg)
         given = np.asarray(y)
         if given.ndim != 1:
-            raise ValueError(f"y must hold one target a row, got shape {given.shape}")
+            raise ValueError(f"y must hold one target per row, got shape {given.shape}")
         truth, code = given, 0
         if models.task == "classification":
             classes = tuple(models.classes) or tuple(range(models.n_classes or 2))
             truth, code = class_codes(given, classes, "y"), _code(positive, classes)
         elif positive is not None:
-            raise ValueError(f"positive is for classes, and this is a regression: {positive!r}")
+            raise ValueError(f"positive must be None for a regression, got {positive!r}")
         found = Groups.of(groups, len(truth))
         left_out = _not_defined(names, truth == code, found) if metrics is None else {}
         names = tuple(name for name in names if name not in left_out)
@@ -112,16 +112,16 @@ class FairnessTask:
         return table[[QUALITY[self.task], *(f"{name}_{self.agg}" for name in self.metrics)]]
 
     def judged(self, scores: FloatArray) -> Judged:
-        """Labels of models beside the truth."""
+        """Predicted labels of models and the true labels."""
         return Judged.of_scores(scores, self.truth, self.positive)
 
 
 def need_curator(models: object, instead: str) -> None:
-    """Refuse sets for which the models inside ψ are unknown."""
+    """Raise for sets for which the models inside ψ are unknown."""
     if isinstance(models, ReleasedSet):
         raise CuratorOnlyError(
-            "a release does not know which draws lie in the Rashomon set; on public rows "
-            f"{instead} tells it of all released draws"
+            "a release does not contain which draws lie in the Rashomon set; on public rows use "
+            f"{instead}, which covers all released draws"
         )
     if not isinstance(models, CuratorSet):
         raise TypeError(
@@ -141,7 +141,7 @@ def _metrics(models: Any, metrics: Sequence[str] | None, agg: str) -> tuple[str,
 
 
 def _not_defined(names: Sequence[str], positive: Mask, groups: Groups) -> dict[str, str]:
-    """Metrics of labels that some group has no rows for, and which."""
+    """Label metrics that are undefined for some group, and the reason for each."""
     truth = positive.astype(np.uint8)
     nobody = Judged(np.empty((0, len(truth)), np.uint8), truth, 1)
     reasons = {}
@@ -158,7 +158,7 @@ def _code(positive: Any, classes: tuple[Any, ...]) -> int:
     if positive is None:
         if len(classes) > 2:
             raise ValueError(
-                f"positive must say which of the classes {list(classes)} the rates are of"
+                f"positive must be the one of the classes {list(classes)} that the rates count"
             )
         return 1
     if positive not in classes:

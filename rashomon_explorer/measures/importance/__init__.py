@@ -1,6 +1,6 @@
 """Importance of features over almost equally good models.
 
-Whatever is evaluated on private rows is the curator's: computed from private rows, not private.
+Results on private rows are for the curator, who may see the rows: they are not private.
 """
 
 from rashomon_explorer.measures.importance.conditional import (

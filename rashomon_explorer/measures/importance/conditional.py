@@ -43,15 +43,15 @@ def conditional_reliance(
     form: Form = "difference",
     loss: str | None = None,
 ) -> pd.DataFrame:
-    """Model reliance when only what the other features do not explain is switched.
+    """Model reliance when only the part unexplained by other features is switched.
 
     The features S of row i become x̂_{i,S} + (x_{j,S} − x̂_{j,S}), where x̂_S is the least-squares
-    fit of x_S by all other features and a constant: the residual is switched, the fit stays
-    (Fisher, Rudin and Dominici 2019, §3.2, with imputation by a linear model). A feature that the
-    others determine has no conditional reliance, however large its coefficients. The switched
-    rows need not be possible ones: a residual is moved whatever the rest of the row says, which
-    is right if it is independent of the rest and only its mean was modelled. Within strata of a
-    category use :func:`reliance_within`. Curator's, if evaluated on private rows.
+    fit of x_S by all other features and a constant: the residual is switched, the fit is kept
+    (Fisher, Rudin and Dominici 2019, §3.2, with imputation by a linear model). A feature that is
+    determined by the others has no conditional reliance, regardless of its coefficients. Switched
+    rows may be impossible: a residual is moved without regard to the other features. This is
+    valid if it is independent of them, as only its mean is modelled. Within strata of a category
+    use :func:`reliance_within`. Results on private rows are not private.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def conditional_reliance(
     Returns
     -------
     pandas.DataFrame
-        One row a draw, one column a group.
+        One row per draw, one column per group.
 
     Raises
     ------
@@ -76,14 +76,14 @@ def conditional_reliance(
     >>> X = [[0.6, 0.6], [0.4, 0.4], [-0.5, -0.5], [-0.3, -0.3]] * 50
     >>> y = [1, 1, 0, 0] * 50
     >>> models = RashomonClassifier(epsilon=200, random_state=0).fit(X, y).rashomon_set_
-    >>> bool((conditional_reliance(models, X, y).abs() < 1e-9).all(axis=None))  # a twin is no news
+    >>> bool((conditional_reliance(models, X, y).abs() < 1e-9).all(axis=None))  # equal columns
     True
     """
     if held_trees(models) is not None:
         raise TypeError(
-            "what other features explain of an answer to a question cannot be taken off it, so "
-            "that trees have no conditional reliance: reliance_within(models, X, y, strata) "
-            "switches a feature between rows that are alike in others, and model_reliance between "
+            "conditional reliance is not defined for trees: a linear fit cannot be subtracted from "
+            "the answer to a question. Use reliance_within(models, X, y, strata), which "
+            "switches a feature between rows of one stratum, or model_reliance, between "
             "all rows"
         )
     task = LinearTask.of(models, X, y, loss)
@@ -108,19 +108,19 @@ def reliance_within(
     """Model reliance when features are switched only between rows of one stratum.
 
     e_switch is Σ_s (n_s/n)·e_switch within stratum s (Fisher, Rudin and Dominici 2019, §3.2, with
-    weights). Curator's, if evaluated on private rows.
+    weights). Results on private rows are not private.
 
     Parameters
     ----------
     models, X, y, features, form, loss
         As for :func:`model_reliance`; linear models, or a set of decision trees.
     strata : array-like of shape (n_rows,)
-        Label of each row's stratum, of two rows or more.
+        Label of each row's stratum; every stratum needs at least two rows.
 
     Returns
     -------
     pandas.DataFrame
-        One row a draw, one column a group.
+        One row per draw, one column per group.
 
     Raises
     ------
@@ -169,14 +169,14 @@ def _of_trees(
 
 
 def _strata(strata: ArrayLike, n_rows: int) -> list[tuple[Mask, float]]:
-    """Rows of each stratum, and its share of all."""
+    """Row mask of each stratum, and its share of all rows."""
     labels = np.asarray(strata)
     if labels.shape != (n_rows,):
         raise ValueError(f"strata must have shape {(n_rows,)}, got {labels.shape}")
     levels, sizes = np.unique(labels, return_counts=True)
     if sizes.min() < 2:
         alone = levels[sizes.argmin()]
-        raise ValueError(f"stratum {alone!r} has one row, and switching needs two: merge strata")
+        raise ValueError(f"stratum {alone!r} has one row, but switching needs two: merge strata")
     return [(labels == level, size / n_rows) for level, size in zip(levels, sizes, strict=True)]
 
 
@@ -185,7 +185,7 @@ def _rows(task: LinearTask, chosen: Mask) -> LinearTask:
 
 
 def _with_residuals(task: LinearTask, columns: Columns) -> LinearTask:
-    """Rows whose columns S are residuals, and models that give them the same scores."""
+    """Task with residuals in the columns S, and coefficients that keep the scores the same."""
     rest = np.setdiff1d(np.arange(task.rows.shape[1]), columns)
     fit, *_ = np.linalg.lstsq(task.rows[:, rest], task.rows[:, columns], rcond=None)
     rows, coef = task.rows.copy(), task.coef.copy()
@@ -204,7 +204,7 @@ IMPORTANCES: dict[str, Callable[..., pd.DataFrame]] = {
     "permutation": permutation_table,
     "shap": _shap,
 }
-"""Importances by name: functions of models, X, y, features and options of their own."""
+"""Importances by name: functions of models, X, y, features and their own options."""
 
 
 def importance_cloud(
@@ -216,36 +216,36 @@ def importance_cloud(
     features: Features = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """Measure every feature's importance to every model: the variable importance cloud.
+    """Variable importance cloud: the importance of every feature to every model.
 
     {(MR_1(f), …, MR_p(f)) : f in the set} of Dong and Rudin (Exploring the cloud of variable
     importance for the set of all good models, Nature Machine Intelligence 2020). Its
-    projections onto two columns are their diagram, drawn by ``plots.plot_importance_cloud``.
-    Over draws it is a sample of the cloud, and its extent is a lower bound. Curator's, if
-    evaluated on private rows.
+    projections onto two columns form their diagram, drawn by ``plots.plot_importance_cloud``.
+    Draws give a sample of the cloud, whose extent is a lower bound. Results on private rows are
+    not private.
 
     Parameters
     ----------
     models : RashomonSet, ReleasedSet, or a set of decision trees
-        Trees have no ``"conditional"`` importance.
+        ``"conditional"`` importance is not available for trees.
     X : array-like of shape (n_rows, n_features)
     y : array-like of shape (n_rows,)
     measure : {"reliance", "conditional", "permutation", "shap"}, default="reliance"
     features : sequence, mapping or "columns", optional
         Features or groups of them, see :func:`feature_groups`; by default each feature once,
-        the columns of one category together.
+        with the columns of one category as one feature.
     **options
         Passed to the measure, such as ``form="ratio"`` or ``random_state=0``.
 
     Returns
     -------
     pandas.DataFrame
-        One row a draw, one column a group.
+        One row per draw, one column per group.
 
     Raises
     ------
     ValueError
-        If the measure is unknown, or as the measure.
+        If the measure is unknown, or as raised by the measure.
 
     Examples
     --------
@@ -259,28 +259,28 @@ def importance_cloud(
         raise ValueError(f"measure must be one of {list(IMPORTANCES)}, got {measure!r}")
     if isinstance(models, Problem | PenalisedProblem):
         raise TypeError(
-            f"models must be a set of models, got a {type(models).__name__}, which is a loss "
-            "without draws: give RashomonClassifier(...).fit(X, y).rashomon_set_, or take "
+            f"models must be a set of models, got a {type(models).__name__}, which has no "
+            "draws: pass RashomonClassifier(...).fit(X, y).rashomon_set_, or use "
             "model_class_reliance(problem) for the range over all good models"
         )
     return IMPORTANCES[measure](models, X, y, features=features, **options)
 
 
 def importance_tradeoffs(cloud: pd.DataFrame) -> pd.DataFrame:
-    """Rank correlation over the models of every two features' importances.
+    """Rank correlation over the models of every pair of features' importances.
 
-    Near −1, models that lean less on the one lean more on the other: each can stand in for the
-    other. Spearman's, with mean ranks for ties.
+    Near −1, models that rely less on one feature rely more on the other, so the two can
+    substitute for each other. Spearman's correlation with mean ranks for ties.
 
     Parameters
     ----------
     cloud : pandas.DataFrame
-        One row a model, one column a feature, of at least three models.
+        One row per model, at least three; one column per feature.
 
     Returns
     -------
     pandas.DataFrame
-        Square; NaN for a feature that is equally important to every model.
+        Square matrix; NaN for a feature that is equally important to every model.
 
     Raises
     ------
@@ -297,5 +297,5 @@ def importance_tradeoffs(cloud: pd.DataFrame) -> pd.DataFrame:
         raise ValueError(f"a correlation needs at least three models, got {len(cloud)}")
     numbers = cloud.map(pd.api.types.is_number)
     if not (numbers & cloud.notna()).all(axis=None):
-        raise ValueError("cloud must hold a number for every model and feature")
+        raise ValueError("cloud must hold a finite number for every model and feature")
     return cloud.rank().corr()

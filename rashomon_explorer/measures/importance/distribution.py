@@ -28,8 +28,8 @@ class ImportanceDistribution:
     """RID: for each feature, the mean over bootstraps of the share of models with φ_j ≤ k.
 
     RID_j(k) = E_b[ |{f in R_b : φ_j(f) ≤ k}| / |R_b| ] (Donnelly, Katta, Rudin and Browne, The
-    Rashomon importance distribution, NeurIPS 2023, equation 2). Every bootstrap counts the same,
-    however many models stand for it.
+    Rashomon importance distribution, NeurIPS 2023, equation 2). Every bootstrap has the same
+    weight, regardless of its number of models.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class ImportanceDistribution:
         return len(self.samples)
 
     def cdf(self, at: ArrayLike) -> pd.DataFrame:
-        """RID_j(k) at each k, one row a k and one column a feature."""
+        """RID_j(k) at each k; one row per k and one column per feature."""
         points = np.atleast_1d(np.asarray(at, dtype=float))
         shares = [
             np.stack([np.searchsorted(column, points, side="right") for column in one.T], axis=1)
@@ -66,7 +66,7 @@ class ImportanceDistribution:
         return pd.DataFrame(np.mean(shares, axis=0), index=index, columns=self.features)
 
     def quantile(self, level: float) -> pd.Series:
-        """Least k with RID_j(k) ≥ level, for each feature.
+        """Smallest k with RID_j(k) ≥ level, for each feature.
 
         Raises
         ------
@@ -87,7 +87,7 @@ class ImportanceDistribution:
         return pd.Series(self._weights() @ np.concatenate(self.samples), index=self.features)
 
     def table(self) -> pd.DataFrame:
-        """One row a feature: mean, and the quantiles q05, q25, median, q75, q95."""
+        """Mean and the quantiles q05, q25, median, q75, q95; one row per feature."""
         levels = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
         quantiles = {name: self.quantile(level) for name, level in levels.items()}
         return pd.DataFrame({"mean": self.mean(), **quantiles}).rename_axis(index="feature")
@@ -105,7 +105,7 @@ def importance_distribution(
     Parameters
     ----------
     importances : sequence of array-like of shape (n_models_b, n_features)
-        One table a bootstrap, over the models of that bootstrap's Rashomon set.
+        One table per bootstrap, over the models of that bootstrap's Rashomon set.
     features : sequence of str
         Names of the columns.
 
@@ -170,19 +170,19 @@ def rid(
         Rashomon threshold, > 0.
     features : sequence, mapping or "columns", optional
         Features or groups of them, see :func:`feature_groups`; by default each feature once,
-        the columns of one category together.
+        with the columns of one category as one feature.
     feature_names : sequence of str, optional
         By default the columns of a DataFrame, or x0, x1, ….
     form : {"difference", "ratio"}, default="difference"
     n_bootstraps : int, default=20
     n_models : int, default=128
-        Draws for each bootstrap.
+        Draws per bootstrap.
     sampler : Sampler, optional
-        Of linear models, by default :class:`HitAndRunSampler`. Draws outside the set are left
-        out.
+        Sampler of linear models, by default :class:`HitAndRunSampler`. Draws outside the set are
+        excluded.
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, optional
-        Threads; the result is the same for any number.
+        Number of threads; it does not affect the result.
 
     Raises
     ------
@@ -197,7 +197,7 @@ def rid(
     >>> bool(found.mean()["x0"] > found.mean()["x1"])
     True
 
-    Of all sparse trees within ψ of each resampled table:
+    For all sparse trees within ψ of each resampled table:
 
     >>> from rashomon_explorer.trees import CountedTrees
     >>> answers = np.asarray(X) > [0, 0.15]
@@ -212,7 +212,7 @@ def rid(
     rows, targets = np.asarray(X, dtype=float), np.asarray(y)
     if rows.ndim != 2 or targets.shape != (len(rows),) or len(rows) < 2:
         raise ValueError(
-            "X must be a table of two rows or more and y hold one target a row, got shapes "
+            "X must be a table of at least two rows and y hold one target per row, got shapes "
             f"{rows.shape}, {targets.shape}"
         )
     names = [str(name) for name in names] or [f"x{j}" for j in range(rows.shape[1])]
@@ -229,7 +229,7 @@ def rid(
             coef = _inside(made, psi, chosen, n_models, rng)
             return reliance_table(problem_task(made, coef), groups, form)
         if sampler is not None:
-            raise ValueError("sampler is for linear models: trees within ψ are drawn as counted")
+            raise ValueError("sampler is for linear models: omit it for counted trees")
         models = made.draw(n_models, psi, random_state=rng.integers(2**31, size=4).tolist())
         return tree_table(models, *resampled, groups, form)
 
@@ -243,8 +243,8 @@ def _inside(
     problem: Problem, psi: float, sampler: Sampler, n_models: int, rng: np.random.Generator
 ) -> FloatArray:
     """Draws (k, p) in the Rashomon set."""
-    # The temperature only orders draws outside the set; where no law of one is drawn it pads the
-    # metric of a flat loss, and p/ψ is the scale at which draws are mostly inside.
+    # β only affects draws outside the set. A sampler without a temperature uses it to regularise
+    # the metric of a flat loss; at the scale p/ψ most draws lie inside.
     target = GibbsTarget(problem, problem.p / psi, psi)
     coef = collect(sampler, target, n_models, rng).coef
     inside = target.excess(coef.T) <= psi

@@ -26,7 +26,7 @@ from rashomon_explorer.sets.models.trees import DecisionTrees, tree_columns
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """Models that are judged on some rows."""
+    """Models and the rows on which they are evaluated."""
 
     rows: FloatArray
     names: Sequence[str]
@@ -36,7 +36,7 @@ class Scorer:
 
 
 def make_scorer(models: Any, X: ArrayLike, y: ArrayLike) -> Scorer:
-    """Models with rows and targets: linear ones, or trees."""
+    """Scorer of linear models or trees with rows and targets."""
     trees = held_trees(models)
     return _of_linear(models, X, y) if trees is None else _of_trees(trees, models, X, y)
 
@@ -70,7 +70,7 @@ def _of_trees(trees: DecisionTrees, models: Any, X: ArrayLike, y: ArrayLike) -> 
 
 
 def _log_loss(margins: FloatArray, codes: FloatArray) -> FloatArray:
-    # From the margins: 1 − p would round a confident model's small p to 0.
+    # Computed from the margins, because 1 − p loses a small p to rounding.
     return np.logaddexp(0.0, np.where(codes == 1, -1.0, 1.0) * margins)
 
 
@@ -99,32 +99,32 @@ def permutation_importance(
     n_repeats: int = 5,
     random_state: int | np.random.RandomState | None = None,
 ) -> FloatArray:
-    """Rise of each model's loss when one feature is shuffled between rows.
+    """Increase of each model's loss when one feature is shuffled between rows.
 
-    Log loss (nats a row) for classification, the share of wrong labels for models that know no
-    probabilities (a sign link, trees), half the mean squared error for regression; the same
-    shuffles serve every model, so that models can be compared. Its mean over all shuffles is
-    (n − 1)/n of :func:`model_reliance` where no shuffled row is longer than the row norm.
-    Evaluated on private rows the result is the curator's.
+    The loss is the log loss (nats per row) for classification, the share of wrong labels for
+    models without probabilities (a sign link, trees), and half the mean squared error for
+    regression. All models share the same shuffles and are comparable. The mean over all shuffles
+    is (n − 1)/n of :func:`model_reliance` if no shuffled row is longer than the row norm.
+    Results on private rows are not private.
 
     Parameters
     ----------
     models : RashomonSet, ReleasedSet, or a set of decision trees
     X : array-like of shape (n_rows, n_features)
     y : array-like of shape (n_rows,)
-        Labels as the models were fitted to (``models.classes``; 0, 1, … if the set does not
-        know them), or targets.
+        Labels as in the fit (``models.classes``; 0, 1, … if the set does not store them), or
+        targets.
     features : sequence, mapping or "columns", optional
         Features or groups of them, see :func:`feature_groups`; by default each feature once,
-        the columns of one category together.
+        with the columns of one category as one feature.
     n_repeats : int, default=5
-        Shuffles averaged over.
+        Number of shuffles to average over.
     random_state : int, RandomState instance or None, default=None
 
     Returns
     -------
     ndarray of shape (n_draws, n_groups)
-        In units of the loss.
+        Importances in units of the loss.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def permutation_table(
     n_repeats: int = 5,
     random_state: int | np.random.RandomState | None = None,
 ) -> pd.DataFrame:
-    """Measure as :func:`permutation_importance`, in a table with a column a group."""
+    """Table of :func:`permutation_importance` with one column per group."""
     check_count(n_repeats=n_repeats)
     judge = make_scorer(models, X, y)
     groups = feature_groups(features, judge.names, judge.groups)

@@ -25,8 +25,8 @@ def coefficient_spread(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a parameter, named by ``models.parameter_names``: columns min, q05, median, q95,
-        max, and, for a curator's set, best: the certified best model's.
+        One row per parameter, named by ``models.parameter_names``: columns min, q05, median, q95,
+        max, and, for a curator's set, best: that of the certified best model.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def importance_spread(importances: ArrayLike, feature_names: Sequence[str]) -> p
     Returns
     -------
     pandas.DataFrame
-        One row a feature: columns min, q05, median, q95, max.
+        One row per feature: columns min, q05, median, q95, max.
 
     Raises
     ------
@@ -87,35 +87,35 @@ def partial_dependence(
     """Mean prediction of every model when one feature is set to a value in every row.
 
     PD_f(v) = (1/n) Σ_i f(x_i with x_ij = v) of Friedman (Greedy function approximation, Annals of
-    Statistics 2001, §8.2). It also asks models about rows that do not occur: where features go
-    together, read it with that in mind. Curator's, if evaluated on private rows.
+    Statistics 2001, §8.2). It also evaluates models on rows that do not occur; interpret it with
+    care if features are dependent. Results on private rows are not private.
 
     Parameters
     ----------
     models : RashomonSet, PredictorSet or ReleasedSet
     X : DataFrame or array-like of shape (n_rows, n_columns)
-        Rows as ``transform`` takes them, by default as the models do.
+        Rows in the form that ``transform``, by default the models, accept.
     feature : str or int
         A column of ``X``.
     grid : sequence, optional
-        Values to set; by default ``n_points`` from the least to the largest of a column of
-        numbers, and every value of another.
+        Values to set; by default ``n_points`` from the smallest to the largest value of a numeric
+        column, and every value of another column.
     transform : callable, optional
-        What makes of such rows those of the models, such as a fitted encoder's ``transform``: a
+        Maps such rows to those of the models, for instance a fitted encoder's ``transform``: a
         category is then set as a whole.
     n_points : int, default=20
     of : int, optional
-        Place of the class whose probability is meant, of several; by default the last.
+        Index of the class whose probability is used, of several; by default the last.
 
     Returns
     -------
     pandas.DataFrame
-        One row a model, one column a value.
+        One row per model, one column per value.
 
     Raises
     ------
     ValueError
-        If there is no such column, or no row or value.
+        If there is no such column, or there are no rows or values.
 
     Examples
     --------
@@ -139,10 +139,9 @@ def partial_dependence_band(
     n_points: int = 20,
     of: int | None = None,
 ) -> pd.DataFrame:
-    """Band of the models' partial dependence on one feature, value by value.
+    """Band of the models' partial dependence on one feature, for each value.
 
-    Over draws its ends are inner bounds of what the set allows. Curator's, if evaluated on
-    private rows.
+    For draws its ends are inner bounds of the set's band. Results on private rows are not private.
 
     Parameters
     ----------
@@ -152,8 +151,8 @@ def partial_dependence_band(
     Returns
     -------
     pandas.DataFrame
-        One row a value: ``min``, ``q05``, ``median``, ``q95``, ``max`` over the models, and, of a
-        curator's set, ``best``: the best model's.
+        One row per value: ``min``, ``q05``, ``median``, ``q95``, ``max`` over the models, and, for
+        a curator's set, ``best``: that of the best model.
 
     Raises
     ------
@@ -181,7 +180,7 @@ def curve_band(
     transform: Callable[[Any], Any] | None,
     of: int | None = None,
 ) -> pd.DataFrame:
-    """Summarise the curves of the models on some rows, with the best model's beside them."""
+    """Band of the models' curves on some rows, with the best model's curve."""
     grid = list(curves.columns)
     band = importance_spread(curves.to_numpy(), grid)
     if hasattr(models, "best_scores"):
@@ -203,7 +202,7 @@ def _curves(
     check_count(n_points=n_points)
     table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
     if feature not in table.columns:
-        raise ValueError(f"X has no column {feature!r}; there are {[*table.columns]}")
+        raise ValueError(f"X has no column {feature!r}; its columns are {[*table.columns]}")
     if not len(table):
         raise ValueError("X must have at least one row")
     values = _values(table[feature], n_points) if grid is None else list(grid)

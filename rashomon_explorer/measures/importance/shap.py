@@ -25,7 +25,7 @@ from rashomon_explorer.sets.models.trees import (
     tree_columns,
 )
 
-_BITS = 62  # of a whole number that codes answers
+_BITS = 62  # bits of an integer that codes answers
 Path = tuple[tuple[Split, bool], ...]
 Question = tuple[int, str, float]
 
@@ -39,14 +39,14 @@ def tree_shap(
 ) -> FloatArray:
     """Shapley value of every feature for every row and tree.
 
-    The game of a row x is v(S) = E_z f(x_S, z_rest), absent features replaced by those of
-    independent background rows, as for :func:`linear_shap`; a group of columns is one player. Of
-    one x and z a leaf is reached by those S that hold all players A of its path whose questions x
-    alone answers its way, and none of those B that z alone does: the game 1[A ⊆ S, B ∩ S = ∅] has
-    the values (a − 1)!b!/(a + b)! for A and −a!(b − 1)!/(a + b)! for B, and a tree is the sum of
-    its leaves (Laberge and Pequignot, Understanding interventional TreeSHAP, 2022). No sampling:
-    values are exact, and those of all features add up to f(x) − E f. Computed from private rows
-    they are the curator's.
+    The game of a row x is v(S) = E_z f(x_S, z_rest): absent features take the values of
+    independent background rows, as for :func:`linear_shap`; a group of columns is one player. For
+    given x and z, let A be the players on a leaf's path with answers of x, but not z, along the
+    path, and B those with answers of z, but not x. S reaches the leaf if A ⊆ S and B ∩ S = ∅. The
+    game 1[A ⊆ S, B ∩ S = ∅] has the values (a − 1)!b!/(a + b)! for A and −a!(b − 1)!/(a + b)! for
+    B; a tree is the sum of its leaves (Laberge and Pequignot, Understanding interventional
+    TreeSHAP, 2022). Values are exact and sum over all features to f(x) − E f. Results on private
+    rows are not private.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ def tree_shap(
         By default ``X``.
     features : sequence, mapping or "columns", optional
         Features or groups of them, see :func:`feature_groups`; by default each feature once,
-        the columns of one category together. Features that are left out play too.
+        with the columns of one category as one feature. Omitted features are players too.
 
     Returns
     -------
     ndarray of shape (n_draws, n_rows, n_groups), or (n_draws, n_rows, n_groups, n_classes)
-        Of the second class being said, 0 or 1; of several classes each.
+        For the 0-1 prediction of the second class; for several classes of each class.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def tree_shap(
         If the set holds no trees.
     ValueError
         If a shape or a value is wrong, a feature is unknown or in two groups, or the result would
-        not fit memory.
+        be too large.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def tree_shap(
             f"{size:,} Shapley values are more than {_MOST_VALUES:,}: pass fewer rows or trees, or "
             "use shap_importance for their mean size"
         )
-    known: dict[Node, FloatArray] = {}  # draws are often the same tree
+    known: dict[Node, FloatArray] = {}  # many draws are equal trees
     for tree in trees.trees:
         if tree not in known:
             known[tree] = tree_shap_values(
@@ -106,14 +106,14 @@ def tree_shap(
 
 
 def players(features: Features, names: Sequence[str]) -> dict[str, NDArray[np.intp]]:
-    """Return the groups that are asked about, each a player, no column in two of them."""
+    """Return the selected groups as players; raise if a column is in two of them."""
     groups = feature_groups(features, names)
     seen: set[int] = set()
     for own in groups.values():
         for column in own.tolist():
             if column in seen:
                 raise ValueError(
-                    f"column {names[column]!r} is in two of the features: a player cannot share it"
+                    f"column {names[column]!r} is in two of the features: players must be disjoint"
                 )
             seen.add(column)
     return groups
@@ -130,8 +130,8 @@ def tree_shap_values(
     player = {int(column): place for place, own in enumerate(groups) for column in own}
     kept = len(groups)
     for column in sorted(tree_columns(tree) - set(player)):
-        player[column] = len(player) + kept  # left out of the groups, and in the game all the same
-    # Rows that answer a tree's few questions alike are one: n is left behind here.
+        player[column] = len(player) + kept  # not in any group, but a player
+    # Rows with equal answers to the tree's questions are merged: the cost no longer depends on n.
     mine, place, _ = _patterns(tree, rows)
     theirs, _, counts = _patterns(tree, others)
     found = np.zeros((len(mine.given), kept, n_classes))
@@ -145,13 +145,13 @@ def tree_shap_values(
 
 @dataclass(frozen=True)
 class _Patterns:
-    """Different answers (U, Q) to the questions of a tree, and the column of each question."""
+    """Distinct answers (U, Q) to the questions of a tree, and the column of each question."""
 
     given: Mask
     column: dict[Question, int]
 
     def meets(self, questions: "list[list[tuple[Split, bool]]]") -> Mask:
-        """Whether patterns answer all questions of each player as a path does, (U, players)."""
+        """Whether patterns answer all questions of each player as on a path, (U, players)."""
         found = np.ones((len(self.given), len(questions)), dtype=bool)
         for player, own in enumerate(questions):
             for split, yes in own:
@@ -160,7 +160,7 @@ class _Patterns:
 
 
 def _patterns(tree: Node, rows: FloatArray) -> tuple[_Patterns, NDArray[np.intp], FloatArray]:
-    """Different answers of rows to a tree's questions, the place of each row, and how many."""
+    """Distinct answers of rows to a tree's questions, each row's index, and the counts."""
     asked = list(dict.fromkeys(_question(split) for split in _splits(tree)))
     answers = np.empty((len(rows), len(asked)), dtype=bool)
     for bit, (column, relation, reference) in enumerate(asked):
@@ -172,7 +172,7 @@ def _patterns(tree: Node, rows: FloatArray) -> tuple[_Patterns, NDArray[np.intp]
 
 
 def _distinct(answers: Mask) -> tuple[Mask, NDArray[np.intp]]:
-    """Different rows of answers, and the place of each row among them."""
+    """Distinct rows of answers, and the index of each row among them."""
     if answers.shape[1] > _BITS:
         known, place = np.unique(answers, axis=0, return_inverse=True)
         return known, place.reshape(-1)
@@ -185,7 +185,7 @@ def _distinct(answers: Mask) -> tuple[Mask, NDArray[np.intp]]:
 def _of_leaf(
     path: Path, mine: _Patterns, theirs: _Patterns, shares: FloatArray, player: dict[int, int]
 ) -> tuple[list[int], FloatArray]:
-    """Players of a path, and what each adds (U, players) to the leaf being reached."""
+    """Players of a path, and their contributions (U, players) to reaching the leaf."""
     asked: dict[int, list[tuple[Split, bool]]] = {}
     for split, yes in path:
         asked.setdefault(player[split.feature], []).append((split, yes))
@@ -251,13 +251,13 @@ def linear_shap(
 ) -> FloatArray:
     """Shapley value of every feature for every row and draw.
 
-    With absent features replaced by independent background values the game of a linear model
-    has the Shapley values φ_j(x) = θ_j(x_j − E x_j) exactly (Štrumbelj and Kononenko, Explaining
+    With absent features replaced by independent background values, the game of a linear model
+    has the exact Shapley values φ_j(x) = θ_j(x_j − E x_j) (Štrumbelj and Kononenko, Explaining
     prediction models and individual predictions with feature contributions, 2014; Lundberg and
-    Lee 2017, corollary 1), and a group's is the sum of its columns'. They add up to the row's
-    score less the mean score of the background: the log odds for a logistic link, the target
-    for regression. Rows are shortened to the row norm first, as the models do. Computed from
-    private rows they are the curator's.
+    Lee 2017, corollary 1). A group's value is the sum over its columns. All values sum to the
+    row's score minus the mean score of the background: the log odds for a logistic link, the
+    target for regression. Rows are clipped to the row norm first, as in the models. Results on
+    private rows are not private.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def linear_shap(
         By default ``X``.
     features : sequence, mapping or "columns", optional
         Features or groups of them, see :func:`feature_groups`; by default each feature once,
-        the columns of one category together.
+        with the columns of one category as one feature.
 
     Returns
     -------
@@ -277,7 +277,7 @@ def linear_shap(
     Raises
     ------
     ValueError
-        If a shape or a value is wrong, a feature is unknown, or the result would not fit memory.
+        If a shape or a value is wrong, a feature is unknown, or the result would be too large.
 
     Examples
     --------
@@ -312,18 +312,18 @@ def shap_importance(
     background: ArrayLike | None = None,
     features: Features = None,
 ) -> pd.DataFrame:
-    """Mean size of the Shapley values of every draw: mean |φ_j| over rows, summed over classes.
+    """Mean |φ_j| over rows of the Shapley values of every draw, summed over classes.
 
     Parameters
     ----------
     models, X, background, features
         As for :func:`linear_shap`, or, for a set of decision trees, :func:`tree_shap`. For linear
-        models X may be rows in blocks: their mean and the sizes are sums, in two passes.
+        models X may be chunked rows, which are read in two passes.
 
     Returns
     -------
     pandas.DataFrame
-        One row a draw, one column a group.
+        One row per draw, one column per group.
 
     Raises
     ------
@@ -350,7 +350,7 @@ def shap_importance(
 def _of_blocks(
     models: RashomonSet | ReleasedSet, table: ChunkedRows, background: Any, features: Features
 ) -> pd.DataFrame:
-    """Add up over all rows, in a pass for their mean and one for the values' sizes."""
+    """Compute mean |φ_j| in two passes: one for the mean of the rows, one for |φ_j|."""
     need_linear(models)
     if background is None:
         (sums,) = table.reduce(_Shortened(models))
@@ -367,7 +367,7 @@ def _of_blocks(
 
 @dataclass(frozen=True, eq=False)
 class _Shortened:
-    """Sums of a block's rows, as the models see them."""
+    """Sums of a chunk's rows, clipped as by the models."""
 
     models: Any
 
@@ -377,7 +377,7 @@ class _Shortened:
 
 @dataclass(frozen=True, eq=False)
 class _Sizes:
-    """Sums (n_draws, n_groups) of the sizes of a block's Shapley values."""
+    """Sums (n_draws, n_groups) of |φ_j| over a chunk's rows."""
 
     models: Any
     mean: FloatArray
@@ -393,7 +393,7 @@ class _Sizes:
 def _of_trees(
     trees: DecisionTrees, X: ArrayLike, background: ArrayLike | None, features: Features
 ) -> pd.DataFrame:
-    """Tree by tree, so that no more than one tree's values are held."""
+    """Compute the importances tree by tree to limit memory."""
     rows = trees.rows(X)
     others = rows if background is None else trees.rows(background)
     groups = players(features, column_names(trees, rows))
@@ -419,7 +419,7 @@ def _centred(
     background: ArrayLike | None,
     features: Features,
 ) -> tuple[FloatArray, FloatArray, dict[str, NDArray[np.intp]]]:
-    """Coefficients (n_draws, outputs, n_features), rows less the background's mean, groups."""
+    """Coefficients (n_draws, outputs, n_features), rows minus the background's mean, groups."""
     if held_trees(models) is not None:
         raise TypeError("linear_shap needs linear models: tree_shap is for sets of trees")
     need_linear(models)

@@ -1,4 +1,4 @@
-"""Predictive multiplicity: by definition, as curves over ψ, in one table."""
+"""Predictive multiplicity: measures, curves over ψ, and tables by group."""
 
 from rashomon_explorer.measures.multiplicity.capacity import capacity_bounds, rashomon_capacity
 from rashomon_explorer.measures.multiplicity.catalogue import MEASURES, Measure

@@ -13,15 +13,15 @@ from rashomon_explorer.measures.inputs import as_probabilities, model_batches
 from rashomon_explorer.measures.multiplicity.spread import Range
 
 _TINY = 1e-300
-_MOST_ROUNDS = 60  # in which a model joins the few that count
+_MOST_ROUNDS = 60  # rounds, each of which adds one model to the active ones
 _MOST_STEPS = 60
-_CENTRE = 0.1  # share of the complementarity that a step aims at
-_BOUNDARY = 0.99  # share of the way to the first weight of 0 that a step goes at most
-_INNER = 0.25  # of the tolerance: what the steps may leave, so that a round has the rest
+_CENTRE = 0.1  # target of a step, as a share of the current complementarity
+_BOUNDARY = 0.99  # largest step, as a share of the step at which a first weight is 0
+_INNER = 0.25  # share of the tolerance for the inner steps; the rest is for the rounds
 
 
 def channel_capacity(rows: FloatArray, tolerance: float) -> FloatArray:
-    """Lower and upper bound, in nats, of each channel's capacity."""
+    """Lower and upper bound, in nats, on each channel's capacity."""
     bounds = np.tile([0.0, np.inf], (len(rows), 1))
     todo = np.arange(len(rows))
     negentropy = _negentropy(rows)
@@ -39,12 +39,12 @@ def channel_capacity(rows: FloatArray, tolerance: float) -> FloatArray:
             break
         todo = todo[still]
         few = np.concatenate([few, far.argmax(axis=1)[:, None]], axis=1)[still]
-    bounds[:, 1] = np.maximum(bounds[:, 1], bounds[:, 0])  # which rounding may have crossed
+    bounds[:, 1] = np.maximum(bounds[:, 1], bounds[:, 0])  # rounding may reverse their order
     return bounds
 
 
 def _best_weights(some: FloatArray, own: FloatArray, tolerance: float) -> FloatArray:
-    """Weights (n_rows, k) of at most ``tolerance`` less information than the most."""
+    """Weights (n_rows, k) whose information is within ``tolerance`` of the maximum."""
     best = np.full(own.shape, 1 / own.shape[1])
     todo, weight = np.arange(len(own)), best.copy()
     far = _divergences(some, own, _mixture(weight, some))
@@ -66,7 +66,7 @@ def _best_weights(some: FloatArray, own: FloatArray, tolerance: float) -> FloatA
 def _step(
     some: FloatArray, far: FloatArray, weight: FloatArray, price: FloatArray, level: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """One Newton step towards: divergence = level − price, weight·price = target, weights 1."""
+    """One Newton step for: divergence = level − price, weight·price = target, Σ weight = 1."""
     k = weight.shape[1]
     target = _CENTRE * (weight * price).sum(axis=1, keepdims=True) / k
     q = np.maximum(_mixture(weight, some), _TINY)
@@ -87,7 +87,7 @@ def _step(
 
 
 def _room(values: FloatArray, move: FloatArray) -> FloatArray:
-    """Longest step (n_rows, 1), at most 1, that leaves every value above 0."""
+    """Longest step (n_rows, 1), at most 1, that keeps every value above 0."""
     falling = np.where(move < 0, -move / values, 0.0).max(axis=1, keepdims=True)
     return np.minimum(1.0, _BOUNDARY / np.maximum(falling, _TINY))
 
@@ -97,7 +97,7 @@ def _mixture(weight: FloatArray, some: FloatArray) -> FloatArray:
 
 
 def _divergences(some: FloatArray, own: FloatArray, q: FloatArray) -> FloatArray:
-    """KL(f ‖ q) (n_rows, k); a class that q leaves out counts as one of 1e-300."""
+    """KL(f ‖ q) (n_rows, k); a class with q = 0 counts as q = 1e-300."""
     return np.asarray(own - (some @ np.log(np.maximum(q, _TINY))[:, :, None])[:, :, 0])
 
 
@@ -107,18 +107,18 @@ def _negentropy(rows: FloatArray) -> FloatArray:
 
 
 _BITS = 1 / math.log(2)
-_NARROW = 1e-12  # width of a range at whose middle the capacity is bounded well enough
-_ROWS = 256  # with a thousand models of three classes 6 MB
+_NARROW = 1e-12  # for a narrower range the capacity is evaluated at its midpoint
+_ROWS = 256  # rows per chunk: 6 MB for a thousand models and three classes
 
 
 def rashomon_capacity(
     scores: ArrayLike, *, unit: str = "bits", tolerance: float = 1e-9
 ) -> FloatArray:
-    """Capacity, row by row, of the channel from the choice of a model to its prediction.
+    """Capacity of the channel from the choice of a model to its prediction, for each row.
 
     C(x) = max_P I(f; Y | x) = min_q max_f KL(f(x) ‖ q), P over models, q over classes (Hsu and
-    Calmon, NeurIPS 2022): 0 bits when all models give x the same probabilities, log₂ c when they
-    put each of c classes beyond doubt. Over sampled models a lower bound of the set's.
+    Calmon, NeurIPS 2022). It is 0 bits if all models give x the same probabilities, and log₂ c if
+    each of c classes has probability 1 under some model. For sampled models it is a lower bound.
 
     Parameters
     ----------
@@ -132,25 +132,25 @@ def rashomon_capacity(
     Returns
     -------
     ndarray of shape (n_rows,)
-        The lower bound: information that some mixture of the models does carry.
+        The lower bound: information attained by some mixture of the models.
 
     Raises
     ------
     ValueError
-        If a shape is wrong, a score is no probability, or an argument is out of range.
+        If a shape is wrong, a score is not a probability, or an argument is out of range.
 
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        If the bounds of some row stay further apart than ``tolerance``.
+        If the bounds of some row differ by more than ``tolerance``.
 
     Notes
     -----
-    Other programs call other things capacity: a logarithm of a volume, or 2^C.
+    Other programs define capacity differently: as the logarithm of a volume, or as 2^C.
 
     Examples
     --------
-    Two models that contradict each other nine times in ten:
+    Two models with opposite predicted probabilities:
 
     >>> rashomon_capacity([[0.1], [0.9]]).round(6).tolist()
     [0.531004]
@@ -164,19 +164,19 @@ def rashomon_capacity(
 
 
 def capacity_bounds(scores: ArrayLike, *, tolerance: float = 1e-9) -> FloatArray:
-    """Certified lower and upper bound, in bits, of each row's Rashomon capacity.
+    """Certified lower and upper bound, in bits, on each row's Rashomon capacity.
 
-    Below: the information I(P) of some mixture P of the models. Above: max_f KL(f ‖ q) for some
-    q. Whatever P and q are, the capacity lies between (Arimoto 1972; Blahut 1972). Two classes
-    have a closed form: the divergence is convex in the probability, so that only the two extreme
-    models count, and they are equally far from q where
+    The lower bound is the information I(P) of a mixture P of the models; the upper bound is
+    max_f KL(f ‖ q) for some q. Both hold for any P and q (Arimoto 1972; Blahut 1972). Two classes
+    have a closed form: the divergence is convex in the probability, so only the two extreme
+    models matter, and they are equally far from q where
     logit q = (h(a) − h(b))/(b − a), h the entropy in nats.
 
     Parameters
     ----------
     scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
     tolerance : float, default=1e-9
-        Bits between the two at which the search stops, ≥ 1e-12.
+        Difference of the bounds, in bits, at which the search stops; ≥ 1e-12.
 
     Returns
     -------
@@ -186,12 +186,12 @@ def capacity_bounds(scores: ArrayLike, *, tolerance: float = 1e-9) -> FloatArray
     Raises
     ------
     ValueError
-        If a shape is wrong, a score is no probability, or the tolerance is below 1e-12.
+        If a shape is wrong, a score is not a probability, or the tolerance is below 1e-12.
 
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        If the search ends before the bounds are that near; they are bounds all the same.
+        If the search ends before reaching the tolerance; the bounds are still valid.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def capacity_bounds(scores: ArrayLike, *, tolerance: float = 1e-9) -> FloatArray
 
 
 def _two_classes(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Bounds (n_rows, 2) in bits from the extreme probabilities of one of two classes."""
+    """Bounds (n_rows, 2) in bits, from the extreme probabilities of one of two classes."""
     width = high - low
     narrow = width < _NARROW
     entropy = [entr(end) + entr(1 - end) for end in (low, high)]
@@ -233,8 +233,8 @@ def _several_classes(values: FloatArray, tolerance: float) -> FloatArray:
     gap = float((bounds[:, 1] - bounds[:, 0]).max())
     if gap > tolerance:
         warnings.warn(
-            f"the capacity of some row is known to {gap:.1e} bits only, not to {tolerance:.0e}; "
-            "capacity_bounds gives both bounds",
+            f"the capacity of some row is known only to {gap:.1e} bits, not to {tolerance:.0e}; "
+            "capacity_bounds returns both bounds",
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -242,7 +242,7 @@ def _several_classes(values: FloatArray, tolerance: float) -> FloatArray:
 
 
 class TwoClassCapacity(Range):
-    """Mean capacity in bits of models of two classes: their extremes suffice."""
+    """Mean capacity in bits of two-class models, from each row's extreme scores."""
 
     def value(self) -> float:
         """Mean over rows."""
@@ -250,13 +250,13 @@ class TwoClassCapacity(Range):
 
 
 class SeveralClassCapacity:
-    """Mean capacity in bits of the models seen."""
+    """Mean capacity in bits of the models added."""
 
     def __init__(self) -> None:
         self.models: list[FloatArray] = []
 
     def add(self, block: FloatArray) -> None:
-        """See more models."""
+        """Add models."""
         self.models.append(block)
 
     def value(self) -> float:

@@ -47,14 +47,14 @@ Part = NDArray[Any]
 
 
 class Joined(Protocol):
-    """How a measure of many rows follows from sums over blocks of them."""
+    """Computation of a measure of all rows from sums over chunks of rows."""
 
     def part(self, values: NDArray[Any], make: Callable[[], MeasureTally], sizes: Sizes) -> Part:
-        """Find what some rows of all models (n_models, m, …) add to the sum; of one shape."""
+        """Contribution of m rows of all models (n_models, m, …) to the sum; of fixed shape."""
         ...
 
     def value(self, total: Part, rows: int, sizes: Sizes) -> FloatArray:
-        """Measure of the first models for each size, from the sum over all rows."""
+        """Measure of the first ``size`` models for each size, from the sum over all rows."""
         ...
 
 
@@ -71,7 +71,7 @@ class Means:
 
 
 class Largest:
-    """Largest share of rows that one model labels otherwise than the baseline."""
+    """Largest share of rows that one model labels differently from the baseline."""
 
     def part(self, values: NDArray[Any], make: Callable[[], Any], sizes: Sizes) -> Part:
         """Count rows (n_models,) on which each model differs."""
@@ -85,13 +85,13 @@ class Largest:
 
 
 class OfPairs:
-    """What follows from how many rows each pair of models labels differently."""
+    """Measures computed from the number of rows that each pair of models labels differently."""
 
     def __init__(self, of: Callable[[IntArray, IntArray, int], FloatArray]) -> None:
         self.of = of
 
     def part(self, values: NDArray[Any], make: Callable[[], Any], sizes: Sizes) -> Part:
-        """Rows (k, k) that differ, beside rows (k, n_classes) of each class."""
+        """Count differing rows (k, k), stacked with rows per class (k, n_classes)."""
         n_classes = make().n_classes
         return np.hstack([distances(values, n_classes), class_counts(values, n_classes)])
 
@@ -102,7 +102,7 @@ class OfPairs:
 
 
 def of_statistic(name: str) -> OfPairs:
-    """Statistic of pairs by its name, for 1, 2, … models."""
+    """Pair statistic by its name, for 1, 2, … models."""
 
     def of(differ: IntArray, counts: IntArray, rows: int) -> FloatArray:
         statistic, values, shares = STATISTICS[name](), [], counts / rows
@@ -115,7 +115,7 @@ def of_statistic(name: str) -> OfPairs:
 
 
 def _news(differ: IntArray) -> NDArray[np.bool_]:
-    """Which models label the rows as none before them."""
+    """Mask of the models whose label vector no earlier model has."""
     return np.array([bool((differ[new, :new] > 0).all()) for new in range(len(differ))])
 
 
@@ -147,20 +147,20 @@ EXACT = "exact"
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that describes models on rows.
+    """A measure of a set of models on rows.
 
     Parameters
     ----------
     of : {"labels", "scores", "probabilities"}
-        What it is computed from.
+        Input of the measure.
     tally : callable
-        From coded labels or scores, and options, to a tally of models.
+        Makes a tally of models from coded labels or scores and options.
     sampled : {"lower bound", "estimate"}
-        What the number over drawn models is for the set: extremes only grow with more draws.
+        Relation of the value over draws to the set's value; extremes only grow with more draws.
     options : tuple of str
         Names of the options that ``tally`` takes.
     joined : Joined
-        How it follows from blocks of rows.
+        Computation from chunks of rows.
     """
 
     of: str
@@ -180,7 +180,7 @@ class Measure:
         return _PREPARE[self.of](values)
 
     def accepted_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of many options that this measure takes."""
+        """Subset of the options that this measure takes."""
         return {name: options[name] for name in self.options if name in options}
 
 
@@ -235,10 +235,10 @@ def get_measure(name: str) -> Measure:
 
 
 def refuse_options(name: str, options: Mapping[str, Any]) -> None:
-    """Refuse options that the measure of that name does not take."""
+    """Raise TypeError for options that the measure does not take."""
     allowed = get_measure(name).options
     strange = sorted(set(options) - set(allowed))
     if strange:
         raise TypeError(f"{name} takes the options {list(allowed)}, got {strange}")
     if "tolerance" in allowed and "tolerance" not in options:
-        raise TypeError(f"{name} needs tolerance=, the smallest change of score that counts")
+        raise TypeError(f"{name} needs tolerance=, the smallest score change that is counted")

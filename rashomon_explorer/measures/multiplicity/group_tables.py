@@ -28,23 +28,23 @@ def by_group(
     values : array-like of shape (n_models, n_rows[, n_classes])
         Labels or scores, as the measure asks for.
     groups : array-like of shape (n_rows,)
-        Group of each row. Of a pandas categorical every category is listed, used or not.
+        Group of each row. For a pandas categorical every category is listed, used or not.
     **options
-        Of the measure: ``baseline`` (by place, or one entry a row), ``tolerance``, ``kappa``.
+        Of the measure: ``baseline`` (an index or one entry per row), ``tolerance``, ``kappa``.
 
     Returns
     -------
     pandas.DataFrame
-        Index ``group``; columns ``rows``, how many the group has, and ``value``: NaN for a
-        category without rows, about which nothing is known.
+        Index ``group``; columns ``rows``, the number of rows in the group, and ``value``, NaN for
+        a category without rows.
 
     Raises
     ------
     ValueError
-        If a shape or value is wrong, a group is missing (NaN or None), or no measure has that
-        name.
+        If a shape or value is wrong, a group is missing (NaN or None), or the measure's name is
+        unknown.
     TypeError
-        If the measure is neither name nor function, or does not take an option.
+        If the measure is neither a name nor a function, or does not take an option.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def measure_rows(
     sizes: NDArray[np.int_] | None = None,
     order: NDArray[np.int_] | None = None,
 ) -> Any:
-    """Measure of some rows, or all, of prepared values; an array if ``sizes`` are given."""
+    """Measure on some or all rows of prepared values; an array if ``sizes`` is given."""
     part = prepared if rows is None else _take(prepared, rows)
     array = part.codes if isinstance(part, Labels) else part
     chosen = options if rows is None else _of_rows(options, rows)
@@ -100,7 +100,7 @@ def _call_rows(
 
 
 def _of_rows(options: dict[str, Any], rows: Mask) -> dict[str, Any]:
-    """Options with the part of a baseline that belongs to the rows."""
+    """Options with the baseline restricted to the rows."""
     baseline = options.get("baseline")
     if baseline is None or np.ndim(baseline) == 0:
         return options
@@ -130,35 +130,35 @@ def multiplicity_curve(
     psi: ArrayLike,
     **options: Any,
 ) -> FloatArray:
-    """Measure of the models within each ψ, at no further sampling.
+    """Measure of the models within each ψ, without further sampling.
 
     Rashomon sets are nested: draws that are uniform on G(ψ) and lie in G(ψ') with ψ' ≤ ψ are
-    uniform on G(ψ'). A named measure is followed through the models in the order of their excess,
-    all ψ in one pass over the labels; extremes never fall along the curve.
+    uniform on G(ψ'). A named measure is updated model by model in the order of excess loss, which
+    gives all ψ in one pass over the labels. Extremes never decrease along the curve.
 
     Parameters
     ----------
     measure : str or callable
-        A key of ``MEASURES``, or a function of labels or scores, called anew for each ψ.
+        A key of ``MEASURES``, or a function of labels or scores, called once for each ψ.
     values : array-like of shape (n_models, n_rows[, n_classes])
         Labels or scores, as the measure asks for.
     excess : array-like of shape (n_models,)
-        Loss of each model above the least, which makes the curve a curator's.
+        Excess loss of each model. It depends on private rows, so the curve is the curator's.
     psi : array-like of shape (n_psi,)
         Thresholds in any order, up to the ψ that the models were drawn with.
     **options
-        Of the measure: ``baseline``, ``tolerance``, ``kappa``. A baseline given by its place is
-        the same model for every ψ, even where it lies outside.
+        Options of the measure: ``baseline``, ``tolerance``, ``kappa``. A baseline given by its
+        index is the same model for every ψ, even if it lies outside the set.
 
     Returns
     -------
     ndarray of shape (n_psi,)
-        NaN where no model lies within ψ, or one only and the measure needs a pair.
+        NaN where no model lies within ψ, or only one and the measure needs a pair.
 
     Raises
     ------
     ValueError
-        If a shape or value is wrong, or no measure has that name.
+        If a shape or value is wrong, or the measure's name is unknown.
     TypeError
         If the measure does not take an option.
 
@@ -187,7 +187,7 @@ def multiplicity_curve(
 def nest(
     excess: ArrayLike, psi: FloatArray, n_models: int
 ) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
-    """Order of the models by excess, and how many of them lie within each ψ."""
+    """Order of the models by excess loss, and the number of them within each ψ."""
     above = np.asarray(excess, dtype=float)
     if above.shape != (n_models,):
         raise ValueError(

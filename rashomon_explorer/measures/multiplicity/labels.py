@@ -28,15 +28,15 @@ from rashomon_explorer.measures.multiplicity.spread import (
 def ambiguity(labels: ArrayLike, baseline: int | ArrayLike = 0) -> float:
     """Share of rows that some model labels differently from the baseline.
 
-    (1/n) #{i : ∃ f, f(x_i) ≠ f₀(x_i)} (Marx, Calmon and Ustun 2020). Over sampled models it is
-    a lower bound of the set's ambiguity.
+    (1/n) #{i : ∃ f, f(x_i) ≠ f₀(x_i)} (Marx, Calmon and Ustun 2020). For sampled models it is
+    a lower bound on the set's ambiguity.
 
     Parameters
     ----------
     labels : array-like of shape (n_models, n_rows)
         Class labels of any type: numbers, text, booleans.
     baseline : int or array-like of shape (n_rows,), default=0
-        Reference model, by place or by its labels.
+        Reference model, by index or by its labels.
 
     Returns
     -------
@@ -60,15 +60,15 @@ def discrepancy(labels: ArrayLike, baseline: int | ArrayLike | str = 0) -> float
     """Largest share of rows that one model labels differently from the baseline.
 
     max_f (1/n) #{i : f(x_i) ≠ f₀(x_i)} (Marx, Calmon and Ustun 2020); at most the ambiguity.
-    With ``"any pair"`` the largest over both models, at most twice as much. Over sampled models
-    a lower bound.
+    With ``"any pair"`` it is the largest share over all pairs of models, at most twice as much.
+    For sampled models it is a lower bound.
 
     Parameters
     ----------
     labels : array-like of shape (n_models, n_rows)
         Class labels of any type.
     baseline : int, array-like of shape (n_rows,) or "any pair", default=0
-        Reference model, by place or by its labels; or each in turn.
+        Reference model, by index or by its labels; or every model in turn.
 
     Returns
     -------
@@ -92,16 +92,16 @@ def discrepancy(labels: ArrayLike, baseline: int | ArrayLike | str = 0) -> float
 def obscurity(labels: ArrayLike, baseline: int | ArrayLike = 0) -> float:
     """Mean over rows of the share of models that label the row differently from the baseline.
 
-    (1/n) Σ_i (1/m) #{f : f(x_i) ≠ f₀(x_i)} (Cavus and Biecek 2024). A baseline given by its
-    place is one of the m models and agrees with itself. A mean, hence estimated by sampled
-    models without the bias of the extremes.
+    (1/n) Σ_i (1/m) #{f : f(x_i) ≠ f₀(x_i)} (Cavus and Biecek 2024). A baseline given by index
+    is one of the m models and agrees with itself. The obscurity is a mean, so sampled models
+    estimate it without the bias of extremes.
 
     Parameters
     ----------
     labels : array-like of shape (n_models, n_rows)
         Class labels of any type.
     baseline : int or array-like of shape (n_rows,), default=0
-        Reference model, by place or by its labels.
+        Reference model, by index or by its labels.
 
     Returns
     -------
@@ -122,11 +122,11 @@ def obscurity(labels: ArrayLike, baseline: int | ArrayLike = 0) -> float:
 
 
 def disagreement(labels: ArrayLike) -> float:
-    """Chance that two different models label a random row differently.
+    """Probability that two different models label a random row differently.
 
-    Mean over rows of 1 − Σ_c m_c(m_c − 1)/(m(m − 1)) with m_c models for class c: the unbiased
-    form of Pr[f(x) ≠ f'(x)] for f, f' drawn independently from the set. Kulynych et al. (2023)
-    report twice as much, 4·Pr[f(x)=1]·Pr[f(x)=0] for two classes.
+    Mean over rows of 1 − Σ_c m_c(m_c − 1)/(m(m − 1)) with m_c models for class c: an unbiased
+    estimate of Pr[f(x) ≠ f'(x)] for f, f' drawn independently from the set. Kulynych et al. (2023)
+    report twice this value, 4·Pr[f(x)=1]·Pr[f(x)=0] for two classes.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def disagreement(labels: ArrayLike) -> float:
     Returns
     -------
     float
-        Between 0 and 1; NaN for one model, which has nobody to disagree with.
+        Between 0 and 1; NaN for one model.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def disagreement(labels: ArrayLike) -> float:
 
 
 def row_disagreement(labels: ArrayLike) -> FloatArray:
-    """Chance, row by row, that two different models label it differently.
+    """Probability, for each row, that two different models label it differently.
 
     Parameters
     ----------
@@ -178,9 +178,9 @@ def row_disagreement(labels: ArrayLike) -> FloatArray:
 
 
 def viable_prediction_range(scores: ArrayLike) -> FloatArray:
-    """Least and largest prediction that the models give each row.
+    """Smallest and largest prediction of the models for each row.
 
-    (Watson-Daniels, Parkes and Ustun 2023.) Over sampled models the range is an inner bound.
+    (Watson-Daniels, Parkes and Ustun 2023.) For sampled models the range is an inner bound.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def viable_prediction_range(scores: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray of shape (n_rows, 2) or (n_rows, n_classes, 2)
-        Lower and upper end, of each class by itself.
+        Lower and upper end, for each class separately.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def discrepancy_tally(labels: Labels, baseline: int | ArrayLike | str = 0) -> An
     if isinstance(baseline, str):
         if baseline != "any pair":
             raise ValueError(
-                f"baseline must be a model's place, its labels or 'any pair', got {baseline!r}"
+                f"baseline must be a model's index, its labels or 'any pair', got {baseline!r}"
             )
         return pair_tally(labels, "largest")
     return MostDiffer(partial(np.not_equal, labels.reference(baseline)))
@@ -240,21 +240,21 @@ def _once(labels: Labels, make: Any) -> float:
 
 
 def delta_ambiguity(scores: ArrayLike, *, tolerance: float, baseline: int | ArrayLike = 0) -> float:
-    """Share of rows that some model scores differently by the tolerance or more.
+    """Share of rows whose score some model changes by the tolerance or more.
 
     (1/n) #{i : ∃ f, |f(x_i) − f₀(x_i)| ≥ tolerance} (δ-ambiguity of Watson-Daniels, Parkes and
     Ustun 2023, whose δ is not a privacy parameter). For several classes the largest change of one
-    class's probability counts; for predicted targets the tolerance has their units. Over sampled
-    models a lower bound.
+    class's probability counts; for predicted targets the tolerance is in their units. For sampled
+    models it is a lower bound.
 
     Parameters
     ----------
     scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
         Probabilities, or predicted targets.
     tolerance : float
-        Smallest change that counts, > 0, in the units of the scores.
+        Smallest change that is counted, > 0, in the units of the scores.
     baseline : int or array-like of shape (n_rows[, n_classes]), default=0
-        Reference model, by place or by its scores.
+        Reference model, by index or by its scores.
 
     Returns
     -------
@@ -279,16 +279,16 @@ def delta_ambiguity(scores: ArrayLike, *, tolerance: float, baseline: int | Arra
 def delta_discrepancy(
     scores: ArrayLike, *, tolerance: float, baseline: int | ArrayLike = 0
 ) -> float:
-    """Largest share of rows that one model scores differently by the tolerance or more.
+    """Largest share of rows whose score one model changes by the tolerance or more.
 
-    max_f (1/n) #{i : |f(x_i) − f₀(x_i)| ≥ tolerance}; at most :func:`delta_ambiguity`. Over
-    sampled models a lower bound.
+    max_f (1/n) #{i : |f(x_i) − f₀(x_i)| ≥ tolerance}; at most :func:`delta_ambiguity`. For
+    sampled models it is a lower bound.
 
     Parameters
     ----------
     scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
     tolerance : float
-        Smallest change that counts, > 0, in the units of the scores.
+        Smallest change that is counted, > 0, in the units of the scores.
     baseline : int or array-like of shape (n_rows[, n_classes]), default=0
 
     Returns
@@ -312,15 +312,15 @@ def delta_discrepancy(
 
 
 def delta_obscurity(scores: ArrayLike, *, tolerance: float, baseline: int | ArrayLike = 0) -> float:
-    """Mean share of models that score a row differently by the tolerance or more.
+    """Mean over rows of the share of models that change the score by the tolerance or more.
 
-    The :func:`obscurity` of scores: (1/n) Σ_i (1/m) #{f : |f(x_i) − f₀(x_i)| ≥ tolerance}.
+    :func:`obscurity` for scores: (1/n) Σ_i (1/m) #{f : |f(x_i) − f₀(x_i)| ≥ tolerance}.
 
     Parameters
     ----------
     scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
     tolerance : float
-        Smallest change that counts, > 0, in the units of the scores.
+        Smallest change that is counted, > 0, in the units of the scores.
     baseline : int or array-like of shape (n_rows[, n_classes]), default=0
 
     Returns
@@ -367,7 +367,7 @@ def delta_obscurity_tally(
 def _moves(scores: FloatArray, tolerance: float, baseline: int | ArrayLike) -> Any:
     if not (np.isfinite(tolerance) and tolerance > 0):
         raise ValueError(
-            f"tolerance must be a finite change of score > 0, got {tolerance!r}; it is no privacy "
+            f"tolerance must be a finite score change > 0, got {tolerance!r}; it is not a privacy "
             "parameter"
         )
     reference = as_reference(scores, baseline)

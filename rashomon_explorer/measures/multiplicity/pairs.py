@@ -1,4 +1,4 @@
-"""Disagreement of pairs, and patterns of labels."""
+"""Measures of pairs of models and of distinct label vectors (patterns)."""
 
 import math
 from collections.abc import Callable
@@ -13,16 +13,16 @@ from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.measures.inputs import Bytes, Labels, evaluate_nested, model_batches
 from rashomon_explorer.measures.multiplicity.spread import Votes
 
-_WORDS = 128  # of 64 rows each, compared before the next: models side by side stay in the cache
+_WORDS = 128  # words of 64 rows compared at a time, so that all models' words fit the cache
 _THREADS = 2
 
 
 def cohen_kappa(labels: ArrayLike) -> float:
     """Cohen's kappa, averaged over the pairs of models.
 
-    κ(f, f') = (a − e)/(1 − e) with a the share of rows on which the two agree and
-    e = Σ_c p_c(f) p_c(f') what two independent raters with their class shares would (Cohen 1960).
-    A pair that gives all rows one and the same class has e = 1 and no kappa: it is left out.
+    κ(f, f') = (a − e)/(1 − e) with a the share of rows on which the two agree, and
+    e = Σ_c p_c(f) p_c(f') that of independent raters with the same class shares (Cohen 1960).
+    A pair that assigns one and the same class to all rows has e = 1 and is excluded.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ def cohen_kappa(labels: ArrayLike) -> float:
     Returns
     -------
     float
-        At most 1, which is perfect agreement; 0 is chance. NaN if no pair has a kappa: one model,
-        or a class that all models give to all rows.
+        At most 1, for perfect agreement; 0 is agreement by chance. NaN if no pair has a kappa: one
+        model, or one class for all models and rows.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def cohen_kappa(labels: ArrayLike) -> float:
 
 
 def pair_tally(labels: Labels, statistic: str) -> "PairStatistic":
-    """Tally of one of ``"kappa"`` and ``"largest"``, the largest share of rows that differ."""
+    """Tally of ``"kappa"``, or of ``"largest"``, the largest share of differing rows."""
     return PairStatistic(labels.n_classes, STATISTICS[statistic](), _disputed(labels.codes))
 
 
@@ -62,9 +62,9 @@ class MeanKappa:
         self.pairs = 0
 
     def add(self, differ: FloatArray, own: FloatArray, others: FloatArray) -> None:
-        """See one model beside others: shares of differing rows, and class shares."""
+        """Add the pairs of one model with others: shares of differing rows, class shares."""
         chance = others @ own
-        # Class shares are whole numbers of rows: chance is 1 only if both give one class.
+        # Class shares are exact row counts: chance agreement is 1 only if both give one class.
         one_class = (own.max() == 1.0) & (others[:, int(own.argmax())] == 1.0)
         known = np.broadcast_to(~one_class, differ.shape)
         kappa = 1 - differ[known] / (1 - chance[known])
@@ -83,7 +83,7 @@ class LargestDistance:
         self.largest = 0.0
 
     def add(self, differ: FloatArray, own: FloatArray, others: FloatArray) -> None:
-        """See one model beside others."""
+        """Add the pairs of one model with others."""
         if len(differ):
             self.largest = max(self.largest, float(differ.max()))
 
@@ -94,11 +94,11 @@ class LargestDistance:
 
 Statistic = MeanKappa | LargestDistance
 STATISTICS: dict[str, Callable[[], Statistic]] = {"kappa": MeanKappa, "largest": LargestDistance}
-"""What can be told of all pairs, by name."""
+"""Statistics of all pairs, by name."""
 
 
 class PairStatistic:
-    """A statistic of all pairs of models seen."""
+    """A statistic of all pairs of the models added."""
 
     def __init__(self, n_classes: int, statistic: Statistic, disputed: NDArray[np.int_]) -> None:
         self.n_classes = n_classes
@@ -108,7 +108,7 @@ class PairStatistic:
         self.shares: list[FloatArray] = []
 
     def add(self, block: Bytes) -> None:
-        """See more models, and all pairs that they make."""
+        """Add models and all pairs that they form."""
         old = sum(map(len, self.bits))
         self.bits.append(_bits(block.take(self.disputed, axis=1), self.n_classes))
         self.shares.append(_class_shares(block, self.n_classes))
@@ -123,12 +123,12 @@ class PairStatistic:
 
 
 def distances(codes: Bytes, n_classes: int) -> IntArray:
-    """Rows (k, k) that two models (k, n_rows) label differently, below the diagonal."""
+    """Count the rows (k, k) that two of k models label differently, below the diagonal."""
     return _distances(_bits(codes.take(_disputed(codes), axis=1), n_classes), 0)
 
 
 def class_counts(codes: Bytes, n_classes: int) -> IntArray:
-    """Rows (k, n_classes) to which each model gives each class."""
+    """Return the number of rows (k, n_classes) to which each model assigns each class."""
     return np.transpose([np.count_nonzero(codes == code, axis=1) for code in range(n_classes)])
 
 
@@ -138,7 +138,7 @@ def _disputed(codes: Bytes) -> NDArray[np.int_]:
 
 
 def _class_shares(block: Bytes, n_classes: int) -> FloatArray:
-    """Share of rows (k, n_classes) that each model gives each class."""
+    """Share of rows (k, n_classes) to which each model assigns each class."""
     if n_classes == 2:
         ones = block.sum(axis=1, dtype=np.int64) / block.shape[1]
         return np.column_stack([1 - ones, ones])
@@ -146,7 +146,7 @@ def _class_shares(block: Bytes, n_classes: int) -> FloatArray:
 
 
 def _bits(codes: Bytes, n_classes: int) -> NDArray[np.uint64]:
-    """Words (k, n_digits, n_words) of 64 rows each, filled up with zeros."""
+    """Codes as bits, in words (k, n_digits, n_words) of 64 rows, padded with zeros."""
     digits = max(1, (n_classes - 1).bit_length())
     words = -(-codes.shape[1] // 64)
     packed = np.zeros((len(codes), digits, words * 8), dtype=np.uint8)
@@ -157,11 +157,11 @@ def _bits(codes: Bytes, n_classes: int) -> NDArray[np.uint64]:
 
 
 def _distances(bits: NDArray[np.uint64], first: int) -> IntArray:
-    """Rows that differ between models from place ``first`` on, and those before each of them."""
+    """Count the differing rows between each model from index ``first`` on and earlier ones."""
     parts = [bits[:, :, start : start + _WORDS] for start in range(0, bits.shape[2], _WORDS)]
     if not parts:
         return np.zeros((len(bits) - first, len(bits)), dtype=np.int64)
-    with ThreadPoolExecutor(_THREADS) as pool:  # NumPy lets go of the interpreter
+    with ThreadPoolExecutor(_THREADS) as pool:  # NumPy releases the GIL
         return np.sum(list(pool.map(partial(_distances_of_part, first=first), parts)), axis=0)
 
 
@@ -189,7 +189,7 @@ def pattern_count(labels: ArrayLike) -> int:
     Returns
     -------
     int
-        Over sampled models a lower bound of the set's.
+        For sampled models a lower bound on the set's count.
 
     Raises
     ------
@@ -206,18 +206,18 @@ def pattern_count(labels: ArrayLike) -> int:
 
 
 def pattern_ratio(labels: ArrayLike, among: ArrayLike | int) -> float:
-    """Different label vectors of the set, over those of the whole class of models.
+    """Ratio of the set's number of distinct label vectors to that of the whole model class.
 
-    The pattern Rashomon ratio (Semenova, Rudin and Parr, FAccT 2022). Over sampled models the
+    The pattern Rashomon ratio (Semenova, Rudin and Parr, FAccT 2022). For sampled models the
     numerator is a lower bound.
 
     Parameters
     ----------
     labels : array-like of shape (n_models, n_rows)
-        Labels by the models of the set.
+        Labels predicted by the models of the set.
     among : int or array-like of shape (n_all_models, n_rows)
         Number of label vectors of the whole class, such as :func:`linear_pattern_count`; or the
-        labels by all its models, the set's included.
+        labels predicted by all its models, including the set's.
 
     Returns
     -------
@@ -240,17 +240,17 @@ def pattern_ratio(labels: ArrayLike, among: ArrayLike | int) -> float:
     whole = among if isinstance(among, int | np.integer) else pattern_count(among)
     if whole < inside:
         raise ValueError(
-            f"among must hold every label vector of the class of models, got {whole} and the set "
+            f"among must hold every label vector of the model class, got {whole} and the set "
             f"has {inside}"
         )
     return inside / int(whole)
 
 
 def linear_pattern_count(n_rows: int, n_parameters: int) -> int:
-    """Ways in which linear classifiers can label rows in general position.
+    """Return the number of labellings of rows in general position by linear classifiers.
 
-    2·Σ_{k<p} C(n − 1, k) with p parameters, an intercept among them or not (Cover 1965); at
-    most as many for rows in special position, and for several classes a row is no sign.
+    2·Σ_{k<p} C(n − 1, k) with p parameters, including any intercept (Cover 1965). For rows in
+    special position it is an upper bound. It does not apply to more than two classes.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def linear_pattern_count(n_rows: int, n_parameters: int) -> int:
     Returns
     -------
     int
-        Exact; it may have many digits.
+        Exact count, which may have many digits.
 
     Raises
     ------
@@ -279,9 +279,9 @@ def linear_pattern_count(n_rows: int, n_parameters: int) -> int:
 def pattern_diversity(labels: ArrayLike) -> float:
     """Mean share of rows on which two label vectors of the set differ.
 
-    (1/(nΠ²)) Σ_j Σ_k H(p_j, p_k) over the Π different vectors, H the Hamming distance
-    (Semenova, Chen, Parr and Rudin, NeurIPS 2023). Each vector counts once however many models
-    give it, and the pairs of a vector with itself are in the mean, as the authors define it.
+    (1/(nΠ²)) Σ_j Σ_k H(p_j, p_k) over the Π distinct vectors, H the Hamming distance
+    (Semenova, Chen, Parr and Rudin, NeurIPS 2023). Each vector counts once, regardless of the
+    number of models that predict it. As in the paper, the mean includes pairs of equal vectors.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def pattern_diversity(labels: ArrayLike) -> float:
     Returns
     -------
     float
-        Between 0, where there is one vector, and 1; at most ½ for two classes.
+        Between 0, for a single vector, and 1; at most ½ for two classes.
 
     Raises
     ------
@@ -308,7 +308,7 @@ def pattern_diversity(labels: ArrayLike) -> float:
 
 
 class Patterns:
-    """Different label vectors of the models seen."""
+    """Distinct label vectors of the models added."""
 
     def __init__(self, n_classes: int, n_rows: int) -> None:
         self.n_classes = n_classes
@@ -316,7 +316,7 @@ class Patterns:
         self.votes = Votes(n_classes, n_rows)
 
     def add(self, block: Bytes) -> None:
-        """See more models."""
+        """Add models."""
         two = len(self.votes.counts) <= 2
         keys = np.packbits(block, axis=1) if two else block
         new = []
@@ -329,13 +329,13 @@ class Patterns:
             self.votes.add(block[new])
 
     def value(self) -> float:
-        """Mean distance of two vectors, a vector and itself included."""
+        """Mean distance over all ordered pairs of vectors, including equal ones."""
         models = len(self.seen)
         return float((1 - ((self.votes.counts / models) ** 2).sum(axis=0)).mean())
 
 
 class PatternCount(Patterns):
-    """Number of different label vectors of the models seen."""
+    """Number of distinct label vectors of the models added."""
 
     def value(self) -> float:
         """Count."""

@@ -1,4 +1,4 @@
-"""The Rashomon ratio: the set's volume over the domain's, and how well it is known."""
+"""The Rashomon ratio: the set's volume over the domain's, with a confidence interval."""
 
 import math
 from dataclasses import dataclass
@@ -14,23 +14,23 @@ from rashomon_explorer.mechanisms.rejection.envelope import Envelope
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 
-_AT_ONCE = 2**22  # rows × models whose loss is looked at between two draws of points
+_AT_ONCE = 2**22  # rows × models whose loss is computed at a time
 
 
 @dataclass(frozen=True)
 class Ratio:
     """An estimated ratio of volumes and its exact binomial interval.  Curator: reads private rows.
 
-    Logarithms, since a ratio in thirty dimensions has fewer digits than a number can hold.
+    Values are stored as logarithms, since a ratio in high dimension may underflow.
 
     Parameters
     ----------
     log_value, log_low, log_high : float
         Natural logarithms of the estimate and of the ends of the interval.
     confidence : float
-        Chance, over the draws, that the interval holds the ratio: at least this.
+        Lower bound on the probability, over the draws, that the interval contains the ratio.
     n_draws, hits : int
-        Independent uniform points, and how many of them lay in the set.
+        Number of independent uniform points, and number of those in the set.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Ratio:
 
     @property
     def value(self) -> float:
-        """Estimate; 0.0 where it is smaller than any number."""
+        """Estimate; 0.0 if it underflows."""
         return math.exp(self.log_value)
 
     @property
@@ -60,15 +60,15 @@ def rashomon_ratio(excess: ArrayLike, psi: float, *, confidence: float = 0.95) -
     """Share of models, drawn uniformly from the whole class, that lie in the Rashomon set.
 
     The Rashomon ratio vol(R)/vol(F) (Semenova, Rudin and Parr, FAccT 2022) by plain rejection,
-    with the interval of Clopper and Pearson (1934). Right for any class that can be drawn from
-    uniformly, and hopeless where the ratio is below 1/n_draws: then no draw hits, the lower end
-    is 0, and for linear models :func:`linear_rashomon_ratio` is the way.
+    with the interval of Clopper and Pearson (1934). It is valid for any class with uniform draws.
+    It is uninformative for ratios below about 1/n_draws: usually no draw hits and the lower end
+    is 0. For linear models use :func:`linear_rashomon_ratio`.
 
     Parameters
     ----------
     excess : array-like of shape (n_draws,)
-        Excess losses of independent draws that are uniform on the *class*: not of draws from the
-        set, which lie in it by design.
+        Excess losses of independent draws that are uniform on the *class*, not of draws from the
+        set.
     psi : float
         Rashomon threshold, ≥ 0.
     confidence : float, default=0.95
@@ -103,15 +103,15 @@ def linear_rashomon_ratio(
 ) -> Ratio:
     """Volume of a convex problem's Rashomon set over its domain's.  Curator: reads private rows.
 
-    The certified radial bound of the loss puts the set into an ellipsoid E about the best model,
-    of known volume. Points drawn uniformly from E are independent, so that the share that lies
-    in the set has an exact binomial interval, and
+    The certified radial bound of the loss gives an ellipsoid E around the best model that contains
+    the set and has a known volume. Points are drawn independently and uniformly from E, so the
+    share in the set has an exact binomial interval, and
 
         vol(G)/vol(C) = P(θ ∈ G | θ uniform on E)·vol(E)/vol(C).
 
-    Nothing is annealed and no chain has to mix: the interval is exact whatever the dimension.
-    What grows with the dimension is the number of draws that miss, because E exceeds G; with no
-    hit the lower end is 0.
+    No annealing and no mixing of chains are involved: the interval is exact in any dimension.
+    The share of draws that miss grows with the dimension, because E exceeds G. Without a hit the
+    lower end is 0.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def linear_rashomon_ratio(
         raise ValueError(f"psi must be > 0 and n_draws >= 1, got {psi!r} and {n_draws!r}")
     if hasattr(problem.domain, "body"):
         raise ValueError(
-            f"the volume of {problem.domain} is not known: use one of its two sets as the domain, "
+            f"the volume of {problem.domain} is unknown: use one of its two sets as the domain, "
             "or rashomon_ratio with uniform draws from it"
         )
     envelope = Envelope.of(GibbsTarget(problem, beta=problem.p / psi, psi=psi))
@@ -161,7 +161,7 @@ def _hits(
     n_draws: int,
     random_state: int | np.random.RandomState | None,
 ) -> int:
-    """Uniform points of the ellipsoid that lie in the set."""
+    """Return the number of uniform points of the ellipsoid that lie in the set."""
     rng = check_random_state(random_state)
     hits, left = 0, n_draws
     while left:
@@ -181,7 +181,7 @@ def _log_ellipsoid(envelope: Envelope, radius: float, p: int) -> float:
     if not np.isfinite(radius) or radius <= 0:
         raise SamplerError(
             f"the certified bound of the loss gives an ellipsoid of radius {radius}: the loss is "
-            "flat about its minimum; use more ridge or fewer columns"
+            "flat around its minimum; use a larger ridge or fewer columns"
         )
     ball = p / 2 * math.log(math.pi) - float(gammaln(p / 2 + 1)) + p * math.log(radius)
     return ball + envelope.log_volume(envelope.least_pad)

@@ -23,8 +23,7 @@ def range_width(scores: ArrayLike) -> float:
     """Mean over rows of the width of the viable prediction range.
 
     (1/n) Σ_i max_f f(x_i) − min_f f(x_i) (Watson-Daniels, Parkes and Ustun 2023); for several
-    classes each row counts with the class whose range is widest. Over sampled models a lower
-    bound.
+    classes each row counts with its widest range. For sampled models it is a lower bound.
 
     Parameters
     ----------
@@ -56,9 +55,9 @@ def score_variance(scores: ArrayLike, *, ddof: int = 1) -> FloatArray:
     ----------
     scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
     ddof : {1, 0}, default=1
-        1 divides by m − 1: unbiased for models drawn from a set. 0 divides by m: the variance of
-        these very models, right when they are the whole set. (pandas divides by m − 1, NumPy by
-        m.)
+        1 divides by m − 1, which is unbiased for models drawn from a set. 0 divides by m, which is
+        the variance of these models and exact if they are the whole set. (pandas divides by
+        m − 1, NumPy by m.)
 
     Returns
     -------
@@ -83,10 +82,10 @@ def score_variance(scores: ArrayLike, *, ddof: int = 1) -> FloatArray:
 
 
 def score_std(scores: ArrayLike, *, ddof: int = 1) -> FloatArray:
-    """Spread over the models of each row's score, as a standard deviation.
+    """Return the standard deviation over the models of each row's score.
 
-    What Ganesh, Thakurta and Upadhyay (COLT 2023, §1.2) estimate from draws to decide on a
-    person, or not to: :func:`decide_or_abstain`.
+    Ganesh, Thakurta and Upadhyay (COLT 2023, §1.2) estimate it from draws to decide or abstain on
+    a person: :func:`decide_or_abstain`.
 
     Parameters
     ----------
@@ -113,29 +112,29 @@ def score_std(scores: ArrayLike, *, ddof: int = 1) -> FloatArray:
 
 
 def decide_or_abstain(scores: ArrayLike, *, deviations: float = 2.0) -> NDArray[np.int_]:
-    """Class of each row by the mean score, or −1 where the models spread too far to decide.
+    """Class of each row by the mean score, or −1 where the models vary too much to decide.
 
-    The paper's estimate of the standard deviation over draws (Ganesh, Thakurta and Upadhyay, COLT
-    2023, §1.2), made into a rule: with g(f) the lead of the class that is first in the mean score
-    over the one that is second, decide if mean_f g ≥ deviations·std_f g, else abstain. For two
-    classes g = ±(2·score − 1). A row whose classes are level in the mean is abstained from.
+    A decision rule based on the standard deviation over draws of Ganesh, Thakurta and Upadhyay
+    (COLT 2023, §1.2). Let g(f) be the lead of the class with the largest mean score over the
+    second. Decide if mean_f g ≥ deviations·std_f g, else abstain. For two classes
+    g = ±(2·score − 1). The rule abstains on a row whose mean scores are tied.
 
     Parameters
     ----------
     scores : array-like of shape (n_models, n_rows) or (n_models, n_rows, n_classes)
         Probabilities of the positive class, or of each class.
     deviations : float, default=2.0
-        Standard deviations (ddof 1) that the lead must have, ≥ 0.
+        Required lead in standard deviations (ddof 1), ≥ 0.
 
     Returns
     -------
     ndarray of shape (n_rows,)
-        Place of the class, or −1.
+        Index of the class, or −1.
 
     Raises
     ------
     ValueError
-        If there is one model only, whose spread is unknown, or a shape or value is wrong.
+        If there is only one model, whose spread is unknown, or a shape or value is wrong.
 
     Examples
     --------
@@ -152,7 +151,7 @@ def decide_or_abstain(scores: ArrayLike, *, deviations: float = 2.0) -> NDArray[
 
 
 def _leads(values: FloatArray) -> tuple[NDArray[np.int_], FloatArray]:
-    """Class ahead in the mean (n_rows,), and its lead in each model (n_models, n_rows)."""
+    """Class with the largest mean (n_rows,), and its lead in each model (n_models, n_rows)."""
     mean = values.mean(axis=0)
     if values.ndim == 2:
         first = (mean > 0.5).astype(int)
@@ -164,14 +163,14 @@ def _leads(values: FloatArray) -> tuple[NDArray[np.int_], FloatArray]:
 
 
 class Range:
-    """Mean width of the rows' ranges over the models seen."""
+    """Mean width of the rows' ranges over the models added."""
 
     def __init__(self) -> None:
         self.low: FloatArray | None = None
         self.high: FloatArray | None = None
 
     def add(self, block: FloatArray) -> None:
-        """See more models."""
+        """Add models."""
         low, high = block.min(axis=0), block.max(axis=0)
         self.low = low if self.low is None else np.minimum(self.low, low)
         self.high = high if self.high is None else np.maximum(self.high, high)
@@ -179,7 +178,7 @@ class Range:
     def ends(self) -> tuple[FloatArray, FloatArray]:
         """Return the least and largest scores, each (n_rows[, n_classes])."""
         if self.low is None or self.high is None:
-            raise ValueError("no model has been seen")
+            raise ValueError("no model has been added")
         return self.low, self.high
 
     def value(self) -> float:
@@ -190,9 +189,9 @@ class Range:
 
 
 class RunningMoments:
-    """Variance of each row's score over the models seen, without cancellation.
+    """Variance of each row's score over the models added, without cancellation.
 
-    Sums of squares about the mean, block by block (Chan, Golub and LeVeque 1983).
+    Sums of squares about the mean are merged batch by batch (Chan, Golub and LeVeque 1983).
     """
 
     def __init__(self, ddof: int = 1) -> None:
@@ -204,7 +203,7 @@ class RunningMoments:
         self.squares: FloatArray | float = 0.0
 
     def add(self, block: FloatArray) -> None:
-        """See more models."""
+        """Add models."""
         count = self.models + len(block)
         mean = block.mean(axis=0)
         away = block - mean
@@ -221,13 +220,13 @@ class RunningMoments:
         return np.asarray(self.squares / (self.models - self.ddof))
 
     def value(self) -> float:
-        """Mean variance over rows, for several classes summed over them first."""
+        """Mean variance over rows; for several classes of the sum over classes."""
         variance = self.variance()
         return float((variance.sum(axis=1) if variance.ndim == 2 else variance).mean())
 
 
 class Deviations(RunningMoments):
-    """Mean over rows of the standard deviation; several classes' variances are added first."""
+    """Mean over rows of the standard deviation; for several classes variances are summed first."""
 
     def value(self) -> float:
         """Mean standard deviation."""
@@ -250,7 +249,7 @@ class AnyDiffers:
         self.ever: Mask | None = None
 
     def add(self, block: NDArray[Any]) -> None:
-        """See more models."""
+        """Add models."""
         now = np.asarray(self.differs(block).any(axis=0))
         self.ever = now if self.ever is None else self.ever | now
 
@@ -267,7 +266,7 @@ class MostDiffer:
         self.share = 0.0
 
     def add(self, block: NDArray[Any]) -> None:
-        """See more models."""
+        """Add models."""
         self.share = max(self.share, float(self.differs(block).mean(axis=1).max()))
 
     def value(self) -> float:
@@ -283,7 +282,7 @@ class MeanDiffers:
         self.cells = self.different = 0
 
     def add(self, block: NDArray[Any]) -> None:
-        """See more models."""
+        """Add models."""
         differs = self.differs(block)
         self.different += int(np.count_nonzero(differs))
         self.cells += differs.size
@@ -294,7 +293,7 @@ class MeanDiffers:
 
 
 class Votes:
-    """How many models give each row each class."""
+    """Number of models that assign each class to each row."""
 
     def __init__(self, n_classes: int, n_rows: int) -> None:
         self.models = 0
@@ -309,11 +308,11 @@ class Votes:
         return votes
 
     def add(self, block: Bytes) -> None:
-        """See more models, at most 255 at once."""
+        """Add at most 255 models."""
         self.models += len(block)
         rest = np.full(block.shape[1], len(block))
         for code in range(1, len(self.counts)):
-            # Codes of two classes are their own votes; sums of at most 255 stay in a byte.
+            # Two-class codes are the votes for class 1; sums of at most 255 fit into a byte.
             votes = block if len(self.counts) == 2 else (block == code).view(np.uint8)
             count = votes.sum(axis=0, dtype=np.uint8)
             self.counts[code] += count
@@ -321,14 +320,14 @@ class Votes:
         self.counts[0] += rest
 
     def row_agreement(self) -> FloatArray:
-        """Chance (n_rows,) that two different models give a row one class; NaN for one model."""
+        """Probability (n_rows,) that two different models agree; NaN for one model."""
         if self.models < 2:
             return np.full(self.counts.shape[1], np.nan)
         agreeing = (self.counts * (self.counts - 1)).sum(axis=0)
         return np.asarray(agreeing / (self.models * (self.models - 1)))
 
     def row_disagreement(self) -> FloatArray:
-        """Chance (n_rows,) that two different models give a row two classes."""
+        """Probability (n_rows,) that two different models disagree."""
         return np.asarray(1 - self.row_agreement())
 
     def value(self) -> float:
@@ -337,11 +336,11 @@ class Votes:
 
 
 def self_consistency(labels: ArrayLike) -> FloatArray:
-    """Chance, row by row, that two different models give the same label.
+    """Probability, for each row, that two different models give the same label.
 
     SC(x) = 1 − 2·B₀B₁/(B(B − 1)) with B₀ and B₁ of B models for the two classes (Cooper et al.,
-    AAAI 2024, Definition 3); for several classes Σ_c B_c(B_c − 1)/(B(B − 1)), which is the same for
-    two. One less :func:`row_disagreement`.
+    AAAI 2024, Definition 3); for several classes Σ_c B_c(B_c − 1)/(B(B − 1)), which agrees for
+    two. It equals 1 − :func:`row_disagreement`.
 
     Parameters
     ----------
@@ -351,7 +350,7 @@ def self_consistency(labels: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray of shape (n_rows,)
-        Between (1 − 1/(B − 1))/2 for two classes, even models split in halves, and 1; NaN for one
+        At most 1; for two classes at least (1 − 1/(B − 1))/2, for equal halves. NaN for one
         model.
 
     Raises
@@ -368,15 +367,15 @@ def self_consistency(labels: ArrayLike) -> FloatArray:
 
 
 def abstention(labels: ArrayLike, *, kappa: float = 0.75) -> Mask:
-    """Rows whose self-consistency is below κ, on which to abstain.
+    """Mask of the rows to abstain on, whose self-consistency is below κ.
 
     Parameters
     ----------
     labels : array-like of shape (n_models, n_rows)
         Class labels of any type.
     kappa : float, default=0.75
-        Least self-consistency for a decision, in [0, 1]; the default is the authors' (Cooper et
-        al., AAAI 2024). It is not Cohen's kappa.
+        Smallest self-consistency for a decision, in [0, 1]; the default is that of Cooper et al.
+        (AAAI 2024). It is not Cohen's kappa.
 
     Returns
     -------
@@ -386,7 +385,7 @@ def abstention(labels: ArrayLike, *, kappa: float = 0.75) -> Mask:
     Raises
     ------
     ValueError
-        If there is one model only, which cannot be inconsistent, or an argument is wrong.
+        If there is only one model, or an argument is wrong.
 
     Examples
     --------
@@ -403,7 +402,7 @@ def abstention(labels: ArrayLike, *, kappa: float = 0.75) -> Mask:
 
 
 class Consistency(Votes):
-    """Mean self-consistency of the models seen."""
+    """Mean self-consistency of the models added."""
 
     def value(self) -> float:
         """Mean over rows; NaN for one model."""

@@ -32,7 +32,7 @@ from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 from rashomon_explorer.rows.columns import read_column
 from rashomon_explorer.sets.scores import likeliest
 
-_CELLS = 2**21  # models × rows × classes that are held at once: a thread's sixteen megabytes
+_CELLS = 2**21  # models × rows × classes in memory at a time: 16 MB per thread
 _UNCERTAIN = "scores that are no labels"
 _ROWS = "rows"
 Key = tuple[str, int]
@@ -41,18 +41,18 @@ Sums = dict[Key, Any]
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What all blocks say together."""
+    """Sums of all measures over all chunks."""
 
     sums: Sums
     groups: list[Any]
     certain: bool
 
     def rows(self, group: int | None) -> int:
-        """Rows of a group, or of all."""
+        """Return the number of rows in a group, or in all."""
         return int(self._total(_ROWS, group) or 0)
 
     def curve(self, name: str, group: int | None, sizes: NDArray[np.int_]) -> FloatArray:
-        """Measure of a group's rows, or of all, for each number of models."""
+        """Measure on a group's rows, or on all, for each number of models."""
         total, rows = self._total(name, group), self.rows(group)
         if not rows:
             return np.full(len(sizes), np.nan)
@@ -75,7 +75,7 @@ def measure_chunks(
     order: NDArray[np.int_],
     sizes: NDArray[np.int_],
 ) -> Found:
-    """Make every measure's sums in one pass over the rows."""
+    """Compute every measure's sums in one pass over the rows."""
     column = read_column(table, groups) if isinstance(groups, str) else groups
     nobody = np.zeros(table.n, dtype=np.int8), [None]
     codes, found = nobody if column is None else group_codes(column, table.n)
@@ -93,9 +93,9 @@ def measure_chunks(
 
 @dataclass(frozen=True, eq=False)
 class _ChunkSums:
-    """What the rows of a block add to every measure's sum."""
+    """Contribution of a chunk of rows to every measure's sum."""
 
-    models: Any  # in the order in which they enter
+    models: Any  # in the order in which they are added
     best: Callable[[Any], Any] | None
     names: tuple[str, ...]
     options: dict[str, Any]
@@ -165,7 +165,7 @@ _OWN = {
 _WITH_TOLERANCE = [name for name in MEASURES if name.startswith("delta")]
 _EVERYONE = "all rows"
 _THREADS = 2
-_TOP = 1 + 1e-9  # ψ asked for, over ψ drawn with: the same number written twice
+_TOP = 1 + 1e-9  # largest requested ψ relative to that of the draws, to allow for rounding
 
 
 def multiplicity_table(
@@ -180,48 +180,47 @@ def multiplicity_table(
     baseline: ArrayLike | None = None,
     inside_only: bool = True,
 ) -> pd.DataFrame:
-    """Measures of multiplicity of a Rashomon set on rows, by ψ and by group.
+    """Multiplicity measures of a Rashomon set on rows, by ψ and by group.
 
-    Only draws inside the Rashomon set count: a private draw may lie outside, and what it says
-    there is the mechanism's, not the set's. Deciding that takes the losses on the private rows,
-    so that the table is the curator's.
+    Only draws inside the Rashomon set count: a private draw outside reflects the mechanism's
+    noise, not the set. Membership depends on the losses on the private rows, so the table is for
+    the curator, who may see those rows.
 
     Parameters
     ----------
     models : RashomonSet, PredictorSet or ReleasedSet
-        Anything with ``labels(X)`` or ``scores(X)``, ``task``, ``n_draws``, and, for
+        Or any object with ``labels(X)`` or ``scores(X)``, ``task``, ``n_draws``, and, for
         ``inside_only`` or a curve, ``excess`` and ``psi``.
     X : array-like of shape (n_rows, n_features), ChunkedRows or Dask collection, optional
-        Left out for stored predictions, which are for their own rows. Rows in blocks are read once
-        and never held; with a schema they go through ``table.through(clf.encoder_)`` first.
+        Omitted for stored predictions, which have their own rows. Chunked rows are read once and
+        not kept; with a schema, encode them first by ``table.through(clf.encoder_)``.
     psi : float or array-like of shape (n_psi,), optional
-        Thresholds, at most the one the models were drawn with, which is the default: beyond it
-        the draws inside are not uniform.
+        Thresholds, at most that of the draws, which is the default: beyond it the draws inside
+        are not uniform.
     groups : array-like of shape (n_rows,), or str, optional
-        Group of each row; the table then has every group beside all rows. Of rows in blocks the
-        name of a column will do, which need be no feature.
+        Group of each row; the table then lists every group after all rows. For chunked rows the
+        name of a column suffices, which need not be a feature.
     measures : sequence of str, optional
-        Keys of ``MEASURES``; by default all that suit the task, those with a tolerance if one is
-        given. A sign link knows no probabilities: its scores are 0 and 1.
+        Keys of ``MEASURES``; by default all for the task, including those with a tolerance if one
+        is given. A sign link has no probabilities: its scores are 0 and 1.
     tolerance : float, optional
-        Smallest change of score that counts, in the units of the scores.
+        Smallest score change that is counted, in the units of the scores.
     kappa : float, default=0.75
-        Least self-consistency for a decision.
+        Smallest self-consistency for a decision.
     baseline : array-like of shape (n_rows,) or (n_rows, n_classes), optional
-        Scores of the reference model: the certified best model's if the set has one, otherwise
-        those of the model of least loss, or of the first draw of a release.
+        Scores of the reference model. By default those of the certified best model if the set has
+        one, else of the model of smallest loss, or of the first draw of a release.
     inside_only : bool, default=True
-        Whether draws outside the set are left out. A release must say False.
+        Whether to exclude draws outside the set. A release requires False.
 
     Returns
     -------
     pandas.DataFrame
         Columns ``psi``, ``group`` ("all rows" for all), ``measure``, ``value``, ``sampled``
-        ("lower bound" of the set's exact value, which more draws only raise, or "estimate"; "all
-        draws" where some may lie outside, which makes it neither; "exact" for a complete set),
-        ``models``, ``rows`` and ``note``: "computed from labels" where the scores that a spread or
-        capacity is of are all 0 or 1, which makes it one of labels.
-        ``attrs["view"]`` says whose view it is.
+        ("lower bound" on the set's exact value, which more draws only raise, or "estimate"; "all
+        draws", which is neither, if some may lie outside; "exact" for a complete set),
+        ``models``, ``rows`` and ``note``: "computed from labels" for a spread or capacity of
+        scores that are all 0 or 1. ``attrs["view"]`` states whether the table is the curator's.
 
     Raises
     ------
@@ -230,7 +229,7 @@ def multiplicity_table(
     TypeError
         If a measure does not suit the task, or needs a tolerance.
     CuratorOnlyError
-        If a release is asked which draws lie inside.
+        If ``models`` is a release and ``inside_only`` is true.
 
     Examples
     --------
@@ -254,7 +253,7 @@ def multiplicity_table(
     place = frame.pop("place").to_numpy()
     frame.insert(0, "psi", thresholds[place])
     frame.insert(5, "models", sizes[place])
-    if not inside_only:  # which may exceed the set's own extremes
+    if not inside_only:  # draws outside may exceed the set's own extremes
         frame["sampled"] = OF_ALL
     elif getattr(models, "complete", False):
         frame["sampled"] = EXACT
@@ -277,7 +276,7 @@ class _Request(NamedTuple):
 
 
 def _of_all(asked: _Request) -> tuple[list[tuple[Any, ...]], bool]:
-    """Rows of the table, and whether all scores are certain labels."""
+    """Rows of the table, and whether all scores are 0 or 1."""
     names, order, sizes = asked.names, asked.order, asked.sizes
     values, reference = _values(asked.models, asked.X, names, asked.baseline, int(order[0]))
     parts = _parts(asked.groups, next(iter(values.values())).shape[1])
@@ -288,7 +287,7 @@ def _of_all(asked: _Request) -> tuple[list[tuple[Any, ...]], bool]:
         chosen = get_measure(name).accepted_options({**asked.options, **reference[_kind(name)]})
         return _rows(name, prepared[get_measure(name).of], chosen, parts, order, sizes)
 
-    with ThreadPoolExecutor(_THREADS) as pool:  # NumPy lets go of the interpreter
+    with ThreadPoolExecutor(_THREADS) as pool:  # NumPy releases the GIL
         table = [row for rows in pool.map(rows_of, names) for row in rows]
     return table, "scores" in values and only_labels(values["scores"])
 
@@ -345,7 +344,7 @@ def _parts(groups: ArrayLike | pd.Series | None, n_rows: int) -> dict[Any, Mask]
 
 def _refuse_everyone(groups: Collection[Any]) -> None:
     if _EVERYONE in groups:
-        raise ValueError(f"groups must not call a group {_EVERYONE!r}: that is every row's")
+        raise ValueError(f"groups must not contain {_EVERYONE!r}: the name stands for every row")
 
 
 def _names(models: Any, measures: Sequence[str] | None, tolerance: float | None) -> list[str]:
@@ -370,7 +369,7 @@ def _tolerance(name: str, tolerance: float) -> dict[str, float]:
 def _nested(
     models: Any, psi: ArrayLike | None, inside_only: bool
 ) -> tuple[FloatArray, NDArray[np.int_], NDArray[np.int_]]:
-    """Thresholds, the models that count in the order in which they enter, and how many do."""
+    """Thresholds, the counted models in order of addition, and their number per threshold."""
     if psi is None and not inside_only:
         count = int(models.n_draws)
         return np.array([np.nan]), np.arange(count), np.array([count])
@@ -378,16 +377,16 @@ def _nested(
         excess = np.asarray(models.excess, dtype=float)
     except CuratorOnlyError as error:
         raise CuratorOnlyError(
-            f"{error}; which draws lie inside is not known: say inside_only=False for measures of "
-            "all released draws, those outside included"
+            f"{error}; it is unknown which draws lie inside: use inside_only=False for measures of "
+            "all released draws, including those outside"
         ) from error
     if not inside_only:
-        raise ValueError("psi chooses the draws inside it: leave psi out for all draws")
+        raise ValueError("psi selects the draws within it: omit psi for all draws")
     drawn = float(models.psi)
     wanted = np.atleast_1d(np.asarray(drawn if psi is None else psi, dtype=float))
     if wanted.ndim != 1 or not (wanted >= 0).all() or not (wanted <= drawn * _TOP).all():
         raise ValueError(
-            f"psi must be between 0 and {drawn:g}, with which the models were drawn, got "
+            f"psi must be between 0 and {drawn:g}, the threshold of the draws, got "
             f"{wanted.tolist()}: draws inside a larger set would not be uniform on it"
         )
     order, sizes = nest(_capped_excess(models, excess, drawn), wanted, len(excess))
@@ -395,7 +394,7 @@ def _nested(
 
 
 def _capped_excess(models: Any, excess: FloatArray, psi: float) -> FloatArray:
-    """Excess, never above ψ for a draw that the sampler compared and found inside."""
+    """Excess losses, capped at ψ for draws that the sampler found to be inside."""
     if not (hasattr(models, "losses") and hasattr(models, "least")):
         return excess
     inside = np.asarray(models.losses) <= models.least + psi
@@ -405,7 +404,7 @@ def _capped_excess(models: Any, excess: FloatArray, psi: float) -> FloatArray:
 def _values(
     models: Any, X: Any, names: Sequence[str], baseline: ArrayLike | None, least: int
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Labels and scores as far as they are asked for, and the reference model's."""
+    """Labels and scores that the measures need, and those of the reference model."""
     kinds = {_kind(name) for name in names}
     reference: Any = least
     if baseline is not None:
@@ -422,7 +421,7 @@ def _values(
 
 
 def _labels(scores: FloatArray) -> NDArray[np.int_]:
-    """As a set labels: the likeliest class, at ½ the first."""
+    """Labels as a set predicts them: the likeliest class, the first at ½."""
     return np.asarray(scores.argmax(axis=-1) if scores.ndim == 2 else (scores > 0.5).astype(int))
 
 
@@ -435,5 +434,5 @@ def _empty_set_message(models: Any, inside_only: bool) -> str:
         return "models holds no draws: fit with n_draws of at least 1"
     return (
         f"none of the {models.n_draws} draws lies in the Rashomon set: raise epsilon or psi"
-        + " or say inside_only=False for measures of draws outside it" * inside_only
+        + ", or use inside_only=False to include draws outside it" * inside_only
     )

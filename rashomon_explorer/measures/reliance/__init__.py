@@ -1,4 +1,4 @@
-"""What good models rely on: one model's reliance, and certified ranges over the whole set."""
+"""Model reliance of single models, and certified ranges over the whole set."""
 
 from rashomon_explorer.measures.reliance.class_reliance import model_class_reliance
 from rashomon_explorer.measures.reliance.set_reliance import model_reliance

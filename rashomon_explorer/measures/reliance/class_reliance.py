@@ -1,4 +1,4 @@
-"""Model class reliance: how much the good models can differ in what they rely on."""
+"""Model class reliance: range of the reliance on a feature over all good models."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -34,15 +34,15 @@ from rashomon_explorer.measures.reliance.set_reliance import (
 from rashomon_explorer.measures.reliance.tree_reliance import problem_task
 from rashomon_explorer.problem.problem import Problem
 
-_ROUNDING = 1e-12  # of the loss of the zero model: sums of n terms are right to 1e-15 of it
+_ROUNDING = 1e-12  # relative to the zero model's loss: sums of n terms are exact to about 1e-15
 _CLOSED = 1e-8
-_HALVINGS = 200  # more than any width of doubles takes
+_HALVINGS = 200  # enough for any interval of doubles
 _STEPS = 40
 
 
 @dataclass(frozen=True)
 class SquareClass:
-    """Squared-loss models within ``level``, and the reliance of each on some columns."""
+    """Squared-loss models within ``level``, and their reliance on some columns."""
 
     problem: Problem  # of squared loss
     level: float  # largest loss of the set
@@ -54,7 +54,7 @@ class SquareClass:
     # within, ball: the set's constraints, ≤ 0
     within: Quadratic
     ball: Quadratic
-    floor: float  # least e_orig of any model at all
+    floor: float  # smallest e_orig of any linear model
 
     @classmethod
     def of(cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool) -> "SquareClass":
@@ -68,7 +68,7 @@ class SquareClass:
         floor = float(original(np.asarray(fit, dtype=float)[:, None])[0])
         if ratio and floor <= _ROUNDING * moments.energy:
             raise ValueError(
-                "some model fits these rows without loss, so that a ratio to its loss does not "
+                "some model fits these rows with zero loss, so a ratio to its loss does not "
                 "exist: use form='difference'"
             )
         return cls(
@@ -119,7 +119,7 @@ class SquareClass:
         return least_on_intersection(objective, self.within, self.ball)
 
     def _best(self, sign: int, least: CertifiedMinimum, theta: FloatArray) -> FloatArray:
-        """Best of a model and the candidates, each pulled inside."""
+        """Best of a model and the candidates, each projected into the set."""
         inside = project_to_level_set(self.problem, self.level, least.points)
         every = np.column_stack([theta, inside])
         return every[:, int(np.argmax([self._value(sign, one) for one in every.T]))]
@@ -137,9 +137,9 @@ class SquareClass:
         return value, (slope - value * below) / float(self.original(theta[:, None])[0])
 
     def _ratio_bound(self, sign: int, attained: float) -> float:
-        """Least t found with a certified max (sign·rise − t·e_orig) ≤ 0."""
+        """Smallest t found with a certified max (sign·rise − t·e_orig) ≤ 0."""
         over = -self._least(sign, attained).bound + self._pad
-        # e_orig ≥ floor: raising t by over/floor takes at least ``over`` off the maximum.
+        # e_orig ≥ floor: raising t by over/floor lowers the maximum by at least ``over``.
         high = attained + max(0.0, over) / self.floor
 
         def closed(t: float) -> bool:
@@ -166,48 +166,47 @@ def model_class_reliance(
     form: Form = "difference",
     draws: ArrayLike | None = None,
 ) -> pd.DataFrame:
-    """Least and greatest model reliance over the whole Rashomon set {L ≤ min L + ψ}.
+    """Smallest and largest model reliance over the whole Rashomon set {L ≤ min L + ψ}.
 
-    MCR of Fisher, Rudin and Dominici (2019, §4). Each end is a bracket: values that a model of the
-    set attains, and bounds that none exceeds. For squared loss both agree to rounding unless the
-    ball of models cuts the loss's ellipsoid. For logistic loss the least reliance is a convex
-    programme
-    (its two ends agree where the loss holds the least reliant model back and there is no ridge);
-    the greatest maximises a convex function, and is bracketed by a local search from below and
-    touching quadratics from above (docs/measures-proofs.md). The sampled range lies inside what
-    is attained: a lower bound of the width. Curator: computed from private rows, not private.
+    MCR of Fisher, Rudin and Dominici (2019, §4). Each end is a bracket: a value attained by a model
+    of the set, and a bound that no model exceeds. For squared loss both agree to rounding unless
+    the ball of models cuts the loss's ellipsoid. For logistic loss the smallest reliance is a
+    convex programme; its two ends agree if the loss constraint is active and there is no ridge.
+    The largest reliance maximises a convex function. It is bracketed by a local search from below
+    and touching quadratics from above (docs/measures-proofs.md). The sampled range lies within the
+    attained one and is an inner bound. Curator: computed from private rows, not private.
 
     Parameters
     ----------
     models_or_problem : Problem, or fitted RashomonClassifier or RashomonRegressor
-        Of squared or logistic loss; reliance is on its rows, in the problem's units (half the
-        squared error of targets as the problem has them, or nats).
+        With squared or logistic loss. Reliance is on its rows, in the problem's units (half the
+        squared error in the problem's target units, or nats).
     X, y : array-like, optional
-        Rows that the estimator was fitted to; a problem holds its own.
+        Rows that the estimator was fitted to; a problem has its own.
     psi : float, optional
         Rashomon threshold, > 0; by default the estimator's.
     features : sequence, mapping or "columns", optional
         Features or groups of them, see :func:`feature_groups`; by default each feature once,
-        the columns of one category together.
+        with the columns of one category as one feature.
     feature_names : sequence of str, optional
         By default the estimator's, or x0, x1, ….
     form : {"difference", "ratio"}, default="difference"
         e_switch − e_orig or e_switch/e_orig.
     draws : array-like of shape (n_draws, p), optional
-        Models such as ``rashomon_set.coef``, to show inside the range; those outside the set are
-        left out.
+        Models such as ``rashomon_set.coef``, to compare with the range; those outside the set are
+        excluded.
 
     Returns
     -------
     pandas.DataFrame
-        One row a group: ``lower`` ≤ ``lower_attained`` ≤ ``best`` (of the best model) ≤
+        One row per group: ``lower`` ≤ ``lower_attained`` ≤ ``best`` (of the best model) ≤
         ``upper_attained`` ≤ ``upper``; with draws ``n_inside``, ``drawn_lower``, ``drawn_upper``
-        and ``shortfall``, the share of the attained width that no draw reached.
+        and ``shortfall``, the share of the attained width not covered by the draws.
 
     Raises
     ------
     TypeError
-        If it is another kind of model or problem; the message says what would answer.
+        If the model or problem is of another kind; the message names an alternative.
     ValueError
         If rows, the loss, ψ, a feature, the form or a shape is wrong.
 
@@ -227,8 +226,8 @@ def model_class_reliance(
     feature_names = own_names if feature_names is None else feature_names
     if problem.loss.name not in _CLASSES:
         raise ValueError(
-            f"model class reliance is known for {list(_CLASSES)} loss, got {problem.loss.name!r}; "
-            "the range of model_reliance over draws is a lower bound for any"
+            f"model class reliance needs {list(_CLASSES)} loss, got {problem.loss.name!r}; "
+            "for any loss the range of model_reliance over draws is an inner bound"
         )
     if form not in FORMS:
         raise ValueError(f"form must be one of {list(FORMS)}, got {form!r}")
@@ -279,7 +278,7 @@ def _inside(
     problem: Problem, psi: float, draws: FloatArray, groups: dict[str, Columns], form: str
 ) -> pd.DataFrame:
     """Reliance of the draws that lie in the set."""
-    problem_task(problem, draws)  # refuses a wrong shape
+    problem_task(problem, draws)  # raises for a wrong shape
     inside = problem.value(draws.T) <= problem.minimum.value + psi
     inside &= problem.domain.contains(draws.T)
     if not inside.any():
@@ -289,7 +288,7 @@ def _inside(
 
 def _with_draws(table: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
     low, high = values.min(), values.max()
-    # A draw attains what it has, too, where the search found less.
+    # The draws may exceed what the search attained.
     lowest = table["lower_attained"].where(table["lower_attained"] <= low, low)
     highest = table["upper_attained"].where(table["upper_attained"] >= high, high)
     width = highest - lowest

@@ -19,16 +19,16 @@ ValueAndGradient = Callable[[FloatArray], tuple[float, FloatArray]]
 
 _HALVINGS = 50
 _ASCENTS = 60
-_AT_THE_RIM = 1e-13  # of ψ: a loss this close below the level is on it
+_AT_THE_RIM = 1e-13  # relative to ψ: a loss this close below the level counts as on it
 _LAST_BITS = 1e-14
-_NOTHING = 1e-15  # of a segment: rounding
+_NOTHING = 1e-15  # share of a segment that counts as rounding
 
 
 def project_to_level_set(problem: Problem, level: float, points: FloatArray) -> FloatArray:
     """Furthest models of the set on the segments from the best model to ``points`` (p, K)."""
     best = problem.minimum.theta[:, None]
     move = points - best
-    # A loss among other models' differs in its last bits from the same loss alone.
+    # The loss of a model differs in its last bits when evaluated together with other models.
     level -= min(_LAST_BITS * abs(level), (level - problem.minimum.value) / 2)
     room = level - problem.minimum.value
     high = _within_domain(problem, best, move)
@@ -51,7 +51,7 @@ def project_to_level_set(problem: Problem, level: float, points: FloatArray) -> 
 
 
 def _within_domain(problem: Problem, best: FloatArray, move: FloatArray) -> FloatArray:
-    """Furthest shares (K,) of the moves that end in the domain."""
+    """Largest shares (K,) of the moves that end in the domain."""
     low, high = np.zeros(move.shape[1]), np.ones(move.shape[1])
     for halving in range(_HALVINGS):
         share = high if halving == 0 else (low + high) / 2
@@ -63,7 +63,7 @@ def _within_domain(problem: Problem, best: FloatArray, move: FloatArray) -> Floa
 
 
 class LastCallCache:
-    """A function of one model that remembers its last answer: searches ask several times."""
+    """Function of one model that caches its last value, which searches need repeatedly."""
 
     def __init__(self, function: ValueAndGradient) -> None:
         self._function = function
@@ -78,7 +78,7 @@ class LastCallCache:
 
 
 def model_loss(problem: Problem) -> LastCallCache:
-    """Objective and gradient of a problem at one model at a time."""
+    """Objective and gradient of a problem at a single model, with a cache."""
 
     def look(theta: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = problem.value_and_gradient(theta[:, None])
@@ -95,7 +95,7 @@ def ascend_in_level_set(
     width: FloatArray | None = None,
     loss: ValueAndGradient | None = None,
 ) -> FloatArray:
-    """Model (p,) of the set that a local search from ``start`` (p,) finds highest."""
+    """Model (p,) of the set with the largest value in a local search from ``start`` (p,)."""
     loss = loss or model_loss(problem)
     wide = np.full(problem.p, problem.domain.diameter) if width is None else 1.01 * width
     scale = max(level - problem.minimum.value, 1e-12)
@@ -115,10 +115,10 @@ def ascend_in_level_set(
         value, gradient = function(theta)
         return -value / scale, -gradient / scale
 
-    # Any: scipy's overloads do not know a function that returns its gradient too.
+    # Any: scipy's overloads do not cover functions that return value and gradient.
     search: Any = minimize
     with warnings.catch_warnings():
-        # A step may round beyond the bounds; what is found is pulled inside anyway.
+        # A step may round beyond the bounds; the result is projected into the set anyway.
         warnings.simplefilter("ignore", RuntimeWarning)
         found = search(
             down,
@@ -154,11 +154,11 @@ def _projected_ascent(
 
 
 class Extreme(NamedTuple):
-    """Greatest value over a set of models, bracketed."""
+    """Bracket of the largest value over a set of models."""
 
     theta: FloatArray  # (p,): a model of the set
     attained: float  # its value
-    bound: float  # no model of the set has a greater one
+    bound: float  # upper bound over the set
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class Quadratic:
 
 @dataclass(frozen=True)
 class SquareMoments:
-    """What half the mean squared error, switched or not, needs to know of n rows."""
+    """Moments of n rows that determine half the mean squared error, switched or not."""
 
     n: int
     gram: FloatArray  # (p, p): ZᵀZ/n
@@ -224,8 +224,8 @@ class SquareMoments:
     def rise(self, columns: Columns) -> Quadratic:
         """e_switch(θ) − e_orig(θ), the sample covariance of moving part and residual.
 
-        a quadratic form in θ with the blocks of the covariance matrix across S and its
-        complement (equal to Fisher, Rudin and Dominici 2019, equation 6.2, less e_orig).
+        A quadratic form in θ with the blocks of the covariance matrix between S and its
+        complement (equal to Fisher, Rudin and Dominici 2019, equation 6.2, minus e_orig).
         """
         scale = self.n / (self.n - 1)
         covariance = scale * (self.gram - np.outer(self.row_mean, self.row_mean))
@@ -237,25 +237,25 @@ class SquareMoments:
 
 
 _LOOKS = 42
-_AWAY = 1e-3  # no look is closer to an end, in units of what is left
+_AWAY = 1e-3  # smallest distance of a trial weight from an end, relative to the interval
 _CLOSE = 1e-11
 _NEWTON = 50
-_HELD = 1e-9  # a constraint broken by less, in units of its own size, counts as kept
+_HELD = 1e-9  # relative violation up to which a constraint counts as satisfied
 
 
 @dataclass(frozen=True)
 class CertifiedMinimum:
-    """A certified least value."""
+    """A certified lower bound on a minimum, with candidates for the minimiser."""
 
-    bound: float  # no point of the set has a lower value
-    # (p, k): candidates, perhaps outside the set: the solutions of its relaxations. The minimiser
-    # is among them where the relaxation is exact.
+    bound: float  # lower bound over the set
+    # (p, k): candidates, possibly outside the set: the solutions of relaxations. They include the
+    # minimiser if the relaxation is exact.
     points: FloatArray
-    multiplier: float  # of the constraint
+    multiplier: float  # multiplier of the constraint
 
 
 def least_on_ellipsoid(objective: Quadratic, ellipsoid: Quadratic) -> CertifiedMinimum:
-    """Minimise any quadratic, convex or not, where a definite quadratic is ≤ 0."""
+    """Minimise any quadratic, convex or not, subject to a definite quadratic being ≤ 0."""
     root = cholesky(ellipsoid.matrix, lower=True, check_finite=False)
     inverse = solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False)
     half = inverse @ -ellipsoid.vector
@@ -275,13 +275,13 @@ def least_on_ellipsoid(objective: Quadratic, ellipsoid: Quadratic) -> CertifiedM
 def least_on_intersection(
     objective: Quadratic, first: Quadratic, second: Quadratic
 ) -> CertifiedMinimum:
-    """Minimise any quadratic where two convex quadratics are ≤ 0, within a certified bound."""
+    """Minimise any quadratic subject to two convex quadratics ≤ 0, with a certified bound."""
     search, found = _Weight(), []
     for _ in range(_LOOKS):
         w = search.next()
         try:
             least = least_on_ellipsoid(objective, (1 - w) * first + w * second)
-        except LinAlgError:  # one constraint alone may not bound every direction
+        except LinAlgError:  # a single constraint may leave directions unbounded
             continue
         found.append(least)
         broken = np.stack([first(least.points), second(least.points)])
@@ -292,14 +292,14 @@ def least_on_intersection(
 
 
 class _Weight:
-    """Search for the weight of the second constraint whose bound is greatest."""
+    """Search for the weight of the second constraint that maximises the bound."""
 
     def __init__(self) -> None:
         self._places, self._values, self._slopes = [0.0, 1.0], [-np.inf, -np.inf], [np.nan, np.nan]
         self._asked = 0
 
     def next(self) -> float:
-        """Name the ends, then a place between those that are left."""
+        """Return the two ends first, then points inside the remaining interval."""
         self._asked += 1
         if self._asked <= 2:
             return float(self._asked - 1)
@@ -312,7 +312,7 @@ class _Weight:
         return low + min(max(share, _AWAY), 1 - _AWAY) * (high - low)
 
     def add(self, w: float, least: CertifiedMinimum, excess: FloatArray) -> bool:
-        """Note what was found, the second constraint's excess over the first; True at the top."""
+        """Record the bound at w and the constraints' difference; True at the maximum."""
         side = int((excess <= 0).all())
         if excess.min() < 0 < excess.max():
             return True
@@ -326,14 +326,14 @@ class _Weight:
         return above - best <= _CLOSE * abs(best) or high - low < _CLOSE
 
     def _crossing(self) -> float:
-        """Where the planes at both ends meet, as a share of what is left between them."""
+        """Intersection of the tangents at both ends, as a share of the interval."""
         (low, high), (up, down) = self._places, self._slopes
         wide = max(high - low, 1e-300)
         return ((self._values[1] - self._values[0]) / wide - down) / (up - down)
 
 
 def _rounding(objective: Quadratic, reach: float) -> float:
-    """Bound of what rounding can do to a value within ``reach`` of the origin."""
+    """Bound on the rounding error of a value within ``reach`` of the origin."""
     p = len(objective.vector)
     terms = float(np.linalg.norm(objective.matrix)) * reach**2
     terms += 2 * float(np.linalg.norm(objective.vector)) * reach + abs(objective.constant)
@@ -354,7 +354,7 @@ def _trust_region(curvature: FloatArray, pull: FloatArray) -> tuple[FloatArray, 
 
 
 def _multiplier(curvature: FloatArray, pull: FloatArray, least: float) -> float:
-    """Multiplier ≥ least at which the step is no longer than 1."""
+    """Multiplier ≥ ``least`` at which the step has length at most 1."""
     multiplier = least
     for _ in range(_NEWTON):
         stiffness = curvature + multiplier
@@ -370,7 +370,7 @@ def _multiplier(curvature: FloatArray, pull: FloatArray, least: float) -> float:
 
 
 def _completed(step: FloatArray, square: float) -> FloatArray:
-    """Both ways to the sphere along the axis of least curvature: the hard case has two."""
+    """Extend a step to the sphere along the axis of least curvature; the hard case has two."""
     if square >= 1.0 - 1e-9:
         return (step / np.sqrt(square))[:, None]
     both = np.repeat(step[:, None], 2, axis=1)

@@ -47,10 +47,10 @@ _ROUNDING = 1e-12
 def outer_ellipsoid(problem: Problem, psi: float) -> Quadratic:
     """Quadratic that is ≤ 0 on {L ≤ min L + ψ}.
 
-    the first because |σ''| ≤ σ' (docs/theory.md §3), the second because σ' falls on both sides
-    of 0. So the set lies in hᵀ(2K + (ridge + λ)I)h ≤ 2(ψ + slack), K the mean of q_i z_i z_iᵀ,
-    which bounds the |z_i·h| anew. The first d_i are those of the ball and of the certified
-    excess bound that the exact sampler uses; each round only lowers them.
+    With h = θ − θ* and d_i ≥ |z_i·h|, a row's loss exceeds its tangent by at least q_i(z_i·h)²,
+    q_i = max{σ'(a_i)(e^{−d_i} + d_i − 1)/d_i², ½·min σ'(a_i ± d_i)}, a_i the score of θ* (first
+    term: docs/theory.md §3). So hᵀ(2K + (ridge + λ)I)h ≤ 2(ψ + slack), K the mean of q_i z_i z_iᵀ
+    and λ the ball's multiplier. Each round lowers the d_i; the first ones are the exact sampler's.
     """
     best, rows = problem.minimum, problem.rows
     scores = rows @ best.theta
@@ -83,14 +83,14 @@ def _first(problem: Problem, psi: float) -> tuple[FloatArray, float]:
 
 
 def _lengths(rows: FloatArray, matrix: FloatArray) -> FloatArray:
-    """√(zᵀM⁻¹z) (n,): the largest |z·h| where hᵀMh ≤ 1."""
+    """√(zᵀM⁻¹z) (n,): the largest |z·h| subject to hᵀMh ≤ 1."""
     return np.asarray(np.sqrt(np.einsum("ij,ji->i", rows, np.linalg.solve(matrix, rows.T))))
 
 
 def _least_curvature(scores: FloatArray, distance: FloatArray) -> FloatArray:
     d = np.maximum(distance, 1e-8)
     own = expit(scores) * expit(-scores)
-    # For small d the difference cancels: 1/2 − d/6 is below it.
+    # For small d the difference cancels; 1/2 − d/6 is a lower bound.
     shape = np.where(d < 1e-3, 0.5 - d / 6, (np.expm1(-d) + d) / d**2)
     ends = np.minimum(*(expit(s) * expit(-s) for s in (scores - d, scores + d)))
     return np.maximum(own * shape, ends / 2)
@@ -146,12 +146,12 @@ class SwitchedLogistic:
 
     @cached_property
     def _stay(self) -> FloatArray:
-        """What keeps its row (n, p − |S|)."""
+        """Columns (n, p − |S|) that are not switched."""
         return np.asfortranarray(self.rows[:, self._rest])
 
     @cached_property
     def _move(self) -> FloatArray:
-        """What moves (n, |S|)."""
+        """Switched columns (n, |S|)."""
         return np.asfortranarray(self.rows[:, self.columns])
 
     @cached_property
@@ -181,7 +181,7 @@ class SwitchedLogistic:
         return value / self._pairs, (gradient - self._linear) / self._pairs
 
 
-_GAP = 1e-9  # duality gap of one convex programme, in nats
+_GAP = 1e-9  # duality gap of each convex programme, in nats
 _CLOSED = 1e-8
 _SEARCH = 60
 _HALVINGS = 20
@@ -191,13 +191,13 @@ _MIXTURES = (0.0, 0.5, 1.0)
 
 @dataclass(frozen=True)
 class LogisticClass:
-    """Logistic models within ``level``, and the reliance of each on some columns."""
+    """Logistic models within ``level``, and their reliance on some columns."""
 
     problem: Problem  # of logistic loss
     psi: float
     ratio: bool
     switched: SwitchedLogistic  # e_switch
-    around: "_Around"  # every group's
+    around: "_Around"  # shared by all groups
 
     @classmethod
     def of(cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool) -> "LogisticClass":
@@ -220,7 +220,7 @@ class LogisticClass:
         return self.problem.minimum.value + self.psi
 
     def value_and_gradient(self, sign: int, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Evaluate at one model (p,) what :meth:`extreme` makes great."""
+        """Value and gradient at one model (p,) of the objective of :meth:`extreme`."""
         switched, its_slope = self._at(self.switched, theta)
         original, slope = self._original(theta)
         rise, rise_slope = switched - original, its_slope - slope
@@ -260,13 +260,13 @@ class LogisticClass:
         bound = (self.level - dual) / (self.level if self.ratio else 1.0)
         theta = project_to_level_set(self.problem, self.level, found.theta[:, None])[:, 0]
         attained = self.value_and_gradient(-1, theta)[0]
-        if bound - attained > _CLOSED:  # the loss does not hold the least reliant model back
+        if bound - attained > _CLOSED:  # the loss constraint is inactive at the least reliant model
             theta, attained = self._climb(-1, [theta, *self._steps()])
             bound = min(bound, self._touching_bound(-1, theta, attained))
         return Extreme(theta, attained, max(attained, bound + _ROUNDING))
 
     def _least_switched(self, ridge: float) -> tuple[Minimum, float]:
-        """Minimiser and certified least value of e_switch + ½·ridge·‖θ‖² over the set."""
+        """Minimiser and certified minimum of e_switch + ½·ridge·‖θ‖² over the set."""
         multiplier, best, low, high = 0.0, -np.inf, 0.0, np.inf
         found = self._lagrangian(0.0, ridge, self.problem.minimum.theta)
         seen: list[tuple[float, float]] = []
@@ -284,7 +284,7 @@ class LogisticClass:
 
     def _lagrangian(self, multiplier: float, ridge: float, start: FloatArray) -> Minimum:
         """Certified minimum over the domain of e_switch + multiplier·L + ½·ridge·‖θ‖²."""
-        # What is asked of a loss here is its value, gradient and Hessian.
+        # The minimiser only uses the loss's value, gradient and Hessian.
         loss = cast(EmpiricalLoss, _Sum(self.switched, self.problem, multiplier))
         objective, tolerance = MinimisedObjective(loss, ridge), _GAP * (1 + multiplier)
         if isinstance(self.problem.domain, Ball):
@@ -310,7 +310,7 @@ class LogisticClass:
         return self.around.ellipsoid
 
     def _touching_bound(self, sign: int, theta: FloatArray, attained: float) -> float:
-        """Certified greatest value: the least over touching points, mixtures and constraints."""
+        """Certified upper bound: the smallest over touching points, mixtures and constraints."""
         ways = self._ways(theta)
         if not self.ratio:
             return min(way.greatest(self._outer, sign, 1.0) for way in ways)
@@ -322,8 +322,8 @@ class LogisticClass:
         while best.greatest(self._outer, sign, 1 + sign * high) > 0:
             low, high, step = high, high + step, 4 * step
             if sign < 0 and high >= 1.0:
-                return 1.0  # no loss is negative
-            if high > _FAR:  # the tangent below e_orig falls under 0 within the outer set
+                return 1.0  # losses are nonnegative
+            if high > _FAR:  # the lower tangent of e_orig is negative within the outer set
                 return np.inf
 
         def closed(t: float) -> bool:
@@ -349,7 +349,7 @@ class LogisticClass:
 
 @dataclass(frozen=True)
 class _Around:
-    """What no group of columns moves: the loss, and the ellipsoid around the good models."""
+    """Quantities shared by all groups: the loss and the ellipsoid around the good models."""
 
     problem: Problem
     psi: float
@@ -365,16 +365,16 @@ class _Around:
 
 @dataclass(frozen=True)
 class _Touching:
-    """Quadratics above and tangents below e_switch and e_orig, and a set around the good models."""
+    """Quadratic upper and tangent lower bounds of e_switch and e_orig, and an outer set."""
 
-    # above, below: of e_switch and e_orig
+    # above, below: bounds of e_switch and e_orig
     above: tuple[Quadratic, Quadratic]
     below: tuple[Quadratic, Quadratic]
     within: Quadratic  # ≤ 0 on the Rashomon set
 
     @classmethod
     def of(cls, models: LogisticClass, centre: FloatArray, within: Quadratic) -> "_Touching":
-        """All touching at one model (p,)."""
+        """Bounds that all touch at one model (p,)."""
         rows = models.switched.rows
         weights = majorant(rows @ centre)[:, None] / (2 * len(rows))
         curved = models.switched.weighted(centre, majorant) / 2, (rows * weights).T @ rows
@@ -387,12 +387,12 @@ class _Touching:
         return cls((above[0], above[1]), (below[0], below[1]), within)
 
     def mixed(self, other: "_Touching", share: float) -> "_Touching":
-        """Below by a mixture of both tangents, above as before."""
+        """Replace the lower bounds by mixtures of both tangents."""
         both = [share * a + (1 - share) * b for a, b in zip(self.below, other.below, strict=True)]
         return _Touching(self.above, (both[0], both[1]), self.within)
 
     def greatest(self, outer: Quadratic, sign: int, weight: float) -> float:
-        """Bound of the greatest sign·(e_switch − weight·e_orig) on the set, weight ≥ 0."""
+        """Upper bound on sign·(e_switch − weight·e_orig) over the set, weight ≥ 0."""
         first, second = (
             (self.above[0], self.below[1]) if sign > 0 else (self.below[0], self.above[1])
         )
@@ -418,7 +418,7 @@ class _Sum:
 
 
 def _next(low: float, high: float, seen: list[tuple[float, float]], wanted: float) -> float:
-    """Multiplier to try next: by the secant of 1/√excess, or between the ends known."""
+    """Next trial multiplier, by the secant of 1/√excess or between the known ends."""
     if len(seen) == 2 and seen[1][1] != seen[0][1]:
         (first, at_first), (second, at_second) = seen
         guess = second + (wanted - at_second) * (second - first) / (at_second - at_first)

@@ -1,4 +1,4 @@
-"""Losses of switched pairs."""
+"""Mean losses over all switched pairs of rows."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -14,30 +14,30 @@ Function = Callable[[FloatArray], FloatArray]
 
 _STRIP = 0.9 * math.pi  # the functions below are analytic for |Im z| < π
 _ERROR = 1e-16
-_FLAT = 1e-20  # no function below moves by more on an interval of this half-width: one node does
-_HEIGHT = 12.0  # on the strip each of them is at most |Re z| + 12
+_FLAT = 1e-20  # half-width of an interval on which one node suffices for each function below
+_HEIGHT = 12.0  # on the strip each function below is at most |Re z| + 12
 
 
 @dataclass(frozen=True)
 class SoftplusKernel:
-    """Σ_ij α_i g(b_i + a_j) β_j for g = log(1 + eˢ) and what is built of it."""
+    """Σ_ij α_i g(b_i + a_j) β_j for g = log(1 + eˢ) and functions derived from it."""
 
-    # The two sides stay apart from what interpolates at their nodes: a sum over rows is one of
-    # polynomials first, and of n rows none is multiplied by an m × m matrix.
+    # The sides are kept separate from the interpolation matrices: sums over rows are taken on
+    # polynomials first, so no n × m product with an m × m matrix is needed.
     left: "Side"
     right: "Side"
     arguments: FloatArray  # (m, m'): t_k + u_l
 
     @classmethod
     def of(cls, b: FloatArray, a: FloatArray) -> "SoftplusKernel":
-        """Kernel of the scores b (n,) that stay and a (n,) that move."""
+        """Kernel of the unswitched scores b (n,) and the switched scores a (n,)."""
         reach = float(np.abs(b).max() + np.abs(a).max())
         left, right = Side.of(b, reach), Side.of(a, reach)
         return cls(left, right, left.nodes[:, None] + right.nodes)
 
     @staticmethod
     def nodes(b: FloatArray, a: FloatArray) -> int:
-        """Nodes of both sides together: with more of them than rows, pairs are cheaper."""
+        """Count the nodes of both sides; if it exceeds the rows, all pairs are cheaper."""
         reach = float(np.abs(b).max() + np.abs(a).max())
         return sum(_degree(float(np.ptp(one)) / 2, reach) + 1 for one in (b, a))
 
@@ -75,7 +75,7 @@ class Side:
 
     @classmethod
     def of(cls, points: FloatArray, reach: float) -> "Side":
-        """Side of points (n,) that lie within ``reach``, with the other side's, of 0."""
+        """Side of points (n,), where ``reach`` bounds the sum of both sides' absolute values."""
         middle, half = float(points.max() + points.min()) / 2, float(np.ptp(points)) / 2
         if half <= _FLAT:
             one = np.ones((1, len(points)))
@@ -89,16 +89,16 @@ class Side:
 
     @cached_property
     def sums(self) -> FloatArray:
-        """Weight (m,) of each node's value in a function's sum over the points."""
+        """Weights (m,) of the nodes' values in a function's sum over the points."""
         return self._unfolded((self.high @ self.low.T)[:, :, None])[:, 0]
 
     def gathered(self, weights: FloatArray) -> FloatArray:
-        """Weights (m, k) of the nodes' values in sums over the points with weights (n, k)."""
+        """Weights (m, k) of the nodes' values in sums over the points weighted by (n, k)."""
         products = [(self.high * weight) @ self.low.T for weight in weights.T]
         return self._unfolded(np.stack(products, axis=2))
 
     def at_points(self, values: FloatArray) -> FloatArray:
-        """Functions (n,) or (n, k) at the points, of values (m,) or (m, k) at the nodes."""
+        """Evaluate the function (n,) or (n, k) at the points, from (m,) or (m, k) at the nodes."""
         if values.ndim == 2:
             return np.column_stack([self.at_points(one) for one in values.T])
         steps, width = len(self.high), len(self.low)
@@ -111,7 +111,7 @@ class Side:
         return np.asarray(((c.reshape(steps, width) @ self.low) * self.high).sum(axis=0))
 
     def _unfolded(self, products: FloatArray) -> FloatArray:
-        """Weights (m, k) of the nodes' values, of sums (m/q, q, k) of T_{lq}·T_r."""
+        """Weights (m, k) of the nodes' values, from sums (m/q, q, k) of T_{lq}·T_r."""
         steps, width, columns = products.shape
         sums = np.empty((steps * width, columns))
         sums[:width] = products[0]
@@ -138,7 +138,7 @@ def curvature(s: FloatArray) -> FloatArray:
 
 
 def majorant(s: FloatArray) -> FloatArray:
-    """2λ(s) = tanh(s/2)/(2s), the curvature of the quadratic that touches from above at ±s."""
+    """2λ(s) = tanh(s/2)/(2s), the curvature of the upper quadratic that touches at ±s."""
     safe = np.where(np.abs(s) < 1e-4, 1.0, s)
     return np.where(np.abs(s) < 1e-4, 0.25 - s * s / 48, np.tanh(safe / 2) / (2 * safe))
 
@@ -153,7 +153,7 @@ def _degree(half_width: float, reach: float) -> int:
 
 @lru_cache(maxsize=256)
 def _nodes(count: int) -> tuple[FloatArray, FloatArray]:
-    """Nodes (m,) of the interval from −1 to 1, and coefficients (m, m) of values there."""
+    """Nodes (m,) on [−1, 1], and the matrix (m, m) from values there to coefficients."""
     angle = (np.arange(count) + 0.5) * (math.pi / count)
     to_coefficients = np.cos(np.outer(np.arange(count), angle)) * (2.0 / count)
     to_coefficients[0] /= 2
@@ -176,7 +176,7 @@ def _chebyshev(x: FloatArray, count: int) -> FloatArray:
 RowLoss = Callable[[FloatArray, FloatArray], FloatArray]
 
 MOST_PAIRS = 4_000_000_000
-"""More pairs of rows than this, over all models, are refused: they would take minutes."""
+"""Largest number of pairs of rows, over all models; more would take minutes."""
 
 _BLOCK = 1_000_000
 
@@ -219,7 +219,7 @@ def hinge(scores: FloatArray, codes: FloatArray) -> FloatArray:
 
 
 def zero_one(scores: FloatArray, codes: FloatArray) -> FloatArray:
-    """1 for a wrong label; class 0 has the score 0, and the first of equals wins."""
+    """1 for a wrong label; class 0 has the score 0, and ties go to the first class."""
     rivals = np.concatenate([np.zeros_like(scores[..., :1]), scores], axis=-1)
     return np.asarray(rivals.argmax(axis=-1) != codes).astype(float)
 
@@ -242,14 +242,14 @@ ROW_LOSSES: dict[str, RowLoss] = {
 
 
 def _squared_pairs(b: FloatArray, a: FloatArray, y: FloatArray) -> float:
-    # ½(e_or-like squares) less the covariance of moving part and residual: see model_reliance.
+    # e_orig plus the covariance of moving part and residual: see model_reliance.
     residual, n = y - b, len(y)
     crossed = (residual.sum() * a.sum() - residual @ a) / (n - 1)
     return float((residual @ residual + a @ a - 2 * crossed) / (2 * n))
 
 
 def _zero_one_pairs(b: FloatArray, a: FloatArray, codes: FloatArray) -> float:
-    # b + a > 0 exactly if a > −b: a floating-point sum is 0 only where the real one is.
+    # b + a > 0 exactly if a > −b: a floating-point sum is 0 only if the real sum is 0.
     n = len(a)
     positive = n - np.searchsorted(np.sort(a), -b, side="right")
     wrong = np.where(codes == 1, n - positive, positive).sum()
@@ -308,7 +308,7 @@ def _every_pair(
     models, n, _ = base.shape
     if models * n * n > MOST_PAIRS:
         raise ValueError(
-            f"this loss needs every pair of rows, {models} × {n:,}² here and at most "
+            f"this loss needs all pairs of rows, {models} × {n:,}², more than the limit "
             f"{MOST_PAIRS:,}: pass fewer rows or models, or estimate by divided_loss"
         )
     total = np.zeros(models)

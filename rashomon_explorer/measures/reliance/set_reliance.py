@@ -33,33 +33,33 @@ Groups = Mapping[str, Sequence[str]] | None
 def reliance_task(
     models_or_problem: Any, X: ArrayLike | None, y: ArrayLike | None, loss: str | None
 ) -> tuple[LinearTask, Sequence[str], Groups]:
-    """Models with rows, the names of the features, and which are one feature if that is known."""
+    """Task of models and rows, with the names of the features and their groups if known."""
     given = getattr(models_or_problem, "rashomon_set_", models_or_problem)
-    if hasattr(given, "fit"):  # a set predicts too
+    if hasattr(given, "fit"):  # an estimator; sets have predict, but not fit
         given, X, y = penalised_problem(given, _needed(X, "X"), _needed(y, "y")), None, None
     if not isinstance(given, Problem | PenalisedProblem):
         task = LinearTask.of(given, _needed(X, "X"), _needed(y, "y"), loss)
         return task, given.feature_names[:-1], given.feature_groups
     refuse_rows(X, y)
     if loss is not None:
-        raise ValueError(f"a problem has a loss of its own: leave loss={loss!r} out")
+        raise ValueError(f"a problem has its own loss: omit loss={loss!r}")
     return problem_task(given, given.minimum.theta[None]), default_names(given), None
 
 
 def class_problem(
     models_or_problem: Any, X: ArrayLike | None, y: ArrayLike | None, psi: float | None
 ) -> tuple[Problem, float, Sequence[str] | None, Groups]:
-    """Problem whose whole set is meant, its ψ, and names and groups of features if it has any."""
+    """Problem, ψ, and names and groups of features (if known) of a Rashomon set."""
     given = models_or_problem
     if isinstance(given, Problem):
         refuse_rows(X, y)
         if psi is None:
-            raise ValueError("psi must be given: a problem says nothing about how good is good")
+            raise ValueError("psi is required: a problem has no Rashomon threshold")
         return given, psi, None, None
     models = getattr(given, "rashomon_set_", None)
     if models is None:
         raise TypeError(
-            "model class reliance needs a Problem, whose models are bounded, or a fitted Rashomon "
+            "model class reliance needs a Problem with bounded models, or a fitted Rashomon "
             f"estimator with its rows, got {type(given).__name__}: {_route(given)}"
         )
     problem = declared_problem(given, _needed(X, "X"), _needed(y, "y"))
@@ -76,31 +76,31 @@ def default_names(problem: Problem | PenalisedProblem) -> list[str]:
 
 
 def refuse_rows(X: object, y: object) -> None:
-    """Refuse rows beside a problem, which holds its own."""
+    """Raise if rows are passed together with a problem, which has its own."""
     if X is None and y is None:
         return
     if np.ndim(X) == 0 and y is None:  # type: ignore[arg-type]
-        raise TypeError(f"X must be rows, and a problem needs none; psi goes by name: psi={X!r}")
-    raise ValueError("a problem holds its own rows: leave X and y out")
+        raise TypeError(f"X must be rows, but a problem has its own; pass psi by name: psi={X!r}")
+    raise ValueError("a problem has its own rows: omit X and y")
 
 
 def _route(given: Any) -> str:
     if isinstance(given, PenalisedProblem) or hasattr(given, "fit"):
         return (
-            "its penalty leaves the intercept free and no ball holds its models. model_reliance "
-            "has the reliance of its best model, exact_ranges(penalised_problem(model, X, y), psi) "
-            "the coefficients of all good ones, and Problem(X, y, radius=..., ridge=...) a class "
-            "with a ball"
+            "its intercept is not penalised, so its models are unbounded. Use model_reliance "
+            "for its best model, exact_ranges(penalised_problem(model, X, y), psi) "
+            "for the coefficients of all good models, or Problem(X, y, radius=..., ridge=...) for "
+            "models in a ball"
         )
     return (
-        "pass the fitted estimator with X and y, or declared_problem(estimator, X, y); of draws "
-        "alone model_reliance(models, X, y) has each one's"
+        "pass the fitted estimator with X and y, or declared_problem(estimator, X, y); for draws "
+        "without their estimator use model_reliance(models, X, y)"
     )
 
 
 def _needed(values: ArrayLike | None, name: str) -> ArrayLike:
     if values is None:
-        raise ValueError(f"{name} must be given: neither sets nor fitted models hold rows")
+        raise ValueError(f"{name} is required: sets and fitted models hold no rows")
     return values
 
 
@@ -110,7 +110,7 @@ FORMS: dict[str, Callable[[pd.DataFrame, FloatArray], pd.DataFrame]] = {
     "difference": lambda rise, before: rise,
     "ratio": lambda rise, before: 1 + rise.div(before, axis=0),
 }
-"""e_switch − e_orig and e_switch/e_orig, from their difference and e_orig."""
+"""e_switch − e_orig and e_switch/e_orig, as functions of their difference and e_orig."""
 
 _SCORES_AT_ONCE = 2_000_000
 
@@ -126,39 +126,38 @@ def model_reliance(
 ) -> pd.DataFrame:
     """Model reliance of every draw on every feature, over all pairs of rows.
 
-    e_switch is the mean loss over all pairs i ≠ j of the row that has the features S of row j
-    and everything else, the target too, of row i; e_orig is the plain mean loss; reliance is
+    e_switch is the mean loss over all pairs i ≠ j of row i, including its target, with the
+    features S replaced by those of row j; e_orig is the plain mean loss. Reliance is
     e_switch − e_orig or e_switch/e_orig (Fisher, Rudin and Dominici, All models are wrong, but
-    many are useful, JMLR 2019, §3). Nothing is shuffled, so nothing is random. Rows are
-    shortened to the models' row norm first, and scores are linear from there on. For squared
+    many are useful, JMLR 2019, §3). There is no shuffling, so the result is deterministic. Rows
+    are clipped to the models' row norm first; after that scores are linear. For squared
     loss the difference is the sample covariance of S's part of the score and the residual
-    without it. Evaluated on private rows the result is the curator's.
+    without it. Results on private rows are not private.
 
     Parameters
     ----------
     models_or_problem : set, problem or fitted estimator
         A ``RashomonSet``, a ``ReleasedSet``, a set of trees or a fitted Rashomon estimator: all
-        its draws. A
-        ``Problem``, a ``PenalisedProblem`` or one of the fitted linear models that
-        :func:`penalised_problem` takes: its best model, in a table of one row.
+        its draws. A ``Problem``, a ``PenalisedProblem`` or a fitted linear model accepted by
+        :func:`penalised_problem`: its best model, in a table of one row.
     X : array-like of shape (n_rows, n_features), ChunkedRows or Dask collection, optional
-        At least two rows. A problem holds its own. Rows in blocks under squared loss, whose
-        moments are sums; other losses are of all pairs of rows and take a sample.
+        At least two rows; omitted for a problem, which has its own. Chunked rows are supported
+        only for squared loss, which needs only moments; other losses need all pairs of rows.
     y : array-like of shape (n_rows,), optional
-        Labels as the models were fitted to, or targets.
+        Labels as in the fit, or targets.
     features : sequence, mapping or "columns", optional
         Features or groups of them, see :func:`feature_groups`; by default each feature once,
-        the columns of one category together.
+        with the columns of one category as one feature.
     form : {"difference", "ratio"}, default="difference"
     loss : str, optional
         By default that of the link: half the squared error in squared units of the target,
-        log loss in nats, or the share of wrong labels for a sign link. Others: ``"absolute"``
-        for regression, ``"zero_one"`` for classification, ``"hinge"`` for a sign link.
+        log loss in nats, or the share of wrong labels for a sign link. Alternatives:
+        ``"absolute"`` for regression, ``"zero_one"`` for classification, ``"hinge"`` for sign.
 
     Returns
     -------
     pandas.DataFrame
-        One row a draw, one column a group; no reliance is 0, or 1 for the ratio.
+        One row per draw, one column per group; no reliance is 0, or 1 for the ratio.
 
     Raises
     ------
@@ -187,13 +186,13 @@ def model_reliance(
 def _of_blocks(
     models: Any, table: ChunkedRows, features: Features, form: str, loss: str | None
 ) -> pd.DataFrame:
-    """Under squared loss moments say everything, and they are sums."""
+    """Reliance under squared loss from moments, which are sums over chunks."""
     first, targets = next(table.chunks(0, 1))
     task, names, own_groups = reliance_task(models, first, targets, loss)
     if task.loss != "squared":
         raise TypeError(
-            f"reliance under {task.loss} loss is of all pairs of rows, which blocks do not add up "
-            "to: take a fixed random sample, X, y = rows.sample(5_000).to_memory()"
+            f"reliance under {task.loss} loss needs all pairs of rows, which chunks do not "
+            "provide: take a fixed random sample, X, y = rows.sample(5_000).to_memory()"
         )
     given = getattr(models, "rashomon_set_", models)
     n, sums = table.n, table.reduce(_Moments(given))
@@ -208,7 +207,7 @@ def _of_blocks(
 
 @dataclass(frozen=True, eq=False)
 class _Moments:
-    """Sums of a block's rows and targets, as the models see them."""
+    """Moment sums of a chunk's rows and targets, as used by the models."""
 
     models: Any
 
@@ -227,7 +226,7 @@ def _of_trees(
     form: str,
     loss: str | None,
 ) -> pd.DataFrame:
-    """Share of wrong labels is what trees have for a loss."""
+    """Reliance of trees, whose loss is the share of wrong labels."""
     if loss not in (None, "zero_one"):
         raise ValueError(f"loss must be 'zero_one' for trees, got {loss!r}")
     rows, codes = coded_rows(trees, models, X, y)
@@ -238,7 +237,7 @@ def _of_trees(
 def tree_table(
     models: Any, X: ArrayLike, y: ArrayLike, groups: Mapping[str, Columns], form: str = "difference"
 ) -> pd.DataFrame:
-    """Reliance of a set of trees, one row a tree and one column a group."""
+    """Reliance of a set of trees, one row per tree and one column per group."""
     trees = models.models
     return in_form(form, *tree_reliance(trees, *coded_rows(trees, models, X, y), groups))
 
@@ -246,7 +245,7 @@ def tree_table(
 def reliance_table(
     task: LinearTask, groups: Mapping[str, Columns], form: str = "difference"
 ) -> pd.DataFrame:
-    """Reliance of linear models, one row a model and one column a group."""
+    """Reliance of linear models, one row per model and one column per group."""
     if len(task.rows) < 2:
         raise ValueError(f"switching needs at least two rows, got {len(task.rows)}")
     before = original_loss(task)
@@ -256,20 +255,20 @@ def reliance_table(
 
 
 def in_form(form: str, rise: pd.DataFrame, before: FloatArray) -> pd.DataFrame:
-    """Reliance in the form asked for, from e_switch − e_orig and e_orig."""
+    """Reliance in the requested form, from e_switch − e_orig and e_orig."""
     if form not in FORMS:
         raise ValueError(f"form must be one of {list(FORMS)}, got {form!r}")
     if form == "ratio" and not before.all():
         place = int(np.flatnonzero(before == 0)[0])
         raise ValueError(
-            f"model {place} has no loss at all, so that a ratio to it does not exist: use "
+            f"model {place} has zero loss, so a ratio to its loss does not exist: use "
             "form='difference'"
         )
     return FORMS[form](rise, before)
 
 
 def original_loss(task: LinearTask) -> FloatArray:
-    """Mean loss (n_models,) of linear models on the rows as they are."""
+    """Mean loss (n_models,) of linear models on the rows without switching."""
     means = [
         ROW_LOSSES[task.loss](_scores(part, slice(None)), part.targets).mean(axis=1)
         for part in _in_parts(task)
@@ -295,12 +294,12 @@ def _rises(
 
 
 def _in_parts(task: LinearTask) -> list[LinearTask]:
-    """Split the task into few enough models at a time."""
+    """Split the task into batches of models to limit memory."""
     size = max(1, _SCORES_AT_ONCE // (len(task.rows) * task.coef.shape[1]))
     starts = range(0, len(task.coef), size)
     return [replace(task, coef=task.coef[start : start + size]) for start in starts]
 
 
 def _scores(task: LinearTask, columns: Columns | slice) -> FloatArray:
-    """Part (n_models, n_rows, outputs) of each score that the columns contribute."""
+    """Contribution (n_models, n_rows, outputs) of the columns to each score."""
     return np.einsum("kop,np->kno", task.coef[:, :, columns], task.rows[:, columns], optimize=True)

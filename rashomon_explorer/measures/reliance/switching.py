@@ -1,4 +1,4 @@
-"""Reliance by switching, and over draws."""
+"""Switching loss of any model, and reliance over draws of trees."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -31,9 +31,9 @@ class DividedLoss(NamedTuple):
     Parameters
     ----------
     value : float
-        Mean over ⌊n/2⌋ disjoint pairs of rows, switched both ways.
+        Mean over ⌊n/2⌋ disjoint pairs of rows, each switched in both directions.
     standard_error : float
-        Of that mean, if rows are independent; NaN for a single pair.
+        Standard error of ``value`` for independent rows; NaN for a single pair.
     """
 
     value: float
@@ -50,19 +50,19 @@ def switching_loss(
 ) -> float:
     """Mean loss over all pairs i ≠ j when row i takes the columns of row j.
 
-    e_switch of Fisher, Rudin and Dominici (2019, equation 3.3) for any model, n(n − 1)
-    predictions. For the linear models of a set :func:`model_reliance` needs far fewer.
-    Evaluated on private rows the result is the curator's.
+    e_switch of Fisher, Rudin and Dominici (2019, equation 3.3) for any model, with n(n − 1)
+    predictions. For the linear models of a set :func:`model_reliance` is much faster.
+    Results on private rows are not private.
 
     Parameters
     ----------
     predict : callable
         Rows (m, n_features) → predictions of length m, such as ``model.predict``.
     X : array-like of shape (n_rows, n_features)
-        A DataFrame is handed on as such, columns of any type, to a pipeline that wants names.
+        A DataFrame is passed to ``predict`` unchanged, with columns of any type.
     y : array-like of shape (n_rows,)
     features : int, str or sequence of them
-        Columns that are switched together, by place or, of a DataFrame, by name.
+        Columns that are switched together, by index or, for a DataFrame, by name.
     loss : callable
         (predictions, targets) → losses (m,).
 
@@ -71,7 +71,7 @@ def switching_loss(
     ValueError
         If there are fewer than two rows or too many pairs, or a shape or a column is wrong.
     TypeError
-        If ``predict`` or ``loss`` is no function.
+        If ``predict`` or ``loss`` is not callable.
 
     Examples
     --------
@@ -109,8 +109,8 @@ def divided_loss(
 ) -> DividedLoss:
     """Estimate the switching loss from ⌊n/2⌋ disjoint pairs of rows.
 
-    e_divide of Fisher, Rudin and Dominici (2019, equation 3.4) after a random order of the rows:
-    over that order its expectation is e_switch. It costs n predictions instead of n(n − 1).
+    e_divide of Fisher, Rudin and Dominici (2019, equation 3.4) after a random permutation of the
+    rows, over which its expectation is e_switch. It needs n predictions instead of n(n − 1).
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def divided_loss(
     ValueError
         If there are fewer than two rows, or a shape or a column is wrong.
     TypeError
-        If ``predict`` or ``loss`` is no function.
+        If ``predict`` or ``loss`` is not callable.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def _losses(predict: Predict, rows: Rows, targets: NDArray[Any], loss: LossOfRow
     each = np.array(loss(np.asarray(predict(rows)), targets), dtype=float)
     if each.shape != targets.shape or not np.isfinite(each).all():
         raise ValueError(
-            f"loss must give one finite number for each of {len(targets)} rows, got shape "
+            f"loss must return one finite number for each of {len(targets)} rows, got shape "
             f"{each.shape} or numbers that are not finite"
         )
     return each
@@ -179,10 +179,10 @@ def _checked(
     rows: Rows = X if isinstance(X, pd.DataFrame) else np.asarray(X, dtype=float)
     targets = np.asarray(y)
     if rows.ndim != 2 or targets.shape != (len(rows),):
-        raise ValueError(f"X and y must have one target a row, got {rows.shape}, {targets.shape}")
+        raise ValueError(f"y must have one target per row of X, got {rows.shape}, {targets.shape}")
     if len(rows) < 2:
         raise ValueError(f"switching needs at least two rows, got {len(rows)}")
-    if isinstance(rows, pd.DataFrame):  # what is missing there is the model's to handle
+    if isinstance(rows, pd.DataFrame):  # missing values are left to the model
         names = [str(name) for name in rows.columns]
     else:
         if not np.isfinite(rows).all():
@@ -213,11 +213,11 @@ def reliance_over_draws(
     features: Features = None,
     confidence: float = 0.95,
 ) -> pd.DataFrame:
-    """How much drawn trees rely on each feature, or group of columns.  Curator: not private.
+    """Reliance of drawn trees on each feature or group of columns.  Curator: not private.
 
-    The mean over the law that the trees were drawn from, such as all within ψ alike, with an
-    interval that holds whenever one looks; and the least and the most of the drawn ones, which
-    are attained: the whole set relies at most as little and at least as much.
+    The table gives the mean under the law of the draws, such as uniform within ψ, with an interval
+    that is valid under optional stopping. It also gives the smallest and largest reliance of the
+    draws, an inner bound on the range over the whole set.
 
     Parameters
     ----------
@@ -226,15 +226,15 @@ def reliance_over_draws(
     X : array-like of shape (n_rows, n_features)
     y : array-like of shape (n_rows,)
     features : sequence, mapping or "columns", optional
-        Which columns are one feature, see :func:`feature_groups`.
+        Features or groups of columns, see :func:`feature_groups`.
     confidence : float, default=0.95
-        Of each feature's interval by itself.
+        Level of each feature's interval separately.
 
     Returns
     -------
     pandas.DataFrame
-        A row a feature: ``mean``, ``low``, ``high``, ``least``, ``most``, and the draws
-        ``draw_least`` and ``draw_most`` that attain them.
+        One row per feature: ``mean``, ``low``, ``high``, ``least``, ``most``, and the draws
+        ``draw_least`` and ``draw_most`` that attain the latter two.
 
     Raises
     ------
@@ -254,8 +254,8 @@ def reliance_over_draws(
     """
     if held_trees(models) is None or not getattr(models, "independent", True):
         raise TypeError(
-            "intervals need independent draws of trees, as CountedTrees.draw or "
-            f"RashomonTreeClassifier makes them, got {type(models).__name__}"
+            "intervals need independent draws of trees from CountedTrees.draw or "
+            f"RashomonTreeClassifier, got {type(models).__name__}"
         )
     table = model_reliance(models, X, y, features=features)
     rows = {}

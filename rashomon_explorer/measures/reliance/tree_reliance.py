@@ -18,11 +18,11 @@ from rashomon_explorer.sets.models.fitted import class_codes
 from rashomon_explorer.sets.models.trees import RELATIONS, DecisionTrees, Leaf, Node
 
 Answers = dict[tuple[int, str, float], Mask]
-"""What is answered to questions, for each row or for all alike."""
+"""Answers to questions, for each row or one for all rows."""
 
 
 def held_trees(models: Any) -> DecisionTrees | None:
-    """Trees that a set, or an estimator's set, holds; None of any other."""
+    """Trees of a set or of an estimator's set; None for any other object."""
     held = getattr(getattr(models, "rashomon_set_", models), "models", None)
     return held if isinstance(held, DecisionTrees) else None
 
@@ -30,19 +30,19 @@ def held_trees(models: Any) -> DecisionTrees | None:
 def coded_rows(
     trees: DecisionTrees, models: Any, X: ArrayLike | None, y: ArrayLike | None
 ) -> tuple[FloatArray, NDArray[np.int_]]:
-    """Rows in the trees' columns, and codes of the labels of a set's classes."""
+    """Rows in the trees' columns, and labels coded by the set's classes."""
     if X is None or y is None:
-        raise ValueError("X and y must be given: sets hold no rows")
+        raise ValueError("X and y are required: sets hold no rows")
     classes = getattr(models, "rashomon_set_", models).classes
     rows = trees.rows(X)
     codes = class_codes(np.asarray(y), tuple(classes), "y")
     if codes.shape != (len(rows),):
-        raise ValueError(f"X and y must have one target a row, got {rows.shape}, {codes.shape}")
+        raise ValueError(f"y must have one target per row of X, got {rows.shape}, {codes.shape}")
     return rows, codes
 
 
 def column_names(trees: DecisionTrees, rows: FloatArray) -> tuple[str, ...]:
-    """Names of the trees' columns, x0, x1, … where they have none."""
+    """Names of the trees' columns, by default x0, x1, …."""
     return trees.feature_names or tuple(f"x{j}" for j in range(rows.shape[1]))
 
 
@@ -52,7 +52,7 @@ def tree_reliance(
     codes: NDArray[np.int_],
     groups: Mapping[str, Columns],
 ) -> tuple[pd.DataFrame, FloatArray]:
-    """Rise of the share of errors (K, groups) when columns are switched, and that share (K,)."""
+    """Increase of the error rate (K, groups) when columns are switched, and that rate (K,)."""
     n = len(codes)
     if n < 2:
         raise ValueError(f"switching needs at least two rows, got {n}")
@@ -71,7 +71,7 @@ def tree_reliance(
 
 
 def _switched(tree: Node, table: "_Table", columns: Sequence[int] | Columns, own: float) -> float:
-    """Mean loss over all pairs of different rows; a row with its own columns is left out."""
+    """Mean loss over all pairs of different rows; pairs of a row with itself are excluded."""
     moved = set(np.asarray(columns).tolist())
     asked = sorted({_key(split) for split in _splits(tree) if split.feature in moved})
     n = table.n
@@ -88,7 +88,7 @@ def _switched(tree: Node, table: "_Table", columns: Sequence[int] | Columns, own
 
 
 class _Table:
-    """Different rows, with how many there are of each class."""
+    """Distinct rows, with their counts in each class."""
 
     def __init__(self, rows: FloatArray, held: FloatArray) -> None:
         self.rows, self.held = rows, held
@@ -100,7 +100,7 @@ class _Table:
         return RELATIONS[relation](self.rows[:, column], reference)
 
     def errors(self, tree: Node, fixed: Mapping[tuple[int, str, float], Any]) -> float:
-        """Rows that a tree labels wrongly where some questions have one answer for all."""
+        """Count the rows that a tree labels wrongly if some questions have fixed answers."""
         return self._below(tree, fixed, np.arange(len(self.rows)))
 
     def _below(self, node: Node, fixed: Mapping[Any, Any], places: NDArray[np.intp]) -> float:
@@ -130,14 +130,14 @@ _KNOWN = ("squared", "absolute", "logistic", "hinge", "softmax")
 
 
 def problem_task(problem: Problem | PenalisedProblem, coef: ArrayLike) -> LinearTask:
-    """Models with a problem's own rows, targets and loss, without its ridge."""
+    """Task of models with a problem's rows, targets and loss, without its ridge."""
     models = np.asarray(coef, dtype=float)
     if models.ndim != 2 or models.shape[1] != problem.p or not len(models):
         raise ValueError(f"coef must have shape (n_models, {problem.p}), got {models.shape}")
     loss, targets = problem.loss, problem.targets
     median = not isinstance(loss, AbsoluteLoss) or loss.tau == 0.5
     if loss.name not in _KNOWN or not median:
-        raise ValueError(f"reliance is known for the losses {_KNOWN}, got {loss!r}")
+        raise ValueError(f"reliance needs one of the losses {_KNOWN}, got {loss!r}")
     if isinstance(loss, SquaredLoss | AbsoluteLoss):
         targets = np.clip(targets, -loss.target_bound, loss.target_bound)
     elif loss.task == "classification":

@@ -1,6 +1,6 @@
-"""What is proved of a draw, as functions of public numbers: to stand beside what was measured.
+"""Bounds on draws as functions of public numbers, for comparison with measurements.
 
-Nothing here reads a row. Symbols are the papers': ``n`` rows, ``p`` parameters, ``beta`` inverse
+They read no row. Symbols are those of the papers: ``n`` rows, ``p`` parameters, ``beta`` inverse
 temperature, ``psi`` Rashomon threshold, ``width`` of a smooth threshold (0 for the hard one), ``L``
 Lipschitz constant of one row's loss on the domain, ``m`` strong convexity, ``diameter`` of the
 domain. All but the closed forms assume a convex loss on a convex domain.

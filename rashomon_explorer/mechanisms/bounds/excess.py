@@ -1,4 +1,4 @@
-"""Bounds on the excess loss, and on generalisation."""
+"""Bounds on the excess loss and on the generalisation error."""
 
 import math
 
@@ -12,7 +12,7 @@ from rashomon_explorer.mechanisms.bounds.hit_rate import expected_excess_bound
 
 
 def expected_excess(*, p: int, beta: float, psi: float = 0.0, width: float = 0.0) -> float:
-    """Bound p/β + ψ + s/2 of a draw's expected excess loss E[L(θ)] − min L.
+    """Bound p/β + ψ + s/2 on a draw's expected excess loss E[L(θ)] − min L.
 
     Theorem 2.4 of Ganesh, Thakurta and Upadhyay (2023) for the hard threshold, s = 0. The smooth
     threshold of width s has energy at least L − min L − ψ − s/2, and mean energy at most p/β like
@@ -59,27 +59,27 @@ def path_average_excess(
     psi: float = 0.0,
     width: float = 0.0,
 ) -> float:
-    """Bound of the expected excess loss of the average model of a Langevin path.
+    """Bound on the expected excess loss of the average model of a Langevin path.
 
     The average of θ₀, …, θ_{N−1} of θ ← Π(θ − hβ∇energy(θ) + √(2h) ξ), with T = hN, has at most
 
         p/β + ‖θ₀ − θ*‖²/(2βT) + hβL²/2 + ψ + s/2.
 
     Each step changes E‖θ − θ*‖² by at most −2hβ·E[energy(θ)] + h²β²L² + 2hp, because projections
-    do not expand and the energy is convex; the sum telescopes and Jensen's inequality does the
-    rest. No smoothness and no convergence are needed (own derivation). Theorem F.1 of "On the
+    do not expand and the energy is convex; then telescope the sum and apply Jensen's
+    inequality. No smoothness and no convergence are needed (own derivation). Theorem F.1 of "On the
     universality of Langevin diffusion for private Euclidean (convex) optimization" (submitted to
     ICLR 2023) claims 2p/β + D²/(βT) for the *last* state; its proof integrates p/(βk) as if k
-    were fixed and loses a logarithm, so the average is certified here.
+    were fixed and loses a logarithm, so the bound here is for the average.
 
     Parameters
     ----------
     p, beta, psi, width
         As in :func:`expected_excess`.
     L : float
-        Bound of the gradient's norm on the domain.
+        Bound on the gradient's norm on the domain.
     distance : float
-        Bound of ‖θ₀ − θ*‖: the radius of a ball whose centre is the start.
+        Bound on ‖θ₀ − θ*‖: the radius of a ball whose centre is the start.
     step_size : float
         h, the time of one step.
     n_steps : int
@@ -117,7 +117,7 @@ def accelerated_path_excess(
     psi: float = 0.0,
     width: float = 0.0,
 ) -> float:
-    """Bound of the expected excess loss of the weighted average of an accelerated Langevin path.
+    """Bound on the expected excess loss of the weighted average of an accelerated Langevin path.
 
     Step t of N takes the time h_t = 2ht/(N + 1), h on average, and the gradient at
     y = x + 2(z − x)/(t + 1): z ← Π(z − h_tβ∇energy(y) + √(2h_t) ξ), x ← x + 2(z − x)/(t + 1).
@@ -128,7 +128,7 @@ def accelerated_path_excess(
 
     The argument is that of accelerated descent (Nesterov 1983; Lan 2012), with the noise at the
     projected step instead of a bound of its size (own derivation, docs/theory.md §6): neither a
-    bound of the gradient nor convergence of the chain is needed.
+    bound on the gradient nor convergence of the chain is needed.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def accelerated_path_excess(
     M : float
         Smoothness M' of the energy.
     distance : float
-        Bound of ‖θ₀ − θ*‖: the radius of a ball whose centre is the start.
+        Bound on ‖θ₀ − θ*‖: the radius of a ball whose centre is the start.
     step_size : float
         h, the mean time of a step.
     n_steps : int
@@ -167,7 +167,7 @@ def accelerated_path_excess(
     share = accelerated_share(M, reached, n_steps)
     if not share < 1:
         raise ValueError(
-            f"the steps are too large for the path to be stable (q = {share:.3g}, and it must be "
+            f"the steps are too large for the path to be stable (q = {share:.3g}, but it must be "
             "below 1): take more steps, or smaller ones"
         )
     stationary = expected_excess(p=p, beta=beta * (1 - share), psi=psi, width=width)
@@ -175,7 +175,7 @@ def accelerated_path_excess(
 
 
 def accelerated_share(M: float, reached: float, n_steps: int) -> float:
-    """Share q = 4MβT/(N + 1)² of its noise that steps of finite size add to each draw.
+    """Share q = 4MβT/(N + 1)² of the noise that steps of finite size add to each draw.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ _THEOREM = "Theorem 2.5 of Ganesh, Thakurta and Upadhyay (2023)"
 
 
 def coupling_distance(*, L: float, m: float, n: int, psi: float = 0.0, width: float = 0.0) -> float:
-    """Bound 4√(2(ψ+s)/m) + 2L/(mn) of the ∞-Wasserstein distance of two neighbours' laws."""
+    """Bound 4√(2(ψ+s)/m) + 2L/(mn) on the ∞-Wasserstein distance of two neighbours' laws."""
     check_strong_convexity(m, _THEOREM)
     check_positive(L=L)
     check_count(n=n)
@@ -207,7 +207,7 @@ def coupling_distance(*, L: float, m: float, n: int, psi: float = 0.0, width: fl
 
 
 def uniform_stability(*, L: float, m: float, n: int, psi: float = 0.0, width: float = 0.0) -> float:
-    """Bound 4L√(2ψ/m) + 2L²/(mn) of the change of any row's expected loss under one replacement.
+    """Bound 4L√(2ψ/m) + 2L²/(mn) on the change of any row's expected loss under one replacement.
 
     Theorem 2.5 of Ganesh, Thakurta and Upadhyay (2023); at ψ = 0 2L²/(mn), also Corollary
     E.3 of "On the universality of Langevin diffusion for private Euclidean (convex) optimization".
@@ -244,11 +244,11 @@ def population_risk(
     psi: float = 0.0,
     width: float = 0.0,
 ) -> float:
-    """Bound of a draw's expected excess risk on the population the rows were drawn from.
+    """Bound on a draw's expected excess risk on the population of the rows.
 
     The sum of :func:`expected_excess` and :func:`uniform_stability`, by Lemma C.16 (Bousquet and
-    Elisseeff 2002) of Ganesh, Thakurta and Upadhyay (2023), whose Theorem 2.6 prints its order
-    only, with L²/(mn) under the root of √(ψ/m); the sum has it outside. The rows must
+    Elisseeff 2002) of Ganesh, Thakurta and Upadhyay (2023). Their Theorem 2.6 states only its
+    order, with L²/(mn) under the root of √(ψ/m); the sum has it outside. The rows must
     be independent draws of one law, and the risk includes the ridge.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Bounds on the hit rate of exact draws and on the proposals they need."""
+"""Bounds on the hit rate of exact draws and on the number of proposals."""
 
 import math
 
@@ -15,7 +15,7 @@ from rashomon_explorer._utils.validation import (
 
 
 def guaranteed_hit_rate(p: int, beta: float, psi: float) -> float:
-    """Lower bound of the probability that a draw lies in the Rashomon set, for convex losses.
+    """Lower bound on the probability that a draw lies in the Rashomon set, for convex losses.
 
     [Σ_{j=0..p} p!/(p−j)! (βψ)^{−j}]⁻¹ ≥ 1 − p/(βψ): the cone has the least mass near its tip
     (own derivation, docs/theory.md §2; Theorem D.6 of Ganesh et al. 2023 needs p²).
@@ -52,16 +52,16 @@ def guaranteed_hit_rate(p: int, beta: float, psi: float) -> float:
 
 
 def unthresholded_hit_rate(p: int, beta: float, psi: float) -> float:
-    """Lower bound of the probability that a draw at ψ = 0 lies within ψ, for convex losses.
+    """Lower bound on the probability that a draw at ψ = 0 lies within ψ, for convex losses.
 
-    β·excess of a draw from exp(−βL) is stochastically below a Gamma(p) variable (docs/theory.md
-    §2), so that P(p, βψ), the regularised incomplete gamma function, bounds it from below.
+    β·excess of a draw from exp(−βL) is stochastically at most a Gamma(p) variable (docs/theory.md
+    §2), so the regularised incomplete gamma function P(p, βψ) is a lower bound.
     """
     return float(gammainc(p, beta * psi))
 
 
 def expected_excess_bound(p: int, beta: float, psi: float) -> float:
-    """Upper bound p/β + ψ of a draw's expected excess loss, for convex losses.
+    """Upper bound p/β + ψ on a draw's expected excess loss, for convex losses.
 
     Theorem 2.4 of Ganesh et al. (2023).
     """
@@ -69,10 +69,10 @@ def expected_excess_bound(p: int, beta: float, psi: float) -> float:
 
 
 def sharp_excess_bound(p: int, beta: float, psi: float) -> float:
-    """Upper bound of a draw's expected excess loss that the cone attains, for convex losses.
+    """Upper bound on a draw's expected excess loss that the cone attains, for convex losses.
 
-    p/β + ψ·p/(p + 1)·P(e ≤ ψ) with the cone's P, :func:`guaranteed_hit_rate`: never more than
-    :func:`expected_excess_bound`, and what a plan promises (own derivation, docs/theory.md §8).
+    p/β + ψ·p/(p + 1)·P(e ≤ ψ) with the cone's P, :func:`guaranteed_hit_rate`. It is at most
+    :func:`expected_excess_bound`, and is the bound of a plan (own derivation, docs/theory.md §8).
     """
     if beta <= 0:
         return math.inf
@@ -89,12 +89,12 @@ def beta_for_unthresholded_hit_rate(p: int, psi: float, hit_rate: float) -> floa
 
 
 def beta_for_hit_rate(p: int, psi: float, hit_rate: float) -> float:
-    """Least inverse temperature at which :func:`guaranteed_hit_rate` promises so much."""
+    """Least inverse temperature at which :func:`guaranteed_hit_rate` reaches ``hit_rate``."""
     check_count(p=p)
     if not (math.isfinite(psi) and psi > 0):
-        raise ValueError(f"psi must be finite and > 0 for a hit rate to be promised, got {psi!r}")
+        raise ValueError(f"psi must be finite and > 0 for a guaranteed hit rate, got {psi!r}")
     check_inner_share(hit_rate=hit_rate)
-    high = p / (1 - hit_rate)  # 1 − p/x is a lower bound of the promise
+    high = p / (1 - hit_rate)  # 1 − p/x is a lower bound on the guaranteed hit rate
     while not guaranteed_hit_rate(p, high, 1.0) >= hit_rate:  # an ulp short
         high *= 1 + 1e-12
     high = bisect(lambda x: guaranteed_hit_rate(p, x, 1.0) >= hit_rate, high, 0.0, halvings=100)
@@ -109,15 +109,15 @@ _LARGEST_LOG = 700.0
 
 
 def hit_probability(*, p: int, beta: float, psi: float, width: float = 0.0) -> float:
-    """Lower bound of the probability that a draw lies in the Rashomon set.
+    """Lower bound on the probability that a draw lies in the Rashomon set.
 
     For the hard threshold [Σ_{j=0..p} p!/(p−j)!·(βψ)^{−j}]⁻¹ ≥ 1 − p/(βψ), attained by a cone
     (:func:`rashomon_explorer.mechanisms.guaranteed_hit_rate`, docs/theory.md §2). For the
-    smooth one of width s the same argument ray by ray leaves [1 + A]⁻¹ with the mass outside
+    smooth one of width s the same argument on each ray gives [1 + A]⁻¹ with the mass outside
 
         A = p ∫₀^∞ (1 + v/ψ)^{p−1} exp(−β φ_s(v)) dv/ψ,
 
-    bounded above by a sum over cells up to v = s, and exactly beyond.
+    bounded above by a sum over cells up to v = s, and exact beyond.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def hit_probability(*, p: int, beta: float, psi: float, width: float = 0.0) -> f
 
 
 def hit_probability_from_excess(*, p: int, beta: float, psi: float) -> float:
-    """Lower bound of the hit probability by the printed road, to compare.
+    """Lower bound on the hit probability by the published argument, for comparison.
 
     Theorem D.6 of Ganesh, Thakurta and Upadhyay (2023): 1 − φ − pγ/ψ if the excess is at most
     ψ + γ with probability 1 − φ. Here φ = P(Gamma(p) > βγ), because β·(L − min L − ψ)⁺ is
@@ -201,7 +201,7 @@ def hit_probability_from_excess(*, p: int, beta: float, psi: float) -> float:
 
 
 def _log_rise(p: int, beta: float, psi: float, width: float) -> float:
-    """Log of a bound of the mass where the smooth threshold still bends, relative to G's."""
+    """Log of a bound on the mass where the smooth threshold bends, relative to G's."""
     beyond = np.linspace(0, width, _CELLS + 1)
     growth = p * np.log1p(beyond / psi)
     # Each cell: its exact volume, times the density at its near end, where it is largest.
@@ -210,7 +210,7 @@ def _log_rise(p: int, beta: float, psi: float, width: float) -> float:
 
 
 def _log_beyond(p: int, beta: float, psi: float, width: float) -> float:
-    """Log of the mass beyond ψ + s, where the smooth threshold is straight, relative to G's."""
+    """Log of the mass beyond ψ + s, where the smooth threshold is linear, relative to G's."""
     share = guaranteed_hit_rate(p, beta, psi + width)
     if share == 0:
         return np.inf
@@ -218,12 +218,12 @@ def _log_beyond(p: int, beta: float, psi: float, width: float) -> float:
 
 
 _STEPS = 4000
-_COLDEST = 60.0  # e⁻⁶⁰ of the mass lies beyond
-_ROUNDING = 1e-9  # far above what four thousand terms can lose
+_COLDEST = 60.0  # a mass of e⁻⁶⁰ lies beyond
+_ROUNDING = 1e-9  # far above the rounding error of four thousand terms
 
 
 def least_acceptance(p: int, beta: float, psi: float, spread: float) -> float:
-    """Lower bound of the probability that a proposal becomes a draw, for a convex loss.
+    """Lower bound on the probability that a proposal becomes a draw, for a convex loss.
 
     A proposal of the uniform law on the domain is accepted with probability
     E exp(−β(excess − ψ)₊) ≥ p ∫₀¹ tᵖ⁻¹ exp(−β(t·spread − ψ)₊) dt, because the models of excess at
@@ -255,7 +255,7 @@ def least_acceptance(p: int, beta: float, psi: float, spread: float) -> float:
     if psi >= spread:
         return 1.0
     top = spread if beta == 0 else min(spread, psi + _COLDEST / beta)
-    # The last level stands for itself alone: beyond it the sum counts nothing.
+    # The sum counts no mass beyond the last level.
     levels = np.linspace(psi, top, _STEPS + 1)
     shares = (levels / spread) ** p
     total = shares[0] + float(np.diff(shares) @ np.exp(-beta * (levels[1:] - psi)))
@@ -263,7 +263,7 @@ def least_acceptance(p: int, beta: float, psi: float, spread: float) -> float:
 
 
 def giving_up_probability(acceptance: float, patience: int, n_draws: int) -> float:
-    """Upper bound n_draws·(1 − a)^patience of the probability to give up before the last draw."""
+    """Upper bound n_draws·(1 − a)^patience on the probability of giving up before the last draw."""
     if acceptance >= 1:
         return 0.0
     bound = n_draws * math.exp(patience * math.log1p(-acceptance))
@@ -271,7 +271,7 @@ def giving_up_probability(acceptance: float, patience: int, n_draws: int) -> flo
 
 
 def enough_patience(acceptance: float, n_draws: int, failure: float) -> int:
-    """Least number of proposals in a row after which giving up is as unlikely as is wanted.
+    """Least patience for which the probability of giving up is at most ``failure``.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def enough_patience(acceptance: float, n_draws: int, failure: float) -> int:
         In (0, 1).
     n_draws : int
     failure : float
-        Wanted bound of the probability, in (0, 1).
+        Bound on the probability, in (0, 1).
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The law of a draw's excess loss: exact for cones and quadratics, the worst of all convex ones."""
+"""Law of a draw's excess loss: exact for cones and quadratics, worst case for convex losses."""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_count, check_nonnegative, check_positive
 from rashomon_explorer.mechanisms.bounds.hit_rate import guaranteed_hit_rate
 
-_SMALLEST = 1e-280  # below it the incomplete gamma function has lost its digits
+_SMALLEST = 1e-280  # below it the incomplete gamma function loses digits
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class ExcessLaw:
     psi: float
 
     def __post_init__(self) -> None:
-        """Refuse numbers that define no law."""
+        """Check the parameters."""
         check_count(twice_shape=self.twice_shape)
         check_positive(beta=self.beta)
         check_nonnegative(psi=self.psi)
@@ -62,7 +62,7 @@ class ExcessLaw:
 
 
 def convex_law(*, p: int, beta: float, psi: float = 0.0) -> ExcessLaw:
-    """Law that the excess loss of a draw never exceeds stochastically, for any convex loss.
+    """Law that is stochastically at least the excess loss of a draw, for any convex loss.
 
     It is the law of a cone, L = ‖θ‖ (own derivation). Along a ray from the minimiser the radius
     r(e) at excess e is concave with r(0) = 0, and e has density ∝ r(e)^{p−1} r'(e)

@@ -1,1 +1,1 @@
-"""Certificates: what each theorem promises of a Gibbs law or a path, from public numbers alone."""
+"""Certificates: guarantees of theorems for a Gibbs law or a path, from public numbers only."""

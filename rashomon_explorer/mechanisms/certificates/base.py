@@ -1,4 +1,4 @@
-"""What one theorem says of one law or path, or why it says nothing."""
+"""Guarantee of one theorem for one law or path, or the reason why it does not apply."""
 
 import math
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ class Certificate(ReprMixin):
     printed: bool = False
 
     def __post_init__(self) -> None:
-        """Keep what is not proved from being charged."""
+        """Check that only a certificate that is proved has a guarantee."""
         if (self.guarantee is not None) != (self.applies and not self.printed):
             raise ValueError(
                 f"certificate {self.name!r} must have a guarantee exactly if it applies and its "
@@ -30,11 +30,11 @@ class Certificate(ReprMixin):
 
     @property
     def usable(self) -> bool:
-        """Whether it may be charged: it applies, is sound, and promises something."""
+        """Whether it may be charged: it applies, is sound, and its guarantee holds."""
         return self.guarantee is not None and self.guarantee.holds
 
     def epsilon(self, delta: float) -> float:
-        """Least ε at δ, infinite where it is not usable."""
+        """Least ε at δ; infinite if there is no guarantee."""
         return self.guarantee.epsilon(delta) if self.guarantee is not None else math.inf
 
     def _title(self) -> str:
@@ -53,10 +53,10 @@ class Certificate(ReprMixin):
 
 
 def for_ledger(certificate: Certificate) -> Certificate:
-    """State what a ledger adds up of a certificate: its pure ε and its ρ of zCDP, or nothing.
+    """Restrict a certificate to what a ledger composes: its pure ε and its ρ of zCDP, or nothing.
 
-    The D_a ≤ aρ that Gaussian DP, zCDP and bounded range prove hold however charges are chosen;
-    μ and trade-off functions are no stopping rule, and what loses some δ outright has no D_a
+    The D_a ≤ aρ that Gaussian DP, zCDP and bounded range imply hold under adaptive composition. A
+    filter cannot use μ or trade-off functions, and a guarantee with an outright δ has no D_a
     (docs/ledger.md).
     """
     held = certificate.guarantee
@@ -70,5 +70,5 @@ def for_ledger(certificate: Certificate) -> Certificate:
 
 
 def refused(name: str, title: str, source: str, why: str, *, printed: bool = False) -> Certificate:
-    """Build a certificate that does not apply, and say why."""
+    """Build a certificate that does not apply, with the reason."""
     return Certificate(name, title, source, None, False, why, printed)

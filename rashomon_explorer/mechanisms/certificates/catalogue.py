@@ -1,4 +1,4 @@
-"""All certificates of a Gibbs law or a path, the best of them, and the largest β they allow."""
+"""All certificates of a Gibbs law or a path, the best one, and the largest β that it allows."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -35,8 +35,8 @@ PATH: dict[str, Callable[[PathRun], Certificate]] = {
     "finite_time": finite_time,
 }
 
-_LOG_CAP = 700.0  # of β: no temperature is beyond the range of doubles
-_LEAST = 1e-300  # stands for δ = 0 where logarithms are compared
+_LOG_CAP = 700.0  # of β: keeps β in the range of doubles
+_LEAST = 1e-300  # replaces δ = 0 in logarithms
 
 
 def gibbs_certificates(
@@ -58,9 +58,9 @@ def gibbs_certificates(
     Parameters
     ----------
     constants : Constants
-        Of a convex loss.
+        Constants of a convex loss.
     domain : Domain
-        The one that the constants are of.
+        Domain of the constants.
     psi : float
         Rashomon threshold.
     beta : float
@@ -68,13 +68,13 @@ def gibbs_certificates(
     delta : float
         Total δ of all draws, in [0, 1).
     n_draws : int, default=1
-        Draws; each certificate's guarantee is that of all of them together.
+        Draws; each certificate's guarantee covers all of them together.
     width : float, default=0.0
         Width s of the smooth threshold, 0 for the hard one.
     interior : bool, default=False
-        Whether for every data set the minimiser over ℝᵖ is inside the domain.
+        Whether the minimiser over ℝᵖ is inside the domain for every data set.
     ledger : bool, default=False
-        Whether each is to state only what a ledger adds up.
+        Whether each certificate states only what a ledger composes.
 
     Raises
     ------
@@ -112,14 +112,14 @@ def path_certificates(
 ) -> tuple[Certificate, ...]:
     """Every certificate of a run of noisy gradient chains, the best at δ first; reads no row.
 
-    They are of different releases: ``path`` of every iterate, ``last_iterate`` of the last alone.
+    They cover different releases: ``path`` covers every iterate, ``last_iterate`` only the last.
     Those that do not apply are last, with the reason in ``why``.
 
     Parameters
     ----------
     constants : Constants
     domain : Domain
-        The one that the constants are of.
+        Domain of the constants.
     psi : float
         Rashomon threshold.
     beta : float
@@ -131,7 +131,7 @@ def path_certificates(
     delta : float
         δ in [0, 1) at which they are compared.
     threshold : {"smooth", "hard", "gaussian"} or Threshold, default="smooth"
-        ``"hard"`` at ψ = 0 is none at all.
+        ``"hard"`` at ψ = 0 means no threshold.
     n_chains : int, default=1
 
     Raises
@@ -161,20 +161,20 @@ def best_certificate(certificates: Iterable[Certificate], delta: float) -> Certi
     Parameters
     ----------
     certificates : iterable of Certificate
-        Of one release; leave out those of another, such as ``last_iterate`` where the path is
-        shown.
+        Of one release; leave out those of another, such as ``last_iterate`` if the path is
+        released.
     delta : float
         δ in [0, 1).
 
     Returns
     -------
     Certificate
-        One with a guarantee that is finite at δ.
+        Certificate with a finite guarantee at δ.
 
     Raises
     ------
     ValueError
-        If none is; the message has every reason.
+        If there is none; the message states every reason.
 
     Examples
     --------
@@ -206,10 +206,10 @@ def largest_beta(
     interior: bool = False,
     ledger: bool = False,
 ) -> tuple[float, Certificate]:
-    """Largest β that a certificate allows exact draws for a budget, and that certificate.
+    """Largest β at which a certificate allows exact draws within a budget, and that certificate.
 
-    Every certificate's ε grows with β. The search starts from ε/(k·osc), which the sum of k pure
-    prices allows, and looks with each certificate for more than the best so far. Reads no row.
+    Every certificate's ε grows with β. The search starts from ε/(k·osc), which basic composition of
+    k draws allows, and tries each certificate for a larger β than the best so far. Reads no row.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def largest_beta(
     -------
     beta : float
     certificate : Certificate
-        At that β; its ``epsilon(delta)`` is at most ``epsilon``.
+        Certificate at that β; its ``epsilon(delta)`` is at most ``epsilon``.
 
     Raises
     ------
@@ -242,7 +242,7 @@ def largest_beta(
     check_delta(delta)
     check_count(n_draws=n_draws)
     law = GibbsLaw(constants, domain, psi, 1.0, width, interior)
-    # A hair less, so that the sum of prices does not pass ε by an ulp.
+    # Slightly less, so that the composed cost does not exceed ε by an ulp.
     beta = epsilon / (n_draws * constants.charged_oscillation) * (1 - 1e-12)
     best = oscillation(replace(law, beta=beta), delta=delta, n_draws=n_draws)
     best = for_ledger(best) if ledger else best
@@ -254,7 +254,7 @@ def largest_beta(
 
         if _spent(at(beta), epsilon) <= delta:
             colder, found = _largest(at, beta, epsilon, delta)
-            # δ at ε may have been rounded; ε at δ is what is promised.
+            # δ at ε may have been rounded; the guarantee is ε at δ.
             if found.epsilon(delta) <= epsilon:
                 beta, best = colder, found
     return beta, best
@@ -263,7 +263,7 @@ def largest_beta(
 def _largest(
     at: Callable[[float], Certificate], low: float, epsilon: float, delta: float
 ) -> tuple[float, Certificate]:
-    """Largest β within (ε, δ) and its certificate, from one that is; δ at ε grows with β."""
+    """Largest β within (ε, δ) and its certificate, from a feasible one; δ at ε grows with β."""
     high = 2 * low
     while _spent(at(high), epsilon) <= delta:
         low, high = high, 2 * high
@@ -286,7 +286,7 @@ def _largest(
 
 
 def _spent(certificate: Certificate, epsilon: float) -> float:
-    """δ at ε, which takes less time than ε at δ."""
+    """δ at ε, which is faster to compute than ε at δ."""
     return certificate.guarantee.delta(epsilon) if certificate.guarantee is not None else 1.0
 
 

@@ -1,4 +1,4 @@
-"""A thresholded Gibbs law by its public numbers, and what theorems promise of exact draws of it."""
+"""A thresholded Gibbs law in public numbers, and theorems on exact draws from it."""
 
 import math
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ _OSCILLATION = (
 )
 _GAUSSIAN = (
     "gaussian_gibbs",
-    "a strongly convex law is as hard to tell apart as two normal laws",
+    "strongly convex laws are as hard to distinguish as two normal laws",
     "Gopi, Lee and Liu 2022 (Corollary 5.2 of Bok, Su and Altschuler 2024); with a threshold: own "
     "derivation, docs/certificates.md",
 )
@@ -47,7 +47,7 @@ _RIDGED = (ADJACENCY, "the loss is convex and its ridge is m", "the draw is exac
 
 @dataclass(frozen=True)
 class GibbsLaw:
-    """Law ∝ exp(−β·φ(L − L̂ − ψ)) on a convex domain, by its public numbers."""
+    """Law ∝ exp(−β·φ(L − L̂ − ψ)) on a convex domain, in public numbers."""
 
     constants: Constants
     domain: Domain
@@ -57,7 +57,7 @@ class GibbsLaw:
     interior: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse numbers for which no theorem is stated."""
+        """Check the parameters."""
         check_nonnegative(psi=self.psi, width=self.width)
         check_positive(beta=self.beta)
         data_lipschitz(self.constants, self.domain)
@@ -80,7 +80,7 @@ class GibbsLaw:
 
     @property
     def tolerance(self) -> float:
-        """τ."""
+        """Tolerance τ of the minimum."""
         return self.constants.gap_tolerance
 
     @property
@@ -90,11 +90,11 @@ class GibbsLaw:
 
     @property
     def bare(self) -> bool:
-        """Whether nothing is thresholded: ψ = 0, and no width."""
+        """Whether there is no threshold: ψ = 0, and no width."""
         return self.psi == 0 and self.width == 0
 
     def in_words(self) -> str:
-        """Say which law it is."""
+        """Short description of the law."""
         shape = f", width s = {self.width:.3g}" if self.width else ""
         return f"β = {self.beta:.4g}, ψ = {self.psi:.3g}{shape}, n = {self.constants.n}"
 
@@ -103,7 +103,7 @@ class GibbsTheorem(Protocol):
     """A theorem on exact draws from a Gibbs law of a convex loss."""
 
     def __call__(self, law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
-        """Apply it to public numbers."""
+        """Apply the theorem to public numbers."""
         ...
 
 
@@ -111,8 +111,8 @@ def oscillation(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate
     """η-bounded range with η = β·(osc + 2τ), for every ψ and every shape of the threshold.
 
     If L_D − L_D' ∈ [a, b] on the domain, then so is the difference of the thresholded losses up
-    to the minimum's error τ on either side (docs/theory.md §1). Needs no convexity. It is η-DP
-    for one draw; k draws cost the optimum for bounded range, at most kη²/8-zCDP.
+    to the minimum's error τ on either side (docs/theory.md §1). It needs no convexity. One draw is
+    η-DP; k draws have the optimal composition for bounded range, at most kη²/8-zCDP.
     """
     check_count(n_draws=n_draws)
     eta = law.beta * law.constants.charged_oscillation
@@ -148,7 +148,7 @@ def isoperimetry(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificat
     if not m > 0:
         return refused(*_ISOPERIMETRY, _NO_RIDGE)
     if law.bare:
-        why = "at ψ = 0 it is the zCDP part of gaussian_gibbs, which says more"
+        why = "at ψ = 0 it is the zCDP part of gaussian_gibbs, which is stronger"
         return refused(*_ISOPERIMETRY, why)
     slope, constant = law.energy_slope, log_sobolev(law.beta, law.constants.m, law.lowered)
     rho = (law.beta * slope) ** 2 / (2 * constant)
@@ -166,7 +166,7 @@ def isoperimetry(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificat
 
 
 def log_sobolev(beta: float, m: float, level: float) -> float:
-    """c, the largest aβm·exp(−aβℓ) over 0 ≤ a ≤ 1, ℓ how far the threshold lifts the loss."""
+    """c, the largest aβm·exp(−aβℓ) over 0 ≤ a ≤ 1, ℓ the largest lift of the loss by ψ."""
     raised = beta * level
     share = min(1.0, 1 / raised) if raised > 0 else 1.0
     return share * beta * m * math.exp(-share * raised)
@@ -186,7 +186,7 @@ def convex_body(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate
         assumptions=(ADJACENCY, "the loss is convex", "the draw is exact"),
     )
     why = (
-        f"energies' slopes differ by at most βΔ = {law.beta * slope:.4g} on a domain of "
+        f"the energy gradients differ by at most βΔ = {law.beta * slope:.4g} on a domain of "
         f"diameter {diameter:.3g}: μ = {mu:.4g} ({law.in_words()})"
     )
     return Certificate(*_CONVEX_BODY, guarantee, True, why)

@@ -1,4 +1,4 @@
-"""Strongly convex losses: neighbours differ little where the draws are, by the tail of a cone."""
+"""Certificate for strongly convex losses, from their oscillation near the minimiser."""
 
 import math
 from dataclasses import replace
@@ -15,9 +15,9 @@ from rashomon_explorer.mechanisms.certificates.gibbs_laws import GibbsLaw
 from rashomon_explorer.privacy.composition import repeated_bounded_range
 from rashomon_explorer.privacy.guarantee import Guarantee
 
-# How much of δ goes to draws that are far out; the rest is for composition, where there is any.
+# Shares of δ for draws far from the minimiser; the rest is for composition, if there is any.
 _SHARES = (1 - 1e-9, 0.9, 0.5, 0.1, 0.01)
-_MANY_TERMS = 30  # for which numpy is quicker than a loop
+_MANY_TERMS = 30  # from here numpy is faster than a loop
 _LOCALISED = (
     "localised",
     "the draws stay near the minimiser, where neighbours' losses differ by less",
@@ -26,11 +26,11 @@ _LOCALISED = (
 
 
 def localised(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
-    """δ'-approximate DP from where an m-strongly convex law has its mass."""
+    """Approximate DP with δ', from the region where an m-strongly convex law has its mass."""
     check_count(n_draws=n_draws)
     m = law.constants.m
     if not m > 0:
-        why = "needs a strongly convex loss, and m = 0: without ridge no radius holds the draws"
+        why = "needs a strongly convex loss, and m = 0: without a ridge no radius is known"
         return refused(*_LOCALISED, why)
     if not delta > 0:
         why = "needs δ > 0, which covers draws far from the minimiser; got δ = 0"
@@ -38,19 +38,19 @@ def localised(law: GibbsLaw, *, delta: float, n_draws: int = 1) -> Certificate:
     shares = _SHARES if n_draws > 1 else _SHARES[:1]
     failures = [share * delta / n_draws for share in shares]
     every = [_draws(law, failure, n_draws) for failure in failures]
-    # What its zCDP says, which is quick: any share is sound.
+    # Compare by zCDP, which is fast to evaluate; any share is valid.
     best = min(every, key=lambda one: replace(one, curve=None).epsilon(delta))
     lost = best.approximate_delta / n_draws
     reach = math.sqrt(2 * _quantile(law, lost) / m)
     why = (
-        f"m = {m:.3g} keeps a draw within {reach:.3g} of the minimiser but for probability "
+        f"m = {m:.3g} keeps a draw within {reach:.3g} of the minimiser except with probability "
         f"{lost:.2g} ({law.in_words()})"
     )
     return Certificate(*_LOCALISED, best, True, why)
 
 
 def _draws(law: GibbsLaw, failure: float, n_draws: int) -> Guarantee:
-    """Both notions, which set aside the same δ'; what is ε₁-DP has range 2ε₁."""
+    """Guarantee by both notions, for the same δ'; an ε₁-DP law has range 2ε₁."""
     quantile = _quantile(law, failure)
     epsilon, eta = _one_sided(law, quantile), _range(law, quantile)
     bounded = repeated_bounded_range(min(eta, 2 * epsilon), n_draws)
@@ -83,7 +83,7 @@ def _range(law: GibbsLaw, quantile: float) -> float:
 
 
 def _difference(law: GibbsLaw, excess: float) -> float:
-    """b(e): how far apart the losses are, above their minima, at an excess e of either."""
+    """b(e): bound on the difference of the losses above their minima, at excess e of either."""
     reach = math.sqrt(2 * excess / law.constants.m) + law.slope / law.constants.m
     return law.slope * min(reach, law.domain.diameter) + law.tolerance
 
@@ -99,7 +99,7 @@ def _edge(law: GibbsLaw) -> float:
 
 
 def _quantile(law: GibbsLaw, failure: float) -> float:
-    """q, for a threshold that the minimum's error and the smooth rise lift."""
+    """q: excess quantile, for a threshold raised by the minimum's error and the smooth rise."""
     p, beta, base = law.constants.p, law.beta, law.psi + law.tolerance
     hard = excess_quantile(p, beta, base + law.width, failure)
     if not law.width:
@@ -107,13 +107,13 @@ def _quantile(law: GibbsLaw, failure: float) -> float:
     return min(hard, base + law.width / 2 + excess_quantile(p, beta, 0.0, failure))
 
 
-@lru_cache(maxsize=1024)  # a certificate's words ask for it again
+@lru_cache(maxsize=1024)  # requested again for the text of a certificate
 def excess_quantile(p: int, beta: float, level: float, failure: float) -> float:
-    """Excess L − min L that a draw is above with probability at most ``failure``.
+    """Excess L − min L that a draw exceeds with probability at most ``failure``.
 
-    For convex L and the hard threshold at ``level``, x = β·level and z = β·excess, a draw is
-    stochastically below the law of density ∝ z^(p−1)·exp(−max(z − x, 0)), a cone's (by
-    Brunn–Minkowski and a monotone likelihood ratio, docs/theory.md §2), so that for y ≥ 0
+    For convex L, the hard threshold at ``level`` and x = β·level, β·excess is stochastically at
+    most the cone's law, ∝ z^(p−1)·exp(−max(z − x, 0)) (Brunn–Minkowski; docs/theory.md §2). So for
+    y ≥ 0, P(β·excess > x + y) ≤ e^(−y)·T_{p−1}(x + y)/T_p(x), with T_k(z) = Σ_{j≤k} zʲ/j!.
     """
     x = beta * level
     wanted = math.log(failure)
@@ -124,7 +124,7 @@ def excess_quantile(p: int, beta: float, level: float, failure: float) -> float:
 
     if surplus(0.0) <= 0:
         return level
-    # The Gamma law, of level 0, has the larger tail above its threshold.
+    # The Gamma law, at level 0, has the larger tail above its threshold.
     high = float(gammainccinv(p, failure)) * (1 + 1e-9) + 1e-9
     y = brentq(surplus, 0.0, high, xtol=1e-12, rtol=1e-13)
     return level + float(y) * (1 + 1e-10) / beta
@@ -137,13 +137,13 @@ def mean_above(p: int, beta: float, level: float, least: float) -> tuple[float, 
         return 1.0, p / beta
     inside = math.exp(p * math.log(x) - float(gammaln(p + 1)) - _log_exponential_sum(p, x))
     share = least / level
-    mass = max(1 - inside * share**p, 1e-12)  # more mass only raises what is built on it
+    mass = max(1 - inside * share**p, 1e-12)  # a larger mass only increases the bounds from it
     total = p / beta + inside * level * p / (p + 1) * (1 - share ** (p + 1))
     return mass, total / mass
 
 
 def _log_exponential_sum(k: int, z: float) -> float:
-    """Logarithm of T_k(z)."""
+    """Logarithm of T_k(z) = Σ_{j≤k} zʲ/j!."""
     if z <= 0 or k == 0:
         return 0.0
     factorials = _log_factorials(k)
@@ -157,7 +157,7 @@ def _log_exponential_sum(k: int, z: float) -> float:
     return top + math.log(float(np.exp(terms - top).sum()))
 
 
-@lru_cache(maxsize=64)  # a search asks for the same ones hundreds of times
+@lru_cache(maxsize=64)  # a search repeats the same ones hundreds of times
 def _log_factorials(k: int) -> FloatArray:
     """Logarithms of 0!, …, k!."""
     return np.asarray(gammaln(np.arange(1.0, k + 2.0)))

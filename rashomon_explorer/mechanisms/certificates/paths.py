@@ -1,4 +1,4 @@
-"""A run of noisy gradient chains by its public numbers, and what theorems promise of it."""
+"""A run of noisy gradient chains in public numbers, and theorems on its privacy."""
 
 import math
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ _PATH = (
 )
 _LAST = (
     "last_iterate",
-    "nothing of a chain but its last iterate is ever shown",
+    "only the last iterate of each chain is released",
     "Theorems 4.2 and 4.3 of Bok, Su and Altschuler 2024",
 )
 _FINITE = (
@@ -39,7 +39,7 @@ _FINITE = (
 
 @dataclass(frozen=True)
 class PathRun:
-    """Chains θ ← Π(θ − hβg(θ) + √(2h) ξ) of full gradients, by their public numbers."""
+    """Chains θ ← Π(θ − hβg(θ) + √(2h) ξ) of full gradients, in public numbers."""
 
     constants: Constants
     domain: Domain
@@ -52,7 +52,7 @@ class PathRun:
     interior: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse numbers for which no theorem is stated."""
+        """Check the parameters."""
         check_nonnegative(psi=self.psi)
         check_positive(beta=self.beta, step_size=self.step_size)
         check_count(n_steps=self.n_steps, n_chains=self.n_chains)
@@ -61,7 +61,7 @@ class PathRun:
 
     @property
     def hard(self) -> bool:
-        """Whether the gradient jumps at the edge."""
+        """Whether the gradient is discontinuous at the threshold."""
         return isinstance(self.threshold, HardThreshold)
 
     @property
@@ -76,12 +76,12 @@ class PathRun:
 
     @property
     def bare(self) -> bool:
-        """Whether nothing is thresholded."""
+        """Whether there is no threshold."""
         return not (self.hard or self.gaussian or self.width)
 
     @property
     def sensitivity(self) -> float:
-        """Δ of the gradient that runs."""
+        """Sensitivity Δ of the gradient that the run follows."""
         psi = 0.0 if self.bare else self.psi
         inside = self.interior and not self.gaussian
         return gradient_sensitivity(
@@ -94,7 +94,7 @@ class PathRun:
 
     @property
     def bend(self) -> float:
-        """Smoothness M + L²/s of the energy; infinite where the gradient jumps."""
+        """Smoothness M + L²/s of the energy; infinite if the gradient is discontinuous."""
         if self.hard or self.gaussian:
             return math.inf
         return self.constants.M + (self.constants.L**2 / self.width if self.width else 0.0)
@@ -105,7 +105,7 @@ class PathRun:
         return self.n_steps * self.step_size
 
     def in_words(self) -> str:
-        """Say which run it is."""
+        """Short description of the run."""
         shape = "no" if self.bare else f"the {self.threshold.name}"
         return (
             f"{self.n_steps} steps of {self.step_size:.3g} at β = {self.beta:.4g} with {shape} "
@@ -114,10 +114,10 @@ class PathRun:
 
 
 def path(run: PathRun) -> Certificate:
-    """μ-GDP with μ² = kNhβ²Δ²/2, whatever the threshold; see :func:`path_guarantee`."""
+    """μ-GDP with μ² = kNhβ²Δ²/2, for every threshold; see :func:`path_guarantee`."""
     if run.gaussian and run.constants.m > 0:
         why = (
-            "the Gaussian threshold looks outside the domain, where a ridge has no bounded "
+            "the Gaussian threshold evaluates outside the domain, where a ridge has no bounded "
             f"gradient, and m = {run.constants.m:.3g}"
         )
         return refused(*_PATH, why)
@@ -136,16 +136,16 @@ def path(run: PathRun) -> Certificate:
 
 
 def last_iterate(run: PathRun) -> Certificate:
-    """μ-GDP of the last of N steps, for steps that expand no distance between two models."""
+    """μ-GDP of the last of N steps, for steps that do not expand distances between models."""
     if not math.isfinite(run.bend):
         cause = f"{run.threshold.name} threshold" if run.hard or run.gaussian else "loss with kinks"
-        why = f"the gradient jumps ({cause}), so that steps may bring models apart"
+        why = f"the gradient is discontinuous ({cause}), so that steps may expand distances"
         return refused(*_LAST, why)
     pace = run.step_size * run.beta
     if pace * run.bend > 2:
         why = (
             f"h = {run.step_size:.3g} is above 2/(β·smoothness) = {2 / (run.beta * run.bend):.3g}, "
-            "so that steps may bring models apart"
+            "so that steps may expand distances"
         )
         return refused(*_LAST, why)
     m, largest = run.constants.m, run.constants.M
@@ -160,9 +160,9 @@ def last_iterate(run: PathRun) -> Certificate:
         n_chains=run.n_chains,
     )
     why = (
-        f"a step brings models closer by c = {contraction:.6g} on a domain of diameter "
-        f"{run.domain.diameter:.3g}: μ = {guarantee.mu:.4g} ({run.in_words()}); a trace that is "
-        "shown, or a stop that depends on it, voids it"
+        f"a step contracts distances by c = {contraction:.6g} on a domain of diameter "
+        f"{run.domain.diameter:.3g}: μ = {guarantee.mu:.4g} ({run.in_words()}); releasing a trace, "
+        "or stopping by it, voids the guarantee"
     )
     return Certificate(*_LAST, guarantee, True, why)
 
@@ -177,12 +177,12 @@ def diffusion_guarantee(*, beta: float, sensitivity: float, m: float, time: floa
         gdp(mu=mu),
         theorem="Langevin diffusion at a finite time (limit of Theorem 4.2 of Bok, Su and "
         "Altschuler 2024)",
-        assumptions=("of the diffusion in continuous time, not of a chain of steps",),
+        assumptions=("holds for the diffusion in continuous time, not for a chain of steps",),
     )
 
 
 def finite_time(run: PathRun) -> Certificate:
-    """Never applies to a chain: shows what its last iterate's price tends to as steps shrink."""
+    """Limit of the last iterate's privacy cost as steps shrink; never applies to a chain."""
     if not run.bare:
         why = "is stated for the diffusion without a threshold, whose drift is smooth"
         return refused(*_FINITE, why)
@@ -190,7 +190,7 @@ def finite_time(run: PathRun) -> Certificate:
         beta=run.beta, sensitivity=run.sensitivity, m=run.constants.m, time=run.time
     )
     why = (
-        f"is of the diffusion, a limit of chains and never of one: μ = {limit.mu:.4g} for each "
-        f"chain at T = {run.time:.4g}; what runs is charged by its steps"
+        f"holds for the diffusion, a limit of chains, not for a chain: μ = {limit.mu:.4g} for each "
+        f"chain at T = {run.time:.4g}; a run is charged by its steps"
     )
     return refused(*_FINITE, why)

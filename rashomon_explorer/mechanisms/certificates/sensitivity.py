@@ -10,11 +10,11 @@ from rashomon_explorer.problem.domains import Domain
 
 def data_lipschitz(constants: Constants, domain: Domain) -> float:
     """Lipschitz constant of one row's loss without the ridge, which cancels between neighbours."""
-    # Larger by more than the rounding of the difference.
+    # Rounded up by more than the error of the difference.
     rest = constants.L - constants.m * domain.radius_bound + 1e-12 * constants.L
     if not rest > 0:
         raise ValueError(
-            f"L = {constants.L:g} is less than the ridge {constants.m:g} alone needs on a domain "
+            f"L = {constants.L:g} is less than the ridge {constants.m:g} requires on a domain "
             f"of radius {domain.radius_bound:g}: make the constants with Constants.of for this "
             "domain"
         )
@@ -36,7 +36,7 @@ def gradient_sensitivity(
     value_error: float = 0.0,
     data_slope: float | None = None,
 ) -> float:
-    """Largest change of the thresholded loss's gradient when one record is replaced."""
+    """Bound on the change of the thresholded loss's gradient when one record is replaced."""
     check_nonnegative_or_infinite(
         psi=psi, width=width, gradient_error=gradient_error, value_error=value_error
     )
@@ -48,7 +48,7 @@ def gradient_sensitivity(
     largest = constants.L
     if interior:
         largest = min(largest, math.sqrt(2 * constants.M * (psi + width + omega)))
-    if width == 0:  # the slope is 0 or 1: either both are beyond, or one gradient is all
+    if width == 0:  # the slopes are 0 or 1: both losses are beyond ψ, or only one
         return max(both, largest + gradient_error)
     return both + min(1.0, omega / width) * largest
 
@@ -62,11 +62,11 @@ def batch_sensitivity(
     n_steps: int,
     data_slope: float | None = None,
 ) -> float:
-    """Root mean square over a path's steps of what one record moves, for batches in turn.
+    """Root mean square over a path's steps of the change by one record, for batches in turn.
 
-    because the batch's loss moves by ω_b and min L by ω = osc; in the other steps only min L
-    moves, by which the slope changes by min(1, ω/s) (own derivation, docs/theory.md §6). Nothing
-    is gained from the order of the batches, which is taken to be known. Without a threshold,
+    In the steps on the record's batch, the batch's loss moves by ω_b and min L by ω = osc. In the
+    other steps only min L moves, which changes the slope by min(1, ω/s) (own derivation,
+    docs/theory.md §6). The order of the batches counts as public. Without a threshold,
     ψ = 0 and ``width=0``, it is 2L/b in the record's own steps and 0 in all others.
     """
     check_nonnegative_or_infinite(psi=psi, width=width)
@@ -89,21 +89,21 @@ def _slope_change(omega: float, width: float) -> float:
     return min(1.0, omega / width) if width else 1.0
 
 
-# The whole domain's minimum mostly reaches a thousandth of the oscillation nearby: no new solve.
+# The whole domain's minimum mostly reaches this accuracy nearby, without a new solve.
 _GAP_PER_OSCILLATION = 1e-3
-_ROUNDING = 16 * 2.0**-52  # of the losses: no gap below it can be certified
-_WITH_KINKS = 1e-6  # of the oscillation: as close as smoothing brings a loss with kinks
+_ROUNDING = 16 * 2.0**-52  # of the losses: no smaller gap can be certified
+_WITH_KINKS = 1e-6  # of the oscillation: accuracy that smoothing reaches for a loss with kinks
 
 
 @dataclass(frozen=True)
 class LocalConstants(Constants):
-    """Constants on a part of a domain, whose minimum may be known less well than the domain's."""
+    """Constants on a part of a domain, whose minimum may be less accurate than the domain's."""
 
-    least_tolerance: float  # gap that rounding and kinks allow to be certified
+    least_tolerance: float  # least gap that rounding and kinks allow to be certified
 
     @property
     def gap_tolerance(self) -> float:
-        """Duality gap that the minimum must reach; public, because every draw pays for it."""
+        """Duality gap that the minimum must reach; public, because every draw is charged for it."""
         return max(_GAP_PER_OSCILLATION * self.osc, self.least_tolerance)
 
 
@@ -123,6 +123,6 @@ def local_constants(constants: Constants, domain: Domain, diameter: float) -> Co
 
 
 def certifiable_gap(constants: Constants, domain: Domain) -> float:
-    """Gap that can be certified whatever the rows, for losses of the size the domain allows."""
+    """Gap that can be certified for all rows, for losses of the size the domain allows."""
     rounding = _ROUNDING * (1 + constants.L * domain.diameter)
     return rounding if math.isfinite(constants.M) else max(rounding, _WITH_KINKS * constants.osc)

@@ -29,16 +29,16 @@ from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss, get_loss
 
 WIDEST = 4.0
-"""Largest a: an ellipsoid of twice the Rashomon set's axes holds what there is of it."""
+"""Largest margin a, for an ellipsoid with twice the axes of the Rashomon set."""
 
 _HITS, _KEPT = 0.9, 0.05
 _CELLS = 400
-_LEAST_SAID = 0.01  # a smaller promise is none
+_LEAST_SAID = 0.01  # smaller hit rates count as no guarantee
 _FAILURES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 
 
 def expected_margin(p: int, steepness: float, share: float) -> float:
-    """Largest a at which a quadratic loss lets nine in ten draws hit, and one in twenty come."""
+    """Largest a at which, for a quadratic loss, 90 % of draws hit and 5 % of models are drawn."""
     top = 1 - share
     if top <= 0:
         return 0.0
@@ -51,24 +51,24 @@ def expected_margin(p: int, steepness: float, share: float) -> float:
 
 
 def ellipsoid_hit_rate(p: int, beta: float, psi: float, excess: Callable[[float], float]) -> float:
-    """Lower bound of the probability that an exact draw on the ellipsoid lies in the set.
+    """Lower bound on the probability that an exact draw on the ellipsoid lies in the set.
 
-    The centre is one of the ellipsoid's models, so that the least loss there is at most e above
-    the least, e the centre's excess. The law has its threshold at ψ − e above the least loss on
-    the ellipsoid, which is convex: given e the bound is that of docs/theory.md §2 at ψ − e. It is
-    less by the probability q that e is larger than is known; the best of several q.
+    The centre is a model of the ellipsoid, so the least loss there exceeds the least by at most e,
+    the centre's excess. The law has its threshold at ψ − e or more above the least loss on the
+    ellipsoid, which is convex: given e, the bound is that of docs/theory.md §2 at ψ − e. It is
+    multiplied by 1 − q, q the probability that e exceeds its quantile, for the best of several q.
     """
     found = max((1 - q) * guaranteed_hit_rate(p, beta, psi - excess(q)) for q in _FAILURES)
     return found if found >= _LEAST_SAID else 0.0
 
 
 def _shares(p: int, steepness: float, reach: float) -> tuple[float, float]:
-    """Shares of hits among draws, and of draws among uniform models, heights in units of t₀."""
+    """Share of hits among draws, and of draws among uniform models; heights in units of t₀."""
     if reach <= 1:
         return 1.0, 1.0
     ends = np.linspace(1.0, reach, _CELLS + 1)
     middle = (ends[1:] + ends[:-1]) / 2
-    # t^{p/2−1}, relative to its value at the surface, or it overflows.
+    # t^{p/2−1}, relative to its value at the surface, to avoid overflow.
     dense = np.exp((p / 2 - 1) * np.log(middle / reach))
     beyond = dense * np.exp(-steepness * (middle - 1)) * np.diff(ends) / reach
     inside = math.exp(-p / 2 * math.log(reach)) * 2 / p
@@ -77,9 +77,9 @@ def _shares(p: int, steepness: float, reach: float) -> tuple[float, float]:
 
 
 _SHARES = (0.05, 0.15, 0.35, 0.6, 0.8)  # of ρ, for the draws
-_SAFE = 1 - 1e-9  # of ρ: what is charged must not pass the budget by an ulp
-_LIKELY = 2.0  # the centre's bound is more than twice what happened on simulated tables
-_LEAST = 0.5  # of ψ, where nothing is proved
+_SAFE = 1 - 1e-9  # of ρ: keeps the charge within the budget despite rounding
+_LIKELY = 2.0  # on simulated tables, the centre's bound is more than twice its excess
+_LEAST = 0.5  # of ψ, if nothing is proved
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,12 +91,12 @@ class EllipsoidExactPlan(EllipsoidPlan):
 
     @property
     def of_exact_draws(self) -> bool:
-        """Draws are exact on the ellipsoid: what theorems promise of those on the ball is not."""
+        """False: theorems on draws from the ball do not apply to exact draws on the ellipsoid."""
         return False
 
     @property
     def first_rho(self) -> float:
-        """Part of ρ of zCDP that pays for the ellipsoid; the draws have the rest."""
+        """Part of ρ of zCDP that is charged for the ellipsoid; the draws have the rest."""
         return (self.centre.mu**2 + self.hessian_mu**2) / 2
 
     def _facts(self) -> list[Fact]:
@@ -123,8 +123,8 @@ def plan_ellipsoid_exact(
 ) -> EllipsoidExactPlan:
     """Choose a private ellipsoid, and the temperature of exact draws on it; reads no row.
 
-    of zCDP. The share of the draws is that for which most is promised, and then the largest
-    ellipsoid is to be expected (:func:`~rashomon_explorer.mechanisms.ellipsoid.exact_plan
+    Both are charged by ρ of zCDP. The share of the draws is the one with the largest guaranteed hit
+    rate, then with the largest ellipsoid (:func:`~rashomon_explorer.mechanisms.ellipsoid.exact_plan
     .expected_margin`); docs/theory.md §13.
     """
     check_nonnegative(psi=psi)
@@ -161,19 +161,19 @@ def plan_ellipsoid_exact(
 
 
 def two_stages(first: Guarantee, draw_eta: float, n_draws: int) -> Guarantee:
-    """Guarantee of an ellipsoid and of exact draws on it, which is chosen before they are made."""
+    """Guarantee of an ellipsoid that is released first, and of exact draws on it."""
     draws = zcdp(n_draws * draw_eta**2 / 8)
     return replace(
         compose([first, draws]),
         theorem="Gaussian DP of a centre and of its Hessian, and bounded range of exact draws on "
-        "the ellipsoid that they make, added up by zCDP",
+        "the resulting ellipsoid, composed by zCDP",
     )
 
 
 def _with_draws(
     first: EllipsoidPlan, draw_eta: float, constants: Constants, margin: float | None
 ) -> EllipsoidExactPlan:
-    """Plan of draws on an ellipsoid; the size chosen anew, as draws beyond the set are few."""
+    """Plan of draws on an ellipsoid, with a new size, because few draws lie beyond the set."""
     beta = draw_eta / first.oscillation
     assert first.radius is not None and first.zero_loss is not None
     known = partial(excess_at_most, first.centre, constants, first.radius, first.zero_loss)
@@ -199,6 +199,6 @@ def _size(first: EllipsoidPlan, beta: float, proved: float) -> float:
 
 
 def _ranking(planned: EllipsoidExactPlan) -> tuple[float, float, float]:
-    """More promised, then larger, then around a better model."""
+    """Rank by the guaranteed hit rate, then the size, then the centre's excess."""
     useful = planned.hit_rate_bound if planned.hit_rate_bound >= WEAK_HIT_RATE else 0.0
     return round(useful, 2), planned.margin, -planned.centre.excess

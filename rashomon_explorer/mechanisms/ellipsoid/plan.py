@@ -27,7 +27,7 @@ _WIDEST = 1.0
 
 
 def third_derivative_bound(loss: Loss, row_bound: float) -> float | None:
-    """Find b with |φ'''(t)| ≤ b·‖w‖·φ''(t) for a row's loss φ(t) = ℓ(θ + tw), or None."""
+    """Constant b with |φ'''(t)| ≤ b·‖w‖·φ''(t) for a row's loss φ(t) = ℓ(θ + tw), or None."""
     steepest = {"squared": 0.0, "logistic": 1.0, "softmax": math.sqrt(2 if loss.outputs > 1 else 1)}
     return steepest[loss.name] * row_bound if loss.name in steepest else None
 
@@ -35,9 +35,9 @@ def third_derivative_bound(loss: Loss, row_bound: float) -> float | None:
 def proved_margin(*, psi: float, ridge: float, bend: float, excess: float) -> float:
     """Largest a for which {½wᵀAw ≤ aψ} around the centre lies in the set; 0 if no a is known.
 
-    the gradient at the centre has a dual norm of at most ν, or a step of s against it would fall
-    below the least loss (own derivation, docs/theory.md §13). a is the largest with that at most
-    ψ, and at most 1.
+    The excess there is at most e + ν·r + h(r) with r = √(2aψ). ν bounds the dual norm of the
+    gradient at the centre: above ν, a step against it would fall below the least loss (own
+    derivation, docs/theory.md §13). a is at most 1.
     """
     if not (excess < psi and (ridge > 0 or bend == 0)):
         return 0.0
@@ -54,7 +54,7 @@ def proved_margin(*, psi: float, ridge: float, bend: float, excess: float) -> fl
 
 
 def _steepest(curve: float, excess: float) -> float:
-    """Bound ν of the gradient's dual norm; any s gives one."""
+    """Bound ν on the gradient's dual norm; every step length gives a bound."""
     if excess == 0:
         return 0.0
     if curve == 0:
@@ -64,16 +64,16 @@ def _steepest(curve: float, excess: float) -> float:
         reach = math.exp(log_reach)
         return (excess + _bent(curve, reach)) / reach
 
-    # From the reach that is best without a bend downwards: a bend makes shorter steps better.
+    # Search below the best step length at curve = 0: a larger curve favours shorter steps.
     high = math.log(math.sqrt(2 * excess))
     found = minimize_scalar(bound, bounds=(high - 10, high), method="bounded")
     return min(float(found.fun), bound(high))
 
 
 def _bent(curve: float, reach: float) -> float:
-    """h(x), at least x²/2."""
+    """h(reach) ≥ reach²/2, which bounds the growth of the loss beyond its gradient."""
     bend = curve * reach
-    if bend < 1e-3:  # (e^k − 1 − k)/k² ≤ ½ + k/6 + k²/24·e^k, and the difference has no digits
+    if bend < 1e-3:  # (e^k − 1 − k)/k² ≤ ½ + k/6 + k²/24·e^k; the difference loses its digits
         return reach**2 * (0.5 + bend / 6 + bend**2 / 20)
     if bend > 500:
         return math.inf
@@ -81,21 +81,21 @@ def _bent(curve: float, reach: float) -> float:
 
 
 WANTED = 0.9
-"""Hit rate that an ellipsoid's size is chosen for, where it can be proved."""
+"""Hit rate for which the size of an ellipsoid is chosen, if it can be proved."""
 
 _SHARES = [k / 20 for k in range(1, 20)]
-_SAFE = 1 - 1e-9  # of μ: what is charged must not pass the budget by an ulp
+_SAFE = 1 - 1e-9  # of μ: keeps the charge within the budget despite rounding
 _WORTH_PROVING = 0.25  # a smaller share of ψ would show too little of the set
-_MOST, _LEAST = 0.9, 0.5  # of ψ, where nothing is proved
-# On simulated tables the bound was 1.3 to 2.4 times the excess where the ball held the best model
-# back, and 12 to 18 times inside.
+_MOST, _LEAST = 0.9, 0.5  # of ψ, if nothing is proved
+# On simulated tables the bound was 1.3 to 2.4 times the excess with the best model on the sphere,
+# and 12 to 18 times with it inside.
 _LOOSE = 2.0
-_GRID = 2.0**-16  # of σ, to which the Hessian is rounded
+_GRID = 2.0**-16  # of σ: unit to which the Hessian is rounded
 
 
 @dataclass(frozen=True, repr=False)
 class EllipsoidPlan(Plan):
-    """What a budget buys of a private ellipsoid, known before the rows are touched."""
+    """Plan of a private ellipsoid and of draws from it, from public numbers."""
 
     centre: Centre
     hessian_mu: float
@@ -111,12 +111,12 @@ class EllipsoidPlan(Plan):
 
     @property
     def centre_excess(self) -> float:
-        """Expected excess loss of the centre is at most this."""
+        """Bound on the expected excess loss of the centre."""
         return self.centre.excess
 
     @property
     def grid(self) -> float:
-        """What the noisy Hessian is rounded to multiples of."""
+        """Unit to which the noisy Hessian is rounded."""
         return 2.0 ** math.floor(math.log2(self.hessian_noise * _GRID))
 
     def _facts(self) -> list[Fact]:
@@ -150,9 +150,9 @@ def plan_ellipsoid(
 ) -> EllipsoidPlan:
     """Choose centre, noise and size of a private ellipsoid for a total budget; reads no row.
 
-    as many as are wanted, for this one price. The shares are those of the least sum of two doubts
-    in units of the loss: the centre's excess, and what s adds to the height of the flattest models
-    (docs/ellipsoid.md, docs/theory.md §13).
+    Any number of draws has this one privacy cost. The shares of centre and Hessian minimise the sum
+    of two errors in units of the loss: the centre's excess, and the height that s adds to the
+    flattest models (docs/ellipsoid.md, docs/theory.md §13).
     """
     check_nonnegative(psi=psi)
     check_count(n_draws=n_draws)
@@ -194,7 +194,7 @@ def ellipsoid_for(
     margin: float | None,
     ledger: bool,
 ) -> EllipsoidPlan:
-    """Plan of an ellipsoid at μ-GDP; checks and warns of nothing."""
+    """Plan of an ellipsoid at μ-GDP, without checks and warnings."""
     centre, hessian_mu = _shared(constants, psi, radius, mu, zero_model_loss(kind))
     proved = _proved(constants, kind, psi, radius, row_norm, centre)
     chosen = _margin(psi, centre, proved) if margin is None else float(margin)
@@ -229,27 +229,27 @@ def ellipsoid_for(
 
 
 def ellipsoid_guarantee(centre: Centre, hessian_mu: float) -> Guarantee:
-    """Gaussian DP of a centre and of the noisy Hessian there, which is chosen after it."""
+    """Gaussian DP of a centre, and of the noisy Hessian at it."""
     return replace(
         gdp(math.hypot(centre.mu, hessian_mu)),
-        theorem="Gaussian DP of a centre and of its Hessian; draws are made of these two alone",
+        theorem="Gaussian DP of a centre and of its Hessian; draws depend on these two only",
     )
 
 
 def hessian_sensitivity(constants: Constants) -> float:
-    """Frobenius distance √2·b/n of the Hessians of neighbours at one model.
+    """Bound √2·b/n on the Frobenius distance of the Hessians of neighbours at one model.
 
-    b bounds the Frobenius norm of one row's Hessian f''(s)·zzᵀ or, of several classes,
-    (diag π − ππᵀ) ⊗ zzᵀ, which its largest eigenvalue's bound M − m does as well: sup f''·B², and
+    b bounds the Frobenius norm of one row's Hessian f''(s)·zzᵀ or, for several classes,
+    (diag π − ππᵀ) ⊗ zzᵀ. The bound M − m on its largest eigenvalue is sufficient: sup f''·B², and
     ½B² for three and more classes, as ‖diag π − ππᵀ‖²_F ≤ Σπ² − (Σπ²)² ≤ ¼ (docs/theory.md §13).
     """
-    # Larger by more than the rounding of the difference.
+    # Rounded up by more than the error of the difference.
     largest = constants.M - constants.m + 1e-12 * constants.M
     return math.sqrt(2) * largest / constants.n
 
 
 def _lift(constants: Constants, mu: float) -> float:
-    """Bound of the noise's largest eigenvalue, but for half of what the hit rate leaves."""
+    """Bound on the noise's largest eigenvalue, except for half of the hit rate's failures."""
     sigma = hessian_sensitivity(constants) / mu
     beyond = math.sqrt(-2 * math.log((1 - WANTED) / 2))
     return sigma * (math.sqrt(2 * constants.p) + beyond + constants.p * _GRID)
@@ -258,7 +258,7 @@ def _lift(constants: Constants, mu: float) -> float:
 def _shared(
     constants: Constants, psi: float, radius: float, mu: float, zero_loss: float
 ) -> tuple[Centre, float]:
-    """Centre, and μ of the Hessian: the shares of μ² with the least doubt."""
+    """Centre, and μ of the Hessian, for the shares of μ² with the least sum of errors."""
 
     def doubt(share: float) -> tuple[float, Centre, float]:
         centre = best_centre(constants, radius, mu * math.sqrt(share), zero_loss)
@@ -279,7 +279,7 @@ def _proved(
     row_norm: float,
     centre: Centre,
 ) -> float:
-    """Largest margin with a proof; 0 where there is none."""
+    """Largest proved margin; 0 if there is none."""
     bend = third_derivative_bound(loss, row_norm)
     if bend is None or psi == 0 or not surely_inside(constants, radius, zero_model_loss(loss)):
         return 0.0

@@ -1,4 +1,4 @@
-"""Private centre and Hessian, and draws around them, Gaussian or exact."""
+"""Release of a private centre and Hessian, and draws around them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,14 +26,14 @@ from rashomon_explorer.problem.problem import Problem
 
 @dataclass(frozen=True)
 class ReleasedCentre:
-    """A private centre, and how hard the ball holds it back.
+    """A private centre, and an estimate of the multiplier of the ball constraint.
 
     Parameters
     ----------
     theta : ndarray of shape (p,)
         A model of the ball.
     multiplier : float
-        Estimate of λ ≥ 0 with ∇L(θ) ≈ −λθ; 0 where the path was never outside the ball.
+        Estimate of λ ≥ 0 with ∇L(θ) ≈ −λθ; 0 if the path never left the ball.
     """
 
     theta: FloatArray
@@ -43,7 +43,7 @@ class ReleasedCentre:
 def released_centre(
     problem: Problem, centre: Centre, rng: np.random.Generator
 ) -> Iterator[ReleasedCentre | None]:
-    """Yield None while at work, and at the end the private centre."""
+    """Yield None while running, and the private centre at the end."""
     theta, pushed = np.zeros(problem.p), 0.0
     if centre.name == "accelerated":
         yield from _by_acceleration(problem, centre, rng)
@@ -57,7 +57,7 @@ def released_centre(
             theta += weight * here
             pushed += weight * float(np.linalg.norm(ahead - here))
             yield None
-    # The grid may lead beyond the ball by its rounding.
+    # Rounding to the grid may lead outside the ball.
     kept = _into(problem, to_public_grid(theta))
     slope = pushed / centre.step_size if pushed else 0.0
     yield ReleasedCentre(kept, slope / float(problem.domain.radius))
@@ -66,7 +66,7 @@ def released_centre(
 def descent(
     problem: Problem, centre: Centre, rng: np.random.Generator, start: FloatArray | None = None
 ) -> Iterator[FloatArray]:
-    """States (p,) of noisy gradient descent, each before it is put back into the ball."""
+    """Yield states (p,) of noisy gradient descent, each before its projection onto the ball."""
     theta = np.zeros(problem.p) if start is None else start
     for _ in progress(range(centre.n_steps), "steps"):
         gradient = problem.value_and_gradient(theta[:, None])[1][:, 0]
@@ -78,7 +78,7 @@ def descent(
 
 @dataclass(frozen=True)
 class Stride:
-    """A step of accelerated descent, all of which is made of the noisy gradients so far."""
+    """A step of accelerated descent, computed only from the noisy gradients so far."""
 
     ahead: FloatArray
     gradient: FloatArray
@@ -87,7 +87,7 @@ class Stride:
 
 
 def strides(problem: Problem, centre: Centre, rng: np.random.Generator) -> Iterator[Stride]:
-    """Take the steps of accelerated noisy descent from 0."""
+    """Yield the steps of accelerated noisy descent from 0."""
     state = average = np.zeros(problem.p)
     for t in progress(range(1, centre.n_steps + 1), "steps"):
         pace, share = 2 * t / (centre.n_steps + 1), 2 / (t + 1)
@@ -103,7 +103,7 @@ def strides(problem: Problem, centre: Centre, rng: np.random.Generator) -> Itera
 def _by_acceleration(
     problem: Problem, centre: Centre, rng: np.random.Generator
 ) -> Iterator[ReleasedCentre | None]:
-    """Yield None while at work, and at the end the average of the path."""
+    """Yield None while running, and the average of the path at the end."""
     slope, was_outside = np.zeros(problem.p), False
     for t, stride in enumerate(strides(problem, centre, rng), start=1):
         slope = slope + 2 / (t + 1) * (stride.gradient - slope)
@@ -135,22 +135,22 @@ def released_hessian(
 
 
 def lifted(noisy: FloatArray, planned: EllipsoidPlan) -> FloatArray:
-    """Matrix A = H̃ + sI + mI, its eigenvalues without mI kept above s/1000."""
+    """Matrix A = H̃ + sI + mI, with the eigenvalues of H̃ + sI raised to at least s/1000."""
     values, vectors = np.linalg.eigh(noisy)
     kept = np.maximum(values + planned.lift, planned.lift / 1000) + planned.ridge
     matrix = (vectors * kept) @ vectors.T
     return np.asarray((matrix + matrix.T) / 2)
 
 
-_CELLS_AT_ONCE = 2**24  # rows × models evaluated between two looks at the Stop button
+_CELLS_AT_ONCE = 2**24  # rows × models evaluated between two checks of the Stop button
 CERTIFIED = (
-    "the minimum was certified as closely as the noise allows for: where it is not, an error tells "
-    "something of the rows"
+    "the minimum was certified to the accuracy that the noise covers: if it is not, an error "
+    "reveals information about the rows"
 )
-"""What a guarantee assumes that counts on a solver."""
+"""Assumption of a guarantee that depends on a solver."""
 
 ROUNDING = "the Gaussian noise is that of doubles, rounded to public grids (docs/floating-point.md)"
-"""What a guarantee of Gaussian noise assumes."""
+"""Assumption of a guarantee with Gaussian noise."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class EllipsoidSampler:
     plan: Plan
 
     def __post_init__(self) -> None:
-        """Refuse a plan that says nothing about a centre."""
+        """Check that the plan is an ellipsoid plan."""
         if not isinstance(self.plan, EllipsoidPlan):
             raise TypeError("an ellipsoid needs an EllipsoidPlan: make it with plan_ellipsoid")
 
@@ -176,11 +176,11 @@ class EllipsoidSampler:
     def for_plan(
         cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
     ) -> Self:
-        """Release the ellipsoid of this plan; draws of it always come."""
+        """Create the sampler of this plan's ellipsoid; it never gives up."""
         return cls(plan)
 
     def guarantee(self, plan: Plan) -> Guarantee:
-        """Return the plan's own, of centre and Hessian; draws add nothing."""
+        """Return the plan's guarantee, of centre and Hessian; draws have no further cost."""
         held = plan.guarantee
         solved = isinstance(plan, EllipsoidPlan) and plan.centre.name == "output"
         return replace(
@@ -188,12 +188,12 @@ class EllipsoidSampler:
         )
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """Empty batches until the ellipsoid is there, then endless ones of its models."""
+        """Yield empty batches until the ellipsoid is released, then its models without end."""
         none = np.empty((target.problem.p, 0))
         region = None
         for region in self.released(target, rng):
             yield Batch(none, np.empty(0), evaluated=int(region is None), region=region)
-            pause()  # or a dashboard's event loop starves
+            pause()  # lets a dashboard's event loop run
         assert region is not None
         size = int(np.clip(_CELLS_AT_ONCE // target.problem.n, 16, 1024))
         for theta in region.batches(min(size, self.plan.n_draws), rng):
@@ -204,7 +204,7 @@ class EllipsoidSampler:
     def released(
         self, target: GibbsTarget, rng: np.random.Generator
     ) -> Iterator[CutEllipsoid | None]:
-        """Yield None while at work, and at the end the ellipsoid that was paid for."""
+        """Yield None while running, and the released ellipsoid at the end."""
         assert isinstance(self.plan, EllipsoidPlan)
         centre: ReleasedCentre | None = None
         for found in released_centre(target.problem, self.plan.centre, rng):
@@ -219,7 +219,7 @@ class EllipsoidSampler:
 
 @dataclass(frozen=True)
 class EllipsoidExactSampler:
-    """Exact draws from the thresholded Gibbs law on an ellipsoid that was released before."""
+    """Exact draws from the thresholded Gibbs law on a released ellipsoid."""
 
     name: ClassVar[str] = "ellipsoid_exact"
     traits: ClassVar[Traits] = Traits(
@@ -234,7 +234,7 @@ class EllipsoidExactSampler:
     patience: int | None = 5_000_000
 
     def __post_init__(self) -> None:
-        """Refuse a plan that says nothing about two stages, and a patience that is none."""
+        """Check the plan and the patience."""
         if not isinstance(self.plan, EllipsoidExactPlan):
             raise TypeError("two stages need an EllipsoidExactPlan: use plan_ellipsoid_exact")
         if self.patience is not None and not self.patience >= 1:
@@ -244,11 +244,11 @@ class EllipsoidExactSampler:
     def for_plan(
         cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
     ) -> Self:
-        """Release the ellipsoid of this plan, and give up as the caller wants."""
+        """Create the sampler of this plan, with the caller's patience."""
         return cls(plan, patience)
 
     def guarantee(self, plan: Plan) -> Guarantee:
-        """Return the plan's own, of the ellipsoid and of the draws; they may give up."""
+        """Return the plan's guarantee, of the ellipsoid and of the draws; they may give up."""
         held = plan.guarantee
         stated = (ROUNDING, CERTIFIED, self._giving_up(plan.p))
         return replace(held, assumptions=(*held.assumptions, *stated))
@@ -258,12 +258,12 @@ class EllipsoidExactSampler:
         return EllipsoidSampler(self.plan)
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """Empty batches until the ellipsoid is there, then endless ones of draws on it."""
+        """Yield empty batches until the ellipsoid is released, then draws on it without end."""
         none = np.empty((target.problem.p, 0))
         region = None
         for region in self.first().released(target, rng):
             yield Batch(none, np.empty(0), evaluated=0, region=region)
-            pause()  # or a dashboard's event loop starves
+            pause()  # lets a dashboard's event loop run
         assert region is not None
         size = int(np.clip(_CELLS_AT_ONCE // target.problem.n, 16, 1024))
         refused, patience = 0, patience_for(target.problem.p, self.patience or 2**62)
@@ -272,7 +272,7 @@ class EllipsoidExactSampler:
             # A model may lie below the numerical minimum, by no more than its certified gap.
             excess = np.maximum(losses - target.problem.minimum.value, 0.0)
             keep = accept(-target.energy(excess), rng)
-            if region.level == 0:  # at ψ = 0 the ellipsoid is one model, and so is the law on it
+            if region.level == 0:  # at ψ = 0 the ellipsoid is a single model, and so is the law
                 keep[:] = True
             refused = 0 if keep.any() else refused + len(losses)
             if self.patience is not None and refused > patience:
@@ -282,10 +282,10 @@ class EllipsoidExactSampler:
 
     def _giving_up(self, p: int) -> str:
         if self.patience is None:
-            return "draws on the ellipsoid never give up; nothing is promised of how long they take"
+            return "draws on the ellipsoid never give up; their running time has no bound"
         return (
             f"draws on the ellipsoid did not give up (after {patience_for(p, self.patience):,} "
-            "proposals; no useful bound of the probability is known)"
+            "proposals; no useful bound on the probability is known)"
         )
 
 
@@ -293,6 +293,6 @@ def _hopeless(target: GibbsTarget, refused: int) -> str:
     return (
         f"none of {refused:,} models of the ellipsoid was accepted (n={target.problem.n}, "
         f"p={target.problem.p}, β={target.beta:.3g}, ψ={target.psi:.3g}): the private centre is "
-        'too far from the best model here. Use sampler="ellipsoid", which always answers, more '
+        'too far from the best model here. Use sampler="ellipsoid", which never gives up, more '
         "ridge, a larger ε or a smaller radius. The privacy cost of this run stays spent."
     )

@@ -1,4 +1,4 @@
-"""Privacy of noisy gradient paths."""
+"""Privacy accounting of noisy gradient paths."""
 
 import math
 from dataclasses import replace
@@ -47,10 +47,10 @@ def last_iterate_guarantee(
     diameter: float = math.inf,
     n_chains: int = 1,
 ) -> Guarantee:
-    """Guarantee of the last iterate of each chain, when nothing else of them is ever shown.
+    """Guarantee of the last iterate of each chain, if nothing else of them is released.
 
-    (Theorem 4.2 of Bok, Su and Altschuler 2024), and on a domain of diameter D with, for any
-    number τ ≤ N of last steps,
+    With s = hβΔ, μ² = k·S/(2h) for S = s²·(1 − c^N)/(1 + c^N)·(1 + c)/(1 − c) (Theorem 4.2 of Bok,
+    Su and Altschuler 2024), or the least S = (D + τs)²/τ over τ ≤ N, on a domain of diameter D.
     """
     check_nonnegative_or_infinite(
         beta=beta,
@@ -79,9 +79,9 @@ def last_iterate_guarantee(
 def affordable_time(
     *, epsilon: float, delta: float, beta: float, sensitivity: float, n_chains: int = 1
 ) -> float:
-    """Longest time t = Nh that ``n_chains`` paths may run for (ε, δ)."""
+    """Longest time t = Nh that ``n_chains`` paths may run within (ε, δ)."""
     check_positive(beta=beta, sensitivity=sensitivity, n_chains=n_chains)
-    # A hair less, so that what is charged for this time does not pass the budget by an ulp.
+    # Slightly less, so that the charge for this time does not exceed the budget by an ulp.
     return 2 * gdp_mu(epsilon, delta) ** 2 / (n_chains * (beta * sensitivity) ** 2) * (1 - 1e-12)
 
 
@@ -95,7 +95,7 @@ def _contracted_steps(contraction: float, n_steps: int) -> float:
     return float(np.tanh(half * n_steps) / np.tanh(half))
 
 
-_FLAT = -1e-300  # l·log c above it: c is 1 for every purpose
+_FLAT = -1e-300  # above this l·log c, c is treated as 1
 
 
 def earlier_epochs(c: float, l: int, epochs: int) -> float:  # noqa: E741
@@ -105,7 +105,7 @@ def earlier_epochs(c: float, l: int, epochs: int) -> float:  # noqa: E741
     log = math.log(c)
     if log > _FLAT / l:
         return (epochs - 1) / l
-    # By expm1 of log c, so that c → 1 gives no 0.
+    # expm1 of log c avoids a result of 0 for c → 1.
     weight = math.exp((2 * l - 2) * log) * math.expm1(2 * log) / -(math.expm1(l * log) ** 2)
     return weight * math.tanh(-l * (epochs - 1) * log / 2)
 
@@ -121,10 +121,10 @@ def last_batch_state_guarantee(
     diameter: float = math.inf,
     n_chains: int = 1,
 ) -> Guarantee:
-    """Guarantee of the last state of each chain of N steps over l batches in turn.
+    """Guarantee of the last state of each of k chains of N steps over l batches in turn.
 
-    (E − 1)/l for c = 1 (Theorem 4.5 of Bok, Su and Altschuler 2024, for any N and c = 1 too); and
-    on a domain of diameter D, for any k < E of last visits before the last,
+    μ² = k·(s² + S)/(2h), s = hβΔ, with S = s²·:func:`earlier_epochs` (Theorem 4.5 of Bok, Su and
+    Altschuler 2024, for any N and c = 1 too) or (D + js)²/(jl) on diameter D, any j < ⌈N/l⌉.
     """
     check_nonnegative_or_infinite(
         beta=beta,
@@ -155,17 +155,17 @@ def last_batch_state_guarantee(
 
 
 _MOST_STEPS = 2_000
-_SHARES = (1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)  # ηM
-_WORTHWHILE = 1.05  # of a share's least bound, for which no further step is taken
+_SHARES = (1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)  # candidates for ηM
+_WORTHWHILE = 1.05  # times a share's least bound: the fewest steps within this factor are taken
 
 
 def plan_weighted_path(constants: Constants, radius: float, mu: float, zero_loss: float) -> Centre:
     """Noisy gradient descent of small steps, planned as a path at one temperature; reads no row.
 
-    half of what steps of η = 1/M add by their noise, once they are small (docs/theory.md §21).
-    With m > 0 the first term falls as e^{−mβT}: Theorem F.2 of "On the universality of Langevin
-    diffusion" promises as much of temperatures that change on the way, whose printed form has no
-    drift left.
+    The bound is ‖θ₀ − θ*‖²/(2ηW) + ηpσ²/(2(1 − ηM)), W = Σ_j≤N (1 − ηm)^−j. Small steps add about
+    half the noise of η = 1/M (docs/theory.md §21). With m > 0 the first term falls as e^{−mβT}.
+    Theorem F.2 of "On the universality of Langevin diffusion" claims as much for temperatures that
+    change on the way, whose printed form has no drift.
     """
     moved = data_slope(constants, Ball(radius))
     far = furthest_start(constants, radius, zero_loss)

@@ -1,4 +1,4 @@
-"""Gradients that noisy paths follow, each with the constants its certificate is made of."""
+"""Gradients that noisy paths follow, each with the public constants of its certificate."""
 
 import math
 from collections.abc import Callable
@@ -39,15 +39,15 @@ __all__ = ["drift_for"]
 
 
 class Gradient(Protocol):
-    """The gradient of β·energy along one run; it may remember earlier steps."""
+    """Gradient of β·energy along one run; it may keep a state between steps."""
 
     def __call__(self, theta: FloatArray) -> FloatArray:
-        """Gradient (p, K) at the states (p, K) of the K chains; called once a step."""
+        """Gradient (p, K) at the states (p, K) of the K chains; called once per step."""
         ...
 
 
 class Drift(Protocol):
-    """A gradient that reads rows, and the public constants that its certificate is made of."""
+    """Gradient that reads rows, with the public constants of its certificate."""
 
     @property
     def p(self) -> int:
@@ -56,7 +56,7 @@ class Drift(Protocol):
 
     @property
     def arrays(self) -> ArrayBackend:
-        """Where states and gradients are."""
+        """Array backend of states and gradients."""
         ...
 
     @property
@@ -75,11 +75,11 @@ class Drift(Protocol):
         ...
 
     def sensitivity(self, n_steps: int) -> float:
-        """Root mean square, over ``n_steps`` steps, of how far a record moves gradient/β."""
+        """Root mean square, over ``n_steps`` steps, of the change of gradient/β by a record."""
         ...
 
     def contraction(self, step_size: float) -> float:
-        """Factor c ≤ 1 by which a noiseless step brings any two models closer."""
+        """Factor c ≤ 1 by which a noiseless step contracts the distance of any two models."""
         ...
 
     def project(self, theta: FloatArray) -> FloatArray:
@@ -87,7 +87,7 @@ class Drift(Protocol):
         ...
 
     def run(self, rng: np.random.Generator) -> Gradient:
-        """Gradient for one run; ``rng`` is for noise that no record influences."""
+        """Gradient for one run; ``rng`` is for noise that does not depend on records."""
         ...
 
     def value(self, theta: FloatArray) -> FloatArray:
@@ -97,7 +97,7 @@ class Drift(Protocol):
 
 @dataclass(frozen=True)
 class GibbsDrift:
-    """The public side of a target that a path runs on; its gradient is the subclass's."""
+    """Public constants of the target of a path; the subclass defines the gradient."""
 
     target: GibbsTarget
 
@@ -108,7 +108,7 @@ class GibbsDrift:
 
     @property
     def arrays(self) -> ArrayBackend:
-        """Where states and gradients are: with the rows."""
+        """Array backend of states and gradients: that of the rows."""
         return self.target.problem.arrays
 
     @property
@@ -122,7 +122,7 @@ class GibbsDrift:
         return self.target.problem.domain.diameter
 
     def project(self, theta: FloatArray) -> FloatArray:
-        """Nearest points of the domain, of any but the ball by way of the host."""
+        """Nearest points of the domain; any domain but the ball projects on the host."""
         domain = self.target.problem.domain
         if is_foreign(theta) and not isinstance(domain, Ball):
             nearest: FloatArray = self.arrays.put(domain.project(to_host(theta)))
@@ -136,7 +136,7 @@ class GibbsDrift:
 
 @dataclass(frozen=True)
 class DriftInBatches(GibbsDrift):
-    """A target whose gradient is taken over one batch of rows after the other."""
+    """Target whose gradient uses one batch of rows after the other."""
 
     batch_size: int
 
@@ -147,19 +147,19 @@ class DriftInBatches(GibbsDrift):
 
 
 def minimiser_inside(problem: Problem) -> bool:
-    """Whether every data set has its global minimiser in the ball."""
+    """Whether the global minimiser is in the ball for every data set."""
     if not isinstance(problem.domain, Ball):
         return False
     pull = problem.ridge * problem.domain.radius
     return pull > 0 and pull >= problem.L - pull
 
 
-_WIDTH = 32  # models in a group, of few rows more
+_WIDTH = 32  # models in a group; a multiple of it for few rows
 _FEWEST_CELLS, _WIDEST = 2**15, 1024
 
 
 class Columns:
-    """A loss evaluated on groups of exactly so many models, the last one filled up."""
+    """Loss evaluated on groups of a fixed number of models; the last group is padded."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class Columns:
         return value, np.ascontiguousarray(gradient.T)
 
     def _places(self, numbers: NDArray[np.integer[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Group of each model, and its place there: the number modulo the width."""
+        """Group and position of each model; the position is its number modulo the width."""
         place = numbers % self.width
         order = np.argsort(place, kind="stable")
         taken = np.bincount(place, minlength=self.width)
@@ -196,22 +196,22 @@ class Columns:
 
 
 _UNIT = 2.0**-24  # float32 rounds to half a unit of 2⁻²³
-_LARGEST = 1e9  # squares of scores, summed over a block and times a row, stay below 3e38
+_LARGEST = 1e9  # squares of scores, summed over a chunk and times a row, stay below 3e38
 _CELL = 128.0  # roundings of a group of 16 exponentials, their product and its logarithm
 
 
 @dataclass(frozen=True)
 class SinglePrecision:
-    """Bounds on what float32 adds to the difference between neighbours."""
+    """Bounds on the effect of float32 on the difference between neighbours."""
 
-    # gradient, value: these two bounds
+    # gradient, value: bounds for the gradient and for the loss
     gradient: float
     value: float
-    # share, cell: γ + c and c: a computed loss v is off by at most (γ + c)(v + c) + c, as its terms
-    # are positive
+    # share, cell: γ + c and c: a computed loss v has an error of at most (γ + c)(v + c) + c, as its
+    # terms are positive
     share: float
     cell: float
-    # bound on the error of a computed gradient: L(γ + 2c), and what an error of the score does to a
+    # bound on the error of a computed gradient: L(γ + 2c), and the effect of a score's error on a
     # slope
     slope: float
 
@@ -253,7 +253,7 @@ def _check_range(problem: Problem) -> None:
 
 
 class Slack:
-    """Upper bounds of losses, from each chain's last evaluation."""
+    """Upper bounds on losses, from each chain's last evaluation."""
 
     def __init__(self, curvature: FloatArray, slope_error: float = 0.0) -> None:
         self._curvature = curvature
@@ -261,7 +261,7 @@ class Slack:
         self._value = np.empty(0)
 
     def upper(self, theta: FloatArray) -> FloatArray:
-        """Upper bounds (K,) of the losses of the chains' states (p, K)."""
+        """Upper bounds (K,) on the losses of the chains' states (p, K)."""
         if not len(self._value):
             return np.full(theta.shape[1], np.inf)
         moved = theta - self._anchor
@@ -278,7 +278,7 @@ class Slack:
         value: FloatArray,
         gradient: FloatArray,
     ) -> None:
-        """Remember the chains that were evaluated at ``theta`` (p, K)."""
+        """Store the chains that were evaluated at ``theta`` (p, K)."""
         if not len(self._value):
             self._value = np.full(theta.shape[1], np.inf)
             self._anchor, self._gradient = np.zeros_like(theta), np.zeros_like(theta)
@@ -287,7 +287,7 @@ class Slack:
         self._gradient[:, evaluated] = gradient
 
 
-_DOUBLE_ERROR = 1e-9  # of 1 + loss: a sum of a million terms is right to 1e-10 of it
+_DOUBLE_ERROR = 1e-9  # of 1 + loss: a sum of a million terms has a relative error of 1e-10
 
 
 @dataclass(frozen=True)
@@ -324,8 +324,8 @@ class FullDrift(GibbsDrift):
         """1 for the smooth threshold, max{|1 − hβm|, |1 − hβM|} without one."""
         if isinstance(self.target.shape, HardThreshold) or not np.isfinite(self.target.problem.M):
             raise ValueError(
-                "the gradient of a hard threshold or of a loss with kinks jumps, so that steps do "
-                'not contract: take threshold="smooth" and a smooth loss, ψ = 0, or shown="path"'
+                "a hard threshold or a loss with kinks has no continuous gradient, so that steps "
+                'do not contract: use threshold="smooth" and a smooth loss, ψ = 0, or shown="path"'
             )
         if self._rounding:
             raise ValueError(
@@ -340,10 +340,10 @@ class FullDrift(GibbsDrift):
         return 1.0
 
     def run(self, rng: np.random.Generator) -> Gradient:
-        """Return the gradient, which remembers where each chain was last evaluated if lazy."""
+        """Return the gradient; if lazy, it stores where each chain was last evaluated."""
         if isinstance(self.target.shape, NoThreshold):
             return self._unthresholded
-        # On a device, asking which chains to look at would cost the time that it saves.
+        # On a device, finding the chains to evaluate would cost the time that it saves.
         lazy = self.lazy and self.arrays.on_host
         curvature = self.target.problem.curvature_bound() if lazy else None
         if curvature is None:
@@ -359,11 +359,11 @@ class FullDrift(GibbsDrift):
         return self._weighted(value, gradient)
 
     def _lazily(self, theta: FloatArray, slack: Slack) -> FloatArray:
-        # The plain path would compute a loss below the edge, whatever rounding does to it.
+        # Chains that are skipped have a computed loss below the edge, for any rounding.
         look = slack.upper(theta) >= self._edge - self._error(self._edge)
         drift = np.zeros_like(theta)
         if look.any():
-            # Each chain at its own place: rows decide who is looked at, never how one is rounded.
+            # Fixed positions: rows decide which chains are evaluated, not how they are rounded.
             numbers = np.flatnonzero(look)
             value, gradient = self._host_columns.value_and_gradient(theta[:, look], numbers)
             slack.note(look, theta, value + self._error(value), gradient)
@@ -393,7 +393,7 @@ class FullDrift(GibbsDrift):
         return SinglePrecision.of(self.target.problem) if self.precision == "single" else None
 
     def _error(self, value: FloatArray | float) -> FloatArray | float:
-        """More than what rounding does to a computed loss."""
+        """Upper bound on the rounding error of a computed loss."""
         share, cell = _DOUBLE_ERROR, _DOUBLE_ERROR
         if self._rounding:
             share, cell = share + 2 * self._rounding.share, cell + 2 * self._rounding.cell
@@ -407,13 +407,13 @@ class FullDrift(GibbsDrift):
 
 @dataclass(frozen=True)
 class ClippedDrift(GibbsDrift):
-    """Gradient of the target's loss with its slope clipped, at ψ = 0."""
+    """Gradient of the target's loss with clipped slopes, at ψ = 0."""
 
     most: float
 
     @cached_property
     def followed(self) -> Loss:
-        """Loss whose gradient it is."""
+        """Loss with clipped slopes, whose gradient it is."""
         found = clipped(self.target.problem.loss, self.most)
         if found is None:
             raise ValueError(f"{self.target.problem.loss.name} loss has no form with clipped slope")
@@ -421,7 +421,7 @@ class ClippedDrift(GibbsDrift):
 
     @cached_property
     def constants(self) -> Constants:
-        """Public constants of that loss."""
+        """Public constants of the clipped loss."""
         problem = self.target.problem
         return Constants.of(
             self.followed,
@@ -434,7 +434,7 @@ class ClippedDrift(GibbsDrift):
 
     @property
     def arrays(self) -> ArrayBackend:
-        """The host: a clipped loss has no other form."""
+        """The host; a clipped loss has no device version."""
         return NUMPY
 
     @property
@@ -452,7 +452,7 @@ class ClippedDrift(GibbsDrift):
         return max(abs(1 - pace * self.constants.m), abs(1 - pace * self.constants.M))
 
     def run(self, rng: np.random.Generator) -> Callable[[FloatArray], FloatArray]:
-        """Return the gradient; it remembers nothing."""
+        """Return the gradient, which keeps no state."""
         problem = self.target.problem
         risk = problem.of_loss(self.followed)
         assert isinstance(risk, ClippedPullRisk | ChunkedRisk)
@@ -466,7 +466,7 @@ def drift_for(target: GibbsTarget, *, batch_size: int | None, precision: str, la
     ----------
     target : GibbsTarget
     batch_size : int, optional
-        Rows a step; all of them by default.
+        Rows per step; all of them by default.
     precision : {"double", "single"}
     lazy : bool
 
@@ -477,7 +477,7 @@ def drift_for(target: GibbsTarget, *, batch_size: int | None, precision: str, la
     """
     if isinstance(target.shape, GaussianThreshold):
         if batch_size is not None:
-            raise ValueError("the Gaussian threshold is for all rows: leave batch_size out")
+            raise ValueError("the Gaussian threshold needs all rows: leave batch_size out")
         return _double_only(
             precision, "the Gaussian threshold", lambda: _of_papers("GaussianDrift", target)
         )
@@ -491,7 +491,7 @@ def drift_for(target: GibbsTarget, *, batch_size: int | None, precision: str, la
 
 
 def _of_papers(name: str, *arguments: Any) -> Drift:
-    """Gradient that no planned path follows, imported where a chain built by hand asks for it."""
+    """Gradient that no planned path follows, imported when a chain built by hand needs it."""
     kind = getattr(import_module("rashomon_explorer.papers.drifts"), name)
     drift: Drift = kind(*arguments)
     return drift

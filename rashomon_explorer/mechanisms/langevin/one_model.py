@@ -1,4 +1,4 @@
-"""Two averages of noisy gradient paths, all of which is paid for; they always come."""
+"""Methods for one model by the average of a noisy path, all of which is charged."""
 
 import math
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ from rashomon_explorer.privacy.conversions import gdp_mu, zcdp_rho
 from rashomon_explorer.problem.losses import get_loss, zero_model_loss
 from rashomon_explorer.problem.problem import Problem
 
-_SAFE = 1 - 1e-9  # of μ: what is charged must not pass the budget by an ulp
+_SAFE = 1 - 1e-9  # of μ: keeps the charge within the budget despite rounding
 
 
 @dataclass(frozen=True)
 class LangevinAverage:
-    """The average of a Langevin path, with weights that grow.
+    """The average of a Langevin path, with increasing weights.
 
-    Of a path that looks ahead (docs/theory §6), or, where that promises more, of one that forgets
-    its start under the user's ridge or a larger one (§21).
+    The path is accelerated (docs/theory §6), or, if its bound is smaller, one of small steps under
+    the user's ridge or a larger one (§21).
     """
 
     name: ClassVar[str] = "langevin_average"
@@ -70,7 +70,7 @@ class LangevinAverage:
 
 @dataclass(frozen=True)
 class NoisyDescent:
-    """Projected gradient descent with noise, and its weighted average (docs/theory §13)."""
+    """Weighted average of projected gradient descent with noise (docs/theory §13)."""
 
     name: ClassVar[str] = "noisy_descent"
     model: ClassVar[str] = "the average of noisy gradient descent"
@@ -100,7 +100,7 @@ class NoisyDescent:
 
 def _average(problem: Problem, planned: Centre, rng: np.random.Generator) -> FloatArray:
     *_, last = released_centre(problem, planned, rng)
-    assert last is not None  # the centre comes at the end
+    assert last is not None  # the centre is the last item
     return last.theta
 
 
@@ -116,7 +116,7 @@ def _forgetful(request: Request) -> tuple[float, Centre]:
 
 
 def unsuited(request: Request) -> str:
-    """Why no noisy gradient path serves a request; empty where one does."""
+    """Reason why no noisy gradient path applies to a request; empty if one does."""
     if not request.delta > 0:
         return "needs delta > 0"
     if not math.isfinite(request.constants.M):
@@ -125,7 +125,7 @@ def unsuited(request: Request) -> str:
 
 
 def affordable_mu(request: Request) -> float:
-    """Gaussian DP that a request pays for, as a ledger counts it where there is one."""
+    """Gaussian DP within a request's budget, by a ledger's composition if there is one."""
     if request.ledger:
         return _SAFE * math.sqrt(2 * zcdp_rho(request.epsilon, request.delta))
     return _SAFE * gdp_mu(request.epsilon, request.delta)

@@ -22,14 +22,14 @@ from rashomon_explorer.problem.losses import Loss, get_loss, zero_model_loss
 from rashomon_explorer.problem.losses.clipped_gradient import MOST_PULL, clipped
 from rashomon_explorer.problem.thresholds import NoThreshold, SmoothThreshold, Threshold
 
-_WIDTHS = range(-3, 12)  # powers of 2, times ψ
-_WORTHWHILE = 0.1  # share of p/β that the size of steps may add before more of them are taken
-_SAFE = 1 - 1e-9  # of the time: what is charged must not pass the budget by an ulp
+_WIDTHS = range(-3, 12)  # candidates for the width: powers of 2, times ψ
+_WORTHWHILE = 0.1  # share of p/β that steps of finite size may add to the bound
+_SAFE = 1 - 1e-9  # of the time: keeps the charge within the budget despite rounding
 
 
 @dataclass(frozen=True, repr=False)
 class PathPlan(Plan):
-    """What a budget buys of noisy gradient chains, known before the rows are touched."""
+    """Plan of noisy gradient chains for a privacy budget, from public numbers."""
 
     width: float
     sensitivity: float
@@ -39,12 +39,12 @@ class PathPlan(Plan):
 
     @property
     def along_path(self) -> bool:
-        """Every draw is a chain's time average."""
+        """True: every draw is a chain's time average."""
         return True
 
     @property
     def threshold(self) -> Threshold:
-        """Smooth, or none at ψ = 0."""
+        """Smooth threshold, or none at ψ = 0."""
         return SmoothThreshold(self.width) if self.width else NoThreshold()
 
     def _facts(self) -> list[Fact]:
@@ -70,21 +70,20 @@ def plan_path(
 ) -> PathPlan:
     """Choose β, step and time of Langevin chains for a total budget; reads no row.
 
-    With T = Nh a draw, which is the average of a chain's states with weights that grow with time,
-    has an expected excess of at most
+    Let T = Nh. A draw is the average of a chain's states with weights that increase with time. Its
+    expected excess is at most
 
         p/(β − b) + R²/(2βT) + ψ + s/2,  b = 4M'β²T/(N + 1)², M' = M + L²/s
 
     (:func:`rashomon_explorer.mechanisms.bounds.accelerated_path_excess`), and k chains are μ-GDP
-    for
-    μ² = kβ²Δ²T/2. So the budget fixes c = β²T = 2μ²/(kΔ²), β = b + √(2cp)/R makes the bound least,
-    and what is left of it is
+    for μ² = kβ²Δ²T/2. So the budget fixes c = β²T = 2μ²/(kΔ²), β = b + √(2cp)/R minimises the
+    bound, and the minimum is
 
         RΔ√(kp)/μ + 2M'R²/(N + 1)² + ψ + s/2:
 
-    the noise that the budget asks for, and the path not walked to its end. As many steps are taken
-    as make b a tenth of √(2cp)/R, or ``max_steps``. That number grows with √n only, because the
-    gradient is taken at the running average (own derivation, docs/theory.md §6).
+    the noise of the budget, and the remaining optimisation error. The number of steps is such that
+    b is a tenth of √(2cp)/R, or ``max_steps``. It grows only as √n, because the gradient is taken
+    at the running average (own derivation, docs/theory.md §6).
 
     Parameters
     ----------
@@ -100,17 +99,17 @@ def plan_path(
     ridge : float, default=0.0
         Strong convexity added.
     epsilon, delta : float
-        Total price of all chains together, δ > 0.
+        Total privacy cost of all chains together, δ > 0.
     n_draws : int, default=1
-        Chains, one draw each.
+        Number of chains, one draw each.
     width : float, optional
-        Width s of the smooth threshold, by default the one of least bound: a wide one costs s/2
-        of excess, a narrow one sensitivity.
+        Width s of the smooth threshold, by default that of the least bound: a wide one adds s/2 to
+        the excess, a narrow one increases the sensitivity.
     max_steps : int, default=2_000
-        Most steps of a chain that are worth waiting for.
+        Largest number of steps of a chain.
     ledger : bool, default=False
-        Whether the price is to stay within (ε, δ) as a ledger counts it, which is by the zCDP that
-        a path has too, and not by its Gaussian DP.
+        Whether to plan the cost that a ledger charges, which composes the zCDP of a path and not
+        its Gaussian DP.
 
     Raises
     ------
@@ -185,7 +184,7 @@ def plan_path(
 
 @dataclass(frozen=True)
 class _Path:
-    """The best path for one width, and its bound."""
+    """Best path for one width, and its bound."""
 
     width: float
     sensitivity: float
@@ -209,7 +208,7 @@ class _Path:
         sensitivity = gradient_sensitivity(constants, psi, width=width, data_slope=moved)
         bought = 2 * mu**2 / (n_chains * sensitivity**2) * _SAFE  # β²T
         p, bend = constants.p, constants.M + (constants.L**2 / width if width else 0.0)
-        ideal = math.sqrt(2 * bought * p) / radius  # β of the least bound, were steps free
+        ideal = math.sqrt(2 * bought * p) / radius  # β of the least bound, for N → ∞
         enough = math.sqrt(accelerated_share(bend, bought, 0) / (_WORTHWHILE * ideal)) - 1
         n_steps = math.ceil(min(max(enough, 1.0), max_steps))
         beta = ideal + accelerated_share(bend, bought, n_steps)
@@ -219,7 +218,7 @@ class _Path:
 
 @dataclass(frozen=True, repr=False)
 class ClippedPathPlan(PathPlan):
-    """What a budget buys of chains that follow a clipped loss."""
+    """Plan of chains that follow a clipped loss, from public numbers."""
 
     most: float = field(default=MOST_PULL, kw_only=True)
     clipped_excess: float = field(default=math.inf, kw_only=True)
@@ -227,12 +226,12 @@ class ClippedPathPlan(PathPlan):
 
     @property
     def weighed_excess(self) -> float:
-        """Of the clipped loss."""
+        """Excess bound of the clipped loss."""
         return self.clipped_excess
 
     @property
     def threshold(self) -> Threshold:
-        """None: it is drawn at ψ = 0."""
+        """No threshold: draws are at ψ = 0."""
         return NoThreshold()
 
     def _facts(self) -> list[Fact]:
@@ -258,7 +257,7 @@ def plan_clipped_path(
     most: float = MOST_PULL,
     ledger: bool = False,
 ) -> ClippedPathPlan:
-    """Plan averages of chains along the loss with its slope clipped, at ψ = 0; reads no row."""
+    """Plan averages of chains on the loss with clipped slopes, at ψ = 0; reads no row."""
     check_nonnegative(psi=psi)
     whole = get_loss(loss)
     followed = clipped(whole, most)
@@ -279,13 +278,13 @@ def plan_clipped_path(
 
 
 _STEPS = tuple(sorted({round(2000 ** (k / 17)) for k in range(18)}))
-_PACES = (1.0, 0.25, 0.0625)  # η·M
-_LAST_STATE_SAFE = 1 + 1e-9  # of σ: what is charged must not pass the budget by an ulp
+_PACES = (1.0, 0.25, 0.0625)  # candidates for η·M
+_LAST_STATE_SAFE = 1 + 1e-9  # of σ: keeps the charge within the budget despite rounding
 
 
 @dataclass(frozen=True)
 class LastState:
-    """A noisy gradient descent of which the last state alone is shown, in public numbers."""
+    """Noisy gradient descent that releases only its last state, in public numbers."""
 
     pace: float
     noise: float
@@ -295,21 +294,21 @@ class LastState:
 
     @property
     def beta(self) -> float:
-        """β of the Langevin chain that takes the same steps, 2/(ησ²)."""
+        """β of the Langevin chain with the same steps, 2/(ησ²)."""
         return 2 / (self.pace * self.noise**2)
 
     @property
     def step_size(self) -> float:
-        """Its step h = η/β: its noise has the deviation √(2h) = ησ."""
+        """Step h = η/β of that chain: its noise has the deviation √(2h) = ησ."""
         return self.pace / self.beta
 
 
 def plan_last_state(constants: Constants, radius: float, mu: float, zero_loss: float) -> LastState:
-    """Descent of the least promise for a price; reads no row.
+    """Noisy descent with the least excess bound at the privacy cost mu; reads no row.
 
-    Steps θ_j = Π(θ_{j−1} − η(∇L + σξ)) from 0, η ≤ 1/M, with σ such that the last of N states costs
-    μ by Theorems 4.2 and 4.3 of Bok, Su and Altschuler (2024), c = 1 − ηm. Its expected excess is
-    at most :func:`last_state_excess` (docs/theory.md §17).
+    Steps are θ_j = Π(θ_{j−1} − η(∇L + σξ)) from 0, η ≤ 1/M, with σ such that the last of N states
+    is μ-GDP by Theorems 4.2 and 4.3 of Bok, Su and Altschuler (2024), c = 1 − ηm. Its expected
+    excess is at most :func:`last_state_excess` (docs/theory.md §17).
     """
     start, ball = furthest_start(constants, radius, zero_loss), Ball(radius)
     moved = data_slope(constants, ball)
@@ -326,7 +325,7 @@ def plan_last_state(constants: Constants, radius: float, mu: float, zero_loss: f
         )
 
     def priced(pace: float, n_steps: int) -> tuple[float, float, int, float]:
-        noise = paid(pace, n_steps, 1.0).mu / mu * _LAST_STATE_SAFE  # the price falls as 1/σ
+        noise = paid(pace, n_steps, 1.0).mu / mu * _LAST_STATE_SAFE  # the cost falls as 1/σ
         square = constants.p * noise**2
         excess = last_state_excess(
             pace, constants.m, square, n_steps, start=start, diameter=2 * radius
@@ -342,11 +341,11 @@ def plan_last_state(constants: Constants, radius: float, mu: float, zero_loss: f
 def last_state_excess(
     pace: float, m: float, square: float, n_steps: int, *, start: float, diameter: float
 ) -> float:
-    """Bound of E L(θ_N) − L*, for noise of mean square v = E‖σξ‖² a step.
+    """Bound on E L(θ_N) − L*, for noise of mean square v = E‖σξ‖² per step.
 
-    With D_j² ≥ E‖θ_j − θ*‖², which falls by (1 − ηm)/(1 + ηm) a step and rises by 2η²v, the last K
-    states have a mean excess of at most D_{N−K}²/(2ηK) + ηv, and the last one is worse than their
-    mean by at most ηv(½ + … + 1/K) (docs/theory.md §17):
+    Let D_j² ≥ E‖θ_j − θ*‖², which falls by (1 − ηm)/(1 + ηm) and rises by 2η²v/(1 + ηm) per step.
+    The last K states have a mean excess of at most D_{N−K}²/(2ηK) + ηv, and the last one exceeds
+    their mean by at most ηv(½ + … + 1/K). The bound is the least over K (docs/theory.md §17).
     """
     shrink = (1 - pace * m) / (1 + pace * m)
     last = np.arange(1.0, n_steps + 1)  # K
@@ -357,7 +356,7 @@ def last_state_excess(
 
 
 def _distances(shrink: float, added: float, steps: FloatArray, start: float) -> FloatArray:
-    """Bound of the mean square distance after so many steps."""
+    """Bound on the mean square distance after each number of steps."""
     left = shrink**steps
     total = steps if shrink == 1 else (1 - left) / (1 - shrink)
     return np.asarray(left * start**2 + added * total)

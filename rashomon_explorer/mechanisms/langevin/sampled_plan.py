@@ -1,4 +1,4 @@
-"""Plans of gradient descent on sampled rows."""
+"""Plans of noisy gradient descent on sampled rows."""
 
 import math
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from rashomon_explorer.privacy.tradeoff import PoissonSampled
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 
-_ALL = (1.0, 2_000)  # share of the rows in a step, and steps
-_SAMPLED = (1 / 16, 8_000)  # a quarter of the passes, and half of what kinks cost
+_ALL = (1.0, 2_000)  # share of the rows in a step, and number of steps
+_SAMPLED = (1 / 16, 8_000)  # a quarter of the passes, and half of the excess from kinks
 _WORTHWHILE = 1.1
 _SAFE = 1 + 1e-9
 
@@ -44,10 +44,10 @@ def plan_sampled_descent(
     orders: tuple[tuple[float, float], ...] = (),
     start: float | None = None,
 ) -> SampledDescent:
-    """Descent of the lesser promise, on all rows or, where ``sampling`` is allowed, on some.
+    """Descent with the smaller bound, on all rows or, if ``sampling`` is allowed, on sampled rows.
 
-    for the average of θ_0, …, θ_{T−1} (docs/theory.md §18). All of it is paid for: T sums with
-    Gaussian noise, over sampled rows by :class:`PoissonSampled`.
+    The average of θ_0, …, θ_{T−1} has the bound ‖θ_0 − θ*‖·√((L² + v)/T), v the gradient's variance
+    (docs/theory.md §18). All noisy sums are charged, sampled ones by :class:`PoissonSampled`.
     """
     if start is None:
         start = furthest_start(constants, radius, zero_loss)
@@ -57,7 +57,7 @@ def plan_sampled_descent(
     if not sampling:
         return whole
     hoped = _promised(constants, slope, start, _SAMPLED, _in_the_limit(mu))
-    if hoped[-1] * _WORTHWHILE > whole.excess:  # the accounting takes its time
+    if hoped[-1] * _WORTHWHILE > whole.excess:  # the accounting of sampled steps is slow
         return whole
     noise, guarantee = least_noise(epsilon, delta, orders)
     return SampledDescent(*_promised(constants, slope, start, _SAMPLED, noise), guarantee)
@@ -69,7 +69,7 @@ def least_noise(
 ) -> tuple[float, Guarantee]:
     """Least σ, to a thousandth, at which sampled steps cost (ε, δ), and their guarantee."""
     noise = _in_the_limit(gdp_mu(epsilon, delta))
-    while True:  # more noise costs less, without end
+    while True:  # more noise always costs less
         ratio = _cost_ratio(noise, epsilon, delta, orders)
         if ratio <= 1:
             break
@@ -79,7 +79,7 @@ def least_noise(
     proof = "Rényi divergences" if orders else "loss distributions composed"
     guarantee = Guarantee(
         "tradeoff",
-        f"{steps} noisy sums over rows that are each taken with probability {rate:.4g} (Poisson "
+        f"{steps} noisy sums over rows that are each sampled with probability {rate:.4g} (Poisson "
         f"sampling, {proof})",
         rho=plain.rho,
         mu=plain.mu,
@@ -92,7 +92,7 @@ def least_noise(
 def _cost_ratio(
     noise: float, epsilon: float, delta: float, orders: tuple[tuple[float, float], ...]
 ) -> float:
-    """How many times what was asked for the sampled steps cost."""
+    """Ratio of the cost of the sampled steps to the budget."""
     rate, steps = _SAMPLED
     curve = PoissonSampled(noise, rate, steps)
     if not orders:
@@ -101,7 +101,7 @@ def _cost_ratio(
 
 
 def _in_the_limit(mu: float) -> float:
-    """σ of many small steps, μ = 2q√T/σ; a place to start from."""
+    """σ of many small steps, μ = 2q√T/σ, as a first guess."""
     rate, steps = _SAMPLED
     return 2 * rate * math.sqrt(steps) / mu
 
@@ -109,7 +109,7 @@ def _in_the_limit(mu: float) -> float:
 def _promised(
     constants: Constants, slope: float, far: float, walk: tuple[float, int], noise: float
 ) -> tuple[float, int, float, float, float, float]:
-    """Fields of a descent but for its guarantee."""
+    """Fields of a descent except its guarantee."""
     rate, steps = walk
     taken = rate * constants.n
     variance = constants.p * (slope * noise / taken) ** 2 + (1 - rate) * slope**2 / taken
@@ -118,13 +118,13 @@ def _promised(
     return rate, steps, pace, slope, noise, far * math.sqrt(square / steps)
 
 
-_SHARES = (0.2, 0.35, 0.5, 0.65, 0.8)  # of μ² that the start may take
+_SHARES = (0.2, 0.35, 0.5, 0.65, 0.8)  # of μ², for the start
 _LOCALISED_DESCENT_SAFE = 1 - 1e-12
 
 
 @dataclass(frozen=True)
 class LocalisedDescent:
-    """Descent from the noisy minimiser, in public numbers."""
+    """Plan of descent from the noisy minimiser, in public numbers."""
 
     scale: float
     solver: float
@@ -137,7 +137,7 @@ class LocalisedDescent:
 def plan_localised_descent(
     constants: Constants, radius: float, mu: float, zero_loss: float
 ) -> LocalisedDescent:
-    """Two phases for μ-Gaussian DP; reads no row."""
+    """Plan both phases for μ-Gaussian DP; reads no row."""
     both = (_tried(constants, radius, mu, zero_loss, share) for share in _SHARES)
     return min(both, key=lambda one: one.excess)
 

@@ -1,4 +1,4 @@
-"""Langevin chains: a path to a target, and a path planned for a budget."""
+"""Samplers of Langevin chains: a path to a target, and a path planned for a budget."""
 
 import math
 import time
@@ -38,14 +38,14 @@ _SECONDS_BETWEEN_RESTS = 5e-3
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyChains:
-    """Steps θ ← Π(θ − h·gradient(θ) + √(2h) ξ) side by side; what they cost is not known here."""
+    """Steps θ ← Π(θ − h·gradient(θ) + √(2h) ξ) of several chains, without privacy accounting."""
 
-    drift: Drift  # what the steps follow, and the domain Π projects onto
+    drift: Drift  # gradient of the steps, and the domain that Π projects onto
     step_size: float  # h
     n_steps: int
     n_chains: int
     burn_in: int
-    start: tuple[float, ...] | None  # model (p,) at which every chain begins, 0 by default
+    start: tuple[float, ...] | None  # model (p,) at which every chain starts, 0 by default
 
     def states(
         self, rng: np.random.Generator, first: FloatArray | None = None
@@ -57,16 +57,16 @@ class NoisyChains:
         theta = self.drift.arrays.put(np.array(to_host(first), dtype=float))
         if tuple(theta.shape) != (self.drift.p, self.n_chains):
             raise ValueError(
-                f"first must hold one state a chain, shape ({self.drift.p}, {self.n_chains}), got "
+                f"first must hold a state per chain, shape ({self.drift.p}, {self.n_chains}), got "
                 f"{tuple(theta.shape)}"
             )
         return self._steps(self.drift.project(theta), rng)
 
     def averages(self, rng: np.random.Generator, fade: float) -> Iterator[FloatArray]:
-        """Averages (p, n_chains) after each step; a state t steps ago weighs ``fade``ᵗ as much."""
+        """Averages (p, n_chains) after each step; a state t steps ago has weight ∝ ``fade``ᵗ."""
         here = self.drift.arrays.put(self._beginning())
         mean = 0 * here
-        share = np.inf  # of all weights so far, the newest state's
+        share = np.inf  # of the newest state in the sum of all weights
         for step, theta in enumerate(self.states(rng)):
             if step >= self.burn_in:
                 share = 1 / (1 + fade / share)
@@ -79,12 +79,12 @@ class NoisyChains:
         spread = np.sqrt(2 * self.step_size)
         rested = time.perf_counter()
         for _ in progress(range(self.n_steps), "steps"):
-            # Drawn before the gradient is asked for: a device is still at the step before.
+            # Drawn before the gradient is requested: a device still computes the previous step.
             noise = arrays.put(spread * rng.standard_normal(shape))
             theta = self.drift.project(theta + (noise - self.step_size * gradient(theta)))
             yield theta
-            # Gives up the GIL, or a dashboard's event loop starves; once a step would cost a
-            # third of a small step.
+            # Releases the GIL for a dashboard's event loop; at every step this would cost a third
+            # of a small step.
             if time.perf_counter() - rested > _SECONDS_BETWEEN_RESTS:
                 pause()
                 rested = time.perf_counter()
@@ -109,12 +109,12 @@ _PUBLIC_START = "the model at which the chains start is public, or was released 
 
 @dataclass(frozen=True)
 class LangevinSampler:
-    """Batched chains θ ← Π(θ − hβ∇energy(θ) + √(2h) ξ) from a start that no row has touched.
+    """Batched chains θ ← Π(θ − hβ∇energy(θ) + √(2h) ξ) from a start that depends on no row.
 
     The Euler scheme of the projected Langevin diffusion, equation (2) of Ganesh, Thakurta and
-    Upadhyay (2023). Its iterates only approach the target's law; its *privacy* is exact and is
-    that of the steps that run. By default it is the path's: every state of every chain may be
-    shown, and the chains may be stopped at any time, for the price of ``certificate``.
+    Upadhyay (2023). Its iterates only approach the target's law. Its *privacy* is exact and is
+    that of the steps that run. By default it covers the path: every state of every chain may be
+    released, and the chains may be stopped at any time, at the privacy cost of ``certificate``.
 
     Parameters
     ----------
@@ -126,22 +126,22 @@ class LangevinSampler:
     thin : int, default=1
         Steps between two batches.
     burn_in : int, default=0
-        First steps that no batch and no average shows; they are paid for like the others.
+        First steps that no batch and no average includes; they are charged like the others.
     start : sequence of float, optional
-        Model (p,) at which every chain begins, 0 by default. No row may have touched it: an
-        earlier release is fine, a fitted model is not.
+        Model (p,) at which every chain starts, 0 by default. It must not depend on the rows, except
+        through an earlier release; a fitted model is not allowed.
     batch_size : int, optional
-        Rows a step, one batch after the other; all of them by default.
+        Rows per step, one batch after the other; all of them by default.
     precision : {"double", "single"}, default="double"
-        Of the work on rows. Single is about twice as fast; what its rounding can do to neighbours
-        is part of the price.
+        Precision of the work on rows. Single is about twice as fast; the effect of its rounding on
+        neighbours is part of the privacy cost.
     lazy : bool, default=True
         Whether to skip the rows for chains that are certainly inside the Rashomon set. The states
-        are the same to the last bit.
+        are identical.
     shown : {"path", "last"}, default="path"
-        What may be shown: everything, or the last state of each chain only, which is cheaper for
-        long chains of a smooth convex energy. To settle it after the start, and before anything
-        was seen, see :class:`~rashomon_explorer.papers.MeteredLangevin`.
+        What may be released: everything, or the last state of each chain only, which costs less for
+        long chains of a smooth convex energy. To decide this after the start, before any release,
+        see :class:`~rashomon_explorer.papers.MeteredLangevin`.
 
     Raises
     ------
@@ -173,7 +173,7 @@ class LangevinSampler:
     shown: str = "path"
 
     def __post_init__(self) -> None:
-        """Refuse settings that make no chain."""
+        """Check the settings."""
         check_positive(step_size=self.step_size)
         check_count(n_steps=self.n_steps, n_chains=self.n_chains, thin=self.thin)
         if not 0 <= self.burn_in < self.n_steps:
@@ -199,14 +199,14 @@ class LangevinSampler:
         n_chains: int = 1,
         pace: float = 0.5,
     ) -> "LangevinSampler":
-        """Longest paths that a budget pays for; reads no row.
+        """Longest paths within a budget; reads no row.
 
         Parameters
         ----------
         target : GibbsTarget
             Only its public constants are used.
         epsilon, delta : float
-            Total price of all iterates of all chains, δ > 0.
+            Total privacy cost of all iterates of all chains, δ > 0.
         n_chains : int, default=1
         pace : float, default=0.5
             Step size as a share of the largest stable one.
@@ -214,7 +214,7 @@ class LangevinSampler:
         Raises
         ------
         ValueError
-            If a number is out of range, the budget does not pay for a single step, or the target
+            If a number is out of range, the budget does not allow a single step, or the target
             has no largest stable step.
         """
         if not 0 < pace <= 1:
@@ -234,13 +234,13 @@ class LangevinSampler:
         if n_steps < 1:
             raise ValueError(
                 f"ε={rounded_up(epsilon)} at δ={delta:g} allows a time of {longest:.3g}, "
-                f"less than one step of {step_size:.3g}: lower beta, widen the threshold, or take "
+                f"less than one step of {step_size:.3g}: lower beta, widen the threshold, or use "
                 "fewer chains"
             )
         return cls(step_size=step_size, n_steps=n_steps, n_chains=n_chains, thin=n_steps)
 
     def certificate(self, target: GibbsTarget, n_steps: int | None = None) -> Guarantee:
-        """Privacy of what may be shown of all chains together, for the steps that run.
+        """Privacy of what may be released of all chains together, for the steps that run.
 
         Parameters
         ----------
@@ -248,13 +248,13 @@ class LangevinSampler:
             Only its public constants are used.
         n_steps : int, optional
             Steps that ran, if the path was stopped early; all of them by default. A ledger must
-            be charged beforehand, for all of them.
+            be charged in advance, for all of them.
 
         Raises
         ------
         ValueError
-            If there is no certificate of the last state, or it is asked for another number of
-            steps than was settled beforehand.
+            If there is no certificate of the last state, or it is requested for another number of
+            steps than ``n_steps``.
         """
         drift = self._drift(target)
         return computed_on(self._exact_certificate(drift, n_steps), drift.arrays)
@@ -290,15 +290,15 @@ class LangevinSampler:
         return replace(guarantee, assumptions=(*guarantee.assumptions, _PUBLIC_START))
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """States of the chains, every ``thin`` steps after the burn-in, and the last.
+        """Yield states of the chains: every ``thin`` steps after the burn-in, and the last.
 
-        With ``shown="last"`` the last alone. Ends after ``n_steps``.
+        With ``shown="last"`` only the last. Ends after ``n_steps``.
 
         Raises
         ------
         ValueError
-            If the step is too large for the chain to be stable, or the last state is asked for
-            alone where it has no certificate.
+            If the step is too large for the chain to be stable, or only the last state is
+            requested and has no certificate.
         """
         drift = self._drift(target)
         if self.shown == "last":
@@ -317,26 +317,26 @@ class LangevinSampler:
         rng: np.random.Generator,
         first: FloatArray | None = None,
     ) -> Iterator[FloatArray]:
-        """States (p, n_chains) after each step, ``n_steps`` of them, burn-in included.
+        """Yield states (p, n_chains) after each of ``n_steps`` steps, including the burn-in.
 
         Parameters
         ----------
         target : GibbsTarget
         rng : numpy.random.Generator
         first : ndarray of shape (p, n_chains), optional
-            States to go on from, such as the last ones of a path that was paid for; by default
+            States to continue from, such as the last ones of a path that was charged; by default
             ``start`` for every chain. The certificate is that of the steps taken from here.
 
         Yields
         ------
         ndarray of shape (p, n_chains)
-            One array a step.
+            One array per step.
 
         Raises
         ------
         ValueError
             If the step is too large for the chain to be stable, ``first`` has another shape, or
-            only the last state is to be shown.
+            only the last state may be released.
         """
         self._need_path("states")
         return map(to_host, self._chains(self._drift(target)).states(rng, first))
@@ -344,10 +344,10 @@ class LangevinSampler:
     def average(
         self, target: GibbsTarget, rng: np.random.Generator, *, m: float = 0.0
     ) -> FloatArray:
-        """Weighted time average of each chain, a model each: shape (p, n_chains).
+        """Weighted time average of each chain, one model per chain: shape (p, n_chains).
 
-        Of the states θ₀, …, θ_{N−1} that a gradient was taken at: the start counts, the last state
-        does not. Weights are ∝ exp(mβt). With m = 0 it is the plain average, which
+        It averages the states θ₀, …, θ_{N−1} at which gradients are taken, so not the last state.
+        Weights are ∝ exp(mβt). With m = 0 it is the plain average, which
         :func:`rashomon_explorer.mechanisms.bounds.path_average_excess` bounds; with m the strong
         convexity, early states are forgotten exponentially fast (own derivation after Theorems F.1
         and F.2 of the finite-time analysis, whose printed schedules do not work). It is computed
@@ -363,13 +363,13 @@ class LangevinSampler:
         Returns
         -------
         ndarray of shape (p, n_chains)
-            A column a chain.
+            One column per chain.
 
         Raises
         ------
         ValueError
-            If ``m`` is negative, the step too large, or only the last state is to
-            be shown.
+            If ``m`` is negative, the step is too large, or only the last state may be
+            released.
         """
         *_, mean = self.averages(target, rng, m=m)
         return mean
@@ -377,7 +377,7 @@ class LangevinSampler:
     def averages(
         self, target: GibbsTarget, rng: np.random.Generator, *, m: float = 0.0
     ) -> Iterator[FloatArray]:
-        """Update :meth:`average` after each step: ``n_steps`` arrays (p, n_chains).
+        """Yield :meth:`average` after each step: ``n_steps`` arrays (p, n_chains).
 
         During the burn-in it is 0.
 
@@ -414,16 +414,16 @@ class LangevinSampler:
     def _need_path(self, what: str) -> None:
         if self.shown != "path":
             raise ValueError(
-                f'{what} show the path, but only its last state is accounted for: take shown="path"'
+                f'{what} show the path, but only its last state is accounted for: use shown="path"'
             )
 
 
-_SECONDS_BETWEEN_LOOKS = 0.1  # at the Stop button
+_SECONDS_BETWEEN_LOOKS = 0.1  # between checks of the Stop button
 
 
 @dataclass(frozen=True)
 class PlannedPath:
-    """The weighted average of each of the plan's chains; the price is that of all their states."""
+    """Weighted average of each of the plan's chains; the privacy cost covers all their states."""
 
     name: ClassVar[str] = "langevin"
     traits: ClassVar[Traits] = Traits(independent=True, mechanism="path")
@@ -431,7 +431,7 @@ class PlannedPath:
     plan: Plan
 
     def __post_init__(self) -> None:
-        """Refuse a plan that says nothing about steps."""
+        """Check that the plan is a path plan."""
         if not isinstance(self.plan, PathPlan):
             raise TypeError("Langevin chains need a PathPlan: make it with plan_path")
 
@@ -439,22 +439,22 @@ class PlannedPath:
     def for_plan(
         cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
     ) -> Self:
-        """Run the chains of this plan, which always end."""
+        """Create the sampler of this plan's chains, which always end."""
         return cls(plan)
 
     def guarantee(self, plan: Plan) -> Guarantee:
-        """Return the plan's own: all states of all its chains."""
+        """Return the plan's guarantee, which covers all states of all its chains."""
         return plan.guarantee
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """Empty batches on the way, for a caller that may stop, and all chains at the end."""
+        """Yield empty batches, so that a caller may stop, and all chains at the end."""
         looked = rested = time.perf_counter()
         for _, average in self.states(target, rng):
             if time.perf_counter() - looked > _SECONDS_BETWEEN_LOOKS:
                 yield Batch(to_host(average[:, :0]), np.empty(0), evaluated=0)
                 looked = time.perf_counter()
             if time.perf_counter() - rested > _SECONDS_BETWEEN_RESTS:
-                pause()  # or a dashboard's event loop starves
+                pause()  # lets a dashboard's event loop run
                 rested = time.perf_counter()
         assert isinstance(self.plan, PathPlan)
         evaluated = self.plan.n_draws * (self.plan.n_steps + 1)
@@ -464,7 +464,7 @@ class PlannedPath:
     def states(
         self, target: GibbsTarget, rng: np.random.Generator
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """States z and averages x (p, n_draws) of all chains after each step."""
+        """Yield states z and averages x (p, n_draws) of all chains after each step."""
         assert isinstance(self.plan, PathPlan)
         steps, mean_time = self.plan.n_steps, self.plan.step_size
         drift = self._drift(target)
@@ -498,12 +498,12 @@ def _check_stable(drift: Drift, plan: PathPlan) -> None:
 
 @dataclass(frozen=True)
 class LangevinAverageSampler(PlannedPath):
-    """Averages of chains that follow exp(−βL), whatever ψ the set has; they always end.
+    """Averages of chains that follow exp(−βL), for any ψ of the set; they always end.
 
     Parameters
     ----------
     plan : PathPlan
-        From the mechanism ``"path_average"``.
+        Plan of the mechanism ``"path_average"``.
 
     Examples
     --------
@@ -521,13 +521,13 @@ class LangevinAverageSampler(PlannedPath):
 
 @dataclass(frozen=True)
 class LangevinClipped(PlannedPath):
-    """Averages of chains that follow the loss with every row's slope clipped; they always end."""
+    """Averages of chains that follow the loss with clipped slopes; they always end."""
 
     name: ClassVar[str] = "langevin_clipped"
     traits: ClassVar[Traits] = Traits(independent=True, mechanism="path_clipped", weighed=True)
 
     def __post_init__(self) -> None:
-        """Refuse a plan of chains that follow another gradient."""
+        """Check that the plan is a clipped path plan."""
         if not isinstance(self.plan, ClippedPathPlan):
             raise TypeError("these chains need a ClippedPathPlan: make it with plan_clipped_path")
 

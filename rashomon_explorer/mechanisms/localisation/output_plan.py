@@ -16,7 +16,7 @@ from rashomon_explorer.problem.domains import Ball, Domain
 
 @dataclass(frozen=True)
 class RegularisedPlan:
-    """What a budget buys from the exponential mechanism on a loss with ridge; public."""
+    """Plan of the exponential mechanism on a loss with ridge, in public numbers."""
 
     ridge: float
     beta: float
@@ -28,11 +28,11 @@ class RegularisedPlan:
 
     @property
     def excess_bound(self) -> float:
-        """Expected excess on the rows, without the ridge, is at most p/β + ½mR² + τ."""
+        """Bound p/β + ½mR² + τ on the expected excess on the rows, without the ridge."""
         return self.p / self.beta + self.cost
 
     def hit_rate(self, psi: float) -> float:
-        """Probability, at least, of an excess on the rows of at most ψ: P(p, β(ψ − ½mR² − τ))."""
+        """Lower bound P(p, β(ψ − ½mR² − τ)) on the probability of an excess of at most ψ."""
         return unthresholded_hit_rate(self.p, self.beta, max(0.0, psi - self.cost))
 
 
@@ -43,8 +43,8 @@ def plan_regularised(
 
     Theorem E.4 of "On the universality of Langevin diffusion for private Euclidean (convex)
     optimization" (submitted to ICLR 2023) gives orders; the constants here are our own. For rows
-    drawn independently from one law, a draw from exp(−β(L + ½m‖θ‖²)) has an expected excess of
-    the population risk of at most
+    drawn independently from one law, the expected excess of the population risk of a draw from
+    exp(−β(L + ½m‖θ‖²)) is at most p/β + τ + ½mR² + 2L₀²/(mn), L₀ the Lipschitz constant.
     """
     check_positive(epsilon=epsilon)
     if constants.m > 0:
@@ -70,7 +70,7 @@ def plan_regularised(
 
 @dataclass(frozen=True)
 class NoisyMinimiser:
-    """The minimiser over the ball plus noise, put back into the ball; public numbers."""
+    """Plan of the minimiser over the ball plus noise, projected onto the ball."""
 
     gaussian: bool
     scale: float
@@ -86,10 +86,10 @@ def plan_noisy_minimiser(
     epsilon: float,
     mu: float | None = None,
 ) -> NoisyMinimiser:
-    """Noise for ε-DP, or for μ-Gaussian DP where μ is given; reads no row.
+    """Noise for ε-DP, or for μ-Gaussian DP if ``mu`` is given; reads no row.
 
-    G = min{L, zero_loss/R}, or 0 where every data set has its minimiser inside the ball (own
-    derivation, docs/theory.md §15).
+    The excess bound uses the slope min{L, zero_loss/R} at the sphere, or 0 if the minimiser is
+    inside the ball for every data set (own derivation, docs/theory.md §15).
     """
     ball, p = Ball(radius), constants.p
     off = solver_distance(constants, ball)
@@ -104,6 +104,6 @@ def plan_noisy_minimiser(
     slope = 0.0 if inside else min(constants.L, zero_loss / radius)
     steep = constants.L * (math.sqrt(square) + off)
     both = square + off**2
-    # The first is infinite for a loss with kinks.
+    # Infinite for a loss with kinks.
     smooth = constants.M * both / 2 + slope * (outward + off + both / (2 * radius))
     return NoisyMinimiser(mu is not None, scale, off, min(steep, smooth))

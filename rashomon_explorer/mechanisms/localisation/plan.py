@@ -1,4 +1,4 @@
-"""Exponential mechanisms on ever smaller sets, planned without reading a row."""
+"""Plans of exponential mechanisms on successively smaller sets, from public numbers."""
 
 import math
 from collections.abc import Sequence
@@ -20,21 +20,21 @@ from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 
 _FAILURES = tuple(10.0**-k for k in range(2, 16))
-_CLOSE = 0.01  # of half the sensitivity: how near to the minimiser the solver must come
+_CLOSE = 0.01  # of half the sensitivity: distance to the minimiser that the solver must reach
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One exponential mechanism exp(−β·L) on the part of the domain near a known model."""
+    """One exponential mechanism exp(−β·L) on the part of the domain near a released model."""
 
-    epsilon: float  # its price, β times the oscillation on the part, solver's error included
+    epsilon: float  # privacy cost, β times the oscillation on the part with the solver's error
     beta: float  # inverse temperature
-    distance: float  # distance from the model before, infinite for the whole domain
+    distance: float  # distance from the previous model, infinite for the whole domain
 
 
 @dataclass(frozen=True)
 class LocalisationPlan:
-    """What a budget buys from mechanisms that first find where the minimiser is; public."""
+    """Plan of mechanisms that first locate the minimiser, in public numbers."""
 
     stages: tuple[Stage, ...]
     noise_scale: float
@@ -47,7 +47,7 @@ class LocalisationPlan:
 
     @property
     def epsilon(self) -> float:
-        """Total price."""
+        """Total privacy cost ε."""
         return self.guarantee.pure_epsilon
 
     @property
@@ -57,11 +57,11 @@ class LocalisationPlan:
 
     @property
     def lost(self) -> float:
-        """Probability, at most, that the minimiser is not where the last stage draws."""
+        """Bound on the probability that the minimiser is not where the last stage draws."""
         return self.failure * (len(self.stages) if self.noise_scale else len(self.stages) - 1)
 
     def hit_rate(self, psi: float) -> float:
-        """Probability, at least, of an excess of at most ψ: P(p, β(ψ − τ)) less what is lost."""
+        """Lower bound P(p, β(ψ − τ)) − ``lost`` on the probability of an excess of at most ψ."""
         within = unthresholded_hit_rate(self.p, self.beta, max(0.0, psi - self.tolerance))
         return max(0.0, within - self.lost)
 
@@ -94,7 +94,7 @@ def solver_distance(constants: Constants, domain: Domain) -> float:
 def planned_stages(
     constants: Constants, domain: Domain, prices: Sequence[float], failure: float, start: float
 ) -> tuple[Stage, ...]:
-    """Stages of these prices, each on the part of the domain that the one before leaves."""
+    """Stages of these privacy costs, each on the part of the domain near the previous draw."""
     quantile = _gamma_quantile(constants.p, failure)
     distance, stages = start, []
     for price in prices:
@@ -107,14 +107,14 @@ def planned_stages(
 
 @dataclass(frozen=True)
 class TriedStages:
-    """Stages and what they promise: all that the best plan is chosen by, and not its price."""
+    """Stages and their bounds, by which plans are compared, without their guarantee."""
 
     stages: tuple[Stage, ...]
     failure: float
     tolerance: float
     excess_bound: float
     found_excess: float
-    """What remains of the bound where the minimiser is not lost."""
+    """Bound on the expected excess if the minimiser is not lost."""
 
     @classmethod
     def of(
@@ -125,7 +125,7 @@ class TriedStages:
         failure: float,
         losses: int,
     ) -> "TriedStages":
-        """Stages that lose sight of the minimiser with probability losses·failure at most."""
+        """Stages that lose the minimiser with probability at most losses·failure."""
         last = min(domain.diameter, 2 * stages[-1].distance)
         tolerance = local_constants(constants, domain, last).gap_tolerance
         worst = constants.L * domain.diameter
@@ -136,7 +136,7 @@ class TriedStages:
 def summed(
     constants: Constants, best: TriedStages, noise: tuple[float, float] = (0.0, 0.0)
 ) -> LocalisationPlan:
-    """Plan of the stages that were chosen, with its guarantee."""
+    """Plan of the selected stages, with its guarantee."""
     price, scale = noise
     quantile = _gamma_quantile(constants.p, best.failure)
     guarantees = [bounded_range(stage.epsilon) for stage in best.stages]
@@ -157,12 +157,12 @@ def _gamma_quantile(p: int, failure: float) -> float:
 
 
 def tried_failures(failure: float | None) -> Sequence[float]:
-    """Probabilities to try, or the one that is given."""
+    """Failure probabilities to try, or the given one."""
     return _FAILURES if failure is None else [failure]
 
 
 def check_localised(constants: Constants, epsilon: float, failure: float | None) -> None:
-    """Refuse settings that no plan can be made for."""
+    """Raise an error if no plan is possible with the settings."""
     check_positive(epsilon=epsilon)
     if failure is not None:
         check_inner_share(failure=failure)

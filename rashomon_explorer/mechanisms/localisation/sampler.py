@@ -45,7 +45,7 @@ class LocalProblem(Problem):
 
     @cached_property
     def minimum(self) -> Minimum:
-        """Certified minimum on the neighbourhood (curator): mostly the whole domain's."""
+        """Certified minimum on the neighbourhood, mostly the whole domain's (curator)."""
         whole = self._wide.minimum
         if self.domain.contains(whole.theta[:, None])[0]:
             return refined(self, whole, self.constants.gap_tolerance)
@@ -54,7 +54,7 @@ class LocalProblem(Problem):
 
 
 def refined(problem: Problem, known: Minimum, tolerance: float) -> Minimum:
-    """Minimum known at least to ``tolerance``: the known one, or one found from there."""
+    """Minimum certified to ``tolerance``: the known one, or one found from there."""
     if known.gap <= tolerance:
         return known
     loss, domain = problem.evaluator().loss, problem.domain
@@ -62,7 +62,7 @@ def refined(problem: Problem, known: Minimum, tolerance: float) -> Minimum:
         # Newton steps do not find a kink: they stopped on 24 of 25 ordinary tables.
         best = minimise_kinked(loss, problem.ridge, domain, tolerance, known.theta)
     else:
-        # A problem has the value, gradient and Hessian that the solver asks of an objective.
+        # A problem implements the value, gradient and Hessian of an objective.
         best = minimise_on(cast(MinimisedObjective, problem), domain, tolerance, known.theta)
     if best.gap > tolerance:
         raise SamplerError(
@@ -73,29 +73,29 @@ def refined(problem: Problem, known: Minimum, tolerance: float) -> Minimum:
 
 
 _IF_DRAWN = (
-    "that a model was drawn is not counted: a sampler that gives up, or a minimum that rounding "
-    "keeps from being certified, tells something of the rows"
+    "whether a model was drawn is not covered: a sampler that gives up, or a minimum that rounding "
+    "keeps from being certified, reveals information about the rows"
 )
 
 
 class OneModelSampler(ABC):
-    """One model at a pure price; another one costs as much again."""
+    """Sampler of one model under pure DP; each further model has the same privacy cost."""
 
     @abstractmethod
     def plan(self, problem: Problem) -> LocalisationPlan | RegularisedPlan:
-        """Temperatures, prices and bounds."""
+        """Temperatures, privacy costs and bounds."""
 
     def certificate(self, problem: Problem) -> Guarantee:
-        """Pure DP of one model, and of all that is drawn on its way, if they are drawn."""
+        """Pure DP of one model, and of all intermediate draws, if they are drawn."""
         return computed_on(if_drawn(self.plan(problem).guarantee), problem.arrays)
 
     @abstractmethod
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
-        """One model (p,), rounded to the public grid."""
+        """Draw one model (p,), rounded to the public grid."""
 
 
 def if_drawn(guarantee: Guarantee) -> Guarantee:
-    """State that the guarantee is one of draws, and not of whether there is one."""
+    """State that the guarantee covers draws, and not whether there is one."""
     return replace(guarantee, assumptions=(*guarantee.assumptions, _IF_DRAWN))
 
 
@@ -106,7 +106,7 @@ def draw_near(
     sampler: ExactSampler,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """One exact draw (p,) of a stage of a plan, near the model ``middle`` (p,)."""
+    """Make one exact draw (p,) of a stage of a plan, near the model ``middle`` (p,)."""
     if np.isfinite(stage.distance):
         near = Neighbourhood.of(problem.domain, middle, stage.distance)
         problem = LocalProblem(problem, near)
@@ -114,17 +114,17 @@ def draw_near(
 
 
 def first_draw(target: GibbsTarget, sampler: ExactSampler, rng: np.random.Generator) -> FloatArray:
-    """One exact draw (p,), in full precision: what is made of it may be released, not itself."""
+    """Make one exact draw (p,) in full precision, which must be rounded before release."""
     found = (batch.theta for batch in sampler.batches(target, rng) if batch.theta.shape[1])
     return next(found)[:, 0]
 
 
 @dataclass(frozen=True)
 class OutputPerturbationSampler(OneModelSampler):
-    """One model of low excess for strongly convex losses, at a pure price, in two steps.
+    """One model of low excess for strongly convex losses, under pure DP, in two steps.
 
-    The minimiser of a strongly convex loss moves little between neighbours: noise hides it for ε/2,
-    and the exponential mechanism for ε/2 on the part of the domain nearby replaces the noise by a
+    The minimiser of a strongly convex loss moves little between neighbours. Noise hides it at ε/2,
+    and the exponential mechanism at ε/2 on the part of the domain nearby replaces the noise by a
     draw of low loss (Bassily, Smith and Thakurta 2014, §4; constants in
     :func:`~rashomon_explorer.mechanisms.localisation.plan.plan_perturbed`). Its bound
     32L²pq/(mε²n²) is the smallest of this package's for strongly convex losses.
@@ -132,9 +132,9 @@ class OutputPerturbationSampler(OneModelSampler):
     Parameters
     ----------
     epsilon : float
-        Price of one model.
+        Privacy cost ε of one model.
     failure : float, optional
-        Probability with which the noise may hide the minimiser from the second step.
+        Probability that the noise moves the minimiser outside the set of the second step.
     sampler : ExactSampler, optional
 
     Examples
@@ -155,13 +155,13 @@ class OutputPerturbationSampler(OneModelSampler):
     sampler: ExactSampler = field(default_factory=ExactSampler)
 
     def plan(self, problem: Problem) -> LocalisationPlan:
-        """Noise, radius, temperature and bounds; only public constants are used."""
+        """Noise, radius, temperature and bounds, from public constants only."""
         return plan_perturbed(
             problem.constants, problem.domain, epsilon=self.epsilon, failure=self.failure
         )
 
     def draw(self, problem: Problem, rng: np.random.Generator) -> FloatArray:
-        """One model (p,), rounded to the public grid."""
+        """Draw one model (p,), rounded to the public grid."""
         plan = self.plan(problem)
         theta = self.noisy_minimiser(problem, plan, rng)
         return to_public_grid(draw_near(problem, theta, plan.stages[0], self.sampler, rng))
@@ -169,7 +169,7 @@ class OutputPerturbationSampler(OneModelSampler):
     def noisy_minimiser(
         self, problem: Problem, plan: LocalisationPlan, rng: np.random.Generator
     ) -> FloatArray:
-        """Minimiser plus noise of density ∝ exp(−‖z‖/σ), put back into the domain; (p,).
+        """Minimiser plus noise of density ∝ exp(−‖z‖/σ), projected onto the domain; (p,).
 
         Raises
         ------

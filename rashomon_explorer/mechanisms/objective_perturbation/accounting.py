@@ -18,17 +18,17 @@ from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Domain
 from rashomon_explorer.problem.losses import Loss
 
-_CELL, _FAR = 1 / 512, 40.0  # of lengths; beyond it no double holds what is left
-_FALL = 14.0  # of a length: e^(−98), of which a sum of doubles knows nothing
-_MOST_SCORES = 64  # of whose lengths a double's least is beyond all cells
+_CELL, _FAR = 1 / 512, 40.0  # width of cells of lengths, and the length at which they end
+_FALL = 14.0  # of a length: e^(−98) is below the precision of a sum of doubles
+_MOST_SCORES = 64  # with more scores, the cells do not cover the lengths
 _LARGEST_EXPONENT = 700.0
 
 
 def several_scores_delta(ratio: float, kept: float, jump: float, outputs: int) -> float:
-    """δ at ε = kept + J of the exact minimiser under Gaussian b, q scores a row.
+    """δ at ε = kept + J of the exact minimiser under Gaussian b, for q scores per row.
 
-    (docs/theory.md §15). Both are integrals against a survival function, which falls: they are
-    summed over cells with its value at the lower end, and so never too small.
+    It is the smaller of two integrals against a decreasing survival function (docs/theory.md §15).
+    Sums over cells, with its value at the lower end, bound them from above.
     """
     if outputs > _MOST_SCORES:
         return 1.0
@@ -55,7 +55,7 @@ def _by_length(ratio: float, kept: float, outputs: int) -> float:
 
 
 def _weighty(start: float, slope: float, degrees: int) -> tuple[FloatArray, FloatArray]:
-    """Cells from ``start`` on, up to where no double holds what they add under e^(slope·r)."""
+    """Cells from ``start`` on, up to where their terms under e^(slope·r) vanish in a double."""
     places, beyond = _survival(degrees)
     end = max(start, math.sqrt(degrees) + slope) + _FALL
     cells = slice(int(start / _CELL), math.ceil(end / _CELL))
@@ -64,19 +64,19 @@ def _weighty(start: float, slope: float, degrees: int) -> tuple[FloatArray, Floa
 
 @lru_cache(maxsize=32)
 def _survival(degrees: int) -> tuple[FloatArray, FloatArray]:
-    """Lower ends of the cells, and what of a chi law lies beyond them."""
+    """Lower ends of the cells, and the mass of a chi law beyond them."""
     places = np.arange(0.0, _FAR, _CELL)
     return places, np.asarray(gammaincc(degrees / 2, places**2 / 2))
 
 
-_BLUR = 0.02  # share of the price that hides what the solver is off
-_CLOSE = 1e-4  # of the minimiser's sensitivity: how near to it the solver must come
+_BLUR = 0.02  # share of the privacy cost for noise that hides the solver's error
+_CLOSE = 1e-4  # of the minimiser's sensitivity: distance to it that the solver must reach
 _GRADIENT, _SPHERE = 1e-12, 16 * 2.0**-52  # relative rounding of a gradient, and of a length
 
-_SAFE = 1 - 1e-9  # of a price: an ulp must not pass it
-_UP = 1 + 1e-12  # roundings of a ratio
-_LEAST = 1e-6  # of a ratio; less leaves nothing but noise
-_GUESSES, _NEAR = 8, 1e-13  # steps towards a price's ratio, and the last one's share of it
+_SAFE = 1 - 1e-9  # of a privacy cost: keeps it within the budget despite rounding
+_UP = 1 + 1e-12  # covers the rounding of a ratio
+_LEAST = 1e-6  # of a ratio; at smaller ones only noise remains
+_GUESSES, _NEAR = 8, 1e-13  # steps towards a cost's ratio, and relative size of the last one
 THEOREM = "objective perturbation (Kifer, Smith and Thakurta 2012; docs/theory.md §15)"
 """Source of the privacy cost of :func:`plan_perturbed_objective`."""
 
@@ -106,9 +106,9 @@ def plan_perturbed_objective(
     outputs: int = 1,
     order: float | None = None,
 ) -> PerturbedObjective | None:
-    """Noise b for (ε, δ)-DP, pure at δ = 0; None where the ridge is too small for it."""
+    """Noise b for (ε, δ)-DP, pure at δ = 0; None if the ridge is too small for it."""
     n, p, m = constants.n, constants.p, constants.m
-    # Larger by more than the rounding of the difference.
+    # Rounded up by more than the error of the difference.
     bend = constants.M - m + 1e-12 * constants.M
     jump = outputs * math.log1p(bend / (n * m))
     kept = (1 - _BLUR) * epsilon * _SAFE - jump
@@ -129,7 +129,7 @@ def plan_perturbed_objective(
         tails = 1 if monotone else 2
         scale = moved / _largest_ratio(kept, jump, (1 - _BLUR) * delta, tails, outputs)
         blurred, spread = _SAFE * gdp_mu(_BLUR * epsilon, _BLUR * delta), p
-    # What rounding leaves of the gradient, and of the way to the sphere (`perturbed_minimiser`).
+    # Effect of rounding on the gradient, and on the sphere constraint (`perturbed_minimiser`).
     size = constants.L + math.sqrt(spread) * scale
     least = _GRADIENT * size / m + math.sqrt(_SPHERE * size * radius / m)
     solver = max(_CLOSE * moved / m, least)
@@ -145,14 +145,14 @@ def plan_perturbed_objective(
 
 
 def by_divergences(curve: GaussianObjectivePerturbation, asked: tuple[float, float]) -> Guarantee:
-    """Guarantee of draws whose Rényi divergences are known, for the (ε, δ) that was asked for."""
+    """Guarantee of draws by their Rényi divergences, with the requested (ε, δ)."""
     return Guarantee("tradeoff", THEOREM, curve=curve, requested=asked)
 
 
 def least_length(
     p: int, epsilon: float, delta: float, *, monotone: bool, order: float | None = None
 ) -> float:
-    """Length of b, over 2S/n, that a price pays for where the determinant costs nothing: about."""
+    """Approximate length of b, over 2S/n, within a budget if the determinant costs nothing."""
     if order is not None:
         return math.sqrt(p) / _renyi_ratio(
             GaussianObjectivePerturbation(0.0, 0.0, monotone), epsilon, order
@@ -163,7 +163,7 @@ def least_length(
 
 
 def row_slope(loss: Loss, domain: Domain, row_norm: float) -> float:
-    """Slope S of one row's loss at every model: the exact one's limit may come from outside."""
+    """Bound S on the slope of one row's loss, at every model if the loss is Lipschitz."""
     reach = math.inf if loss.globally_lipschitz else domain.reach(row_norm)
     return float(loss.lipschitz(reach, row_norm))
 
@@ -176,7 +176,7 @@ def perturbed_delta(ratio: float, kept: float, jump: float, tails: int, outputs:
 
 
 def _objective_by_order(ratio: float, kept: float, jump: float, tails: int) -> float:
-    """Bound the slopes' sum by one of twice the size: both terms share a factor."""
+    """Bound the sum of slopes by one of twice the size; both terms share a factor."""
     far = kept / ratio
     near = far - ratio
     exponent = jump + kept - far**2 / 2
@@ -197,8 +197,8 @@ def _objective_by_length(ratio: float, kept: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _renyi_ratio(shape: GaussianObjectivePerturbation, price: float, order: float) -> float:
-    """Largest u at which D_a of a tilt of this shape is at most the price; 0 if J leaves none."""
-    most = math.sqrt(2 * (price - shape.jump) / order)  # of a Gaussian mechanism
+    """Largest u at which D_a for this shape is at most the budget; 0 if J leaves none."""
+    most = math.sqrt(2 * (price - shape.jump) / order)  # the ratio of a Gaussian mechanism
 
     def holds(ratio: float) -> bool:
         return replace(shape, ratio=ratio).renyi(order) <= price
@@ -206,13 +206,13 @@ def _renyi_ratio(shape: GaussianObjectivePerturbation, price: float, order: floa
     if not holds(_LEAST * most):
         return 0.0
     guess = most
-    for _ in range(_GUESSES):  # log g, which is what is more than a Gaussian's, hardly moves
+    for _ in range(_GUESSES):  # the excess over a Gaussian's divergence, log g, hardly changes
         more = replace(shape, ratio=guess).renyi(order) - shape.jump - order * guess**2 / 2
         guess = math.sqrt(2 * max(price - shape.jump - more, 0.0) / order)
     return bisect(holds, _LEAST * most, most, halvings=60, about=guess)
 
 
-@lru_cache(maxsize=4096)  # of one price, for every ball and length that a rule compares
+@lru_cache(maxsize=4096)  # a rule compares many balls and lengths at one privacy cost
 def _largest_ratio(kept: float, jump: float, delta: float, tails: int, outputs: int) -> float:
     """Largest u with :func:`perturbed_delta` at most δ."""
     most = math.sqrt(2 * kept)  # beyond it the second bound is 1, and the first larger
@@ -230,7 +230,7 @@ def _largest_ratio(kept: float, jump: float, delta: float, tails: int, outputs: 
 
 
 def _guess(spent: Callable[[float], float], kept: float, delta: float) -> float:
-    """About where δ is spent, by secants: √(−2 log δ) is nearly a = kept/u − u/2."""
+    """First guess where δ is spent, by secants: √(−2 log δ) is nearly a = kept/u − u/2."""
     wanted = math.sqrt(-2 * math.log(delta))
     ahead, step, off, slope = wanted, 0.0, math.inf, 1.0
     for _ in range(_GUESSES):

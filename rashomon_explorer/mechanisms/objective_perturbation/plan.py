@@ -1,4 +1,4 @@
-"""From a budget to minimisers of a randomly tilted objective, without reading a row."""
+"""Plans of objective perturbation, from public numbers only."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -29,15 +29,15 @@ from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.losses import Loss, get_loss, zero_model_loss
 from rashomon_explorer.problem.losses.clipped_gradient import MOST_PULL, clipped
 
-_RIDGES = tuple(2.0 ** (k / 2) for k in range(-4, 25, 2))  # times the one of cheap determinants
-_SAFE = 1 - 1e-9  # of ε: draws together must not cost more than was asked by a rounding
-# What clipping biases, in what a promise is worth (`rule.cost`): .0015 of 1/30.
+_RIDGES = tuple(2.0 ** (k / 2) for k in range(-4, 25, 2))  # times a reference ridge
+_SAFE = 1 - 1e-9  # of ε: keeps the cost of all draws within the budget despite rounding
+# Bias of clipping in units of an excess bound: .0015 times 30 (`planning.options.cost`).
 _WORTH_FOLLOWING = 0.045
 
 
 @dataclass(frozen=True, repr=False)
 class ObjectivePerturbationPlan(Plan):
-    """What a budget buys of minimisers of a tilted objective, known before the rows are touched."""
+    """Plan of minimisers of a perturbed objective, from public numbers."""
 
     most: float = field(default=math.inf, kw_only=True)
     tilt_ridge: float = field(default=0.0, kw_only=True)
@@ -50,12 +50,12 @@ class ObjectivePerturbationPlan(Plan):
 
     @property
     def weighed_excess(self) -> float:
-        """Of the loss that is followed."""
+        """Excess bound of the loss that is minimised, clipped or not."""
         return self.followed_excess
 
     @property
     def by_excess(self) -> bool:
-        """Whether no hit rate is promised: the excess is too large, or slopes are clipped."""
+        """Whether no hit rate is guaranteed: the excess is too large, or slopes are clipped."""
         return self.hit_rate_bound == 0
 
     def _facts(self) -> list[Fact]:
@@ -66,7 +66,7 @@ class ObjectivePerturbationPlan(Plan):
             *(fact for fact in kept if fact[0] != "warning"),
             (followed, told),
             (
-                "made of",
+                "mechanism",
                 f"objective perturbation of scale {self.tilt:.3g} with a ridge of "
                 f"{self.tilt_ridge:.3g}",
             ),
@@ -90,10 +90,10 @@ def plan_objective_perturbation(
     gaussian: bool | None = None,
     ledger: bool | float | str = False,
 ) -> ObjectivePerturbationPlan:
-    """Plan draws that are each the minimiser of a tilted objective; reads no row.
+    """Plan draws that are each the minimiser of a perturbed objective; reads no row.
 
-    The ridge is that of the least promise for models as long as ρ = min(R, √(2L(0)/E‖b‖)), where
-    what the noise and what the length cost are alike; settled on simulated tables
+    The ridge minimises the bound for models of length ρ = min(R, √(2L(0)/E‖b‖)), at which the
+    noise and the length have equal costs; this rule was chosen on simulated tables
     (benchmarks/README.md).
     """
     check_nonnegative(psi=psi)
@@ -144,7 +144,7 @@ def plan_objective_perturbation(
 
 @dataclass(frozen=True)
 class _DrawCost:
-    """Of a draw: pure at δ = 0, (ε, δ), or a Rényi divergence at an order."""
+    """Privacy cost of a draw: pure at δ = 0, (ε, δ), or a Rényi divergence at an order."""
 
     epsilon: float
     delta: float = 0.0
@@ -160,7 +160,7 @@ def _candidate_costs(
     *,
     ledger: bool | float | str,
 ) -> tuple[_DrawCost, ...]:
-    """List what prices of a draw may be tried."""
+    """List the privacy costs of a draw to try."""
     pure = _DrawCost(share)
     counted = cost_at_order(*budget, ledger)
     found: _DrawCost | None = None
@@ -171,12 +171,12 @@ def _candidate_costs(
         found = _DrawCost(share, budget[1] / n_draws)
     if gaussian and found is None:
         raise ValueError(
-            "Gaussian objective perturbation needs delta > 0, one score a row, and no ledger or "
+            "Gaussian objective perturbation needs delta > 0, one score per row, and no ledger or "
             "one that composes Rényi divergences: omit gaussian=True"
         )
     if found is None or gaussian is False:
         return (pure,)
-    # Beside others in a ledger a pure price costs more than it says.
+    # Composed with others in a ledger, a pure cost exceeds its nominal value.
     return (found,) if gaussian or found.order is not None else (pure, found)
 
 
@@ -204,7 +204,7 @@ def _best(
     prices: tuple[_DrawCost, ...],
     most: float | None,
 ) -> _Found:
-    """Slope, ridge, noise and promise; the loss itself where it is promised nearly as much."""
+    """Slope, ridge, noise and bound of the best candidate; clipped slopes count as a bias."""
     slopes = (MOST_PULL, math.inf) if most is None else (most,)
     ways = []
     for slope in slopes:
@@ -226,7 +226,7 @@ def _best(
 def _ridged(
     followed: Loss, whole: Loss, shape: dict[str, Any], ridge: float, price: _DrawCost
 ) -> tuple[float, PerturbedObjective] | None:
-    """Ridge of the least promise for models of the length ρ, and what is promised of the ball."""
+    """Ridge of the least bound for models of length ρ, and the noise and bound for the ball."""
     domain = shape["domain"]
     slope = row_slope(followed, domain, shape["row_bound"])
     monotone = followed.task == "classification"
@@ -259,7 +259,7 @@ def _ridged(
         return None
     own = min(good)[1]
     how = plan_at(own, domain.radius)
-    assert how is not None  # its price is that of the shorter length
+    assert how is not None  # the privacy cost is that of the shorter length
     steepest = Constants.of(followed, **shape, ridge=ridge + own).L
     kept = steepest * _beyond(shape["p"], how.blur, domain.radius, gaussian=how.gaussian)
     return ridge + own, replace(how, excess=how.excess + kept)

@@ -37,7 +37,7 @@ _ON_SPHERE = 1e-9
 
 
 class SurrogateProblem(Problem):
-    """The same rows and domain, under another loss and ridge; nothing is copied."""
+    """The same rows and domain, under another loss and ridge, without copies."""
 
     def __init__(self, problem: Problem, loss: Loss, ridge: float) -> None:
         constants = Constants.of(
@@ -79,7 +79,7 @@ def perturbed_minimiser(problem: Problem, tilt: FloatArray, error: float) -> Flo
         cast(MinimisedObjective, PerturbedObjectiveFunction(problem, tilt)),
         cast(Ball, problem.domain),
     )
-    # Steps go on below it, for as long as they lower the gap.
+    # Steps continue below it, as long as they lower the gap.
     tolerance = problem.m * error**2 / 2
     theta = minimise_on_ball(objective, ball, tolerance, np.zeros(problem.p)).theta
     off = distance_bound(objective, theta, ball.radius, problem.m)
@@ -95,7 +95,7 @@ def perturbed_minimiser(problem: Problem, tilt: FloatArray, error: float) -> Flo
 def distance_bound(
     objective: MinimisedObjective, theta: FloatArray, radius: float, strong_convexity: float
 ) -> float:
-    """Bound ‖r‖/m + √(λ‖θ‖(R − ‖θ‖)/m) of the distance from the minimiser over the ball."""
+    """Bound ‖r‖/m + √(λ‖θ‖(R − ‖θ‖)/m) on the distance from the minimiser over the ball."""
     gradient = objective.value_and_gradient(theta[:, None])[1][:, 0]
     length = float(np.linalg.norm(theta))
     held = length > radius * (1 - _ON_SPHERE)
@@ -108,7 +108,7 @@ def distance_bound(
 def radial_noise(
     p: int, scale: float, rng: np.random.Generator, *, gaussian: bool = False
 ) -> FloatArray:
-    """Noise (p,) of density ∝ exp(−‖z‖/scale), or Gaussian of that deviation."""
+    """Noise (p,) of density ∝ exp(−‖z‖/scale), or Gaussian with that standard deviation."""
     direction = rng.standard_normal(p)
     if gaussian:
         return np.asarray(scale * direction)
@@ -121,12 +121,12 @@ _ROUNDING = "the noise is that of doubles, rounded to public grids (docs/floatin
 
 @dataclass(frozen=True)
 class ObjectivePerturbationSampler:
-    """Draws θ = argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b random, and a little noise."""
+    """Draws θ = argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b random, plus a little noise."""
 
     name: ClassVar[str] = "objective_perturbation"
     traits: ClassVar[Traits] = Traits(
         independent=True,
-        unplanned="minimisers of tilted objectives, which have no temperature",
+        unplanned="minimisers of perturbed objectives, which have no temperature",
         mechanism="objective_perturbation",
         weighed=True,
     )
@@ -134,7 +134,7 @@ class ObjectivePerturbationSampler:
     plan: Plan
 
     def __post_init__(self) -> None:
-        """Refuse a plan of another mechanism."""
+        """Check that the plan is one of objective perturbation."""
         if not isinstance(self.plan, ObjectivePerturbationPlan):
             raise TypeError(
                 "plan must be an ObjectivePerturbationPlan, as plan_objective_perturbation returns"
@@ -144,16 +144,16 @@ class ObjectivePerturbationSampler:
     def for_plan(
         cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
     ) -> Self:
-        """Make the draws of this plan, which always come."""
+        """Create the sampler of this plan."""
         return cls(plan)
 
     def guarantee(self, plan: Plan) -> Guarantee:
-        """Return the plan's own; that the solver came near enough is among its assumptions."""
+        """Return the plan's guarantee; it assumes that the solver is accurate enough."""
         held = plan.guarantee
         return replace(held, assumptions=(*held.assumptions, _ROUNDING, CERTIFIED))
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """Endless batches of one draw."""
+        """Yield batches of one draw without end."""
         planned = self.plan
         assert isinstance(planned, ObjectivePerturbationPlan)
         problem = SurrogateProblem(target.problem, _followed(target, planned), planned.tilt_ridge)
@@ -176,7 +176,7 @@ def _followed(target: GibbsTarget, planned: ObjectivePerturbationPlan) -> Loss:
 
 @dataclass(frozen=True)
 class ObjectivePerturbation:
-    """argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b random; and a little noise on it."""
+    """argmin of mean loss + ½m‖θ‖² + b·θ over the ball, b random, plus a little noise."""
 
     name: ClassVar[str] = "objective_perturbation"
     model: ClassVar[str] = "the minimiser of a randomly perturbed objective"
@@ -193,7 +193,7 @@ class ObjectivePerturbation:
 
         ridge, best = best_ridged(request, plan_at)
         if best is None:
-            return declined(self, "takes a larger epsilon, or more rows")
+            return declined(self, "needs a larger epsilon or more rows")
         paid, held = "pure DP", pure(request.epsilon)
         if best.curve is not None:
             asked = (request.epsilon, request.delta)
@@ -238,7 +238,7 @@ def _tried(request: Request, tried: Request) -> Iterator[PerturbedObjective]:
 
 
 def _prices(request: Request) -> Iterator[dict[str, Any]]:
-    """List what may be paid: a pure ε, and (ε, δ) or what a ledger counts of it."""
+    """List the budgets to try: a pure ε, and (ε, δ) or what a ledger composes for it."""
     yield {"epsilon": request.epsilon, "delta": 0.0}
     counted = request.cost_at_order
     if counted is not None:

@@ -1,4 +1,4 @@
-"""Methods of one private model, and their generalisation bound."""
+"""Protocol of methods for one private model, and bounds on the generalisation gap."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from rashomon_explorer.problem.problem import Problem
 
 @dataclass(frozen=True)
 class ModelOffer:
-    """What a method gives for a budget, in public numbers, or why it cannot."""
+    """Candidate: guarantees of a method for a budget, or the reason why it does not apply."""
 
     method: str
     model: str
@@ -34,47 +34,47 @@ class ModelOffer:
 
     @property
     def applies(self) -> bool:
-        """Whether the budget can be spent so."""
+        """Whether the method applies to the request."""
         return self.guarantee is not None
 
     def bound(self, goal: str) -> float:
-        """Bound of the expected excess on the rows, or on new ones."""
+        """Bound on the expected excess on the rows, or on new rows for ``"population"``."""
         return self.unseen if goal == "population" else self.excess
 
     def weighed(self, goal: str) -> float:
-        """By what methods are compared: the promise, less what its bound is too loose by."""
+        """Excess bound divided by ``looseness``, by which methods are compared."""
         return self.bound(goal) / self.looseness
 
 
 class Method(Protocol):
-    """A way to one private model."""
+    """Protocol of a method that releases one private model."""
 
     name: ClassVar[str]
     model: ClassVar[str]
 
     def offer(self, request: Request) -> ModelOffer:
-        """Say what it gives for the budget, or why it does not apply; reads no row."""
+        """Return the guarantees for the budget, or why it does not apply; reads no row."""
         ...
 
     def draw(self, problem: Problem, offer: ModelOffer, rng: np.random.Generator) -> FloatArray:
-        """One model (p,) of a problem with the offer's ridge."""
+        """Draw one model (p,) of a problem with the candidate's ridge."""
         ...
 
 
 def declined(method: Method, why: str) -> ModelOffer:
-    """Offer of a method that does not apply, and why."""
+    """Candidate of a method that does not apply, with the reason."""
     return ModelOffer(method.name, method.model, why)
 
 
 def generalisation_gap(request: Request) -> float:
-    """Bound 2L₀R/√n of E[risk − loss on the rows], of any model that was made from the rows."""
+    """Bound 2L₀R/√n on E[risk − loss on the rows], for any model computed from the rows."""
     return batch_gap(request, request.n, request.radius)
 
 
 def batch_gap(request: Request, size: int, reach: float) -> float:
-    """Bound the same of so many rows, for models of a ball that they do not decide about.
+    """Bound the same gap for ``size`` rows and a ball of models that does not depend on them.
 
-    Of rows taken from a table by chance, without return, it holds of the table's mean in place of
+    For rows sampled from a table without replacement, it holds with the table's mean in place of
     the risk (Hoeffding 1963: no convex function of their sum has a larger mean).
     """
     outputs = get_loss(request.loss).outputs
@@ -84,10 +84,10 @@ def batch_gap(request: Request, size: int, reach: float) -> float:
 
 
 def stable_gap(request: Request, ridge: float, error: float = 0.0) -> float:
-    """Bound L₀(2L₀/(mn) + error) of the same, for a model that moves by the bracket at most.
+    """Bound L₀(2L₀/(mn) + error) on the same gap, for a model that moves by at most the bracket.
 
-    A minimiser under a ridge m, a Gibbs draw at ψ = 0 (coupled) and a minimiser plus noise move by
-    2L₀/(mn) when one row is replaced, and by what the solver is off on both sides (Bousquet and
+    If one row is replaced, a minimiser under a ridge m, a Gibbs draw at ψ = 0 (coupled) and a
+    minimiser plus noise move by 2L₀/(mn), plus the solver's errors on both sides (Bousquet and
     Elisseeff 2002; Corollary E.3 of "On the universality of Langevin diffusion").
     """
     slope = data_lipschitz(request.constants, request.domain)

@@ -1,4 +1,4 @@
-"""One model from noisy descent or output perturbation."""
+"""Methods for one model by noisy descent or output perturbation."""
 
 import math
 from dataclasses import dataclass, replace
@@ -46,7 +46,7 @@ from rashomon_explorer.problem.problem import Problem
 
 @dataclass(frozen=True)
 class LastIterate:
-    """The last state of noisy gradient descent, which forgets its path (docs/theory §17)."""
+    """The last state of noisy gradient descent; the others stay hidden (docs/theory §17)."""
 
     name: ClassVar[str] = "last_iterate"
     model: ClassVar[str] = "the last state of noisy gradient descent"
@@ -67,7 +67,7 @@ class LastIterate:
         return ModelOffer(
             self.name,
             self.model,
-            f"only the last of {bought.n_steps} steps is accounted for, the others are never shown",
+            f"only the last of {bought.n_steps} steps is released and accounted for",
             guarantee=bought.guarantee,
             excess=excess,
             unseen=excess + generalisation_gap(request),
@@ -91,7 +91,7 @@ _WITHOUT_ORDER = " (in a ledger without a Rényi order, where sampling costs mor
 
 @dataclass(frozen=True)
 class NoisySGD:
-    """The average of noisy subgradient steps, on few rows each where that promises more."""
+    """Average of noisy subgradient steps, on sampled rows if that has a smaller bound."""
 
     name: ClassVar[str] = "noisy_sgd"
     model: ClassVar[str] = "the average of noisy subgradient descent"
@@ -136,7 +136,7 @@ class NoisySGD:
 def average_of_steps(
     problem: Problem, planned: SampledDescent, start: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Mean (p,) of the states of noisy subgradient descent, the last one left out."""
+    """Mean (p,) of the states of noisy subgradient descent, without the last state."""
     theta, mean = start, np.zeros(problem.p)
     for step in progress(range(planned.n_steps), "steps"):
         mean += (theta - mean) / (step + 1)
@@ -146,7 +146,7 @@ def average_of_steps(
 
 
 def unsampled_because(request: Request) -> str:
-    """Why all rows are taken in each step; empty where some may be."""
+    """Reason why every step uses all rows; empty if rows may be sampled."""
     if request.in_chunks:
         return _IN_CHUNKS
     if request.ledger and request.cost_at_order is None:
@@ -155,7 +155,7 @@ def unsampled_because(request: Request) -> str:
 
 
 def _orders(request: Request) -> tuple[tuple[float, float], ...]:
-    """Orders at which sampled steps must cost what a path does: a ledger's, and that of (ε, δ)."""
+    """Rényi budgets (order, D) that sampled steps must meet: a ledger's, and that of (ε, δ)."""
     at = request.cost_at_order
     own = cost_at_order(request.epsilon, request.delta, True)
     return () if at is None or own is None else tuple({at, own})
@@ -164,7 +164,7 @@ def _orders(request: Request) -> tuple[tuple[float, float], ...]:
 def noisy_slope(
     problem: Problem, planned: SampledDescent, theta: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """(Σ over rows each taken with probability q of ∇ℓ_i + L₀σξ)/(qn), shape (p,)."""
+    """(Σ over rows, each sampled with probability q, of ∇ℓ_i + L₀σξ)/(qn), shape (p,)."""
     noisy = planned.slope * planned.noise * rng.standard_normal(problem.p)
     size, mean = problem.n, problem.of_loss(problem.loss) if planned.rate == 1 else None
     if mean is None:
@@ -177,14 +177,14 @@ def noisy_slope(
 
 
 CERTIFIED = (
-    "the minimum was certified as closely as the noise allows for: where it is not, an error tells "
-    "something of the rows"
+    "the minimum was certified to the accuracy that the noise covers: if it is not, an error "
+    "reveals information about the rows"
 )
 
 
 @dataclass(frozen=True)
 class OutputPerturbation:
-    """The certified minimiser under a ridge, hidden in noise, and put back into the ball."""
+    """Certified minimiser under a ridge plus noise, projected onto the ball."""
 
     name: ClassVar[str] = "output_perturbation"
     model: ClassVar[str] = "the minimiser plus noise"
@@ -203,7 +203,7 @@ class OutputPerturbation:
             return best.excess + own_cost(request, tried.ridge), best
 
         ridge, best = best_ridged(request, made)
-        assert best is not None  # a positive ridge is always tried, and its promise finite
+        assert best is not None  # a positive ridge is always tried, and has a finite bound
         excess = best.excess + own_cost(request, ridge)
         paid, held = "pure DP", pure(request.epsilon)
         if best.gaussian:
@@ -247,7 +247,7 @@ class LocalisedGaussian:
             return bought.excess + own_cost(request, tried.ridge), bought
 
         ridge, bought = best_ridged(request, made)
-        assert bought is not None  # a positive ridge is always tried, and its promise finite
+        assert bought is not None  # a positive ridge is always tried, and has a finite bound
         excess, held = bought.excess + own_cost(request, ridge), gdp(bought.mu)
         return ModelOffer(
             self.name,
@@ -276,7 +276,7 @@ class LocalisedGaussian:
 def noisy_start(
     problem: Problem, planned: LocalisedDescent, rng: np.random.Generator
 ) -> FloatArray:
-    """Minimiser (p,) plus Gaussian noise, put back into the ball."""
+    """Minimiser (p,) plus Gaussian noise, projected onto the ball."""
     known = refined(problem, problem.minimum, problem.m * planned.solver**2 / 2)
     noise = radial_noise(problem.p, planned.scale, rng, gaussian=True)
     return np.asarray(problem.domain.project((known.theta + noise)[:, None])[:, 0])

@@ -1,4 +1,4 @@
-"""One model from the exponential mechanism."""
+"""Methods for one model by the exponential mechanism."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ class Gibbs:
             bought = _bought(tried, pure)
             return bought.excess_bound + own_cost(request, tried.ridge), bought
 
-        # By bounded range alone a ridge changes no price.
+        # With bounded range only, a ridge does not change the privacy cost.
         ridge, bought = (
             (request.ridge, made(request)[1]) if pure else best_ridged(request, made, every=3)
         )
@@ -73,7 +73,7 @@ class Gibbs:
 
 
 def _bought(tried: Request, pure: bool) -> Plan:
-    with suppress_weak_warnings():  # who asks for a model is told once
+    with suppress_weak_warnings():  # the plan of the model warns once
         return plan(
             **{**tried.numbers, "psi": 0.0, "n_draws": 1},
             certificate="oscillation" if pure else "best",
@@ -81,14 +81,14 @@ def _bought(tried: Request, pure: bool) -> Plan:
 
 
 def _sampler(request: Request, ridge: float) -> ExactSampler:
-    """Sampler that knows how much the loss may vary, for what is said of giving up."""
+    """Sampler with the range of the loss, for a bound on the probability of giving up."""
     steepest = replace(request, ridge=ridge).constants.L
     return ExactSampler(spread=steepest * 2 * request.radius)
 
 
 @dataclass(frozen=True)
 class Localised:
-    """Output perturbation, then an exponential mechanism on what is near; pure DP."""
+    """Output perturbation, then the exponential mechanism near its result; pure DP."""
 
     name: ClassVar[str] = "localised"
     model: ClassVar[str] = "an exact draw near a noisy minimiser"
@@ -108,7 +108,7 @@ class Localised:
 def best_localised(
     request: Request, planned: Callable[[Request], LocalisationPlan]
 ) -> tuple[float, LocalisationPlan]:
-    """Plan under the best ridge, for it needs one."""
+    """Plan under the best positive ridge; the mechanism requires one."""
 
     def made(tried: Request) -> tuple[float, LocalisationPlan | None]:
         if tried.ridge == 0:
@@ -117,14 +117,14 @@ def best_localised(
         return bought.excess_bound + own_cost(request, tried.ridge), bought
 
     ridge, bought = best_ridged(request, made)
-    assert bought is not None  # a positive ridge is always tried, and its promise finite
+    assert bought is not None  # a positive ridge is always tried, and has a finite bound
     return ridge, bought
 
 
 def offered_localised(
     method: Method, request: Request, ridge: float, bought: LocalisationPlan
 ) -> ModelOffer:
-    """Offer of a plan whose last draw is near a model that was released before."""
+    """Candidate for a plan whose last draw is near a model that was released earlier."""
     excess = bought.excess_bound + own_cost(request, ridge)
     return ModelOffer(
         method.name,
@@ -132,7 +132,7 @@ def offered_localised(
         f"pure DP of {len(bought.stages) + bool(bought.noise_scale)} releases",
         guarantee=if_drawn(replace(bought.guarantee)),
         excess=excess,
-        # A later stage depends on the rows through the one before: no stability is claimed.
+        # A later stage depends on the rows through the earlier one: no stability is claimed.
         unseen=excess + generalisation_gap(request),
         ridge=ridge,
         settings=bought,
@@ -145,7 +145,7 @@ class Regularised:
     """The exponential mechanism under the ridge that is best for new rows; pure DP."""
 
     name: ClassVar[str] = "regularised"
-    model: ClassVar[str] = "an exact draw under a ridge that serves new rows"
+    model: ClassVar[str] = "an exact draw under a ridge chosen for new rows"
 
     def offer(self, request: Request) -> ModelOffer:
         """See :class:`Method`."""

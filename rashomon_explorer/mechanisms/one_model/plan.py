@@ -20,7 +20,7 @@ from rashomon_explorer.problem.losses import get_loss, zero_model_loss
 
 @dataclass(frozen=True, repr=False)
 class ModelPlan(ReprMixin):
-    """What a budget buys of one model, known before the rows are touched."""
+    """Plan for one private model: selected method, reason, guarantees and alternatives."""
 
     request: Request
     offer: ModelOffer
@@ -29,7 +29,7 @@ class ModelPlan(ReprMixin):
     compared: tuple[ModelOffer, ...] = field(default=(), compare=False)
     columns: ColumnsPlan | None = None
 
-    # What is asked of a plan before one is told that it promises little: of one model, no hits.
+    # Attributes that `weak_guarantee_reason` reads; one model has no hit rate.
     psi: ClassVar[float] = 0.0
     beta: ClassVar[float] = 0.0
     hit_rate_bound: ClassVar[float] = 0.0
@@ -39,7 +39,7 @@ class ModelPlan(ReprMixin):
 
     @cached_property
     def options(self) -> tuple[ModelOffer, ...]:
-        """Offers of all methods, the least promise first: those compared, and those of papers."""
+        """Candidates of all methods, the least bound first: those compared, and those of papers."""
         others = [one.offer(self.request) for one in METHODS.named_only().values()]
         return tuple(
             sorted(
@@ -55,22 +55,22 @@ class ModelPlan(ReprMixin):
 
     @property
     def n(self) -> int:
-        """Rows."""
+        """Number of rows."""
         return self.request.n
 
     @property
     def p(self) -> int:
-        """Parameters, the intercept included."""
+        """Number of parameters, including the intercept."""
         return self.request.p
 
     @property
     def radius(self) -> float:
-        """Radius of the ball of models that the promise is about."""
+        """Radius of the ball of models over which the bounds hold."""
         return self.request.radius
 
     @property
     def ridge(self) -> float:
-        """Ridge under which the model is made: what was asked for, and what the method adds."""
+        """Ridge of the model: the requested ridge, and what the method adds."""
         return self.offer.ridge
 
     @property
@@ -85,8 +85,8 @@ class ModelPlan(ReprMixin):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Privacy of the model."""
-        assert self.offer.guarantee is not None  # a method that does not apply is never planned
+        """Privacy guarantee of the model."""
+        assert self.offer.guarantee is not None  # a selected method always applies
         held = with_scaling_cost(self.columns, self.offer.guarantee)
         return replace(held, requested=(self.epsilon, self.delta))
 
@@ -142,7 +142,7 @@ def _instead(offer: ModelOffer, goal: str) -> str:
 
 
 _WORTH = 1.5
-_WORTH_OF_LENGTH = 0.5  # of a regression, which needs a model's length and not its direction alone
+_WORTH_OF_LENGTH = 0.5  # of a regression, where the norm of a model matters, not only its direction
 
 
 def auto_radius(request: Request, worth: float | None = None) -> float:

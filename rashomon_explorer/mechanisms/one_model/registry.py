@@ -1,4 +1,4 @@
-"""Registry of mechanisms for one private model."""
+"""Registry of methods for one private model."""
 
 from rashomon_explorer._utils.lazy import LazyRegistry
 from rashomon_explorer.mechanisms.langevin.one_model import LangevinAverage, NoisyDescent
@@ -19,8 +19,8 @@ from rashomon_explorer.mechanisms.one_model.exponential import (
 
 _PAPERS = "rashomon_explorer.papers.localisation"
 
-# Of ways that promise alike the first is taken. The strings are never taken unasked: their first
-# draw is from the whole ball, which is not foretold to come (docs/one-model.md).
+# Of methods with equal bounds the first is selected. Strings are selected only by name: their first
+# draw is from the whole ball, and no trial predicts that it succeeds (docs/one-model.md).
 METHODS: LazyRegistry[Method] = LazyRegistry(
     {
         "objective_perturbation": ObjectivePerturbation(),

@@ -1,4 +1,4 @@
-"""Choosing penalties privately: fits, their validation loss, and what a record does to both."""
+"""Private choice of penalties: fits, their validation loss, and its sensitivity."""
 
 from rashomon_explorer.mechanisms.penalties.constants import BilevelConstants, PenaltyConstants
 from rashomon_explorer.mechanisms.penalties.landscape import PenaltyLandscape
@@ -19,5 +19,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Names that are meant to be used."""
+    """Public names of the package."""
     return __all__

@@ -1,4 +1,4 @@
-"""Constants of penalty tuning."""
+"""Constants of penalty tuning: sensitivities, ranges and Lipschitz constants."""
 
 import math
 from collections.abc import Mapping
@@ -28,24 +28,24 @@ FORMULAS: Mapping[str, str] = {
     "range": "s = 2·(Lfx·Dx + Lfy·D) + 4·Lfy·Lgy/μ, D = min(Dy, βg,xy·Dx/μ): n·(max − min) of "
     "Φ_Z − Φ_Z' is at most this",
 }
-"""What each number is, by the name of its property."""
+"""Formula of each property, by name."""
 
 
 @dataclass(frozen=True, repr=False)
 class BilevelConstants(ReprMixin):
-    """Constants of Φ(x) = F(x, y*(x)) from bounds of one record's f and g.
+    """Constants of Φ(x) = F(x, y*(x)) from bounds on one record's f and g.
 
-    Neighbours replace one record, which enters F and G both; every property is for n records
-    times 1/n where it is a sensitivity. All are data-free; what is not given is 0.
+    Neighbours replace one record, which enters both F and G. A sensitivity is stated for n records,
+    times 1/n for a single one. All constants are data-free; those not given are 0.
 
     Parameters
     ----------
     mu : float
         Strong convexity μ of g in y.
     f_x, f_y, g_y : float
-        Lfx, Lfy, Lgy: Lipschitz constants of f in x and y, and of what of g depends on the record.
+        Lfx, Lfy, Lgy: Lipschitz constants of f in x and y, and of the record's part of g in y.
     f_xx, f_xy, f_yy, g_xy, g_yy : float
-        βf,xx, …: bounds of the blocks of Hessians.
+        βf,xx, …: bounds on the blocks of Hessians.
     g_xy_x, g_yy_x, g_xy_y, g_yy_y : float
         Mg,xy, Mg,yy, Cg,xy, Cg,yy: Lipschitz constants of blocks of g in x (M) and y (C).
     diameter_x, diameter_y : float
@@ -75,7 +75,7 @@ class BilevelConstants(ReprMixin):
     diameter_y: float = math.inf
 
     def __post_init__(self) -> None:
-        """Refuse numbers that bound nothing."""
+        """Check the ranges of the constants."""
         check_positive(mu=self.mu)
         check_nonnegative_or_infinite(**{k: v for k, v in vars(self).items() if k != "mu"})
 
@@ -91,20 +91,20 @@ class BilevelConstants(ReprMixin):
 
     @property
     def spread(self) -> float:
-        """Ψ, which only names rates: the price rests on :attr:`range`."""
+        """Ψ, which appears in rates only; the privacy cost uses :attr:`range`."""
         far = self.f_x * self.diameter_x + self.f_y * self.diameter_y
         return far + self.f_y * self.g_y / self.mu
 
     @property
     def inexactness(self) -> float:
-        """C: what an inner error does to a hypergradient."""
+        """C: factor from an inner error to the error of a hypergradient."""
         through_y = self.f_yy * self.g_xy / self.mu
         through_blocks = self.g_xy_y / self.mu + self.g_yy_y * self.g_xy / self.mu**2
         return self.f_xy + through_y + self.f_y * through_blocks
 
     @property
     def gradient_sensitivity(self) -> float:
-        """K: how far n times a record moves ∇Φ. What is printed as 2K sums to this K."""
+        """K: a record moves ∇Φ by at most K/n. The formula printed as 2K sums to this K."""
         mu = self.mu
         return 2 * (
             self.f_xy * self.g_y / mu
@@ -117,7 +117,7 @@ class BilevelConstants(ReprMixin):
 
     @property
     def smoothness(self) -> float:
-        """βΦ."""
+        """βΦ: Lipschitz constant of ∇Φ."""
         ratio = self.g_xy / self.mu
         blocks = self.g_yy_x + self.g_yy_y * ratio
         return (
@@ -131,10 +131,10 @@ class BilevelConstants(ReprMixin):
 
     @property
     def range(self) -> float:
-        """s: k = ε·n/s is the temperature of an ε-DP exponential mechanism.
+        """s: k = ε·n/s is the inverse temperature of an ε-DP exponential mechanism.
 
-        The printed s omits 1/n on its last term, and k = ε/2s is spent twice: h = Φ_Z − Φ_Z' has
-        range s/n for whatever anchor, and that is what counts.
+        The printed s omits 1/n in its last term, and the printed k = ε/2s charges it twice:
+        h = Φ_Z − Φ_Z' has range s/n for every anchor, which is sufficient.
         """
         far = min(self.diameter_y, self.g_xy * self.diameter_x / self.mu)
         direct = self.f_x * self.diameter_x if self.f_x else 0.0
@@ -150,7 +150,7 @@ class BilevelConstants(ReprMixin):
 PENALTY_FORMULAS: Mapping[str, str] = {
     "reach": "M = R·√(c/λ): margins of fits; yᵀΛy ≤ c = max −m·ℓ'(m), ¼ or W(1/e)",
     "validation_range": "osc(min(M, clip))/n_val: a validation record changes two losses",
-    "training_range": "4·Lf·Lg/(λ·n_train): it moves every fit by 2·Lg/(λ·n_train) at most",
+    "training_range": "4·Lf·Lg/(λ·n_train): a training record moves a fit by ≤ 2·Lg/(λ·n_train)",
     "range": "s: the larger of the two, because the split is public",
     "slope": "L̄ = Lf·√(c/λ): ‖∇Φ‖, by ‖Λ^½H⁻¹Λ^½‖ ≤ 1",
     "validation_slope": "2·Lf·√(c/λ)/n_val",
@@ -160,7 +160,7 @@ PENALTY_FORMULAS: Mapping[str, str] = {
     "smoothness": "βΦ = h·R²·c/λ + v·(t·(R²/λ)^(3/2)·c + 3·√c): Lipschitz constant of ∇Φ",
     "inexactness": "C = v + √c·(v·t·(R²/λ)^(3/2) + h·R²/λ): of ∇Φ per ‖Λ^½(y − y*)‖",
 }
-"""What each number is, by the name of its property."""
+"""Formula of each property, by name."""
 
 
 _OF_SMOOTH_LOSSES = frozenset(
@@ -172,20 +172,20 @@ _OF_SMOOTH_LOSSES = frozenset(
 class PenaltyConstants(ReprMixin):
     """Constants of the validation loss as a function of log penalties.
 
-    Everything is scaled by Λ^½, in which the inner problem is 1-strongly convex: no ratio of the
-    bounds of the penalties enters, only the lowest (docs/theory.md §22).
+    All constants are scaled by Λ^½, in which the inner problem is 1-strongly convex. They depend
+    only on the lowest penalty, not on a ratio of penalties (docs/theory.md §22).
 
     Parameters
     ----------
     estimator : {"ridge", "logistic"}
     row_bound : float
-        R, bound on the norm of a row with its constant column.
+        R, bound on the norm of a row including its constant column.
     low, high : float
         Bounds of the penalties.
     n_train, n_val : int
         Rows on the two sides of a public split.
     margin_bound : float, optional
-        Where validation margins are clipped; None for a smooth validation loss.
+        Bound to which validation margins are clipped; None for a smooth validation loss.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class PenaltyConstants(ReprMixin):
     margin_bound: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no table has."""
+        """Check the settings."""
         if self.estimator not in MARGINS:
             raise ValueError(f"estimator must be one of {[*MARGINS]}, got {self.estimator!r}")
         check_positive(row_bound=self.row_bound, low=self.low, high=self.high)
@@ -216,7 +216,7 @@ class PenaltyConstants(ReprMixin):
 
     @property
     def fit_norm(self) -> float:
-        """√(c/λ): no fit is longer. At y*, yᵀΛy = −mean m·ℓ'(m) ≤ c."""
+        """Bound √(c/λ) on the norm of a fit. At y*, yᵀΛy = −mean m·ℓ'(m) ≤ c."""
         return math.sqrt(self.loss.pull / self.low)
 
     @property
@@ -226,27 +226,27 @@ class PenaltyConstants(ReprMixin):
 
     @property
     def validation_reach(self) -> float:
-        """Largest margin that the validation loss sees."""
+        """Largest margin in the validation loss, after clipping."""
         return self.reach if self.margin_bound is None else min(self.reach, self.margin_bound)
 
     @property
     def inner_slope(self) -> float:
-        """Lg: gradient of one training row's loss at a fit."""
+        """Lg: bound on the gradient of one training row's loss at a fit."""
         return self.row_bound * self.loss.steepest(self.reach)
 
     @property
     def outer_slope(self) -> float:
-        """Lf: gradient of one validation row's loss at a fit."""
+        """Lf: bound on the gradient of one validation row's loss at a fit."""
         return self.row_bound * self.loss.steepest(self.validation_reach)
 
     @property
     def loss_range(self) -> float:
-        """Largest range of Φ itself over the penalties: half of that of two rows' difference."""
+        """Largest range of Φ over the penalties: half of that of the difference of two rows."""
         return widest(self.loss, self.validation_reach) / 2
 
     @property
     def zero_loss(self) -> float:
-        """What the validation loss of the model of zeros is at most."""
+        """Bound on the validation loss of the model of zeros."""
         return math.log(2) if self.estimator == "logistic" else 0.5
 
     @property
@@ -272,17 +272,17 @@ class PenaltyConstants(ReprMixin):
 
     @property
     def slope(self) -> float:
-        """L̄: bound of ‖∇Φ‖ in log penalties."""
+        """L̄: bound on ‖∇Φ‖ in log penalties."""
         return self.outer_slope * self.fit_norm
 
     @property
     def validation_slope(self) -> float:
-        """Bound of ‖∇Φ_Z − ∇Φ_Z'‖ for a validation record."""
+        """Bound on ‖∇Φ_Z − ∇Φ_Z'‖ for a validation record."""
         return 2 * self.slope / self.n_val
 
     @property
     def training_slope(self) -> float:
-        """Bound of ‖∇Φ_Z − ∇Φ_Z'‖ for a training record."""
+        """Bound on ‖∇Φ_Z − ∇Φ_Z'‖ for a training record."""
         self._check_smooth()
         one_row = self._bend / self.n_train
         root = math.sqrt(self.loss.pull)
@@ -293,12 +293,12 @@ class PenaltyConstants(ReprMixin):
 
     @property
     def gradient_sensitivity(self) -> float:
-        """K/n: bound of ‖∇Φ_Z − ∇Φ_Z'‖ for any record."""
+        """K/n: bound on ‖∇Φ_Z − ∇Φ_Z'‖ for any record."""
         return max(self.validation_slope, self.training_slope)
 
     @property
     def inexactness(self) -> float:
-        """C: what a unit of ‖Λ^½(y − y*)‖ does to the hypergradient."""
+        """C: factor from ‖Λ^½(y − y*)‖ to the error of the hypergradient."""
         self._check_smooth()
         root = math.sqrt(self.loss.pull)
         return self.whitened_gradient_bound * (1 + root * self._twist) + root * self._bend
@@ -317,32 +317,32 @@ class PenaltyConstants(ReprMixin):
 
     @property
     def most_loss(self) -> float:
-        """Largest Φ there can be: at the margin of largest size, against the target."""
+        """Largest possible Φ: at the margin of largest size, against the target."""
         worst = np.array([self.validation_reach, -self.validation_reach])
         return float(self.loss.value(worst, np.ones(2)).max())
 
     @property
     def gradient_tolerance(self) -> float:
-        """Inner error that makes ∇Φ right to K/(2000·n); public."""
+        """Inner error for which ∇Φ has an error of at most K/(2000·n); public."""
         return 1e-3 * self.gradient_sensitivity / (2 * self.inexactness)
 
     @property
     def charged_slope(self) -> float:
-        """What a hypergradient is charged for: Δ = K/n + 2·C·α, α its inner error."""
+        """Sensitivity charged for a hypergradient: Δ = K/n + 2·C·α, α its inner error."""
         return self.gradient_sensitivity + 2 * self.inexactness * self.gradient_tolerance
 
     @property
     def tolerance(self) -> float:
-        """Inner error that makes Φ right to s/400,000; public."""
+        """Inner error for which Φ has an error of at most s/400,000; public."""
         return 1e-5 * self.range / (4 * self.whitened_gradient_bound)
 
     @property
     def charged_range(self) -> float:
-        """What a draw is charged for: s + 4·τ, where |Φ̃ − Φ| ≤ τ is what the inner errors do."""
+        """Range charged for a draw: s + 4·τ, where inner errors give |Φ̃ − Φ| ≤ τ."""
         return self.range + 4 * self.whitened_gradient_bound * self.tolerance
 
     def general(self) -> BilevelConstants:
-        """Pose the same problem to the general formulas, for records that are on both sides.
+        """Constants of the same problem for the general formulas, with records on both sides.
 
         Examples
         --------
@@ -368,12 +368,12 @@ class PenaltyConstants(ReprMixin):
 
     @property
     def whitened_gradient_bound(self) -> float:
-        """v: ‖Λ^(−½)∇F‖."""
+        """v: bound on ‖Λ^(−½)∇F‖."""
         return self.outer_slope / math.sqrt(self.low)
 
     @property
     def _bend(self) -> float:
-        """h·R²/λ: the largest scaled Hessian of one row."""
+        """h·R²/λ: bound on the scaled Hessian of one row."""
         return self.loss.curvature_bound * self.row_bound**2 / self.low
 
     @property
@@ -384,8 +384,8 @@ class PenaltyConstants(ReprMixin):
     def _check_smooth(self) -> None:
         if self.margin_bound is not None:
             raise ValueError(
-                f"margin_bound={self.margin_bound:g} clips the validation loss, whose gradient "
-                "then jumps: no bound of its changes holds. Use margin_bound=None for gradients"
+                f"margin_bound={self.margin_bound:g} clips the validation loss: its gradient is "
+                "not continuous and has no sensitivity bound. Use margin_bound=None for gradients"
             )
 
     def _title(self) -> str:

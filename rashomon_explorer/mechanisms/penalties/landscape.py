@@ -45,7 +45,7 @@ class PenaltyBox:
     high: float
 
     def __post_init__(self) -> None:
-        """Refuse a box without an inside, and groups that nothing is in."""
+        """Check the bounds, and that every group has a column."""
         check_positive(low=self.low, high=self.high)
         if not self.low < self.high:
             raise ValueError(
@@ -60,7 +60,7 @@ class PenaltyBox:
 
     @property
     def d(self) -> int:
-        """Number of penalties that are chosen."""
+        """Number of penalties to choose."""
         return max(self.groups) + 1
 
     @property
@@ -70,7 +70,7 @@ class PenaltyBox:
 
     @property
     def half_width(self) -> float:
-        """½·log(high/low): how far each x goes from 0."""
+        """½·log(high/low): largest |x_j|."""
         return math.log(self.high / self.low) / 2
 
     @property
@@ -79,7 +79,7 @@ class PenaltyBox:
         return Cube(self.half_width)
 
     def group_penalties(self, x: FloatArray) -> FloatArray:
-        """Penalty (d, K) of each group at columns of ``x`` (d, K), kept in the bounds."""
+        """Penalty (d, K) of each group at columns of ``x`` (d, K), clipped to the bounds."""
         middle = math.sqrt(self.low * self.high)
         return np.clip(middle * np.exp(x), self.low, self.high)
 
@@ -88,7 +88,7 @@ class PenaltyBox:
         return self.by_column(self.group_penalties(x))
 
     def by_column(self, chosen: FloatArray) -> FloatArray:
-        """Penalty (p, K) of each column of the rows, of those of the groups (d, K)."""
+        """Penalty (p, K) of each column of the rows, from the penalties (d, K) of the groups."""
         mean = np.exp(np.log(chosen).mean(axis=0, keepdims=True))
         every = np.vstack([chosen, mean, chosen.min(axis=0, keepdims=True)])
         return np.asarray(every[np.array(self.groups)])
@@ -108,20 +108,20 @@ class PenaltyBox:
 def column_groups(
     penalty: str, n_features: int, groups: Sequence[Sequence[int]] | None = None
 ) -> tuple[int, ...]:
-    """Group of each feature, and of the intercept after them."""
+    """Group of each feature, followed by that of the intercept."""
     if penalty not in ("scalar", "group", "feature"):
         raise ValueError(f"penalty must be 'scalar', 'group' or 'feature', got {penalty!r}")
     if (penalty == "group") != (groups is not None):
         raise ValueError(
-            "groups goes with penalty='group' and with no other: give the places of the features "
-            f"of each group, got penalty={penalty!r} and groups={groups!r}"
+            "groups is required with penalty='group' and invalid otherwise: give the indices of "
+            f"the features of each group, got penalty={penalty!r} and groups={groups!r}"
         )
     if groups is None:
         return (*(range(n_features) if penalty == "feature" else [0] * n_features), LOWEST)
     places = sorted(place for group in groups for place in group)
     if places != list(range(n_features)) or not all(len(group) for group in groups):
         raise ValueError(
-            f"groups must name each of the {n_features} features once and be not empty, got "
+            f"groups must contain each of the {n_features} features once, and no empty group, got "
             f"{groups!r}"
         )
     of = {place: number for number, group in enumerate(groups) for place in group}
@@ -132,7 +132,7 @@ def column_groups(
 class PenaltyLandscape:
     """Φ(x) = F(y*(x)), y*(x) = argmin G(λ(x), ·), on a cube of log penalties.
 
-    It is neither convex nor cheap, but what the exact sampler on a grid asks of a landscape.
+    It is not convex, and each value needs a fit; it is a landscape for the exact grid sampler.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class PenaltyLandscape:
         Validation rows.
     box : PenaltyBox
     tolerance : float, default=1e-9
-        Of ‖Λ^½(y − y*)‖; public, because every draw pays for it.
+        Bound on ‖Λ^½(y − y*)‖; public, because every draw is charged for it.
 
     Examples
     --------
@@ -173,16 +173,16 @@ class PenaltyLandscape:
 
     @property
     def n(self) -> int:
-        """Number of training rows, by which samplers cut their work into pieces."""
+        """Number of training rows, by which samplers size their chunks of work."""
         return self.inner.n
 
     @property
     def domain(self) -> Cube:
-        """Where log penalties may lie."""
+        """Domain of the log penalties."""
         return self.box.domain
 
     def model(self, x: FloatArray, tolerance: float | None = None) -> Solved:
-        """y*(x) at one point (d,), and how near it is known to be."""
+        """y*(x) at one point (d,), with a bound on its error."""
         asked = self.tolerance if tolerance is None else tolerance
         return self.inner.solve(self.box.penalties(x[:, None])[:, 0], asked)
 
@@ -204,14 +204,14 @@ class PenaltyLandscape:
 
 @dataclass(frozen=True)
 class PenaltyTarget:
-    """Law ∝ exp(−β·max(Φ − min Φ − ψ, 0)) of penalties, as a sampler on a grid asks for it."""
+    """Law ∝ exp(−β·max(Φ − min Φ − ψ, 0)) of penalties, for a sampler on a grid."""
 
     problem: Landscape
     beta: float
     psi: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse parameters that define no law."""
+        """Check the parameters."""
         check_positive(beta=self.beta)
         check_nonnegative(psi=self.psi)
 
@@ -223,7 +223,7 @@ class PenaltyTarget:
 def first_draws(
     sampler: FiniteGridSampler, target: GridTarget, n_draws: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Points (d, n_draws) that are drawn first."""
+    """First ``n_draws`` points (d, n_draws) of a sampler."""
     drawn = np.empty((target.problem.p, 0))
     for batch in sampler.batches(target, rng):
         drawn = np.hstack([drawn, batch.theta])
@@ -233,7 +233,7 @@ def first_draws(
 
 
 def pair_sensitivity(known: PenaltyConstants, lowest: FloatArray) -> FloatArray:
-    """How far one record moves Φ(x) − Φ(x') at most, for every two points of a grid."""
+    """Bound on the change of Φ(x) − Φ(x') by one record, for every two points of a grid."""
     levels, place = np.unique(lowest, return_inverse=True)
     there = [replace(known, low=float(level)) for level in levels]
     pulls = np.array([one.whitened_gradient_bound for one in there])
@@ -250,9 +250,9 @@ def pair_sensitivity(known: PenaltyConstants, lowest: FloatArray) -> FloatArray:
 class GeneralisedTarget:
     """Law ∝ exp(−(η/2)·score), score(x) = max over x' of (Φ(x) − Φ(x') − ψ)₊/Δ(x, x').
 
-    The generalised exponential mechanism (Raskhodnikova and Smith 2016), by pairs: no record moves
-    a quotient by more than 1, nor the largest of them, so that score differences of neighbours have
-    a range of 2 and the law is η-bounded-range.
+    The generalised exponential mechanism (Raskhodnikova and Smith 2016), by pairs: a record moves
+    each quotient, and so the largest, by at most 1. Score differences of neighbours then have a
+    range of 2, and the law is η-bounded-range.
     """
 
     problem: PenaltyLandscape
@@ -261,12 +261,12 @@ class GeneralisedTarget:
     psi: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse parameters that define no law."""
+        """Check the parameters."""
         check_positive(eta=self.eta)
         check_nonnegative(psi=self.psi)
 
     def energy(self, excess: FloatArray) -> FloatArray:
-        """Energies (N,) at the excess of all points of the grid at once, in its order."""
+        """Energies (N,) from the excess of all points of the grid, in its order."""
         ahead = excess[:, None] - excess[None, :] - self.psi
         scores = np.maximum((ahead / self.pairs).max(axis=1), 0.0)
         return np.asarray(self.eta / 2 * scores)

@@ -1,4 +1,4 @@
-"""Noisy hypergradient steps over log penalties, every one of which is paid for."""
+"""Noisy hypergradient walks over log penalties; every step is charged."""
 
 from dataclasses import dataclass, replace
 
@@ -19,7 +19,7 @@ from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler,
 
 
 def gradient_mapping(landscape: PenaltyLandscape, x: FloatArray, tolerance: float) -> FloatArray:
-    """Return x − P(x − ∇Φ(x)) (d,): 0 where the box holds no way down, ∇Φ inside of it."""
+    """Return x − P(x − ∇Φ(x)) (d,): ∇Φ inside the box, 0 where no descent stays in it."""
     reach = landscape.domain.radius
     return np.asarray(x - np.clip(x - landscape.gradient(x, tolerance), -reach, reach))
 
@@ -27,7 +27,7 @@ def gradient_mapping(landscape: PenaltyLandscape, x: FloatArray, tolerance: floa
 def known_at(
     known: PenaltyConstants, landscape: PenaltyLandscape, x: FloatArray
 ) -> PenaltyConstants:
-    """Constants of the fits at one point, whose lowest penalty is above that of the bounds."""
+    """Constants at one point, with its lowest penalty in place of the lower bound."""
     lowest = float(landscape.box.penalties(x[:, None]).min())
     return replace(known, low=max(known.low, lowest))
 
@@ -40,8 +40,8 @@ def walk(
 ) -> FloatArray:
     """States x_0 … x_{T−1} (d, T) of x ← P(x − (∇Φ(x) + N(0, σ²I))/β), all of them private.
 
-    σ = Δ(x)/μ with the sensitivity at x, which is known because x was paid for: each step is
-    μ-Gaussian DP given those before, whatever they were.
+    σ = Δ(x)/μ with the sensitivity at x, which is public because x was charged: each step is
+    μ-Gaussian DP given any previous states.
 
     Parameters
     ----------
@@ -49,13 +49,13 @@ def walk(
         Without a clip.
     planned : StationaryPlan
     start : ndarray of shape (d,)
-        Public, or paid for.
+        Public, or charged.
     rng : numpy.random.Generator
 
     Returns
     -------
     ndarray of shape (d, n_steps)
-        The start first.
+        The states, beginning with the start.
     """
     known, reach = planned.constants, landscape.domain.radius
     states, x = np.empty((len(start), planned.n_steps)), start
@@ -70,7 +70,7 @@ def walk(
 
 @dataclass(frozen=True)
 class GradientLandscape:
-    """‖x − P(x − ∇Φ(x))‖ on the cube of log penalties: energy of the gradient-norm mechanism."""
+    """‖x − P(x − ∇Φ(x))‖ on the cube of log penalties: score of the gradient-norm mechanism."""
 
     landscape: PenaltyLandscape
     tolerance: float
@@ -87,11 +87,11 @@ class GradientLandscape:
 
     @property
     def domain(self) -> Cube:
-        """Where log penalties may lie."""
+        """Domain of the log penalties."""
         return self.landscape.domain
 
     def value(self, theta: FloatArray) -> FloatArray:
-        """Size (K,) of the gradient mapping at columns of ``theta`` (d, K)."""
+        """Norm (K,) of the gradient mapping at columns of ``theta`` (d, K)."""
         each = progress(theta.T, "slopes")
         found = [gradient_mapping(self.landscape, x, self.tolerance) for x in each]
         return np.linalg.norm(found, axis=1)
@@ -111,7 +111,7 @@ class SharedPenalty:
 
     @property
     def domain(self) -> Cube:
-        """Where the shared log penalty may lie."""
+        """Domain of the shared log penalty."""
         return self.landscape.domain
 
     def value(self, theta: FloatArray) -> FloatArray:
@@ -122,9 +122,9 @@ class SharedPenalty:
 def drawn_where_level(
     landscape: PenaltyLandscape, planned: StationaryPlan, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray | None]:
-    """Draw log penalties (d, n_draws) as planned; and all states (n_draws, d, T), paid for too.
+    """Draw log penalties (d, n_draws) as planned, with all states (n_draws, d, T), also charged.
 
-    A draw from the grid has no states.
+    A draw from the grid has no states: None.
     """
     if planned.on_grid:
         known = planned.constants
@@ -140,7 +140,7 @@ def drawn_where_level(
 def _starts(
     landscape: PenaltyLandscape, planned: StationaryPlan, rng: np.random.Generator
 ) -> FloatArray:
-    """Where walks start (d, n_draws): the middle of the bounds, or private draws."""
+    """Log penalties (d, n_draws) where walks start: the middle of the bounds, or private draws."""
     if not planned.eta:
         return np.zeros((landscape.p, planned.n_draws))
     if landscape.p <= MOST_PENALTIES:

@@ -35,7 +35,7 @@ class MarginLoss(Protocol):
 
     @property
     def pull(self) -> float:
-        """Least upper bound of −m·ℓ'(m, b): how hard a row can pull against a penalty."""
+        """Least upper bound of −m·ℓ'(m, b), which bounds yᵀΛy of a fit."""
         ...
 
     def value(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
@@ -43,7 +43,7 @@ class MarginLoss(Protocol):
         ...
 
     def slope(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
-        """Give ℓ', the derivative in the margin."""
+        """First derivative ℓ' in the margin."""
         ...
 
     def curvature(self, margins: FloatArray, targets: FloatArray) -> FloatArray:
@@ -108,7 +108,7 @@ class LogisticMargin:
         return np.asarray(likely * (1 - likely))
 
     def steepest(self, reach: float) -> float:
-        """σ(reach): |ℓ'| grows as the margin turns against the label."""
+        """σ(reach): |ℓ'| is largest where the margin opposes the label."""
         return float(expit(reach))
 
 
@@ -126,7 +126,7 @@ _HALVINGS = 60
 
 @dataclass(frozen=True)
 class Solved:
-    """A model near y*(λ), and how near."""
+    """Model near y*(λ), with a bound on its error."""
 
     y: FloatArray
     error: float
@@ -154,14 +154,14 @@ class InnerProblem:
         return np.asarray(self.rows.T @ slopes / self.n + penalties * y)
 
     def hessian(self, penalties: FloatArray, y: FloatArray) -> FloatArray:
-        """∇²_yy G (p, p); it depends on rows by the curvature of their losses alone."""
+        """∇²_yy G (p, p) at penalties (p,) and a model (p,)."""
         if self._moments is not None:
             return np.asarray(self._moments[0] + np.diag(penalties))
         weights = self.loss.curvature(self.rows @ y, self.targets) / self.n
         return np.asarray((self.rows * weights[:, None]).T @ self.rows + np.diag(penalties))
 
     def most_steps(self, penalties: FloatArray, tolerance: float) -> int:
-        """Newton steps that always suffice, so that in exact arithmetic no rows make it fail."""
+        """Count of Newton steps that suffices for these rows, in exact arithmetic."""
         norm = float(np.linalg.norm(self.rows, axis=1).max(initial=0.0))
         scaled = norm / math.sqrt(float(penalties.min()))
         third = self.loss.third_bound * scaled**3
@@ -186,7 +186,7 @@ class InnerProblem:
     def _shortened(
         self, penalties: FloatArray, y: FloatArray, step: FloatArray, error: float, goal: float
     ) -> tuple[FloatArray, FloatArray, float]:
-        """Take the longest of the steps 1, ½, ¼, … after which the gradient is shorter."""
+        """Take the longest of the steps 1, ½, ¼, … that shortens the gradient enough."""
         length = 1.0
         for _ in range(_HALVINGS):
             tried = y - length * step
@@ -199,7 +199,7 @@ class InnerProblem:
 
     @cached_property
     def _moments(self) -> tuple[FloatArray, FloatArray] | None:
-        """Second moments (p, p) and cross moments (p,) of the rows, which say all of a square."""
+        """Second moments (p, p) and cross moments (p,) for squared loss; otherwise None."""
         if self.loss.name != "squared":
             return None
         return self.rows.T @ self.rows / self.n, self.rows.T @ self.targets / self.n

@@ -1,4 +1,4 @@
-"""Mechanisms that choose penalties."""
+"""Registry and selection of mechanisms that choose penalties."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -24,12 +24,12 @@ from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 
 REGULARISED = "regularised"
 NAMES = (*MECHANISMS, *STATIONARY, REGULARISED)
-"""All mechanisms of the paper by name; the last is refused, and says why."""
+"""All mechanisms of the paper by name; the last one is refused with a reason."""
 
 
 @dataclass(frozen=True)
 class Offered:
-    """What one mechanism promises before a row is read."""
+    """Guarantee of one mechanism before a row is read, or the reason why there is none."""
 
     mechanism: str
     excess: float | None = None
@@ -50,7 +50,7 @@ def plan_mechanism(
     refit: Plan | None = None,
     ledger: bool = False,
 ) -> TuningPlan | StationaryPlan:
-    """Plan by one mechanism, or with ``"auto"`` by the one that public numbers speak for."""
+    """Plan by one mechanism, or with ``"auto"`` by the best one according to public numbers."""
     shared: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "n_draws": n_draws}
     shared |= {"refit": refit, "ledger": ledger}
     if mechanism == REGULARISED:
@@ -62,7 +62,7 @@ def plan_mechanism(
         if psi:
             raise ValueError(f"psi must be 0 for mechanism={mechanism!r}, got {psi!r}")
         on_grid = mechanism == "gradient_norm"
-        if on_grid:  # refused as every grid is
+        if on_grid:  # raises the errors of every grid
             plan_tuning(constants, d, epsilon=epsilon, spacing=spacing)
         few = d if on_grid or d <= MOST_PENALTIES else 1
         apart = log_spacing(constants, few, spacing)
@@ -98,7 +98,7 @@ def _offer(constants: PenaltyConstants, d: int, name: str, asked: dict[str, Any]
 def _walked(
     constants: PenaltyConstants, d: int, spacing: float | None, shared: dict[str, Any]
 ) -> StationaryPlan:
-    """Take the walk from a private start, or from the middle where that alone promises anything."""
+    """Plan the walk from a private start, or from the middle if only that has a useful bound."""
     apart = log_spacing(constants, 1, spacing)
     cold, warm = (
         plan_stationary(constants, d, name, spacing=apart, **shared) for name in STATIONARY[:2]
@@ -127,7 +127,7 @@ _OF_WALKS = ("mu", "n_steps")
 
 
 def warn_if_nearly_uniform(planned: TuningPlan | StationaryPlan) -> None:
-    """Warn of a plan whose draw may be no better than a blind pick, with what would be."""
+    """Warn about a plan whose draw may be no better than a uniform choice, with suggestions."""
     told = f"{planned.weakness}. {planned.suggestion}" if planned.weakness else ""
     if planned.refit is not None and (why := weak_guarantee_reason(planned.refit)):
         told = f"{told + '. ' if told else ''}The refit: {why}"
@@ -140,7 +140,7 @@ def warn_if_nearly_uniform(planned: TuningPlan | StationaryPlan) -> None:
 
 
 def as_parameters(planned: TuningPlan | StationaryPlan) -> dict[str, Any]:
-    """Public settings of a plan, as a ledger writes them."""
+    """Public settings of a plan, as a ledger records them."""
     known = planned.constants
     return {
         "n_train": known.n_train,

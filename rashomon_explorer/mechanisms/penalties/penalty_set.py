@@ -50,7 +50,7 @@ class PenaltySet(ReprMixin):
 
 
 def validation_rows(n: int, fraction: float) -> Mask:
-    """Which of ``n`` rows (n,) are for validation: spread evenly over the table."""
+    """Mask (n,) of the validation rows, which are spread evenly over the table."""
     if n < 2:
         raise ValueError(
             f"n_samples={n}: tuning needs at least 2 rows, to fit some and validate on others"

@@ -33,7 +33,7 @@ _NEAR = 0.1
 
 @dataclass(frozen=True, repr=False)
 class TuningPlan(ReprMixin):
-    """A draw of penalties on a public grid, and what is promised of it."""
+    """Plan of draws of penalties on a public grid, with their guarantees."""
 
     constants: PenaltyConstants
     d: int
@@ -55,7 +55,7 @@ class TuningPlan(ReprMixin):
 
     @property
     def beta(self) -> float:
-        """Inverse temperature k = η/s, s with what inner errors cost."""
+        """Inverse temperature η/s, or η/(2s) if generalised; s includes the inner errors."""
         exponential = self.mechanism == "exponential"
         return self.eta / self.constants.charged_range / (1 if exponential else 2)
 
@@ -72,13 +72,13 @@ class TuningPlan(ReprMixin):
         return min(known.loss_range, known.slope * path)
 
     def excess_within(self, probability: float) -> float:
-        """Excess over the grid's least validation loss that a draw keeps with this probability."""
+        """Excess over the grid's least validation loss that holds with this probability."""
         beyond = max(math.log((self.n_points - 1) / (1 - probability)), 0.0) / self.beta
         return min(self.psi + beyond, self.loss_range)
 
     @property
     def excess_bound(self) -> float:
-        """Expected excess over the grid's least validation loss: the tail above, integrated."""
+        """Bound on the expected excess over the grid's least validation loss."""
         return min(self.psi + (math.log(self.n_points - 1) + 1) / self.beta, self.loss_range)
 
     @property
@@ -108,15 +108,15 @@ class TuningPlan(ReprMixin):
 
     @property
     def suggestion(self) -> str:
-        """What guarantees half of the loss of a model of zeros; empty if ψ alone exceeds it."""
+        """Changes that guarantee half of the loss of a model of zeros; empty if ψ exceeds it."""
         goal = self.constants.zero_loss / 2 - self.psi
         if goal <= 0:
             return ""
         needed = math.log((self.n_points - 1) / (1 - SURE)) / goal
         times = needed / self.beta
         return (
-            f"About {rounded_up(times)} times the rows would do, as many times the ε, or a higher "
-            f"lowest penalty than {self.constants.low:g}"
+            f"Use about {rounded_up(times)} times the rows, as many times the ε, or a "
+            f"lowest penalty above {self.constants.low:g}"
         )
 
     @property
@@ -148,7 +148,7 @@ class TuningPlan(ReprMixin):
 
 
 def grid_points(constants: PenaltyConstants, d: int, spacing: float) -> int:
-    """Points of the grid of multiples of ``spacing`` in the cube of log penalties."""
+    """Count of grid points: multiples of ``spacing`` in the cube of log penalties."""
     half = math.log(constants.high / constants.low) / 2
     return int((2 * math.floor(half / spacing * (1 + 1e-12)) + 1) ** d)
 
@@ -158,7 +158,7 @@ def _least_pair(known: PenaltyConstants) -> float:
 
 
 MOST_PENALTIES = 3
-"""Penalties for which the grid is drawn from exactly."""
+"""Largest number of penalties for draws from the grid."""
 
 _STEPS_A_SIDE = {1: 16, 2: 8, 3: 4}
 _MOST_POINTS = 20_000
@@ -199,7 +199,7 @@ def plan_tuning(
 
 
 def _with_mechanism(made: TuningPlan, asked: str) -> TuningPlan:
-    """Take the mechanism that is asked for, or the better one by public numbers."""
+    """Use the requested mechanism, or for ``"auto"`` the better one by public numbers."""
     if asked not in ("auto", *MECHANISMS):
         raise ValueError(f"mechanism must be 'auto' or one of {MECHANISMS}, got {asked!r}")
     few = made.n_points <= _MOST_PAIRED
@@ -215,7 +215,7 @@ def _with_mechanism(made: TuningPlan, asked: str) -> TuningPlan:
         return replace(made, why=f"the exponential mechanism guarantees an excess of {promised}")
     share = _mean_pair(made) / made.constants.charged_range if few else 1.0
     if share >= 0.5:
-        return replace(made, why="a record moves most comparisons of penalties about as far as any")
+        return replace(made, why="a record moves most pairs of penalties by about the maximum")
     why = (
         f"on average a record moves a comparison of two penalties by {share:.2f} of the maximum, "
         f"and the exponential mechanism guarantees an excess of {promised} only"
@@ -224,7 +224,7 @@ def _with_mechanism(made: TuningPlan, asked: str) -> TuningPlan:
 
 
 def _mean_pair(made: TuningPlan) -> float:
-    """Mean of Δ over all two different points of one penalty's grid."""
+    """Mean of Δ over all pairs of different points of one penalty's grid."""
     known = made.constants
     lowest = np.geomspace(known.low, known.high, 33)
     pairs = pair_sensitivity(known, lowest)
@@ -241,7 +241,7 @@ def _check_few(d: int) -> None:
 
 
 def log_spacing(constants: PenaltyConstants, d: int, spacing: float | None) -> float:
-    """Distance of neighbouring points of the grid in log penalties, by default a public one."""
+    """Distance of neighbouring grid points in log penalties; by default a public value."""
     if spacing is None:
         return math.log(constants.high / constants.low) / 2 / _STEPS_A_SIDE[d]
     check_positive(spacing=spacing)
@@ -255,7 +255,7 @@ def log_spacing(constants: PenaltyConstants, d: int, spacing: float | None) -> f
 def _budgeted(
     epsilon: float, delta: float, n_draws: int, refit: Plan | None, ledger: bool
 ) -> tuple[float, Guarantee]:
-    """η of one draw, the largest that the total allows, and what all releases reveal."""
+    """Largest η of one draw within the budget, and the guarantee of all releases."""
 
     def total(eta: float) -> Guarantee:
         tuning = draws_guarantee(eta, n_draws, ledger=ledger or refit is not None)
@@ -269,7 +269,7 @@ def _budgeted(
         )
     if eta <= 0:
         raise ValueError(
-            f"the refit takes all of epsilon={rounded_up(epsilon)}: lower refit_share, or "
+            f"the refit takes all of epsilon={rounded_up(epsilon)}: lower refit_share, or use "
             "refit=None"
         )
     return eta, total(eta)

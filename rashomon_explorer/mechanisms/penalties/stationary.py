@@ -1,4 +1,4 @@
-"""Plans of walks to a stationary point."""
+"""Plans of penalties near a stationary point of the validation loss."""
 
 import math
 from collections.abc import Callable
@@ -28,26 +28,26 @@ STATIONARY = ("hypergradient", "warm_hypergradient", "gradient_norm")
 def walk_bound(
     *, smoothness: float, drop: float, n_steps: int, noise: float, bias: float, slope: float
 ) -> float:
-    """Bound of E‖G‖, G the gradient mapping at a uniform state of noisy projected steps 1/β.
+    """Bound on E‖G‖, G the gradient mapping at a uniform state of noisy projected steps 1/β.
 
-    E‖G‖² ≤ 4βΔ₀/T + 6E‖e‖² + 4·bias·L̄ for gradient errors e of that bias: with x⁺ the next state
+    E‖G‖² ≤ 4βΔ₀/T + 6E‖e‖² + 4·bias·L̄ for gradient errors e with this bias. With x⁺ the next state
     and G̃ = β(x − x⁺), ⟨∇Φ + e, G̃⟩ ≥ ‖G̃‖² and smoothness give Φ(x⁺) ≤ Φ(x) − ‖G̃‖²/(2β) + ⟨e, G̃⟩/β,
-    while ‖G̃ − G‖ ≤ ‖e‖. Unlike Lemma C.1 of Lowy and Liu it holds on a box.
+    while ‖G̃ − G‖ ≤ ‖e‖. Unlike Lemma C.1 of Lowy and Liu, it holds on a box.
 
     Parameters
     ----------
     smoothness : float
         β.
     drop : float
-        Δ₀, a bound of Φ at the start over its minimum.
+        Δ₀, bound on Φ at the start minus its minimum.
     n_steps : int
         T.
     noise : float
-        Bound of E‖e‖².
+        Bound on E‖e‖².
     bias : float
-        Bound of ‖E e‖.
+        Bound on ‖E e‖.
     slope : float
-        L̄, a bound of ‖∇Φ‖, which no gradient mapping exceeds either.
+        L̄, bound on ‖∇Φ‖ and so on every gradient mapping.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def walk_bound(
 
 @dataclass(frozen=True, repr=False)
 class StationaryPlan(ReprMixin):
-    """Penalties at which the validation loss is nearly level: walked to, or drawn from a grid."""
+    """Plan of penalties where the validation loss is nearly flat, by a walk or from a grid."""
 
     constants: PenaltyConstants
     d: int
@@ -88,40 +88,40 @@ class StationaryPlan(ReprMixin):
 
     @property
     def psi(self) -> float:
-        """A walk has no threshold."""
+        """0: a walk has no threshold."""
         return 0.0
 
     @property
     def beta(self) -> float:
-        """Inverse temperature of the draw from the grid; 0 where there is none."""
+        """Inverse temperature of the draw from the grid; 0 if there is none."""
         moved = 2 * self.constants.charged_slope
         return self.eta / (moved if self.on_grid else self.constants.charged_range)
 
     @property
     def on_grid(self) -> bool:
-        """Whether the penalties are drawn from a grid, not walked to."""
+        """Whether the penalties are drawn from a grid and not reached by a walk."""
         return self.mechanism == "gradient_norm"
 
     @property
     def n_points(self) -> int:
-        """Points of the grid: of all penalties, or of one that is shared where a walk starts."""
+        """Number of grid points: of all penalties, or of one shared penalty of a walk's start."""
         few = self.d if self.on_grid or self.d <= 3 else 1
         return grid_points(self.constants, few, self.spacing) if self.eta else 1
 
     @property
     def noise(self) -> float:
-        """Largest noise a coordinate of one step; it is less wherever penalties are higher."""
+        """Largest noise per coordinate of a step; it is smaller where penalties are higher."""
         return self.constants.charged_slope / self.mu if self.mu else 0.0
 
     @property
     def start_excess(self) -> float:
-        """Expected excess of a private start over the least loss of its grid, at most."""
+        """Bound on the expected excess of a private start over the least loss of its grid."""
         started = (math.log(self.n_points - 1) + 1) / self.beta
         return min(started, self.constants.loss_range)
 
     @property
     def drop(self) -> float:
-        """Δ₀: how far a walk's start is above the least validation loss, at most."""
+        """Δ₀: bound on the excess of a walk's start over the least validation loss."""
         known = self.constants
         width = math.log(known.high / known.low)
         if self.mechanism == "warm_hypergradient" and self.d <= 3:
@@ -132,7 +132,7 @@ class StationaryPlan(ReprMixin):
 
     @property
     def gradient_bound(self) -> float:
-        """Expected size of the gradient mapping at the chosen penalties, at most."""
+        """Bound on the expected norm of the gradient mapping at the chosen penalties."""
         known = self.constants
         if self.on_grid:
             return min((math.log(self.n_points - 1) + 1) / self.beta, known.slope)
@@ -148,7 +148,7 @@ class StationaryPlan(ReprMixin):
 
     @property
     def weakness(self) -> str:
-        """Why this promises next to nothing; empty where it promises something."""
+        """Reason why the guarantee is weak; empty if it is not."""
         if self.gradient_bound < self.constants.slope:
             return ""
         return (
@@ -159,9 +159,9 @@ class StationaryPlan(ReprMixin):
 
     @property
     def suggestion(self) -> str:
-        """What would promise something."""
+        """Changes that improve the guarantee."""
         return (
-            "More rows would do, a larger ε, or a higher lowest penalty than "
+            "Use more rows, a larger ε, or a lowest penalty above "
             f"{self.constants.low:g}: the sensitivity of a gradient grows with the third power of "
             f"1/λ"
         )
@@ -193,7 +193,7 @@ class StationaryPlan(ReprMixin):
 
 
 _START_SHARE = 0.5
-_STEPS = sorted({round(2 ** (k / 2)) for k in range(17)})  # to 256: each is a fit
+_STEPS = sorted({round(2 ** (k / 2)) for k in range(17)})  # up to 256: each step is a fit
 
 
 def plan_stationary(
@@ -208,35 +208,35 @@ def plan_stationary(
     refit: Plan | None = None,
     ledger: bool = False,
 ) -> StationaryPlan:
-    """Plan penalties at which the validation loss is nearly level; reads no row.
+    """Plan penalties where the validation loss is nearly flat; reads no row.
 
     Parameters
     ----------
     constants : PenaltyConstants
-        A clip is left out: what is clipped has no gradient.
+        A margin bound is ignored: the gradient of a clipped loss is not continuous.
     d : int
-        Penalties to choose; any number for a walk.
+        Number of penalties; a walk supports any number.
     mechanism : {"hypergradient", "warm_hypergradient", "gradient_norm"}
         Noisy hypergradient steps from the middle of the bounds (Algorithm 1 of Lowy and Liu) or
-        from a draw of the exponential mechanism (Algorithm 2), on the grid of all penalties up to
-        three, of one shared penalty beyond; or a draw from a grid by the size of the gradient.
+        from a draw of the exponential mechanism (Algorithm 2) on the grid, of all penalties up to
+        three, otherwise of one shared penalty; or a draw from a grid by the norm of the gradient.
     epsilon, delta : float
-        Total price.
+        Total privacy cost.
     spacing : float
-        Of the grid, in log penalties.
+        Spacing of the grid, in log penalties.
     n_draws : int, default=1
-        Walks, or draws from the grid.
+        Number of walks, or of draws from the grid.
     refit : Plan, optional
-        Of the model that is fitted afterwards.
+        Plan of the model that is fitted with the penalties.
     ledger : bool, default=False
-        Whether the price is to be what a ledger charges.
+        Whether to plan the cost that a ledger charges.
 
     Raises
     ------
     ValueError
         If a number is out of range.
     SamplerError
-        If δ is 0 and a walk is asked for, or a grid has no room for so many penalties.
+        If δ is 0 for a walk, or a grid does not support so many penalties.
 
     Examples
     --------
@@ -286,11 +286,11 @@ def plan_stationary(
 
 
 def _left(epsilon: float, delta: float, refit: Plan | None) -> float:
-    """Return what a refit leaves of ε; refuse where that is nothing."""
+    """Return ε minus the cost of a refit; raise an error if nothing is left."""
     left = epsilon if refit is None else epsilon - refit.guarantee.epsilon(delta)
     if left <= 0:
         raise ValueError(
-            f"the refit takes all of epsilon={rounded_up(epsilon)}: lower refit_share, or "
+            f"the refit takes all of epsilon={rounded_up(epsilon)}: lower refit_share, or use "
             "refit=None"
         )
     return left
@@ -298,7 +298,7 @@ def _left(epsilon: float, delta: float, refit: Plan | None) -> float:
 
 @dataclass(frozen=True)
 class _Budget:
-    """What is to be paid for beside a walk's steps, and how prices are added up."""
+    """Costs other than a walk's steps, and their composition."""
 
     epsilon: float
     delta: float
@@ -307,7 +307,7 @@ class _Budget:
     ledger: bool
 
     def pure(self) -> tuple[float, Guarantee]:
-        """Largest bounded range of a draw that the refit leaves, and what is revealed."""
+        """Largest bounded range of a draw after the refit, and the total guarantee."""
         if self.refit is None:
             eta = affordable_eta(self.epsilon, self.delta, self.n_draws, ledger=True)
         else:
@@ -317,14 +317,14 @@ class _Budget:
         return eta, self._total([self._started(eta)])
 
     def ways(self, started: float) -> list[tuple[float, float, Guarantee]]:
-        """η of a start, Gaussian DP of all steps, and what is revealed: by ρ, and by (ε, δ)."""
+        """η of a start, Gaussian DP of all steps, and the total guarantee: by ρ, and by (ε, δ)."""
         by_rho = 0.0
         if started:
             rho = _START_SHARE * zcdp_rho(started, self.delta)
             by_rho = math.sqrt(8 * rho / self.n_draws)
         ways = [self._way(by_rho, gdp)]
         beside = bool(started) or self.refit is not None
-        if beside and (not self.ledger or ways[0][1] <= 0):  # a ledger of ρ prefers ρ
+        if beside and (not self.ledger or ways[0][1] <= 0):  # a ledger uses ρ if possible
             share = self.delta / (1 if self.refit is None else 2)
             half = _START_SHARE * started
             eta = affordable_eta(half, 0.0, self.n_draws) if started else 0.0

@@ -1,1 +1,1 @@
-"""Plans: which mechanism and which parameters a privacy budget buys, from public numbers alone."""
+"""Plans: choose a mechanism and its parameters for a privacy budget, from public numbers only."""

@@ -23,7 +23,7 @@ from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_gu
 
 
 def explain_trees(planned: TreePlan) -> list[str]:
-    """Describe in sentences what a plan of trees guarantees, and why no more."""
+    """Describe what a plan of trees guarantees, one sentence per item."""
     draws = "1 exact draw" if planned.n_draws == 1 else f"{planned.n_draws:,} exact draws"
     costs = "costs" if planned.n_draws == 1 else "together cost"
     at = f", at δ = {planned.delta:g}" if planned.delta else ""
@@ -76,7 +76,7 @@ def explain(planned: Plan | TreePlan) -> str:
     Returns
     -------
     str
-        A sentence a line.
+        One sentence per line.
 
     Examples
     --------
@@ -135,8 +135,8 @@ def _temperature(planned: Plan) -> str:
             f"{rounded_up(planned.eta)}-bounded-range."
         )
     return (
-        f"{moved}; that alone would make a draw {rounded_up(planned.eta)}-bounded-range at "
-        f"β = {planned.beta:,.0f}, but the certificate “{planned.certificate}” allows it for less."
+        f"{moved}, which makes a draw {rounded_up(planned.eta)}-bounded-range at "
+        f"β = {planned.beta:,.0f}; the certificate “{planned.certificate}” proves a lower cost."
     )
 
 
@@ -173,7 +173,7 @@ def _centre(planned: EllipsoidPlan) -> str:
         "gradients": f"the weighted mean of {planned.centre.n_steps:,} noisy gradient steps",
         "accelerated": f"the weighted mean of {planned.centre.n_steps:,} accelerated noisy "
         "gradient steps",
-        "output": "the best model with noise",
+        "output": "the minimiser with noise",
     }
     return (
         f"The centre is {ways[planned.centre.name]}; its loss exceeds the least by at most "

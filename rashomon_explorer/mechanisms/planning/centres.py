@@ -1,4 +1,4 @@
-"""How one good model is made private, and how far its loss may be from the least."""
+"""Private release of one good model as a centre, and bounds on its excess loss."""
 
 import math
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 
 _MOST_STEPS = 2_000
-_WORTHWHILE = 1.25  # of the least bound, for which no further step is taken
-_CLEARLY = 0.9  # of plain descent's bound: with a ridge it is better than its bound by more
-_ADDED = 0.2  # share of p/β that the size of accelerated steps may add before more are taken
+_WORTHWHILE = 1.25  # times the least bound: the fewest steps within this factor are taken
+_CLEARLY = 0.9  # of plain descent's bound, which is more conservative if there is a ridge
+_ADDED = 0.2  # share of p/β that the step size of accelerated descent may add to the bound
 
 
 @dataclass(frozen=True)
 class Centre:
-    """A way to make one good model private, in public numbers."""
+    """Mechanism that releases one good model privately, in public numbers."""
 
     name: str
     mu: float
@@ -35,9 +35,9 @@ class Centre:
 
 
 def best_centre(constants: Constants, radius: float, mu: float, zero_loss: float) -> Centre:
-    """Centre of the smallest promised excess for a price; reads no row."""
+    """Centre with the smallest excess bound at the privacy cost mu; reads no row."""
     ways = [by_gradients(constants, radius, mu, zero_loss)]
-    if not surely_inside(constants, radius, zero_loss):  # where a promise needs concentration
+    if not surely_inside(constants, radius, zero_loss):  # inside, plain descent concentrates
         quicker = by_acceleration(constants, radius, mu, zero_loss)
         if quicker.excess <= _CLEARLY * ways[0].excess:
             ways.append(quicker)
@@ -49,9 +49,9 @@ def best_centre(constants: Constants, radius: float, mu: float, zero_loss: float
 def by_gradients(
     constants: Constants, radius: float, mu: float, zero_loss: float, start: float | None = None
 ) -> Centre:
-    """Weighted average of projected noisy gradient descent from 0, all of whose path is paid for.
+    """Weighted average of projected noisy gradient descent from 0; the whole path is charged.
 
-    (docs/theory.md §13). As few steps are taken as come within a quarter of the least bound.
+    It takes the fewest steps whose bound is at most 1.25 times the least (docs/theory.md §13).
     """
     moved, step = data_slope(constants, _ball(radius)), 1 / constants.M
     start = furthest_start(constants, radius, zero_loss) if start is None else start
@@ -73,7 +73,7 @@ def by_gradients(
 
 
 def by_acceleration(constants: Constants, radius: float, mu: float, zero_loss: float) -> Centre:
-    """Weighted average of accelerated noisy descent from 0, all of whose path is paid for."""
+    """Weighted average of accelerated noisy descent from 0; the whole path is charged."""
     moved, start = (
         data_slope(constants, _ball(radius)),
         furthest_start(constants, radius, zero_loss),
@@ -94,9 +94,9 @@ def by_acceleration(constants: Constants, radius: float, mu: float, zero_loss: f
 
 
 def by_output(constants: Constants, radius: float, mu: float, zero_loss: float) -> Centre:
-    """Minimiser plus Gaussian noise, put back into the ball.
+    """Minimiser plus Gaussian noise, projected onto the ball.
 
-    (docs/theory.md §13).
+    See docs/theory.md §13.
     """
     off = solver_distance(constants, _ball(radius))
     sigma = (data_slope(constants, _ball(radius)) / constants.m + 2 * off) / mu
@@ -108,12 +108,12 @@ def by_output(constants: Constants, radius: float, mu: float, zero_loss: float) 
 
 
 def surely_inside(constants: Constants, radius: float, zero_loss: float) -> bool:
-    """Whether every data set has its minimiser over all models in the ball."""
+    """Whether the minimiser over all models lies in the ball for every data set."""
     return 2 * zero_loss <= constants.m * radius**2
 
 
 def excess_quantile(centre: Centre, constants: Constants, failure: float) -> float:
-    """Bound the centre's excess but for this probability, for a minimiser inside."""
+    """Bound on the centre's excess that fails with this probability, for a minimiser inside."""
     if centre.name == "output":
         length = centre.noise * math.sqrt(2 * float(gammainccinv(constants.p / 2, failure)))
         return constants.M / 2 * (length + centre.solver) ** 2
@@ -126,7 +126,7 @@ def excess_quantile(centre: Centre, constants: Constants, failure: float) -> flo
 def excess_at_most(
     centre: Centre, constants: Constants, radius: float, zero_loss: float, failure: float
 ) -> float:
-    """Bound the centre's excess but for this probability, wherever the minimiser is."""
+    """Bound on the centre's excess that fails with this probability, for any minimiser."""
     least = centre.excess / failure
     if not surely_inside(constants, radius, zero_loss):
         return least
@@ -146,10 +146,10 @@ def furthest_start(constants: Constants, radius: float, zero_loss: float) -> flo
     return min(radius, math.sqrt(2 * zero_loss / constants.m))
 
 
-_ball = lru_cache(maxsize=64)(Ball)  # each of a thousand prices that are compared asks for it
+_ball = lru_cache(maxsize=64)(Ball)  # requested for each of a thousand privacy costs
 
 
-@lru_cache(maxsize=64)  # of one ball, whatever the price
+@lru_cache(maxsize=64)  # the same for one ball at every privacy cost
 def _walked(shrink: float) -> tuple[FloatArray, FloatArray]:
     """√N and W = Σ_j≤N c^{−j} for every number of steps N."""
     steps = np.arange(1, _MOST_STEPS + 1)
@@ -157,7 +157,7 @@ def _walked(shrink: float) -> tuple[FloatArray, FloatArray]:
 
 
 def _weights(shrink: float, n_steps: int) -> FloatArray:
-    """c^{−j} for j = 1, …, N, or all 0 but for rounding where they would overflow."""
+    """c^{−j} for j = 1, …, N, capped at 1e200 so that sums do not overflow."""
     with np.errstate(over="ignore"):
         weights = shrink ** -np.arange(1.0, n_steps + 1) if shrink > 0 else np.full(n_steps, np.inf)
     return np.minimum(weights, 1e200)
@@ -165,7 +165,7 @@ def _weights(shrink: float, n_steps: int) -> FloatArray:
 
 @lru_cache(maxsize=1024)
 def _carried(shrink: float, n_steps: int) -> float:
-    """Norm of what each step's noise does to the average: Σ_j≥k w_j c^{j−k}/W, over k."""
+    """Norm over k of the effect of step k's noise on the average, Σ_j≥k w_j c^{j−k}/W."""
     weights = _weights(shrink, n_steps)
     left = np.arange(n_steps, 0, -1)
     return float(np.linalg.norm(weights / weights.sum() * left))

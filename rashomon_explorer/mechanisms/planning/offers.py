@@ -1,4 +1,4 @@
-"""What a mechanism offers for a request."""
+"""Requests to the planner, and the candidates that mechanisms return."""
 
 import math
 from collections.abc import Callable
@@ -20,7 +20,7 @@ ZCDP = "zcdp"
 def cost_at_order(
     epsilon: float, delta: float, ledger: bool | float | str
 ) -> tuple[float, float] | None:
-    """Rényi order a of a ledger, and the D_a that costs there what (ε, δ) costs in zCDP."""
+    """Rényi order a of a ledger, and a·ρ with ρ the zCDP of (ε, δ); None if it has no order."""
     own = filter_order(epsilon, delta) if ledger and ledger != ZCDP else None
     if own is None:
         return None
@@ -30,7 +30,7 @@ def cost_at_order(
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be bought, in public numbers."""
+    """Budget, shape of the data and settings of a request, in public numbers."""
 
     n: int
     p: int
@@ -47,7 +47,7 @@ class Request:
 
     @property
     def cost_at_order(self) -> tuple[float, float] | None:
-        """Rényi order a and D_a that may be spent there; see :func:`cost_at_order`."""
+        """Rényi order a and the D_a available at that order; see :func:`cost_at_order`."""
         return cost_at_order(self.epsilon, self.delta, self.ledger)
 
     @property
@@ -59,12 +59,12 @@ class Request:
 
     @property
     def domain(self) -> Ball:
-        """Where the models lie."""
+        """Ball of the models."""
         return Ball(self.radius)
 
     @cached_property
     def constants(self) -> Constants:
-        """Of the loss on the domain."""
+        """Public constants of the loss on the domain."""
         return Constants.of(
             self.loss,
             n=self.n,
@@ -77,7 +77,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Offer:
-    """What a mechanism gives for a budget, or why it cannot."""
+    """Candidate: guarantees of a mechanism for a budget, or the reason why it does not apply."""
 
     name: str
     draws: str
@@ -93,12 +93,12 @@ class Offer:
 
     @property
     def applies(self) -> bool:
-        """Whether the budget can be spent so."""
+        """Whether the mechanism applies to the request."""
         return self.guarantee is not None
 
 
 class Mechanism(Protocol):
-    """A way to make private draws, as the planner knows it."""
+    """Protocol of a mechanism for private draws that the planner compares."""
 
     name: ClassVar[str]
     draws: ClassVar[str]
@@ -107,16 +107,16 @@ class Mechanism(Protocol):
     """Key of the mechanism whose plan is used if this one declines."""
 
     def plan(self, request: Request) -> Any:
-        """Plan that carries it out; whoever cannot be served hears of it in an error."""
+        """Plan the draws; raise an error if the mechanism does not apply."""
         ...
 
     def offer(self, request: Request) -> Offer:
-        """Say what it gives for the budget, or why it does not apply."""
+        """Return the guarantees for the budget, or the reason why the mechanism does not apply."""
         ...
 
 
 def declined(mechanism: Mechanism, why: str) -> Offer:
-    """Offer of a mechanism that does not apply, and why."""
+    """Candidate of a mechanism that does not apply, with the reason."""
     return Offer(mechanism.name, mechanism.draws, mechanism.uniform, why)
 
 
@@ -127,19 +127,19 @@ _MOST_RIDGE = 2.0**20
 
 
 def added(request: Request, ridge: float) -> float:
-    """Ridge that a method added to the user's."""
+    """Ridge that a method adds to the user's."""
     return max(0.0, ridge - request.ridge)
 
 
 def own_cost(request: Request, ridge: float) -> float:
-    """Say what an added ridge m' costs: ½m'R² at the best model."""
+    """Excess loss ½m'R² that an added ridge m' costs at the best model."""
     return added(request, ridge) / 2 * request.radius**2
 
 
 def best_ridged(
     request: Request, made: Callable[[Request], tuple[float, T]], every: int = 1
 ) -> tuple[float, T]:
-    """Ridge of the least first number that ``made`` gives, and what it made beside it."""
+    """Ridge that minimises the first value of ``made``, and the second value at that ridge."""
     scale = data_lipschitz(request.constants, request.domain) / request.radius
     wanted = {min(request.ridge + scale * share, _MOST_RIDGE) for share in _SHARES[::every]}
     tried = [replace(request, ridge=ridge) for ridge in sorted(wanted)]

@@ -1,4 +1,4 @@
-"""Settings of a request, and the options for it."""
+"""Automatic settings of a request, and the options that the planner compares."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,25 +32,25 @@ MOST_DRAWS = 20
 """Default number of draws of a set."""
 
 LEAST_HITS = 0.8
-"""Guaranteed hit rate of each draw that more than one draw requires."""
+"""Guaranteed hit rate of each draw that is required before more than one draw is taken."""
 
 LEAST_RADIUS = 4.0
 """Least radius to which a ball is shrunk to improve a hit rate."""
 
-# Settled on simulated tables (benchmarks/README.md, benchmarks/rule.py): an average over a path
-# forgives a larger ball than a single draw does, and a tilted minimiser a larger one than that.
+# Calibrated on simulated tables (benchmarks/README.md, benchmarks/rule.py): an average of a path
+# tolerates a larger ball than a single draw, and objective perturbation a still larger one.
 _WORTH = 6.0
 _AROUND = ("ellipsoid", "ellipsoid_exact")
 _LOOSE = ("path", "path_average", "path_clipped", "objective_perturbation", *_AROUND)
 _WORTHS = {**dict.fromkeys(_LOOSE, 30.0), "objective_perturbation": 60.0}
-_WORTH_OF_SCORES = 30.0  # of tilted minimisers with several scores a row
-_BESIDE_AVERAGES = 0.5  # of that, where such minimisers stand beside averages of gradients
-# Smaller balls promise more of their own best models, which are worse; several models unasked are
-# only taken of one that loses next to nothing beside one good model.
+_WORTH_OF_SCORES = 30.0  # of objective perturbation with several scores per row
+_BESIDE_AVERAGES = 0.5  # factor on that, for comparison with averages of gradient steps
+# Smaller balls have smaller bounds, but relative to a worse best model. By default, several draws
+# are taken only in a ball that costs almost no accuracy compared with one good model.
 _LEAST_AROUND = 8.0
 _LEAST_UNASKED = 16.0
-_WORTH_OF_LENGTH = 1.0  # of a regression, which needs a model's length and not its direction alone
-_BIAS = {"path_clipped": 0.0015}  # of following another loss, where there are many rows
+_WORTH_OF_LENGTH = 1.0  # of a regression, where the norm of a model matters, not only its direction
+_BIAS = {"path_clipped": 0.0015}  # bias of clipping the slopes, which remains with many rows
 _COUNTS = (MOST_DRAWS, 10, 5)
 _RIDGES = (0.0, 1e-4, 1e-3, 1e-2, 1e-1)
 
@@ -73,9 +73,9 @@ def resolve_auto(
 ) -> Request:
     """Complete a request by the rule; reads no row.
 
-    where promised(R) bounds the expected excess of one draw at ψ = 0 over the best model of the
-    ball, and L(0) is what the model of zeros has at most. Both are many times what happens; that
-    they balance where accuracy is best, and ``worth``, was settled on simulated tables
+    The radius R minimises B(R) + ``worth``·L(0)/R. B(R) bounds the expected excess of one draw at
+    ψ = 0 over the best model of the ball, and L(0) bounds the loss of the model of zeros. Both
+    bounds are loose. Simulated tables, where this minimum has the best accuracy, gave ``worth``
     (benchmarks/README.md).
     """
     worth = bound_scale(mechanism, loss) if worth is None else worth
@@ -90,7 +90,7 @@ def resolve_auto(
         "delta": delta,
     }
     one = Request(**asked, psi=0.0, loss=loss, radius=1.0, ridge=0.0, n_draws=1, ledger=ledger)
-    with suppress_weak_warnings():  # of a plan that is only tried, nobody need be warned
+    with suppress_weak_warnings():  # these plans are only compared
         made = MECHANISMS[mechanism]
         if not isinstance(n_draws, str):
             one = replace(one, n_draws=n_draws)
@@ -100,7 +100,7 @@ def resolve_auto(
 
 
 def cost(mechanism: str, planned: Plan) -> float:
-    """Say what the rule expects of a draw's loss: the promise over ``worth``, and L(0)/R."""
+    """Loss of a draw that the rule expects: its excess bound over ``bound_scale``, plus L(0)/R."""
     assert planned.radius is not None and planned.zero_loss is not None
     ridged = planned.weighed_excess + planned.ridge * planned.radius**2 / 2
     of_the_ball = planned.zero_loss / planned.radius
@@ -111,7 +111,7 @@ def cost(mechanism: str, planned: Plan) -> float:
 
 
 def bound_scale(mechanism: str, loss: str | Loss) -> float:
-    """By how much a mechanism's promise is divided where it is weighed."""
+    """Scale by which the rule divides the excess bound of a mechanism."""
     if get_loss(loss).link == "identity":
         return _WORTH_OF_LENGTH
     if mechanism == "objective_perturbation" and get_loss(loss).outputs > 1:
@@ -122,7 +122,7 @@ def bound_scale(mechanism: str, loss: str | Loss) -> float:
 def _balls(
     mechanism: Mechanism, one: Request, radius: Any, ridge: Any, worth: float, *, unasked: bool
 ) -> list[Request]:
-    """List what may be settled on, at ψ = 0: up to the ball that is best for one model."""
+    """List candidate balls at ψ = 0, up to the ball that is best for one model."""
     zeros = zero_model_loss(get_loss(one.loss))
     share = _share(mechanism, one) if ridge == AUTO else None
 
@@ -144,13 +144,13 @@ def _balls(
 def _sure(
     mechanism: Mechanism, balls: list[Request], psi: float, counts: tuple[int, ...]
 ) -> Request | None:
-    """As many draws as are promised to hit, in the largest ball for which they are."""
+    """Most draws that are guaranteed to hit the set, in the largest ball that allows them."""
 
     def tried(ball: Request, count: int) -> Request | None:
         request = replace(ball, psi=psi, n_draws=count)
         return request if guarantees_the_set(mechanism.plan(request)) else None
 
-    # Where the fewest are not promised in the smallest ball, no others are.
+    # If the fewest draws fail in the smallest ball, all other candidates fail.
     if not counts or psi == 0 or tried(balls[0], counts[-1]) is None:
         return None
     found = (tried(ball, count) for count in counts for ball in reversed(balls))
@@ -158,25 +158,25 @@ def _sure(
 
 
 def guarantees_the_set(planned: Plan) -> bool:
-    """Whether draws are promised to lie in the set, or around a model that is promised to."""
+    """Whether draws have a guaranteed hit rate, or lie around a model with excess bound ≤ ψ."""
     centre = planned.centre_excess
     around = centre is not None and centre <= planned.psi
     return around or planned.hit_rate_bound >= LEAST_HITS
 
 
 def _share(mechanism: Mechanism, one: Request) -> float:
-    """Ridge of the least promise at radius 1; what it promises and biases both grow as mR does."""
+    """Ridge with the least bound at radius 1; the bound and the bias both scale with mR."""
     tried = [replace(one, ridge=ridge) for ridge in (_RIDGES if _may_help(one) else (0.0,))]
     return min(tried, key=lambda request: _excess_bound(mechanism, request)).ridge
 
 
 def _may_help(one: Request) -> bool:
-    # By bounded range alone, which is all that a ledger or δ = 0 allows, a ridge changes no price.
+    # With bounded range only, as for a ledger or δ = 0, a ridge does not change the privacy cost.
     return one.delta > 0 and not one.ledger
 
 
 def _excess_bound(mechanism: Mechanism, request: Request) -> float:
-    """Bound the expected excess over the best model of the ball, by the loss without its ridge."""
+    """Bound on the expected excess of the loss without its ridge, over the best of the ball."""
     excess = float(mechanism.plan(request).weighed_excess)
     return excess + request.ridge * request.radius**2 / 2
 
@@ -202,10 +202,10 @@ def plan_options(
     n_draws: int = 1,
     ledger: bool = False,
 ) -> tuple[Offer, ...]:
-    """Every way to spend a budget on draws, the best first; reads no row.
+    """Options of all mechanisms for a budget, the best first; reads no row.
 
-    Those whose hits are uniform on the set come before those whose are not, then counts the
-    guaranteed hit rate, then the expected excess; ways that do not apply are last, with why.
+    Options whose hits are uniform on the set come first, then higher guaranteed hit rates, then
+    smaller excess bounds. Options that do not apply come last, with the reason.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def plan_options(
     Returns
     -------
     tuple of Offer
-        One of each of ``MECHANISMS``.
+        One for each of ``MECHANISMS``.
 
     Raises
     ------
@@ -239,7 +239,7 @@ def plan_options(
 
 
 def plan_candidates(planned: Plan) -> tuple[Offer, ...]:
-    """Every way to spend the budget of a plan, the best first; reads no row."""
+    """Options of all mechanisms for the budget of a plan, the best first; reads no row."""
     law = PublicLaw.of(planned)
     if law is None:
         return ()
@@ -261,7 +261,7 @@ def pareto_table(
     epsilons: Sequence[float] = _BUDGETS,
     n_draws: Sequence[int] = _DRAWS,
 ) -> "DataFrame":
-    """Price, draws and guaranteed hit rate of every option, and which none beats; reads no row.
+    """Privacy cost and guaranteed hit rate of every option, and the Pareto front; reads no row.
 
     Parameters
     ----------
@@ -276,10 +276,10 @@ def pareto_table(
     -------
     pandas.DataFrame
         A row for each budget, number of draws and option that applies: ``epsilon``, ``delta``,
-        ``n_draws``, ``option``, ``uniform``, ``beta``, ``hit_rate``, ``hits`` (the expected
-        number, from below), ``excess``, ``n_steps``, ``time`` and ``front``: whether no other row
-        costs as little, has as many draws, as large a guaranteed hit rate and, if this one's hits
-        are uniform on the set, uniform hits too, and is better in one of them.
+        ``n_draws``, ``option``, ``uniform``, ``beta``, ``hit_rate``, ``hits`` (a lower bound on
+        their expected number), ``excess``, ``n_steps``, ``time`` and ``front``. ``front`` is
+        true unless another row is at least as good in privacy cost, number of draws, guaranteed
+        hit rate and uniformity, and better in at least one of them.
 
     Raises
     ------
@@ -309,8 +309,8 @@ def pareto_table(
 
 
 def _offers(request: Request) -> list[Offer]:
-    # The bounds are checked by the first, which every budget allows.
-    with suppress_weak_warnings():  # a table of hit rates needs no warning of each
+    # The first mechanism applies to every budget and validates the parameters.
+    with suppress_weak_warnings():  # the table shows the hit rates
         return [mechanism.offer(request) for mechanism in MECHANISMS.values()]
 
 
@@ -336,11 +336,11 @@ def _row(request: Request, offer: Offer) -> dict[str, object]:
 
 
 def _qualities(bought: _Bought) -> tuple[float, ...]:
-    """Numbers of which more is better."""
+    """Properties of an option; larger is better."""
     request, offer = bought
     return (-request.epsilon, request.n_draws, offer.hit_rate, offer.uniform)
 
 
 def _beats(other: tuple[float, ...], own: tuple[float, ...]) -> bool:
-    """Whether it is at least as good in everything, and better in something."""
+    """Whether the other is at least as good in every property, and better in one."""
     return other != own and all(theirs >= ours for theirs, ours in zip(other, own, strict=True))

@@ -1,4 +1,4 @@
-"""Plans of draws: their numbers, and the law that follows from them."""
+"""Plans of several draws: their numbers, and the distribution that they imply."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ from rashomon_explorer.problem.thresholds import Threshold, get_threshold
 
 @dataclass(frozen=True, repr=False)
 class Plan(ReprMixin):
-    """What a budget buys, known before the rows are touched.
+    """Parameters and guarantees of draws for a privacy budget, from public numbers.
 
     Parameters
     ----------
@@ -30,48 +30,48 @@ class Plan(ReprMixin):
     loss : str
         Name of the loss.
     epsilon, delta : float
-        Total price of all draws.
+        Total privacy cost of all draws.
     n_draws : int
-        Draws bought.
+        Number of draws.
     eta : float
-        Bounded range β·osc of one draw, and so its ε by itself; infinite for a path.
+        Bounded range β·osc of one draw, which is also its ε; infinite for a path.
     beta : float
         Inverse temperature.
     oscillation : float
-        The osc of L_D − L_D' that was priced.
+        Oscillation of L_D − L_D' that is charged.
     hit_rate_bound : float
-        Probability that a draw lies in the Rashomon set is at least this.
+        Lower bound on the probability that a draw lies in the Rashomon set.
     excess_bound : float
-        Expected excess loss of a draw is at most this.
+        Upper bound on the expected excess loss of a draw.
     guarantee : Guarantee
-        All draws composed.
+        Guarantee of all draws together.
     certificate : str, default="oscillation"
-        Name of the certificate that pays for the draws; one other than bounded range holds for
-        exact draws from the continuous law only, not for those from a grid.
+        Name of the certificate that proves the guarantee. One other than bounded range holds
+        only for exact draws from the continuous law, not for those from a grid.
     ledger : bool, default=False
-        Whether the price is what a ledger charges, whose rule holds for charges that follow from
-        earlier results, or what this one batch of draws costs by itself.
+        Whether the privacy cost is what a ledger charges, whose rule holds under adaptive
+        composition, or what this one batch of draws costs by itself.
     radius, row_norm : float, optional
-        The ball of models and the bound of a whole row that were planned for; None where a plan
+        Radius of the ball of models, and the bound on the norm of a whole row; None if the plan
         was not made from them.
     ridge : float, default=0.0
         Strong convexity added.
     outputs : int, default=1
-        Scores a row has.
+        Number of scores per row.
     zero_loss : float, optional
-        What the loss of the model of zeros is at most: a promise that is no better is none.
+        Upper bound on the loss of the model of zeros; a larger excess bound is useless.
     law_psi : float, optional
-        Threshold of the law that is drawn from, where it is not that of the set: 0 for draws that
-        crowd near the best model.
+        Threshold of the law that is drawn from, if it differs from that of the set: 0 for draws
+        that concentrate near the best model.
     columns : ColumnsPlan, optional
         Private centres and spreads of the columns, released before the draws: ``epsilon`` and
-        ``guarantee`` are then of both, all promises of draws in columns so mapped.
+        ``guarantee`` then cover both, and all bounds are for draws in the mapped columns.
     sampler : str, default=""
-        The one that is to carry it out; empty where several can.
+        Name of the sampler that carries out the plan; empty if several can.
     why : str, default=""
-        Why this way was chosen, where it was one of several.
+        Reason why this option was selected, if there were several.
     options : tuple of Offer
-        The ways it was chosen from, the best first; not kept in files.
+        Options that were compared, the best first; not saved to files.
     """
 
     n: int
@@ -102,7 +102,7 @@ class Plan(ReprMixin):
 
     @property
     def threshold(self) -> Threshold:
-        """Shape of the threshold that is drawn with: the hard one, or none at ψ = 0."""
+        """Threshold function of the draws: the hard one, or none at ψ = 0."""
         return get_threshold("hard", self.drawn_psi)
 
     @property
@@ -112,22 +112,22 @@ class Plan(ReprMixin):
 
     @property
     def centre_excess(self) -> float | None:
-        """Bound of the expected excess of a model around which all draws lie, if around one."""
+        """Excess bound of the model around which all draws lie; None if there is none."""
         return None
 
     @property
     def weighed_excess(self) -> float:
-        """Bound of an expected excess by which the rule weighs it against other plans."""
+        """Bound on the expected excess by which the rule compares this plan with others."""
         return self.excess_bound if self.centre_excess is None else self.centre_excess
 
     @property
     def by_bounded_range(self) -> bool:
-        """Whether bounded range alone pays for the draws, and no better certificate."""
+        """Whether bounded range proves the guarantee, and not another certificate."""
         return self.certificate == "oscillation"
 
     @property
     def along_path(self) -> bool:
-        """Whether a draw is computed from the states of a noisy path; no hit rate is known then."""
+        """Whether a draw is computed from the states of a noisy path; then no hit rate is known."""
         return False
 
     @property
@@ -165,7 +165,7 @@ class Plan(ReprMixin):
         return total, self.hit_rate_at(eta)
 
     def hit_rate_at(self, eta: float) -> float:
-        """Guaranteed hit rate of a draw of another bounded range."""
+        """Guaranteed hit rate of a draw at another bounded range."""
         promised = unthresholded_hit_rate if self.law_psi == 0 else guaranteed_hit_rate
         return promised(self.p, eta / self.oscillation, self.psi)
 
@@ -199,12 +199,12 @@ def _rule(planned: Plan) -> str:
     return f"{planned.certificate}{rule}"
 
 
-_SAME = 1e-12  # of the oscillation: whether the law at hand is the one that was planned
+_SAME = 1e-12  # relative tolerance for equal oscillations of a plan and of a law
 
 
 @dataclass(frozen=True)
 class PublicLaw:
-    """What a plan was made from, its budget apart."""
+    """Public parameters of the law of a plan, without its budget."""
 
     loss: Loss
     # n, p: rows and parameters
@@ -218,7 +218,7 @@ class PublicLaw:
 
     @classmethod
     def of(cls, planned: Plan) -> "PublicLaw | None":
-        """Law of a plan; None where a plan does not say what it was made from, or not all of it."""
+        """Law of a plan; None if the plan does not record all of its parameters."""
         if planned.radius is None or planned.row_norm is None:
             return None
         several = planned.loss == "softmax"
@@ -231,7 +231,7 @@ class PublicLaw:
             row_norm=planned.row_norm,
             ridge=planned.ridge,
         )
-        # A loss with parameters of its own is not known by its name.
+        # The name of a loss with parameters does not identify it.
         told = law.constants.charged_oscillation
         return law if abs(told - planned.oscillation) <= _SAME * told else None
 
@@ -248,12 +248,12 @@ class PublicLaw:
         )
 
     def cost_table(self, planned: Plan) -> CostTable:
-        """Prices of exact draws from the law by the best certificate, as the plan adds them up."""
+        """Privacy costs of exact draws by the best certificate, composed as in the plan."""
         return CostTable(
             self.constants, Ball(self.radius), self.psi, planned.delta, planned.ledger, best=True
         )
 
     def wider(self, factor: float, name: str) -> "PublicLaw":
-        """Return the law with one number a factor larger; rows are rounded up to whole ones."""
+        """Return the law with one number multiplied by a factor; ``n`` is rounded up."""
         value = factor * getattr(self, name)
         return replace(self, **{name: math.ceil(value) if name == "n" else value})

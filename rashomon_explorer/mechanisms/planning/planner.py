@@ -1,4 +1,4 @@
-"""From a budget to a temperature, or from a wish to a budget, without reading a row."""
+"""Plans of exact draws from a privacy budget or a hit rate; no row is read."""
 
 from dataclasses import replace
 
@@ -41,10 +41,10 @@ def plan(
 ) -> Plan:
     """Plan exact draws from two of budget, number of draws and wanted hit rate; reads no row.
 
-    For a budget ε and a number of draws, the temperature is the coldest that is paid for, which
-    makes the guaranteed hit rate as large as it can be. For a wanted hit rate and a number of
-    draws, ε is the least that pays for it. For a budget and a wanted hit rate, as many draws are
-    planned as the budget pays for.
+    Given a budget ε and a number of draws, the temperature is the lowest that the budget allows,
+    which maximises the guaranteed hit rate. Given a hit rate and a number of draws, ε is the least
+    that suffices. Given a budget and a hit rate, the number of draws is the largest that the
+    budget allows.
 
     Parameters
     ----------
@@ -56,39 +56,39 @@ def plan(
     radius : float
         Radius of the ball of models.
     row_norm : float
-        Bound on the norm of a whole row; with an intercept that is √(‖x‖² + 1), see
+        Bound on the norm of a whole row, √(‖x‖² + 1) with an intercept; see
         :func:`rashomon_explorer.problem.constants.row_bound`.
     ridge : float, default=0.0
-        Strong convexity added; it reads no data, and changes no price by bounded range.
+        Strong convexity added. It is data-independent, so the bounded range does not change.
     epsilon : float, optional
         Budget of all draws together.
     delta : float, default=0.0
         δ of all draws together.
     n_draws : int, optional
-        1 by default, unless ``epsilon`` and ``hit_rate`` settle it.
+        1 by default, unless ``epsilon`` and ``hit_rate`` determine it.
     hit_rate : float, optional
         Wanted probability, in (0, 1), that a draw lies in the Rashomon set.
     certificate : {"oscillation", "best"}, default="oscillation"
-        Bounded range alone, which is pure DP and holds for every sampler that draws exactly, or
-        the best of :func:`rashomon_explorer.mechanisms.gibbs_certificates`, which needs a
-        ridge and δ > 0 to be better.
+        Bounded range only, which is pure DP and holds for every sampler that draws exactly, or
+        the best of :func:`rashomon_explorer.mechanisms.gibbs_certificates`, which improves on it
+        only with a ridge and δ > 0.
     ledger : bool, default=False
-        Whether the price is to be what a ledger charges. Its rule is zCDP's, which holds however
-        the charges follow from earlier results; a batch of draws by itself costs less
+        Whether to plan the cost that a ledger charges. Its rule is that of zCDP, which holds under
+        adaptive composition; a batch of draws by itself costs less
         (:func:`rashomon_explorer.privacy.repeated_bounded_range`). With ``certificate="best"``
         only certificates that prove zCDP are compared.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range, not two of the three are given, one draw with the wanted
-        hit rate is past the budget.
+        If a parameter is out of range, not two of the three are given, or one draw with the wanted
+        hit rate exceeds the budget.
 
     Warns
     -----
     WeakGuaranteeWarning
-        If ``epsilon`` buys a guaranteed hit rate below .2, or, with ψ = 0, no better loss than
-        that of the model of zeros; with what would buy more.
+        If ``epsilon`` gives a guaranteed hit rate below .2, or, with ψ = 0, a bound on the loss
+        that is no better than that of the model of zeros. The message contains suggestions.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def plan(
         outputs=kind.outputs,
         zero_loss=zero_model_loss(kind),
     )
-    if hit_rate is None:  # whoever names a hit rate knows how small it is
+    if hit_rate is None:  # a caller who sets a hit rate knows how small it is
         warn_if_weak(planned, "this plan")
     warn_large_delta(delta, n)
     return planned
@@ -145,7 +145,7 @@ def plan(
 def _solve_budget(
     prices: CostTable, epsilon: float | None, n_draws: int | None, hit_rate: float | None
 ) -> tuple[float, int]:
-    """β and the number of draws."""
+    """Inverse temperature β, and the number of draws."""
     if n_draws is not None:
         check_count(n_draws=n_draws)
     if epsilon is not None:

@@ -1,4 +1,4 @@
-"""What exact draws of one Gibbs law cost, and what a budget buys of them."""
+"""Privacy cost of exact draws of one Gibbs law, and the draws that a budget allows."""
 
 import math
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def affordable_eta(epsilon: float, delta: float, n_draws: int, *, ledger: bool =
     return _affordable_adaptively(epsilon, delta, int(n_draws))
 
 
-@lru_cache(maxsize=4096)  # of the same few prices, for every ball that a rule compares
+@lru_cache(maxsize=4096)  # a rule repeats the same few budgets for every ball that it compares
 def _affordable_adaptively(epsilon: float, delta: float, n_draws: int) -> float:
     def total(eta: float) -> float:
         one = bounded_range(eta)
@@ -54,31 +54,31 @@ def _affordable_adaptively(epsilon: float, delta: float, n_draws: int) -> float:
     if total(low) > epsilon:  # the sum of n rounded shares may pass ε by an ulp
         low = math.nextafter(low, 0.0)
     high = 2 * epsilon
-    while total(high) <= epsilon:  # a large δ alone pays for a draw of any small ε
+    while total(high) <= epsilon:  # a large δ covers a draw at any small ε
         high *= 2
-    # Where the sum is dearer: a draw's ρ is η²/8.
+    # First guess for where the pure sum exceeds the zCDP cost: a draw's ρ is η²/8.
     about = math.sqrt(8 * zcdp_rho(epsilon, delta) / n_draws) if delta > 0 else None
     return bisect(lambda eta: total(eta) <= epsilon, low, high, halvings=80, about=about)
 
 
 def affordable_draws(epsilon: float, delta: float, eta: float, *, ledger: bool = False) -> int:
-    """Most draws of bounded range η that together cost (ε, δ); 0 if not one does."""
+    """Largest number of draws of bounded range η within (ε, δ); 0 if none fits."""
     return _most(lambda k: draws_guarantee(eta, k, ledger=ledger).epsilon(delta) <= epsilon)
 
 
 @dataclass(frozen=True)
 class CostTable:
-    """Prices of exact draws at every temperature."""
+    """Privacy costs of exact draws at every temperature."""
 
     constants: Constants
     domain: Domain
     psi: float  # Rashomon threshold
     delta: float  # total δ
-    ledger: bool  # as in :func:`price`
-    best: bool  # whether every certificate of a Gibbs law may be used, or bounded range alone
+    ledger: bool  # as in :func:`rashomon_explorer.mechanisms.planning.plan`
+    best: bool  # whether every certificate of a Gibbs law may be used, or bounded range only
 
     def guarantee(self, beta: float, n_draws: int) -> tuple[str, Guarantee]:
-        """Name of the certificate of least ε at δ, and what it guarantees of all draws."""
+        """Name of the certificate of least ε at δ, and its guarantee for all draws."""
         plain = draws_guarantee(
             beta * self.constants.charged_oscillation, n_draws, ledger=self.ledger
         )
@@ -105,15 +105,15 @@ class CostTable:
         return _coldest(self, float(epsilon), int(n_draws))
 
     def most_draws(self, epsilon: float, beta: float) -> int:
-        """Most draws at β that together cost at most ε; 0 if not one does, a million at most."""
+        """Largest number of draws at β within ε; 0 if none fits, a million at most."""
         return _most(lambda k: self.guarantee(beta, k)[1].epsilon(self.delta) <= epsilon)
 
 
-@lru_cache(maxsize=256)  # the rule asks again for the ball that it settles on, and so do sliders
+@lru_cache(maxsize=256)  # rules and sliders repeat the same arguments
 def _coldest(prices: CostTable, epsilon: float, n_draws: int) -> float:
     eta = affordable_eta(epsilon, prices.delta, n_draws, ledger=prices.ledger)
     beta = eta / prices.constants.charged_oscillation
-    while prices.guarantee(beta, n_draws)[1].epsilon(prices.delta) > epsilon:  # by an ulp or two
+    while prices.guarantee(beta, n_draws)[1].epsilon(prices.delta) > epsilon:  # an ulp or two above
         beta *= 1 - _HAIR
     if not prices.best:
         return beta
@@ -130,7 +130,7 @@ def _coldest(prices: CostTable, epsilon: float, n_draws: int) -> float:
 
 
 def _most(affords: Callable[[int], bool]) -> int:
-    """Largest whole number that is afforded, by doubling and halving."""
+    """Largest affordable whole number, by doubling and bisection."""
     low, high = 0, 1
     while high <= _MOST_DRAWS and affords(high):
         low, high = high, 2 * high

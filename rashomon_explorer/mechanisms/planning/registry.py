@@ -1,4 +1,4 @@
-"""The mechanisms of several draws that the planner compares."""
+"""Registry of the mechanisms for several draws that the planner compares."""
 
 import math
 from dataclasses import replace
@@ -31,7 +31,7 @@ P = TypeVar("P", bound=Plan)
 
 
 class Exact:
-    """Exact draws from the thresholded law, certified by bounded range alone."""
+    """Exact draws from the thresholded law, certified by bounded range only."""
 
     name: ClassVar[str] = "exact"
     instead: ClassVar[str] = ""
@@ -61,18 +61,18 @@ class ExactBest(Exact):
     def offer(self, request: Request) -> Offer:
         """Decline if this equals ``"exact"``."""
         if request.ledger == ZCDP:
-            return declined(self, "a ledger without a Rényi order takes bounded range alone")
+            return declined(self, "a ledger without a Rényi order accepts bounded range only")
         bought = self.plan(request)
         if bought.by_bounded_range:
             return declined(
                 self,
-                "no certificate is better than bounded range: it takes more ridge, and delta > 0",
+                "no certificate is better than bounded range: it needs more ridge, and delta > 0",
             )
         return _offered(self, bought, why=bought.certificate, hit_rate=bought.hit_rate_bound)
 
 
 class Unthresholded:
-    """β·excess is below a Gamma(p) variable (docs/theory.md §2), ψ or no ψ."""
+    """Exact draws at ψ = 0: β·excess is at most a Gamma(p) variable (docs/theory.md §2)."""
 
     name: ClassVar[str] = "unthresholded"
     instead: ClassVar[str] = ""
@@ -121,7 +121,7 @@ class Path:
 
 
 class PathAverage(Path):
-    """The chains at ψ = 0: E excess bounds the chance of a miss by Markov's inequality."""
+    """The chains at ψ = 0; Markov's inequality on the expected excess gives the hit rate."""
 
     name: ClassVar[str] = "path_average"
     draws: ClassVar[str] = "the average of a Langevin chain at ψ = 0"
@@ -146,12 +146,12 @@ class PathClipped(Path):
     def offer(self, request: Request) -> Offer:
         """Decline losses without a clipped form."""
         if clipped(get_loss(request.loss)) is None:
-            return declined(self, "for logistic and squared loss")
+            return declined(self, "needs logistic or squared loss")
         return super().offer(request)
 
 
 class ObjectivePerturbationMechanism:
-    """Objective perturbation: the sampler never gives up, under pure DP as well."""
+    """Objective perturbation: the sampler always returns a model, also under pure DP."""
 
     name: ClassVar[str] = "objective_perturbation"
     instead: ClassVar[str] = ""
@@ -167,11 +167,11 @@ class ObjectivePerturbationMechanism:
         if not math.isfinite(request.constants.M):
             return declined(self, "the loss has kinks, where the perturbation has no density")
         if request.ledger and request.delta > 0 and not self._counted(request):
-            return declined(self, "pure DP costs more zCDP, which the ledger composes")
+            return declined(self, "pure DP costs more in zCDP, which the ledger composes")
         try:
             bought = self.plan(request)
         except ValueError:
-            return declined(self, "takes a larger epsilon, fewer draws or more rows")
+            return declined(self, "needs a larger epsilon, fewer draws or more rows")
         why = "Gaussian noise" if bought.gaussian else "pure DP"
         return _offered(self, bought, why=why, hit_rate=bought.hit_rate_bound)
 
@@ -181,12 +181,12 @@ class ObjectivePerturbationMechanism:
 
 
 class Ellipsoid:
-    """A private centre and Hessian, released once; models near them cost nothing more."""
+    """A private centre and Hessian, released once; models drawn near them cost nothing more."""
 
     name: ClassVar[str] = "ellipsoid"
     instead: ClassVar[str] = ""
     draws: ClassVar[str] = "a uniform model of a private ellipsoid, one privacy cost for any number"
-    # On the ellipsoid, and so on the part of the set that lies in it.
+    # Uniform on the ellipsoid, and so on the part of the set inside it, not on the whole set.
     uniform: ClassVar[bool] = False
     why: ClassVar[str] = "a centre and its Hessian are accounted for"
 
@@ -218,7 +218,7 @@ class EllipsoidExact(Ellipsoid):
 
 _PAPERS = "rashomon_explorer.papers.localisation"
 
-# Samplers plan by their trait's; the strings are for papers' statements, in lists of options alone.
+# Samplers name a mechanism in their traits. Strings are statements of papers, listed as options.
 MECHANISMS: LazyRegistry[Mechanism] = LazyRegistry(
     {
         "exact": Exact(),
@@ -239,13 +239,13 @@ MECHANISMS: LazyRegistry[Mechanism] = LazyRegistry(
 
 
 def _by_the_best(request: Request) -> Plan:
-    # No certificate gains without a ridge and δ, of which a ledger without an order has none left.
+    # A certificate improves only with a ridge and δ; a ledger without an order leaves no δ.
     gains = request.ridge > 0 and request.delta > 0 and request.ledger != ZCDP
     return plan(**request.numbers, certificate="best" if gains else "oscillation")
 
 
 def _of_the_set(bought: P, request: Request, hit_rate: float) -> P:
-    """Ask of a plan of draws at ψ = 0 how many lie in the set at ψ."""
+    """Restate a plan of draws at ψ = 0 for the set at ψ, with the hit rate there."""
     return replace(bought, psi=request.psi, law_psi=0.0, hit_rate_bound=hit_rate)
 
 

@@ -1,4 +1,4 @@
-"""What private centres and spreads of the columns cost, and where they are worth it."""
+"""Privacy cost of private centres and spreads of the columns, and when they are used."""
 
 import math
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from rashomon_explorer.privacy.conversions import gdp_epsilon, gdp_mu, zcdp_epsi
 from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text
 from rashomon_explorer.privacy.notions import approximate, gdp, pure
 
-STATED = "models are of columns mapped by centres and spreads that are released, and paid for"
+STATED = "models use columns mapped by released centres and spreads, whose privacy cost is included"
 
 SHARE = 0.1
 """Share of the privacy cost, ε or μ², spent on centres and spreads."""
@@ -25,18 +25,18 @@ LEAST_ROWS = 1_000
 _NOISIEST = {"gaussian": 0.1, "laplace": 0.003}
 _GAUSSIAN_WEIGHT = math.sqrt(0.5)
 _LAPLACE_WEIGHT = 0.5
-_SAFE = 1 - 1e-9  # the sum of both must not exceed the whole by a rounding
-_UP = 1 + 1e-9  # roundings of a mean over the rows
+_SAFE = 1 - 1e-9  # the sum of both must not exceed the total by rounding
+_UP = 1 + 1e-9  # covers the rounding of a mean over the rows
 
 
 @dataclass(frozen=True)
 class ColumnsPlan:
-    """Price and noise of the columns' means and mean squares, in public numbers.
+    """Privacy cost and noise of the columns' means and mean squares, in public numbers.
 
-    With u = x/``row_norm``, ‖u‖ ≤ 1, what is released is the mean over the rows of (a·u, u²) plus
-    noise of the same size in every entry. One record moves the mean by at most Δ/n: in length
-    Δ = (2 + a²)/√2, in sum of sizes Δ = 2s(a√d + 2c), c = (√(a²d + 32) − a√d)/8 and s² = 1 − c²
-    (own derivation, docs/theory.md §16); both are attained, whatever d for the length.
+    With u = x/``row_norm``, ‖u‖ ≤ 1, the release is the mean over the rows of (a·u, u²) plus noise
+    of the same size in every entry. One record moves the mean by at most Δ/n: in the L2 norm
+    Δ = (2 + a²)/√2, in the L1 norm Δ = 2s(a√d + 2c), c = (√(a²d + 32) − a√d)/8 and s² = 1 − c²
+    (own derivation, docs/theory.md §16). Both are attained, that in the L2 norm for every d.
     """
 
     n: int
@@ -50,17 +50,17 @@ class ColumnsPlan:
 
     @property
     def gaussian(self) -> bool:
-        """Whether the noise is Gaussian; for pure DP it is Laplace's."""
+        """Whether the noise is Gaussian; pure DP uses Laplace noise."""
         return self.delta > 0 and not self.pure
 
     @property
     def weight(self) -> float:
-        """The factor a of the means, which need less precision than mean squares."""
+        """Factor a of the means, which need less precision than mean squares."""
         return _GAUSSIAN_WEIGHT if self.gaussian else _LAPLACE_WEIGHT / math.sqrt(self.d)
 
     @property
     def sensitivity(self) -> float:
-        """Δ/n, in length for Gaussian noise and in sum of sizes for Laplace's."""
+        """Δ/n, in the L2 norm for Gaussian noise and in the L1 norm for Laplace noise."""
         if self.gaussian:
             return (2 + self.weight**2) / math.sqrt(2) / self.n * _UP
         k = self.weight * math.sqrt(self.d)
@@ -69,7 +69,7 @@ class ColumnsPlan:
 
     @property
     def cost(self) -> float:
-        """What they cost: μ of Gaussian DP, or ε."""
+        """Privacy cost of the release: μ of Gaussian DP, or ε."""
         if self.gaussian and self.halved:
             return _SAFE * gdp_mu(SHARE_BESIDE * self.epsilon, self.delta / 2)
         if self.gaussian:
@@ -78,17 +78,17 @@ class ColumnsPlan:
 
     @property
     def noise(self) -> float:
-        """Deviation of the noise of an entry, or the scale of Laplace's."""
+        """Standard deviation of an entry's Gaussian noise, or the scale of Laplace noise."""
         return self.sensitivity / self.cost
 
     @property
     def deviation(self) -> float:
-        """Deviation of the noise of an entry, of either kind."""
+        """Standard deviation of an entry's noise, of either kind."""
         return self.noise if self.gaussian else math.sqrt(2) * self.noise
 
     @property
     def left(self) -> float:
-        """ε at δ, or half of it, that is left for draws whose price adds up alike."""
+        """ε that is left for the draws, at ``left_delta``, composed by the same rule."""
         if self.gaussian and self.halved:
             return (1 - SHARE_BESIDE) * self.epsilon * _SAFE
         if not self.gaussian:
@@ -98,18 +98,18 @@ class ColumnsPlan:
 
     @property
     def order(self) -> float | None:
-        """The one order at which the ledger adds up; None where it has none."""
+        """Rényi order at which the ledger composes; None if it has none."""
         found = cost_at_order(self.epsilon, self.delta, self.ledger)
         return None if found is None else found[0]
 
     @property
     def left_delta(self) -> float:
-        """δ that is left for the draws; all of it for those whose price adds up alike."""
+        """δ that is left for the draws: half of it if ``halved``, otherwise all."""
         return self.delta / 2 if self.halved else self.delta
 
     @property
     def guarantee(self) -> Guarantee:
-        """Guarantee of centres and spreads alone."""
+        """Guarantee of centres and spreads without the draws."""
         if self.gaussian and self.halved:
             return approximate(SHARE_BESIDE * self.epsilon * _SAFE, self.delta / 2)
         return gdp(self.cost) if self.gaussian else pure(self.cost)
@@ -122,7 +122,7 @@ class ColumnsPlan:
 
     @property
     def _budget(self) -> float:
-        """All of μ, or of ε."""
+        """Total budget, as μ or as ε."""
         if not self.gaussian:
             return self.epsilon
         if self.ledger:
@@ -139,7 +139,7 @@ class ColumnsPlan:
 
 
 def with_scaling_cost(paid: ColumnsPlan | None, drawn: Guarantee) -> Guarantee:
-    """Guarantee of centres, spreads and what is drawn from rows that were mapped by them."""
+    """Guarantee of centres and spreads together with draws from rows mapped by them."""
     if paid is None or not drawn.holds:
         return drawn
     total = compose([paid.guarantee, drawn])

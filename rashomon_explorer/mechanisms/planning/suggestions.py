@@ -1,4 +1,4 @@
-"""Suggestions that improve a plan, and warnings about weak ones."""
+"""Suggestions that improve a plan, and warnings about weak plans."""
 
 import math
 import warnings
@@ -19,17 +19,17 @@ from rashomon_explorer.mechanisms.planning.trees import TreePlan, tree_improveme
 from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.privacy.conversions import gdp_epsilon
 
-# A temperature so much colder takes more rows, or a larger price, than there are.
+# A larger factor on the inverse temperature needs unrealistically many rows or a huge budget.
 _BEYOND = 1e12
 _WORTH_WANTING = (0.5, 0.8, 0.9, 0.95, 0.99)
 _RIDGES = (1.0, 0.1, 0.01)
-_SMALLER = 4  # a radius below this part of the one at hand leaves little to choose from
+_SMALLER = 4  # largest factor by which a suggested radius is smaller; less leaves few models
 _MOST = 2.0**40
 _FINE = 1e-4
 _LOWER = "lower the bound on the excess loss"
 _CENTRE = f"More rows, a larger ε, more ridge or a smaller radius {_LOWER}."
 _NEARLY = f"More rows, a larger ε or a smaller radius {_LOWER}."
-_PATH = f"More rows, a larger ε, fewer chains, a smaller radius or ψ = 0 instead of more {_LOWER}."
+_PATH = f"More rows, a larger ε, fewer chains, a smaller radius or ψ = 0 {_LOWER}."
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Improvement:
     about: bool = False
 
     def __str__(self) -> str:
-        """Say all in one sentence."""
+        """Return the goal and all suggestions in one sentence."""
         *first, last = (remedy.words for remedy in self.remedies)
         takes = "takes about" if self.about else "takes"
         comma = "" if self.about else ","
@@ -106,7 +106,7 @@ def next_improvement(planned: Plan | TreePlan, *, ridge: bool = False) -> Improv
 
 
 def _of_a_path(planned: Plan) -> Improvement | None:
-    """Find about what makes the guaranteed excess smaller than the loss of a model of zeros."""
+    """Find what makes the guaranteed excess less than the loss of a model of zeros, roughly."""
     short = _path_shortfall(planned)
     if short is None or planned.radius is None or not 1 < short < _BEYOND:
         return None
@@ -177,14 +177,14 @@ def _by_search(planned: Plan, beta: float, law: PublicLaw) -> list[Suggestion]:
     rows = _least_factor(lambda k: affords(law.wider(k, "n")))
     ways += [] if rows is None else [_rows(law.n * rows)]
     width = _least_factor(lambda k: affords(law.wider(k, "psi"))) if law.psi else None
-    if planned.law_psi == 0:  # whose price does not know of the set
+    if planned.law_psi == 0:  # its privacy cost does not depend on the threshold of the set
         width = beta / planned.beta
     ways += [] if width is None else _wider(planned, width)
     return ways + _smaller(law, lambda k: affords(law.wider(1 / k, "radius")))
 
 
 def _by_ridge(planned: Plan, beta: float, law: PublicLaw) -> list[Suggestion]:
-    """Find the least round ridge that suffices; the largest is tried first."""
+    """Find the smallest round ridge that suffices, from the largest downwards."""
     if planned.ledger or planned.delta == 0:
         return []
     found = None
@@ -217,7 +217,7 @@ def _wider(planned: Plan, factor: float) -> list[Suggestion]:
 
 
 def _smaller(law: PublicLaw, affords: Callable[[float], bool]) -> list[Suggestion]:
-    """Suggest a radius that suffices, unless too few models are left in the ball."""
+    """Suggest a radius that suffices, unless the ball becomes too small."""
     factor = _least_factor(affords, _SMALLER)
     return [] if factor is None else [_radius(law.radius / factor)]
 
@@ -236,7 +236,7 @@ def _least_factor(affords: Callable[[float], bool], most: float = _MOST) -> floa
     return high
 
 
-# A context variable and not a filter of warnings: those are one list for all threads.
+# A context variable, because warning filters are shared by all threads.
 _SAID: ContextVar[bool] = ContextVar("_SAID", default=False)
 
 
@@ -262,7 +262,7 @@ def warn_large_delta(delta: float, n: int) -> None:
 
 @contextmanager
 def suppress_weak_warnings() -> Iterator[None]:
-    """Suppress warnings of weak plans in this thread; :func:`weak_guarantee_reason` has them."""
+    """Suppress warnings about weak plans in this thread, not :func:`weak_guarantee_reason`."""
     before = _SAID.set(True)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a budget buys of draws from a class of sparse trees, without reading a row."""
+"""Plans of draws from a class of sparse trees, from public numbers only."""
 
 import math
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from rashomon_explorer.mechanisms.planning.pricing import affordable_eta, draws_
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
 from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text
 
-_WEIGHTS = 2.0**-38  # relative error of a weight: 40 bits, and the exponential's own
-_ENERGY = 2.0**-50  # of an energy, as a share of β times the largest loss
+_WEIGHTS = 2.0**-38  # relative error of a weight: 40 bits, and that of the exponential
+_ENERGY = 2.0**-50  # error of an energy, relative to β times the largest loss
 _WORTH = 0.9
 
 
 @dataclass(frozen=True, repr=False)
 class TreePlan(ReprMixin):
-    """Draws of sparse trees: price and promise, known before the rows are touched."""
+    """Plan of draws of sparse trees: privacy cost and guarantees, from public numbers only."""
 
     n: int
     log_size: float
@@ -47,36 +47,36 @@ class TreePlan(ReprMixin):
 
     @property
     def by_excess(self) -> bool:
-        """Whether an excess is all that is promised: never."""
+        """False: a hit rate is guaranteed, not only an excess bound."""
         return False
 
     @property
     def centre_excess(self) -> float | None:
-        """Draws are around no centre."""
+        """None: draws are not around a centre."""
         return None
 
     @property
     def of_exact_draws(self) -> bool:
-        """Whether the bounds of exact draws of *linear* models hold: not of trees, by their own."""
+        """False: the bounds of exact draws of *linear* models do not apply to trees."""
         return False
 
     @property
     def sampler(self) -> str:
-        """Name of the way that it plans."""
+        """Name of the sampler that carries out the plan."""
         return "counted_trees"
 
     @property
     def weighed_excess(self) -> float:
-        """Expected excess loss: of the loss itself, which nothing clips."""
+        """Bound on the expected excess loss; the loss is not clipped."""
         return self.excess_bound
 
     @property
     def zero_loss(self) -> float | None:
-        """What the better of the constant trees loses at most, its leaf aside."""
+        """Bound on the error of the better constant tree, without the penalty of its leaf."""
         return 1 - 1 / self.n_labels
 
     def hit_rate(self, psi: float) -> float:
-        """Guaranteed probability that a draw lies within another ψ."""
+        """Guaranteed hit rate of a draw for another ψ."""
         check_nonnegative(psi=psi)
         return _promise(self.log_size, self.beta, psi - self.law_psi)
 
@@ -116,10 +116,10 @@ def plan_trees(
 ) -> TreePlan:
     """Plan draws of trees from public numbers.
 
-    One row moves the share of errors of every tree by 1/n at most, so that a draw at β has a
-    bounded range of 2β/n (docs/theory.md §14). With T trees in the class, and a law whose
-    threshold is s ≤ ψ, P(within ψ) ≥ 1/(1 + (T − 1)·e^(−β(ψ − s))): the law is as wide, s as large,
-    as ``hit_rate`` allows; where that cannot be promised at all, s = 0, which promises most.
+    One row moves the share of errors of every tree by at most 1/n, so a draw at β has a bounded
+    range of 2β/n (docs/theory.md §14). For T trees in the class and a law with threshold s ≤ ψ,
+    P(within ψ) ≥ 1/(1 + (T − 1)·e^(−β(ψ − s))). The plan uses the largest s for which this is at
+    least ``hit_rate``; if there is none, it uses s = 0, which maximises the bound.
     """
     check_count(n=n, most_leaves=most_leaves, n_draws=n_draws)
     check_nonnegative(psi=psi, leaf_penalty=leaf_penalty, log_size=log_size)
@@ -154,7 +154,7 @@ def plan_trees(
 
 
 def coldest(eta: float, n: int, psi: float, leaves_loss: float, walk_rounding: float) -> float:
-    """Largest β at which a draw has bounded range η, what rounding may add to it included."""
+    """Largest β at which a draw has bounded range η, including the effect of rounding."""
     left = eta - 4 * (_WEIGHTS + walk_rounding)
     if left <= 0:
         raise ValueError(
@@ -164,12 +164,12 @@ def coldest(eta: float, n: int, psi: float, leaves_loss: float, walk_rounding: f
 
 
 def energy_cap(log_size: float) -> float:
-    """Largest energy of the law: what all trees beyond may weigh together is below e^(−20)."""
+    """Cap on the energies; all trees at the cap weigh at most e^(−20) together if log T ≤ 153."""
     return min(log_size + 20.0, 250 * math.log(2))
 
 
 def tree_improvement_messages(planned: TreePlan) -> list[str]:
-    """Say which price would promise nine draws of ten; nothing where that is promised already."""
+    """Suggest the ε that guarantees a hit rate of 90 %; empty if the plan guarantees it."""
     wanted = _epsilon_for(planned, _WORTH)
     if planned.hit_rate_bound >= _WORTH - 1e-6 or not wanted < math.inf:
         return []
@@ -177,7 +177,7 @@ def tree_improvement_messages(planned: TreePlan) -> list[str]:
 
 
 def _epsilon_for(planned: TreePlan, wanted: float) -> float:
-    """Price at which a hit rate would be promised, at the threshold 0."""
+    """Privacy cost at which the hit rate is guaranteed with threshold 0; infinite if ψ = 0."""
     if planned.psi == 0:
         return math.inf
     beta = (planned.log_size + math.log(wanted / (1 - wanted))) / planned.psi
@@ -187,7 +187,7 @@ def _epsilon_for(planned: TreePlan, wanted: float) -> float:
 
 
 def _law_psi(log_size: float, beta: float, psi: float, hit_rate: float) -> float:
-    """Largest threshold s at which the hit rate is promised, from 0 to ψ."""
+    """Largest threshold s in [0, ψ] at which the hit rate is guaranteed; 0 if there is none."""
     if hit_rate == 0:
         return float(psi)
     if hit_rate == 1:
@@ -197,7 +197,7 @@ def _law_psi(log_size: float, beta: float, psi: float, hit_rate: float) -> float
 
 
 def _promise(log_size: float, beta: float, above: float) -> float:
-    """1/(1 + (T − 1)·e^(−β·above)): the best tree weighs 1, and each tree beyond ψ less."""
+    """Hit-rate bound 1/(1 + (T − 1)·e^(−β·above)): the best tree weighs 1, each miss less."""
     energy = min(beta * max(0.0, above), energy_cap(log_size))
     lost = _log_others(log_size) - energy
     return 0.0 if lost > 700 else (1 - 1e-9) / (1 + math.exp(lost))
@@ -209,5 +209,5 @@ def _log_others(log_size: float) -> float:
 
 
 def _beyond(log_size: float) -> float:
-    """Most probability of all trees beyond the cap together."""
+    """Bound on the total probability of all trees beyond the cap."""
     return math.exp(min(0.0, log_size - energy_cap(log_size)))

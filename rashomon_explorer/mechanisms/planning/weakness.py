@@ -6,7 +6,7 @@ from typing import Protocol
 from rashomon_explorer._utils.formatting import hit_rate_text, rounded_up
 
 WEAK_HIT_RATE = 0.2
-"""Guaranteed hit rate below which a plan, a fit, a release and a report say so."""
+"""Guaranteed hit rate below which a plan, a fit, a release and a report warn."""
 
 
 class PlanGuarantee(Protocol):
@@ -30,7 +30,7 @@ class PlanGuarantee(Protocol):
 
     @property
     def excess_bound(self) -> float:
-        """Bound of the expected excess loss."""
+        """Bound on the expected excess loss."""
 
     @property
     def zero_loss(self) -> float | None:
@@ -38,7 +38,7 @@ class PlanGuarantee(Protocol):
 
     @property
     def centre_excess(self) -> float | None:
-        """Bound of the expected excess of a model around which all draws lie, if around one."""
+        """Excess bound of the model around which all draws lie; None if there is none."""
 
 
 def weak_guarantee_reason(planned: PlanGuarantee) -> str:
@@ -58,7 +58,7 @@ def weak_guarantee_reason(planned: PlanGuarantee) -> str:
 
 
 def has_hit_rate(planned: PlanGuarantee) -> bool:
-    """Whether a hit rate is guaranteed: ψ > 0 and not by excess alone; around a centre, proved."""
+    """Whether a hit rate is guaranteed; around a centre, only if it is proved."""
     unproved = planned.centre_excess is not None and not planned.hit_rate_bound
     return planned.psi > 0 and not planned.by_excess and not unproved
 
@@ -67,7 +67,7 @@ def _off_centre(excess: float, psi: float) -> str:
     if excess <= psi or psi == 0:
         return ""
     return (
-        f"the loss of the model that all draws are around exceeds the least by up to "
+        f"the loss of the centre of all draws exceeds the least by up to "
         f"{rounded_up(excess)} on average, more than ψ = {psi:g}: they may lie far outside the "
         "Rashomon set"
     )
@@ -78,7 +78,7 @@ def _no_better_than_nothing(planned: PlanGuarantee) -> str:
     unknown = not math.isfinite(planned.beta) and not planned.by_excess
     if nothing is None or unknown or _promised_excess(planned) < nothing:
         return ""
-    of = "" if math.isfinite(planned.excess_bound) else ", its slopes clipped,"
+    of = "" if math.isfinite(planned.excess_bound) else " with clipped slopes"
     most = rounded_up(_promised_excess(planned))
     return (
         f"the loss of a draw{of} exceeds the least by up to {most} on average, and a model of "
@@ -87,5 +87,5 @@ def _no_better_than_nothing(planned: PlanGuarantee) -> str:
 
 
 def _promised_excess(planned: PlanGuarantee) -> float:
-    """Excess bound; of the clipped loss if none holds for the loss itself."""
+    """Excess bound of the loss, or of the clipped loss if the loss itself has none."""
     return float(getattr(planned, "weighed_excess", planned.excess_bound))

@@ -1,4 +1,4 @@
-"""Models that passed everything that costs no look at the rows, kept until they are needed."""
+"""Stream of candidates that passed all tests without rows, kept until they are used."""
 
 import math
 from collections.abc import Callable
@@ -28,25 +28,25 @@ from rashomon_explorer.problem.lower_bounds.smooth import LARGEST_SPECTRUM
 
 Floor = Callable[[FloatArray], FloatArray]
 
-_PROPOSAL_CELLS = 2**17  # proposals × parameters made at once
+_PROPOSAL_CELLS = 2**17  # proposals × parameters in a chunk
 _ROUNDING = 1e-6
 _PILOT = 512
-_SURE = 4.0  # models kept, after which a share is known well enough
-_FEW = 20  # draws: as many as a fit makes, by default
-_SEARCH = 8  # steps and looks along a line that a search for a bowl usually takes
+_SURE = 4.0  # kept models after which a share is known well enough
+_FEW = 20  # draws: the default number of a fit
+_SEARCH = 8  # typical number of steps, and of evaluations along a line, to find a bowl
 _PARABOLAS, _LAWS = 300, 2 * 10**6  # operations for a row's parabolas, and for a bowl's laws
-MOST_AHEAD = 8192  # proposals made at once, and so at most that many not judged yet
-_MOST_CHUNKS = 16  # so that refusals, too, leave a Stop button alive
+MOST_AHEAD = 8192  # proposals in a chunk, and so the largest number that is not judged yet
+_MOST_CHUNKS = 16  # keeps the Stop button responsive if all proposals are rejected
 
 
 class Candidates:
-    """A stream of independent models with density exp(−energy of a certified floor)."""
+    """Stream of independent models with density exp(−energy of a certified floor)."""
 
     def __init__(self, target: GibbsTarget) -> None:
         self._target = target
         under = plane_proposals(target)
-        # With the uniform law among them the mass is at most the domain's volume, whatever the
-        # rows: a public bound of how often a proposal is kept (docs/theory.md §3).
+        # With the uniform law among them the mass is at most the domain's volume, for all rows: a
+        # public bound on how often a proposal is kept (docs/theory.md §3).
         made: list[Proposal] = [*under, UniformProposal(target)]
         self._proposal = min(made, key=lambda one: one.log_mass)
         self._floors: list[Floor] = [plane.floor for plane in under]
@@ -78,7 +78,7 @@ class Candidates:
             self._sharper = shifted.sharper_floor
 
     def take(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, int]:
-        """At most ``size`` models (p, k), their lower bounds (k,), and the number proposed."""
+        """Return at most ``size`` models (p, k), lower bounds (k,), and the number proposed."""
         proposed = 0
         while len(self._floor) < size and proposed < _MOST_CHUNKS * self._chunk:
             self._propose(rng)
@@ -103,7 +103,7 @@ class Candidates:
 
 
 def acceptance_share(target: GibbsTarget, proposal: Proposal) -> float:
-    """Share of a proposal's models that the loss would keep, by a few that are thrown away."""
+    """Share of a proposal's models that the loss keeps, estimated on a few discarded ones."""
     rng, kept, made = generator(0), 0.0, 0
     while made < _PILOT and kept < _SURE:
         theta, energy = proposal.draw(_PILOT // 8, rng)
@@ -115,7 +115,7 @@ def acceptance_share(target: GibbsTarget, proposal: Proposal) -> float:
 
 
 def bowl_pays(target: GibbsTarget, kept: float) -> bool:
-    """Whether a bowl costs less than looking at the rows where a share ``kept`` is kept."""
+    """Whether a bowl costs less than reading the rows when a share ``kept`` is accepted."""
     problem = target.problem
     n, p = problem.n, problem.p
     if p < 2 or loss_kind(problem.evaluator().loss) not in BOWLS:
@@ -125,7 +125,7 @@ def bowl_pays(target: GibbsTarget, kept: float) -> bool:
 
 
 def envelope_pays(target: GibbsTarget, kept: float) -> bool:
-    """Whether an envelope costs less than looking at the rows where a share ``kept`` is kept."""
+    """Whether an envelope costs less than reading the rows when a share ``kept`` is accepted."""
     problem = target.problem
     if not has_envelope(problem.evaluator().loss) or not math.isfinite(problem.constants.M):
         return False
@@ -134,12 +134,12 @@ def envelope_pays(target: GibbsTarget, kept: float) -> bool:
 
 
 def _looks(n: int, p: int) -> float:
-    """Operations of looking at the rows for a few models."""
+    """Operations to evaluate the rows for a few models."""
     return float(_FEW * n * p)
 
 
 def _shifted(target: GibbsTarget, envelope: Envelope) -> Envelope | None:
-    """Envelope around the middle of the models that are drawn, where the loss has one."""
+    """Envelope around the mean of the models that are drawn, if the loss has one."""
     bound, problem = envelope.bound, target.problem
     if not isinstance(bound, Expandable) or bound.expansion is None:
         return None
@@ -160,12 +160,12 @@ def _shifted(target: GibbsTarget, envelope: Envelope) -> Envelope | None:
 
 
 def accept(log_ratio: FloatArray, rng: np.random.Generator) -> Mask:
-    """Whether each of K independent coins with log probability ``log_ratio`` (K,) ≤ 0 comes up."""
+    """Outcomes (K,) of independent coins with log probabilities ``log_ratio`` (K,) ≤ 0."""
     return np.asarray(np.log1p(-rng.random(len(log_ratio))) <= log_ratio)
 
 
 def _check_above(proposed: FloatArray, certified: FloatArray) -> None:
-    """Refuse a proposal that lies below the law it is thinned to, by more than rounding."""
+    """Raise an error if a proposal lies below the law it is thinned to, by more than rounding."""
     if (proposed > certified + _ROUNDING * (1 + certified)).any():
         raise EnvelopeError(
             "a proposal's energy lies above the certified one: the draws would not be exact; "

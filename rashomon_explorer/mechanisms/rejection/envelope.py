@@ -16,10 +16,10 @@ from rashomon_explorer.problem.problem import Problem
 
 @dataclass(frozen=True)
 class Shifted:
-    """Models θ with θ + centre in ``body``: the body, seen from one of its models."""
+    """Models θ with θ + centre in ``body``: the body relative to one of its models."""
 
     body: Domain
-    centre: tuple[float, ...]  # a model of the body, so that the origin is one of this set
+    centre: tuple[float, ...]  # a model of the body, so that this set contains the origin
 
     @property
     def dimension(self) -> int:
@@ -28,21 +28,21 @@ class Shifted:
 
     @property
     def radius(self) -> float:
-        """Upper bound of the largest ‖θ‖."""
+        """Upper bound on the largest ‖θ‖."""
         return min(self.body.radius_bound + float(np.linalg.norm(self.centre)), self.diameter)
 
     @property
     def radius_bound(self) -> float:
-        """Upper bound of the largest ‖θ‖."""
+        """Upper bound on the largest ‖θ‖."""
         return self.radius
 
     @property
     def diameter(self) -> float:
-        """The body's."""
+        """Diameter of the body."""
         return self.body.diameter
 
     def reach(self, row_bound: float) -> float:
-        """Bound of |z·θ| over models in the set and rows with ‖z‖ ≤ row_bound."""
+        """Bound on |z·θ| over models in the set and rows with ‖z‖ ≤ row_bound."""
         return self.radius * row_bound
 
     def contains(self, theta: FloatArray) -> Mask:
@@ -78,7 +78,7 @@ class Shifted:
         return self.body.log_volume_bound(p)
 
     def uniform(self, p: int, size: int, rng: np.random.Generator) -> FloatArray:
-        """Independent models (p, size), uniform on the set."""
+        """Draw independent models (p, size), uniform on the set."""
         return self.body.uniform(p, size, rng) - self._column
 
     @property
@@ -104,22 +104,22 @@ class Neighbourhood(Shifted):
 
     @property
     def middle(self) -> FloatArray:
-        """Model (p,) that the others are near to."""
+        """Model (p,) in the middle of the neighbourhood."""
         return -np.asarray(self.centre)
 
     @property
     def radius(self) -> float:
-        """Upper bound of the largest ‖θ‖."""
+        """Upper bound on the largest ‖θ‖."""
         near = float(np.linalg.norm(self.centre)) + self.distance
         return min(self.domain.radius_bound, near)
 
     def gauge(self, theta: FloatArray) -> FloatArray:
-        """Not defined, because the set need not hold the origin."""
-        raise ValueError("a neighbourhood need not hold the origin, and so has no gauge")
+        """Raise ValueError: the set may not contain the origin, so it has no gauge."""
+        raise ValueError("a neighbourhood may not contain the origin, so it has no gauge")
 
 
 def parts(domain: Domain) -> list[tuple[Domain, FloatArray | float]]:
-    """List the sets whose intersection a domain is, each with the shift of its origin."""
+    """List the sets whose intersection is the domain, each with the shift of its origin."""
     if isinstance(domain, Neighbourhood):
         return [*parts(domain.domain), (Ball(domain.distance), domain.middle)]
     if isinstance(domain, Intersection):
@@ -138,7 +138,7 @@ def round_into_domain(domain: Domain, theta: FloatArray) -> FloatArray:
 
 
 def ball_around(domain: Domain, p: int) -> tuple[float, FloatArray]:
-    """Radius and centre (p,) of the least ball that is known to hold the domain."""
+    """Radius and centre (p,) of the smallest known ball that contains the domain."""
     known = [(part.radius, shift) for part, shift in parts(domain) if isinstance(part, Ball)]
     radius, shift = min([(domain.radius_bound, 0.0), *known], key=lambda ball: ball[0])
     return radius, np.zeros(p) + shift
@@ -150,15 +150,15 @@ _MOST_LEFT = 10  # in units of the minimum's tolerance, which is a millionth of 
 
 @dataclass(frozen=True)
 class Tangent:
-    """The linear part of the loss at a minimiser θ*, split by the domain."""
+    """Linear part of the loss at a minimiser θ*, split by the domain."""
 
-    multiplier: float  # λ, 0 without a ball or where it does not bind
+    multiplier: float  # λ, 0 without a ball or if the ball does not bind
     centre: FloatArray  # (p,): c
     radius: float  # R
     pull: FloatArray  # (p,)
-    gap: float  # upper bound of max −pull·h over the domain
-    # upper bound of what the identity loses at a minimiser off the sphere; for a ball alone, where
-    # the pull is left out, of that too
+    gap: float  # upper bound on max −pull·h over the domain
+    # upper bound on the error of the identity at a minimiser off the sphere; for a ball, where
+    # the pull is left out, also on the pull's effect
     left: float
 
     @classmethod
@@ -167,7 +167,7 @@ class Tangent:
         minimum, domain = problem.minimum, problem.domain
         zero = np.zeros(problem.p)
         if isinstance(domain, Ball):
-            # Its pull is rounding, and the minimum's slack allows for it.
+            # The pull is rounding error, and the minimum's slack covers it.
             return cls(minimum.multiplier, zero, domain.radius, zero, 0.0, minimum.slack)
         gradient = problem.value_and_gradient(minimum.theta[:, None])[1][:, 0]
         worst = _MOST_LEFT * problem.constants.gap_tolerance
@@ -183,7 +183,7 @@ class Tangent:
 
 
 def _binding_balls(problem: Problem) -> list[tuple[Ball, FloatArray]]:
-    """Balls on whose sphere the minimiser lies, and their centres."""
+    """Balls whose sphere contains the minimiser, and their centres."""
     theta, found = problem.minimum.theta, []
     for part, shift in parts(problem.domain):
         centre = np.zeros_like(theta) + shift
@@ -211,7 +211,7 @@ def _bent(problem: Problem, gradient: FloatArray, centre: FloatArray, radius: fl
 
 
 def _gap(problem: Problem, pull: FloatArray) -> float:
-    """Bound of −pull·h on the domain, by the best of the sets whose intersection it is."""
+    """Bound on −pull·h over the domain, by the best of the sets whose intersection it is."""
     theta = problem.minimum.theta
     gaps = [
         float(part.support(-pull[:, None])[0] - pull @ (np.zeros_like(theta) + shift))
@@ -220,10 +220,10 @@ def _gap(problem: Problem, pull: FloatArray) -> float:
     return max(min(gaps) + float(pull @ theta), 0.0)
 
 
-_FLAT = 0.5  # β·R²·curvature below this: the ball, not the loss, holds the draws
+_FLAT = 0.5  # β·R²·curvature below this: the ball, not the loss, limits the draws
 _LEAST_PAD = 0.125  # in units of 1/(βR²): costs at most exp(−¼) of the acceptance
-_ROUNDING = 1e-13  # of the largest loss: sums of n terms are right to about 1e-15 of it
-_PADDING = 0.5 + 1e-13  # a pad far above the curvature drowns it, and its own half is rounded
+_ROUNDING = 1e-13  # of the largest loss: sums of n terms have an error of about 1e-15 of it
+_PADDING = 0.5 + 1e-13  # covers the rounding of half the pad, and of a pad above the curvature
 
 
 @dataclass(frozen=True)
@@ -236,9 +236,9 @@ class Envelope:
     curvature: FloatArray
     least_pad: float
     bound: ExcessBound
-    slack: float  # what the numerical minimum and rounding leave out
+    slack: float  # error of the numerical minimum and of rounding
     tangent: Tangent  # λ, c, R and the pull
-    longest_step: float  # upper bound of ‖θ − θ*‖ over the domain
+    longest_step: float  # upper bound on ‖θ − θ*‖ over the domain
 
     @classmethod
     def of(cls, target: GibbsTarget) -> "Envelope":
@@ -265,11 +265,11 @@ class Envelope:
 
     @property
     def multiplier(self) -> float:
-        """λ, 0 where no ball holds the minimiser back."""
+        """λ; 0 if no ball constrains the minimiser."""
         return self.tangent.multiplier
 
     def furthest(self, pad: float) -> float:
-        """Upper bound of r_τ over the domain."""
+        """Upper bound on r_τ over the domain."""
         return self.longest_step * float(np.sqrt(self.curvature[-1] + pad))
 
     def log_volume(self, pad: float) -> float:
@@ -281,13 +281,13 @@ class Envelope:
         return self.vectors @ (u / np.sqrt(self.curvature + pad)[:, None])
 
     def radial(self, radius: FloatArray, pad: float, pull_gap: float | None = None) -> FloatArray:
-        """Lower bound of the excess by r_τ alone; same shape as ``radius``."""
+        """Lower bound on the excess as a function of r_τ; same shape as ``radius``."""
         gap = self.tangent.gap if pull_gap is None else pull_gap
         worst = self.slack + gap + _PADDING * pad * self.longest_step**2
         return np.maximum(self.bound.radial(radius) - worst, 0.0)
 
     def floor(self, theta: FloatArray, pad: float) -> FloatArray:
-        """Lower bound (K,) of the excess of models (p, K) in the domain, without a look at rows."""
+        """Lower bound (K,) on the excess of models (p, K) in the domain, without reading rows."""
         h = theta - self.centre[:, None]
         square = np.einsum("ij,ij->j", h, h)
         stretch = np.einsum("ij,i->j", (self.vectors.T @ h) ** 2, self.curvature)
@@ -306,7 +306,7 @@ class Envelope:
         return np.maximum(self.bound.at(whitened) + below, 0.0)
 
     def outer_radius(self, psi: float) -> float:
-        """Radius, at the least pad, beyond which no model has an excess of ``psi`` or less."""
+        """Radius, at the least pad, beyond which every model has an excess above ``psi``."""
 
         def is_outside(radius: float) -> bool:
             return not float(self.radial(np.array([radius]), self.least_pad)[0]) <= psi
@@ -314,7 +314,7 @@ class Envelope:
         return bisect(is_outside, self.furthest(self.least_pad), 0.0, halvings=60)
 
     def _linear(self, theta: FloatArray, h: FloatArray) -> FloatArray:
-        """½λ(R² − ‖θ − c‖²) + pull·h (K,), which no row is needed for."""
+        """½λ(R² − ‖θ − c‖²) + pull·h (K,), which needs no rows."""
         tangent = self.tangent
         outward = theta - tangent.centre[:, None]
         depth = np.maximum(tangent.radius**2 - np.einsum("ij,ij->j", outward, outward), 0.0)

@@ -1,4 +1,4 @@
-"""Exact laws on planes and lines."""
+"""Exact sampling from log-concave laws on lines, and from laws under planes."""
 
 import math
 from collections.abc import Callable
@@ -14,9 +14,9 @@ from rashomon_explorer.mechanisms.rejection.envelope import ball_around
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.problem.problem import Problem
 
-_TAIL = 45.0  # nats below the peak; what lies beyond is sampled too, from coarse cells
+_TAIL = 45.0  # nats below the peak; the mass beyond is sampled too, from coarse cells
 _TAIL_CELLS = 64
-_SLACK = 1e-9  # added to the bounds: log densities are right to about 1e-13 of their size
+_SLACK = 1e-9  # added to the bounds: log densities have a relative error of about 1e-13
 _ROUNDING = 1e-12
 
 
@@ -41,17 +41,17 @@ class LineLaw:
 
     @property
     def log_mass(self) -> float:
-        """Logarithm of an upper bound of the density's integral, tight to the cells."""
+        """Logarithm of an upper bound on the density's integral, tight up to the cells."""
         return float(self._upper.max() + np.log(self._cumulative[-1]))
 
     @property
     def mean(self) -> float:
-        """Mean of the law, as far as the cells tell it."""
+        """Mean of the law, up to the width of the cells."""
         mass = np.diff(self._cumulative, prepend=0.0) / self._cumulative[-1]
         return float(mass @ ((self._edges[1:] + self._edges[:-1]) / 2))
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """Exact draws, ``size`` of them."""
+        """Make ``size`` exact draws."""
         kept = np.empty(0)
         while len(kept) < size:
             kept = np.concatenate([kept, self._propose(size - len(kept) + 16, rng)])
@@ -72,8 +72,8 @@ class LineLaw:
         return np.asarray(t[np.log1p(-rng.random(size)) <= log_ratio])
 
     def _upper_log_density(self, edges: FloatArray) -> FloatArray:
-        """Bound on each cell, by the chords of its neighbours."""
-        # Slices and not np.diff: a search for a plane makes thousands of these little tables.
+        """Upper bound on each cell, from the chords of its neighbours."""
+        # Slices are faster than np.diff: a search for a plane makes thousands of small tables.
         heights, width = self._log_density(edges), edges[1:] - edges[:-1]
         with np.errstate(invalid="ignore"):
             slope = (heights[1:] - heights[:-1]) / width
@@ -97,7 +97,7 @@ class LineLaw:
 
 
 def _evenly(low: float, high: float, cells: int) -> FloatArray:
-    """Edges (cells + 1,) of cells of one width, quicker than ``np.linspace`` for so few."""
+    """Edges (cells + 1,) of cells of equal width, faster than ``np.linspace`` for so few."""
     edges = np.arange(cells + 1.0) * ((high - low) / cells) + low
     edges[-1] = high
     return edges
@@ -108,12 +108,12 @@ def log_ball_volume(p: int) -> float:
     return p / 2 * math.log(math.pi) - math.lgamma(p / 2 + 1)
 
 
-_STEPS = 40  # towards the plane of least mass; each costs one gradient
-_ENOUGH = 0.02  # nats of mass that a step must save for another to be tried
+_STEPS = 40  # towards the plane of least mass; each step needs one gradient
+_ENOUGH = 0.02  # nats of mass that a step must save to continue
 _ROUGH_CELLS = 128
-_PLANE_ROUNDING = 1e-13  # of the largest loss: sums of n terms are right to about 1e-15 of it
-_WELL_INSIDE = 0.8  # of the mean of a χ²: below it, a cut at x leaves mostly values close to x
-_SMALLEST = 1e-200  # below it, gammainc is about to underflow
+_PLANE_ROUNDING = 1e-13  # of the largest loss: sums of n terms have an error of 1e-15 of it
+_WELL_INSIDE = 0.8  # of the mean of a χ²: below it, truncation at x leaves values close to x
+_SMALLEST = 1e-200  # below it, gammainc may underflow
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Plane:
         return cls(slope, height - slack, ridge)
 
     def towards(self, other: "Plane", share: float) -> "Plane":
-        """Plane between two of the same ridge: below the loss where both are."""
+        """Convex combination of two planes of the same ridge, which is also below the loss."""
         slope = (1 - share) * self.slope + share * other.slope
         return Plane(slope, (1 - share) * self.height + share * other.height, self.ridge)
 
@@ -146,13 +146,13 @@ class Plane:
         return Plane(self.slope + self.ridge * centre, height, self.ridge)
 
     def floor(self, theta: FloatArray) -> FloatArray:
-        """Lower bound (K,) of the excess of models (p, K)."""
+        """Lower bound (K,) on the excess of models (p, K)."""
         bent = self.ridge / 2 * np.einsum("ij,ij->j", theta, theta) if self.ridge else 0.0
         return np.maximum(self.height + self.slope @ theta + bent, 0.0)
 
 
 class PlaneProposal:
-    """The law that a plane would have in the loss's place, on the least ball around the domain."""
+    """Law with a plane in place of the loss, on the smallest ball around the domain."""
 
     pad = 0.0
 
@@ -166,7 +166,7 @@ class PlaneProposal:
         self._along = plane.slope / self._steep if self._steep > 0 else flat
         self._precision = target.beta * plane.ridge
         highest = 1 + target.problem.L * target.problem.domain.diameter
-        # max{v, ψ} and its smooth kin lie above v − ψ − lag: they rise no faster than v.
+        # max{v, ψ} and its smooth versions are above v − ψ − lag: their slope is at most 1.
         self._lag = highest - float(target.shape.energy(np.array([highest]))[0])
         self._line = LineLaw(self._log_density, -self._radius, self._radius, cells)
         rest = (self._p - 1) / 2
@@ -180,11 +180,11 @@ class PlaneProposal:
         return self._centre + self._line.mean * self._along
 
     def floor(self, theta: FloatArray) -> FloatArray:
-        """Lower bound (K,) of the excess of models (p, K)."""
+        """Lower bound (K,) on the excess of models (p, K)."""
         return self.plane.floor(theta)
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Models (p, K) inside the domain and their energies (K,), K ≤ size."""
+        """Draw models (p, K) inside the domain and their energies (K,), K ≤ size."""
         t = self._line.sample(size, rng)
         room = self._room(t)
         rest = rng.standard_normal((self._p, size))
@@ -219,12 +219,12 @@ class PlaneProposal:
         return inside - self._bent(floor + plane.ridge / 2 * t**2)
 
     def _room(self, t: FloatArray) -> FloatArray:
-        """Largest squared length of the rest beside t."""
+        """Largest squared length of the orthogonal component at t."""
         return np.maximum((self._radius - t) * (self._radius + t), 0.0)
 
 
 def plane_proposals(target: GibbsTarget) -> list[PlaneProposal]:
-    """One proposal without the ridge, and one with it if there is any."""
+    """One proposal without the ridge, and one with it if it is positive."""
     return [PlaneProposal(target, least_plane(target, m)) for m in {0.0, target.problem.ridge}]
 
 
@@ -250,7 +250,7 @@ def least_plane(target: GibbsTarget, ridge: float) -> Plane:
 
 
 def log_chi_square_below(degrees: int, x: FloatArray) -> FloatArray:
-    """Log probability (K,) that a χ² of that many degrees is at most x ≥ 0; 0 for no degrees."""
+    """Log probability (K,) that a χ² with these degrees is at most x ≥ 0; 0 for no degrees."""
     if degrees == 0:
         return np.zeros_like(x)
     a, z = degrees / 2, x / 2
@@ -266,7 +266,7 @@ def log_chi_square_below(degrees: int, x: FloatArray) -> FloatArray:
 
 
 def cut_chi_square(degrees: int, x: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Independent χ² values (K,), each given that it is at most x ≥ 0."""
+    """Independent χ² values (K,), each conditioned to be at most x ≥ 0."""
     value = np.empty(len(x))
     tight = x < _WELL_INSIDE * degrees
     loose = x[~tight]

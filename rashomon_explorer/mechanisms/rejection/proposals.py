@@ -15,7 +15,7 @@ from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.problem.problem import Problem
 
 _CELLS = 4096
-_TAIL = 45.0  # nats below the peak; what lies beyond is sampled too, from coarse cells
+_TAIL = 45.0  # nats below the peak; the mass beyond is sampled too, from coarse cells
 _TAIL_CELLS = 64
 
 
@@ -35,7 +35,7 @@ class RadialLaw:
 
     @property
     def log_mass(self) -> float:
-        """Logarithm of an upper bound of ∫ r^{p−1} exp(−energy(r)) dr, tight to the cells."""
+        """Logarithm of an upper bound on ∫ r^{p−1} exp(−energy(r)) dr, tight up to the cells."""
         return float(self._upper.max() + np.log(self._cumulative[-1]))
 
     def log_density(self, radius: FloatArray) -> FloatArray:
@@ -43,7 +43,7 @@ class RadialLaw:
         return (self._p - 1) * np.log(radius) - self._energy(radius)
 
     def sample(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """Exact draws, ``size`` of them."""
+        """Make ``size`` exact draws."""
         kept = np.empty(0)
         while len(kept) < size:
             kept = np.concatenate([kept, self._propose(size - len(kept) + 16, rng)])
@@ -60,7 +60,7 @@ class RadialLaw:
         return np.asarray(radius[np.log1p(-rng.random(size)) <= log_ratio])
 
     def _upper_log_density(self, edges: FloatArray) -> FloatArray:
-        """Bound on each cell: the power at its right end, the energy at its left."""
+        """Upper bound on each cell: the power at its right end, the energy at its left."""
         return (self._p - 1) * np.log(edges[1:]) - self._energy(edges[:-1])
 
     def _refined(self, edges: FloatArray) -> FloatArray:
@@ -77,12 +77,12 @@ class RadialLaw:
 
 @dataclass(frozen=True)
 class Face:
-    """Depth a = pull·θ + offset below a face of the domain, where it is nonnegative."""
+    """Depth a = pull·θ + offset below a face of the domain, on which it is nonnegative."""
 
     pull: FloatArray  # (p,)
     offset: float
-    gap: float  # upper bound of a − pull·h over the domain
-    deepest: float  # upper bound of a over the domain
+    gap: float  # upper bound on a − pull·h over the domain
+    deepest: float  # upper bound on a over the domain
 
     @classmethod
     def of(cls, problem: Problem, tangent: Tangent) -> "Face":
@@ -97,7 +97,7 @@ class Face:
         return -0.5 * math.log(float(self.pull @ self.pull))
 
     def place(self, depth: FloatArray) -> FloatArray:
-        """Models (p, K) of the depths (K,) nearest to the origin."""
+        """Models (p, K) at the depths (K,), nearest to the origin."""
         return np.outer(self.pull / (self.pull @ self.pull), depth - self.offset)
 
 
@@ -119,12 +119,12 @@ class Proposal(Protocol):
         ...
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Models (p, K) and their energies (K,), K ≤ size."""
+        """Draw models (p, K) and their energies (K,), K ≤ size."""
         ...
 
 
 class UniformProposal:
-    """Uniform on the domain: for temperatures at which the loss hardly matters."""
+    """Uniform law on the domain, for temperatures at which the loss hardly matters."""
 
     def __init__(self, target: GibbsTarget, pad: float = 0.0) -> None:
         self._p, self._domain = target.problem.p, target.problem.domain
@@ -135,7 +135,7 @@ class UniformProposal:
         self.log_mass = self._part.log_volume_bound(self._p)
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Models (p, K) and zeros (K,)."""
+        """Draw models (p, K), with zeros (K,) as energies."""
         theta = self._part.uniform(self._p, size, rng)
         if self._part is not self._domain:
             theta = theta + np.reshape(self._shift, (-1, 1))
@@ -144,7 +144,7 @@ class UniformProposal:
 
 
 class RadialProposal:
-    """Radial around the minimiser in the metric of the Lagrangian, padded."""
+    """Radial law around the minimiser in the metric of the Lagrangian, padded."""
 
     def __init__(self, target: GibbsTarget, envelope: Envelope, pad: float) -> None:
         self._p, self._domain = target.problem.p, target.problem.domain
@@ -158,12 +158,12 @@ class RadialProposal:
         self.log_mass = self._law.log_mass + sphere + envelope.log_volume(pad) - halved
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Models (p, K) inside the domain and their energies (K,)."""
+        """Draw models (p, K) inside the domain and their energies (K,)."""
         radius = self._law.sample(size, rng)
         step = self._envelope.step(_directions(self._p, size, rng) * radius, self.pad)
         if self._halved:
-            # From a point of the sphere every feasible step points inwards; the proposal is
-            # symmetric, so turning the others round keeps its law on that half-space.
+            # From a point of the sphere every feasible step points inwards. The proposal is
+            # symmetric, so reversing the other steps keeps its law on that half-space.
             step *= np.where(self._envelope.centre @ step > 0, -1.0, 1.0)
         theta = self._envelope.centre[:, None] + step
         inside = self._domain.contains(theta)
@@ -174,7 +174,7 @@ class RadialProposal:
 
 
 class FaceProposal:
-    """Radial around the minimiser in the depth below a face and whitened directions along it."""
+    """Radial law around the minimiser in the depth below a face and directions along it."""
 
     def __init__(self, target: GibbsTarget, envelope: Envelope, face: Face, pad: float) -> None:
         self._target, self._envelope, self._face = target, envelope, face
@@ -183,7 +183,7 @@ class FaceProposal:
         metric = (envelope.vectors * (envelope.curvature + pad)) @ envelope.vectors.T
         along = np.linalg.svd(face.pull[None, :])[2][1:].T
         curvature, turn = np.linalg.eigh(along.T @ metric @ along)
-        # Columns of length 1 in the metric, orthogonal in it, along the face.
+        # The columns along the face are orthonormal in the metric.
         self._along = along @ (turn / np.sqrt(curvature))
         self._tilt = self._along.T @ metric
         furthest = math.sqrt(envelope.furthest(pad) ** 2 + 2 * face.deepest)
@@ -198,7 +198,7 @@ class FaceProposal:
         )
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Models (p, K) inside the domain and their energies (K,)."""
+        """Draw models (p, K) inside the domain and their energies (K,)."""
         radius = self._law.sample(size, rng)
         point = _directions(self._size, size, rng) * radius
         base = self._face.place((point[0] ** 2 + point[1] ** 2) / 2)
@@ -212,7 +212,7 @@ class FaceProposal:
 
 
 def tightest_proposal(target: GibbsTarget, envelope: Envelope) -> Proposal:
-    """Proposal of least mass: uniform, or radial with the best pad, with a face or without."""
+    """Proposal of least mass: uniform, or radial with the best pad, with or without a face."""
     scale = target.problem.p / (target.beta * envelope.longest_step**2)
     tried = [envelope.least_pad, *(scale * 2.0**k for k in _PAD_EXPONENTS)]
     pads = [pad for pad in tried if pad >= envelope.least_pad]
@@ -225,7 +225,7 @@ def tightest_proposal(target: GibbsTarget, envelope: Envelope) -> Proposal:
 
 
 def _steep(target: GibbsTarget, envelope: Envelope) -> bool:
-    """Whether the slope of the pull matters at the scale on which the draws spread."""
+    """Whether the slope of the pull matters at the scale of the draws' spread."""
     spread = target.psi + target.problem.p / target.beta
     metric = envelope.curvature + envelope.least_pad
     square = float(((envelope.tangent.pull @ envelope.vectors) ** 2 / metric).sum())

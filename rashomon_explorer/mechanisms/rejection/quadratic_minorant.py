@@ -1,4 +1,4 @@
-"""Proposals under a quadratic minorant."""
+"""Proposals below a quadratic minorant of the loss."""
 
 import math
 from dataclasses import dataclass
@@ -23,15 +23,15 @@ from rashomon_explorer.problem.lower_bounds.quadratic import Bowl, Where, bowl_u
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.problem.thresholds import Threshold
 
-# Of the tangent, in units of the squared radius.
+# Candidate positions of the tangent, in units of the squared radius.
 _PLACES = np.append(np.geomspace(1e-6, 0.45, 20), 1 - np.geomspace(0.5, 1e-7, 28))
-_FLAT = 1e-9  # a bend that no ball of the radius feels, for each direction
-_SLACK = 1e-9  # added to the bound: logarithms are right to about 1e-13 of their size
+_FLAT = 1e-9  # per direction: a smaller precision has no effect on a ball of the radius
+_SLACK = 1e-9  # added to the bound: logarithms have a relative error of about 1e-13
 
 
 @dataclass(frozen=True)
 class Rest:
-    """What the directions without a pull weigh beside the others: d of them, all bent alike."""
+    """Weight of the d directions without a pull, which share one precision."""
 
     d: int
     precision: float
@@ -56,7 +56,7 @@ class Rest:
         return np.asarray(2 * self.precision * np.exp(log_density - below))
 
     def lengths(self, used: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Lengths (K,) of the rest beside ``used`` (K,), exactly."""
+        """Draw the lengths (K,) of the rest given ``used`` (K,), exactly."""
         room = np.maximum(self.square - used, 0.0)
         if not self.precision:
             return np.asarray(np.sqrt(room) * rng.random(len(room)) ** (1 / self.d))
@@ -74,7 +74,7 @@ class CutNormal:
         self._rest = Rest(d, rest if rest * square > _FLAT * d else 0.0, square)
         used = _PLACES * square
         tilt = self._rest.steepness(used)
-        # One row for each place of the tangent.
+        # One row for each position of the tangent.
         precisions = precision + tilt[:, None]
         masses = self._rest.log_weight(used) + tilt * used / 2
         masses += (pull**2 / precisions - np.log(precisions)).sum(axis=1) / 2
@@ -87,19 +87,19 @@ class CutNormal:
 
     @property
     def middle(self) -> FloatArray:
-        """Mean (k,) of t before it is thinned."""
+        """Mean (k,) of t before thinning."""
         return self._middle
 
     @property
     def variances(self) -> tuple[FloatArray, float]:
-        """Variances (k,) of t before it is thinned, and about that of each direction of s."""
+        """Variances (k,) of t before thinning, and an approximate one for each direction of s."""
         room = self._rest.square - min(self._used, float(self._middle @ self._middle))
         flat = room / (self._rest.d + 2)
         bent = 1 / self._rest.precision if self._rest.precision else math.inf
         return 1 / self._precision, min(flat, bent)
 
     def sample(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Exact t (k, K) and lengths of s (K,), K ≤ size: what is left of ``size`` proposals."""
+        """Draw exact t (k, K) and lengths of s (K,), K ≤ size: those kept of ``size`` proposals."""
         noise = rng.standard_normal((len(self._middle), size))
         t = self._middle[:, None] + noise / np.sqrt(self._precision)[:, None]
         used = np.einsum("ij,ij->j", t, t)
@@ -117,19 +117,19 @@ class CutNormal:
         return t, self._rest.lengths(used, rng)
 
 
-_ROUNDING = 1e-13  # of the largest value: sums of n terms are right to about 1e-15 of it
-_LOWERED = 1e-12  # of the largest bend, taken off every bend: what eigenvectors are wrong by
-_COUNTS = sorted({int(1.35**k) for k in range(24)})  # of directions kept apart
+_ROUNDING = 1e-13  # of the largest value: sums of n terms have an error of about 1e-15 of it
+_LOWERED = 1e-12  # of the largest bend, subtracted from every bend: error of the eigenvectors
+_COUNTS = sorted({int(1.35**k) for k in range(24)})  # candidate numbers of separate directions
 _SHARES = (1.0, 0.8, 0.6, 0.45, 0.33, 0.22, 0.15, 0.1)  # of β, for a bowl below a threshold
-SAMPLE = 4096  # rows by which the law is sought; the bowl is made of all
+SAMPLE = 4096  # rows on which the law is searched; the bowl uses all rows
 _STEPS = 12
-_ALONG = (0.5, 0.25, 0.1, 0.03)  # of the way to another bowl, tried while the mass falls
-_ENOUGH = 0.05  # nats of mass that a step must save for another to be tried
+_ALONG = (0.5, 0.25, 0.1, 0.03)  # of the distance to another bowl, tried while the mass falls
+_ENOUGH = 0.05  # nats of mass that a step must save to continue
 
 
 @dataclass(frozen=True)
 class Simpler:
-    """A quadratic below a bowl, in its eigenvectors, of which few are bent in their own way."""
+    """A quadratic below a bowl, in its eigenvectors, with few separate bends."""
 
     height: float
     pulls: FloatArray
@@ -140,7 +140,7 @@ class Simpler:
     def of(
         cls, height: float, pulls: FloatArray, bends: FloatArray, apart: int, tilt: float
     ) -> "Simpler":
-        """Simplify a bowl with ``pulls`` and falling ``bends`` (p,)."""
+        """Simplify a bowl with ``pulls`` and decreasing ``bends`` (p,)."""
         least = bends[-1]
         more = bends[apart:] - least
         middle = -pulls[apart:] / (bends[apart:] + tilt)
@@ -161,11 +161,11 @@ class Simpler:
 
 
 class BowlProposal:
-    """The law that a bowl would have in the loss's place, on the least ball around the domain.
+    """Law with a bowl in place of the loss, on the smallest ball around the domain.
 
     The energy is at least share·(bowl − ψ) less a constant, for any share ≤ 1 of its slope, and
-    the bowl at least a simpler one: k directions and the pull of the rest have a normal law, the
-    others one that a ball cuts (:class:`CutNormal`). k and the share are those of least mass
+    the bowl is at least a simpler one: k directions and the pull of the rest have a normal law, the
+    others a normal law truncated to a ball (:class:`CutNormal`). k and the share minimise the mass
     (docs/theory.md §3).
     """
 
@@ -189,22 +189,22 @@ class BowlProposal:
 
     @property
     def mean(self) -> FloatArray:
-        """Mean (p,) of the law, nearly."""
+        """Approximate mean (p,) of the law."""
         return self._centre + self._basis @ self._law.middle
 
     @property
     def covariance(self) -> FloatArray:
-        """Covariance (p, p) of the law, nearly."""
+        """Approximate covariance (p, p) of the law."""
         bent, flat = self._law.variances
         identity = np.eye(len(self._centre))
         return flat * identity + (self._basis * (bent - flat)) @ self._basis.T
 
     def floor(self, theta: FloatArray) -> FloatArray:
-        """Lower bound (K,) of the excess of models (p, K)."""
+        """Lower bound (K,) on the excess of models (p, K)."""
         return np.maximum(self.bowl.value(theta), 0.0)
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Models (p, K) inside the domain and their energies (K,), K ≤ size."""
+        """Draw models (p, K) inside the domain and their energies (K,), K ≤ size."""
         t, length = self._law.sample(size, rng)
         rest = rng.standard_normal((len(self._centre), len(length)))
         rest -= self._basis @ (self._basis.T @ rest)
@@ -219,7 +219,7 @@ class BowlProposal:
         return self._target.beta * below
 
     def _law_of(self, apart: int, share: float) -> tuple[Simpler, CutNormal]:
-        """Simpler bowl and its law, twice: the first tells how much the ball holds the law."""
+        """Simpler bowl and its law, in two passes: the first finds the effect of the ball."""
         steep, d = share * self._target.beta, len(self._centre) - apart - 1
         tilt = len(self._centre) / self._radius**2
         for _ in range(2):
@@ -235,7 +235,7 @@ class BowlProposal:
         return law.log_mass - self._target.beta * below
 
     def _least(self) -> tuple[int, float]:
-        """Directions apart and share of least mass, one sought after the other."""
+        """Directions apart and share that minimise the mass, searched one after the other."""
         counts = [0, *(k for k in _COUNTS if k <= len(self._bends) - 2)]
         shares = _SHARES if self._target.psi > 0 else _SHARES[:1]
         apart = min(counts, key=lambda count: self._log_mass(count, 1.0))
@@ -265,7 +265,7 @@ def _least_constant(shape: Threshold, psi: float, highest: float, share: float) 
 
 
 def least_bowl(target: GibbsTarget, plane: Plane) -> BowlProposal:
-    """Proposal under a bowl that leaves nearly the least mass."""
+    """Proposal under a bowl with nearly the least mass."""
     problem = target.problem
     risk = problem.evaluator().loss
     few = risk if problem.n <= SAMPLE else problem.sampled(SAMPLE)
@@ -284,7 +284,7 @@ def least_bowl(target: GibbsTarget, plane: Plane) -> BowlProposal:
 
 
 def _start(target: GibbsTarget, risk: EmpiricalLoss, flat: Bowl) -> BowlProposal:
-    """Proposal of least mass under a plane, and under bowls for a hot law and for a cold one."""
+    """Proposal of least mass under a plane, and under bowls for a hot law and a cold law."""
     problem, here = target.problem, BowlProposal(target, flat)
     spread = problem.domain.radius**2 / (4 * (problem.p + 2))
     laws = [(here.mean, spread), (problem.minimum.theta, 0.0)]
@@ -294,7 +294,7 @@ def _start(target: GibbsTarget, risk: EmpiricalLoss, flat: Bowl) -> BowlProposal
 
 
 def _between(target: GibbsTarget, here: BowlProposal, toward: Bowl) -> BowlProposal:
-    """Proposal of least mass on the way from one bowl to another."""
+    """Proposal of least mass between one bowl and another."""
     best = BowlProposal(target, toward)
     for share in _ALONG:
         found = BowlProposal(target, here.bowl.towards(toward, share))
@@ -305,7 +305,7 @@ def _between(target: GibbsTarget, here: BowlProposal, toward: Bowl) -> BowlPropo
 
 
 def _below(problem: Problem, risk: EmpiricalLoss, mean: FloatArray, covariance: FloatArray) -> Bowl:
-    """Bowl below the loss less its minimum, by rounding and all, on the ball around the domain."""
+    """Bowl below the loss minus its minimum, despite rounding, on the ball around the domain."""
     radius, centre = ball_around(problem.domain, problem.p)
     bowl = bowl_under(risk, Where(centre, radius, mean, covariance))
     far = radius + float(np.linalg.norm(centre))

@@ -1,4 +1,4 @@
-"""Samplers, their traits, and draws collected from them."""
+"""Protocols of samplers, their properties, and collected draws."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from rashomon_explorer.problem.domains import CutEllipsoid
 
 @dataclass(frozen=True)
 class Traits:
-    """What is true of the draws of a sampler; by default nothing is."""
+    """Properties of a sampler's draws; by default none holds."""
 
     independent: bool = False
     n_chains: int = 0
@@ -32,13 +32,13 @@ class Traits:
 
     @property
     def dependence_known(self) -> bool:
-        """Whether one can say which draws depend on each other."""
+        """Whether it is known which draws depend on each other."""
         return self.independent or self.n_chains > 0
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some draws, perhaps none, and the work they took."""
+    """Some draws, possibly none, and the number of evaluated losses."""
 
     theta: FloatArray
     losses: FloatArray
@@ -47,21 +47,21 @@ class Batch:
 
 
 class Sampler(Protocol):
-    """A way to draw models from a target."""
+    """Protocol of a sampler of models from a target."""
 
     name: ClassVar[str]
 
     def guarantee(self, plan: Plan) -> Guarantee:
-        """Privacy of all the plan's draws, proved for the code that runs."""
+        """Privacy guarantee of all draws of the plan, proved for the code that runs."""
         ...
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """Endless batches of draws."""
+        """Yield batches of draws without end."""
         ...
 
 
 class PlannedSampler(Sampler, Protocol):
-    """A sampler that carries out a plan, and says what is true of its draws."""
+    """Protocol of a sampler that carries out a plan and declares properties of its draws."""
 
     traits: ClassVar[Traits]
 
@@ -69,7 +69,7 @@ class PlannedSampler(Sampler, Protocol):
     def for_plan(
         cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
     ) -> Self:
-        """Sampler of a plan's draws."""
+        """Create the sampler for a plan."""
         ...
 
 
@@ -78,12 +78,12 @@ _GRID = 2.0**20
 
 @dataclass(frozen=True)
 class Draws:
-    """Draws of one target, and the work they took."""
+    """Draws from one target, and the work that they took."""
 
     coef: FloatArray  # (k, p): models, rounded to the public grid of 2⁻²⁰
     losses: FloatArray  # (k,): losses of the models as drawn (curator)
-    acceptance: float  # draws accepted for each model whose loss was evaluated (curator)
-    region: CutEllipsoid | None = None  # what was released beside them, for the same price
+    acceptance: float  # accepted draws per model whose loss was evaluated (curator)
+    region: CutEllipsoid | None = None  # released with them, included in the privacy cost
 
     def first(self, count: int) -> "Draws":
         """Keep the first ``count`` draws."""
@@ -126,5 +126,5 @@ def _collected(
 
 
 def to_public_grid(theta: FloatArray) -> FloatArray:
-    """Round to multiples of 2⁻²⁰: the last bits of a double can betray the noise that made it."""
+    """Round to multiples of 2⁻²⁰: the last bits of a double can reveal the noise in it."""
     return np.round(theta * _GRID) / _GRID + 0.0  # −0.0 and 0.0 are one output

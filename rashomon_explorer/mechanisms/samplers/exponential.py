@@ -17,41 +17,41 @@ from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
 from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 
-_CELLS_AT_ONCE = 2**22  # rows × models evaluated between two looks at the Stop button
+_CELLS_AT_ONCE = 2**22  # rows × models evaluated between two checks of the Stop button
 _FEWEST, _MOST = 16, 1024
 _MOST_WORK, _LEAST_PATIENCE = 2 * 10**10, 50_000
 USUAL_PATIENCE = 5_000_000
-"""Refused proposals in a row after which draws give up unless another number is asked for."""
+"""Rejected proposals in a row after which the sampler gives up by default."""
 
-_WORTH_SAYING = 1e-6  # a bound of the probability to give up above it helps nobody
+_WORTH_SAYING = 1e-6  # larger bounds on the probability of giving up are not reported
 
 
 @dataclass(frozen=True)
 class ExactSampler:
-    """Rejection from a law that is certified to lie above: every draw has exactly the target's law.
+    """Rejection sampler with certified envelopes: every draw has exactly the target's law.
 
     A model is proposed under a plane, a bowl or a radial envelope below the loss, whichever has
-    the least mass, from a one-dimensional table that lies above it or a closed form; it is thinned
-    first by what is known without the rows (the domain, the other bounds, and the depth below
-    the boundary when the minimiser lies on it), then by the loss itself. Theorem 2.1 of Ganesh,
-    Thakurta and Upadhyay (2023) then holds for the code that runs, with no error of a chain, on
-    every convex domain.
+    the least mass, from a one-dimensional table above its density or in closed form. It is thinned
+    first by tests that read no rows (the domain, the other bounds, and the depth below the boundary
+    when the minimiser lies on it), then by the loss itself. Theorem 2.1 of Ganesh, Thakurta and
+    Upadhyay (2023) then holds for the code that runs, without the error of a chain, on every
+    convex domain.
 
     Parameters
     ----------
     patience : int or None, default=5_000_000
-        Proposals without one accepted draw after which the sampler gives up; fewer, 2·10¹⁰/p²,
-        beyond 64 parameters, where each costs p² operations and hope is small. None never gives
-        up, and may never end.
+        Rejected proposals in a row after which the sampler gives up. Beyond 64 parameters it is
+        2·10¹⁰/p², but at least 50,000, because a proposal costs p² operations. With None the
+        sampler never gives up, and may never end.
     spread : float, optional
-        Public upper bound of max − min of the loss over the domain, a ball. With it the guarantee
-        says how likely giving up is at most, whatever the rows.
+        Public upper bound on max − min of the loss over the domain, a ball. With it the guarantee
+        states a bound on the probability of giving up, for all rows.
 
     Notes
     -----
     The running time and the acceptance rate depend on the rows: curator information. So does
-    giving up, which others see as an error. With a probability of at most ζ for every table the
-    draws, and the error as one more outcome, are (ε, δ + (1 + e^ε)·ζ)-DP (docs/theory.md §3).
+    giving up, which others see as an error. If its probability is at most ζ for every table, the
+    draws, with the error as one more outcome, are (ε, δ + (1 + e^ε)·ζ)-DP (docs/theory.md §3).
     """
 
     name: ClassVar[str] = "exact"
@@ -68,7 +68,7 @@ class ExactSampler:
     spread: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a patience that is none."""
+        """Check the patience."""
         if self.patience is not None and not self.patience >= 1:
             raise ValueError(f"patience must be at least 1, or None, got {self.patience!r}")
 
@@ -76,19 +76,19 @@ class ExactSampler:
     def for_plan(
         cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
     ) -> Self:
-        """Give up as the caller wants, and with what is known of the loss."""
+        """Create the sampler with the caller's patience and the known range of the loss."""
         return cls(patience, spread)
 
     def guarantee(self, plan: Plan) -> Guarantee:
-        """Return the plan's own, by whichever certificate of exact draws pays for it.
+        """Return the plan's guarantee, which its certificate of exact draws proves.
 
-        That draws may give up is among its assumptions.
+        It assumes that no draw gives up.
         """
         held = plan.guarantee
         return replace(held, assumptions=(*held.assumptions, self._giving_up(plan)))
 
     def giving_up(self, plan: Plan) -> float:
-        """Upper bound of the probability to give up on a plan's draws, whatever the rows.
+        """Upper bound on the probability of giving up on a plan's draws, for all rows.
 
         Parameters
         ----------
@@ -98,7 +98,7 @@ class ExactSampler:
         Returns
         -------
         float
-            0 for endless patience; 1, that is nothing, where no ``spread`` is known.
+            0 for infinite patience; 1, the trivial bound, if ``spread`` is not known.
         """
         if self.patience is None:
             return 0.0
@@ -109,27 +109,27 @@ class ExactSampler:
         return giving_up_probability(acceptance, max(0, judged), plan.n_draws)
 
     def _patience(self, p: int) -> int:
-        """Proposals in a row that may be refused; only for a sampler that gives up."""
+        """Rejected proposals in a row that are allowed; only for a sampler that gives up."""
         return patience_for(p, 2**62 if self.patience is None else self.patience)
 
     def _giving_up(self, plan: Plan) -> str:
         if self.patience is None:
-            return "exact draws never give up; nothing is promised of how long they take"
+            return "exact draws never give up; their running time has no bound"
         after = f"exact draws did not give up (after {self._patience(plan.p):,} proposals; "
         bound = self.giving_up(plan)
         if bound > _WORTH_SAYING:
-            return after + "no useful bound of the probability is known)"
+            return after + "no useful bound on the probability is known)"
         power = math.ceil(math.log10(bound)) if bound > 0 else -300
-        return after + f"probability at most 1e{max(power, -300)}, whatever the rows)"
+        return after + f"probability at most 1e{max(power, -300)}, for all rows)"
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """Endless batches of independent exact draws.
+        """Yield batches of independent exact draws without end.
 
         Raises
         ------
         SamplerError
-            If ``patience`` proposals in a row were refused, which depends on the rows; the
-            message says what to change.
+            If ``patience`` proposals in a row are rejected, which depends on the rows; the
+            message suggests changes.
         EnvelopeError
             If a loss is found below its certified bound, which would make draws inexact.
         """
@@ -144,11 +144,11 @@ class ExactSampler:
             if self.patience is not None and refused > patience:
                 raise SamplerError(_hopeless(target, patience))
             yield Batch(theta[:, keep], losses[keep], evaluated=len(losses))
-            pause()  # or a dashboard's event loop starves
+            pause()  # lets a dashboard's event loop run
 
 
 def patience_for(p: int, most: int = USUAL_PATIENCE) -> int:
-    """Proposals without a draw after which the sampler gives up, from public numbers."""
+    """Rejected proposals in a row after which the sampler gives up, from public numbers."""
     return min(most, max(_LEAST_PATIENCE, _MOST_WORK // p**2))
 
 
@@ -168,7 +168,7 @@ def _thin(
 def _hopeless(target: GibbsTarget, patience: int) -> str:
     return (
         f"none of {patience:,} proposals was accepted (n={target.problem.n}, p={target.problem.p}, "
-        f"β={target.beta:.3g}, ψ={target.psi:.3g}): exact rejection is hopeless here. Use fewer "
+        f"β={target.beta:.3g}, ψ={target.psi:.3g}): exact rejection is infeasible here. Use fewer "
         f"columns, more ridge (now {target.problem.ridge:g}), or a smaller radius (now "
         f"{math.floor(target.problem.domain.radius * 1000) / 1000:g}). The privacy cost of this "
         f"run stays spent."
@@ -177,7 +177,7 @@ def _hopeless(target: GibbsTarget, patience: int) -> str:
 
 @dataclass(frozen=True)
 class UnthresholdedSampler(ExactSampler):
-    """Exact draws from exp(−βL), the exponential mechanism, whatever ψ the set has."""
+    """Exact draws from exp(−βL), the exponential mechanism, for any ψ of the set."""
 
     name: ClassVar[str] = "unthresholded"
     traits: ClassVar[Traits] = Traits(

@@ -1,4 +1,4 @@
-"""Trials on simulated rows before a fit is charged."""
+"""Feasibility trials of exact samplers on simulated rows, before a fit is charged."""
 
 import math
 import time
@@ -23,11 +23,11 @@ from rashomon_explorer.problem.losses import Loss
 from rashomon_explorer.problem.problem import Problem
 
 SEED = 2108_00965
-"""Of all tables and trials: they are the same for everybody."""
+"""Seed of all simulated tables and trials, the same for all users."""
 
-_MOST_ROWS = 1_000  # one table more does not change the law, only the time a look at it takes
+_MOST_ROWS = 1_000  # more rows do not change the law, only the time of an evaluation
 _USUAL_LENGTH = 0.5  # of the declared norm: most rows of numbers are shorter than it
-_FEW, _MANY = 3, 6  # levels of a category: such columns leave whole directions flat
+_FEW, _MANY = 3, 6  # levels of a category: the loss is flat along directions of such columns
 _SLOPE = 1.5  # how well the simulated columns predict
 
 Columns = Callable[[int, int, np.random.Generator], FloatArray]
@@ -35,12 +35,12 @@ Columns = Callable[[int, int, np.random.Generator], FloatArray]
 
 
 def signs(n: int, k: int, rng: np.random.Generator) -> FloatArray:
-    """Make independent columns, in rows of half the norm."""
+    """Make independent columns of signs, in rows of half the norm bound."""
     return rng.choice([-1.0, 1.0], (n, k)) * (_USUAL_LENGTH / math.sqrt(k))
 
 
 def categories(n: int, k: int, rng: np.random.Generator, levels: int = _MANY) -> FloatArray:
-    """Make columns that are levels of categories, in rows of all of the norm."""
+    """Make columns that encode levels of categories, in rows of the full norm bound."""
     made = rng.choice([-1.0, 1.0], (n, k))
     for first in range(0, k - levels + 1, levels):
         made[:, first : first + levels] = -1.0
@@ -49,19 +49,19 @@ def categories(n: int, k: int, rng: np.random.Generator, levels: int = _MANY) ->
 
 
 def short_categories(n: int, k: int, rng: np.random.Generator) -> FloatArray:
-    """Make categories of few levels in rows of half the norm, where the loss is flatter still."""
+    """Make categories of few levels, in rows of half the norm bound, with a flatter loss."""
     return _USUAL_LENGTH * categories(n, k, rng, _FEW)
 
 
 KINDS: tuple[Columns, ...] = (signs, categories, short_categories)
-"""Kinds of rows that are tried."""
+"""Kinds of simulated rows that are tried."""
 
 
 def simulated(law: PublicLaw, columns: Columns) -> Problem:
-    """Make a table of a law's public shape, the same for everybody."""
+    """Make a table of a law's public shape, the same for all users."""
     rng = generator([SEED])
     n, width = min(law.n, _MOST_ROWS), law.p // law.loss.outputs
-    whole = law.row_norm > 1 and width > 1  # a constant 1 is the last entry of every row
+    whole = law.row_norm > 1 and width > 1  # the last entry of every row is a constant 1
     n_columns = width - whole
     made = columns(n, n_columns, rng)
     rows = made * math.sqrt(law.row_norm**2 - whole)
@@ -78,7 +78,7 @@ def simulated(law: PublicLaw, columns: Columns) -> Problem:
 
 
 def _targets(loss: Loss, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Draw targets that a random linear model predicts about as well as usual."""
+    """Draw targets that a random linear model predicts with typical accuracy."""
     scores = rows @ rng.standard_normal((rows.shape[1], loss.outputs)) * _SLOPE
     if loss.labels is None:
         return np.asarray(np.tanh(scores[:, 0] + rng.standard_normal(len(rows))))
@@ -88,17 +88,17 @@ def _targets(loss: Loss, rows: FloatArray, rng: np.random.Generator) -> FloatArr
 
 
 _MOST_PROPOSALS, _MOST_LOOKS, _FEWEST_LOOKS = 30_000, 1_024, 64
-_CHEAP = 32  # parameters; of more, a look costs as their fourth power
-_ENOUGH = 20.0  # expected draws after which the acceptance is known well enough
-_COUNTLESS = 1e12  # proposals that nobody reads with their zeros
-_MARGIN = 3  # predictions have been this far off, and further on the side of caution
-_MARGIN_UNASKED = 100  # and this far, on dependent columns: nobody is to pay for that unasked
+_CHEAP = 32  # parameters; the cost of an evaluation grows with the fourth power of their number
+_ENOUGH = 20.0  # expected draws after which the acceptance rate is known well enough
+_COUNTLESS = 1e12  # larger numbers of proposals are shown as a power of ten
+_MARGIN = 3  # predictions were wrong by up to this factor, and by more on the cautious side
+_MARGIN_UNASKED = 100  # factor on dependent columns; automatic choices require this margin
 _SMALLER_RADII, _FEWER_COLUMNS, _LARGER_PSI = (2, 4, 8, 16), (40, 30, 20, 15), (2.5, 5, 15)
 
 
 @dataclass(frozen=True, repr=False)
 class Feasibility(ReprMixin):
-    """How exact draws went on simulated rows of a plan's shape: a prediction, no promise."""
+    """Result of exact draws on simulated rows of a plan's shape: a prediction, no guarantee."""
 
     n_simulated: int
     proposed: int
@@ -109,27 +109,27 @@ class Feasibility(ReprMixin):
 
     @property
     def proposals_each(self) -> float:
-        """Proposals that a draw took; infinite where none came."""
+        """Proposals per accepted draw; infinite if none was accepted."""
         return self.proposed / self.accepted if self.accepted > 0 else math.inf
 
     @property
     def likely(self) -> bool:
-        """Whether draws are to be expected before the sampler gives up, with a margin of three."""
+        """Whether draws are expected before the sampler gives up, with a margin of three."""
         return self.proposals_each * _MARGIN <= self.patience
 
     @property
     def sure(self) -> bool:
-        """Whether they are, with a margin of a hundred: enough to be drawn without being asked."""
+        """Whether they are expected with a margin of a hundred, as automatic choices require."""
         return self.proposals_each * _MARGIN_UNASKED <= self.patience
 
     @property
     def seconds(self) -> float:
-        """Time that all draws would take on this machine as it is now."""
+        """Estimated time of all draws on this machine, in seconds."""
         return self.proposals_each * self.n_draws * self.seconds_each
 
     @property
     def in_words(self) -> str:
-        """Prediction in a sentence, with what it is based on."""
+        """Prediction and its basis, in words."""
         based = f"On {self.n_simulated:,} simulated rows of this shape"
         if not self.likely:
             return (
@@ -149,7 +149,7 @@ class Feasibility(ReprMixin):
 
 
 def preflight(planned: Plan) -> Feasibility | None:
-    """Try the exact sampler for a moment on simulated rows of a plan's public shape."""
+    """Try the exact sampler briefly on simulated rows of a plan's public shape."""
     law = None if planned.along_path else PublicLaw.of(planned)
     if law is None or not 0 < planned.beta < math.inf:
         return None
@@ -159,10 +159,10 @@ def preflight(planned: Plan) -> Feasibility | None:
 
 
 def is_infeasible(planned: Plan) -> bool:
-    """Whether exact draws came on none of the kinds of simulated rows; False where none is tried.
+    """Whether exact draws failed on all kinds of simulated rows; False if none can be tried.
 
-    :func:`preflight` goes by the worst kind, this by the kindest. On the tables of
-    benchmarks/README.md draws came wherever they came on one kind, and nowhere else.
+    :func:`preflight` reports the worst kind, this function the best. On the tables of
+    benchmarks/README.md, draws succeeded if and only if they succeeded on at least one kind.
     """
     worst = preflight(planned)
     if worst is None or worst.likely:
@@ -180,13 +180,13 @@ def is_infeasible_on_ball(law: PublicLaw, beta: float) -> bool:
 
 
 def feasibility_suggestions(planned: Plan) -> str:
-    """Say which single change would let exact draws come on simulated rows, with numbers."""
+    """Suggest single changes that make exact draws succeed on simulated rows, with numbers."""
     law, found = PublicLaw.of(planned), preflight(planned)
     if law is None or found is None or found.likely:
         return ""
     if isinstance(planned, EllipsoidExactPlan):
         return 'sampler="ellipsoid" never gives up.'
-    # β·osc is what a draw costs: a smaller ball is colder at the same price.
+    # β·osc determines the cost of a draw: a smaller ball has a larger β at the same cost.
     paid = float(planned.beta) * law.constants.charged_oscillation
     columns = [replace(law, p=(k + 1) * law.loss.outputs) for k in _FEWER_COLUMNS]
     tried: list[tuple[str, list[PublicLaw]]] = [
@@ -212,7 +212,7 @@ def _changed(name: str, law: PublicLaw) -> str:
 
 
 def _mildest_that_answers(laws: Sequence[PublicLaw], paid: float) -> PublicLaw | None:
-    """Find the first of laws, from mild to strong; none where the strongest does not answer."""
+    """First law, from mild to strong, with successful draws; None if the strongest fails."""
     if not laws or not _answers(laws[-1], paid):
         return None
     return next(law for law in laws if _answers(law, paid))
@@ -224,7 +224,7 @@ def _answers(law: PublicLaw, paid: float) -> bool:
 
 
 def _tried(law: PublicLaw, beta: float) -> Feasibility | None:
-    """Try all tables; the worst one counts, and one that fails is the last that is tried."""
+    """Try all kinds of tables until one fails, and return the worst result."""
     worst: Feasibility | None = None
     for columns in KINDS:
         found = _tried_on(law, beta, columns)
@@ -243,7 +243,7 @@ def _tried_on(law: PublicLaw, beta: float, columns: Columns) -> Feasibility | No
     try:
         target = GibbsTarget(problem, beta, law.psi)
         candidates = Candidates(target)
-    except SamplerError:  # a loss without a certified bound has no exact draws to foretell
+    except SamplerError:  # a loss without a certified bound has no exact draws to predict
         return None
     rng = generator([SEED])
     started, looked = time.perf_counter(), 0.0
@@ -254,7 +254,7 @@ def _tried_on(law: PublicLaw, beta: float, columns: Columns) -> Feasibility | No
         theta, floor, made = candidates.take(64, rng)
         look = time.perf_counter()
         excess = np.maximum(problem.value(theta) - problem.minimum.value, floor)
-        # Each coin's chance, not its side: a chance of one in a million is seen too.
+        # Sum probabilities of acceptance, not outcomes: this detects one in a million.
         accepted += float(np.exp(target.energy(floor) - target.energy(excess)).sum())
         proposed, looks = proposed + made, looks + len(floor)
         looked += time.perf_counter() - look
@@ -271,7 +271,7 @@ def _tried_on(law: PublicLaw, beta: float, columns: Columns) -> Feasibility | No
 
 @lru_cache(maxsize=64)
 def _on_ellipsoid(planned: EllipsoidExactPlan) -> Feasibility | None:
-    """Try both stages: the ellipsoid with its noise, and the share of it that the loss keeps."""
+    """Try both stages: release an ellipsoid, and estimate the acceptance rate on it."""
     law = PublicLaw.of(planned)
     assert law is not None
     problem, rng = simulated(law, signs), generator([SEED])

@@ -1,4 +1,4 @@
-"""Draws from a law on finitely many points."""
+"""Exact draws from a law on finitely many points."""
 
 import bisect
 import math
@@ -19,7 +19,7 @@ from rashomon_explorer.mechanisms.planning.scaling import with_scaling_cost
 from rashomon_explorer.mechanisms.samplers.base import Batch, Traits
 from rashomon_explorer.privacy import Guarantee
 
-MOST_POINTS = 2**22  # with 40 bits a weight, sums of weights stay below 2⁶³
+MOST_POINTS = 2**22  # with 40 bits per weight, sums of weights stay below 2⁶³
 _BITS = 40
 _DEEPEST = 255
 
@@ -27,9 +27,9 @@ _DEEPEST = 255
 class IntegerLaw:
     """Law ∝ exp(−min{energy, 255·log 2}) on 0, …, N − 1, drawn with uniform bits.
 
-    Weight i is the integer ``mantissas[i]`` < 2⁴⁰ times 2^−``depths[i]``, right to a factor
-    1 ± 2⁻³⁹; the sums are exact integers, so that no probability is rounded to 0 and a draw has
-    the law of these weights itself (the idea of the base-2 exponential mechanism, Ilvento 2020).
+    Weight i is the integer ``mantissas[i]`` < 2⁴⁰ times 2^−``depths[i]``, exact up to a factor
+    1 ± 2⁻³⁹. The sums are exact integers, so no probability is rounded to 0, and a draw has exactly
+    the law of these weights (the idea of the base-2 exponential mechanism, Ilvento 2020).
     """
 
     def __init__(self, energies: FloatArray) -> None:
@@ -38,7 +38,7 @@ class IntegerLaw:
         self.mantissas: IntArray = np.floor(np.ldexp(mantissa, _BITS)).astype(np.int64)
         self.depths: IntArray = 1 - exponent.astype(np.int64)
         self._order = np.argsort(self.depths, kind="stable")
-        # sums[i] is the mass, in its own unit, of the first i points by depth.
+        # sums[i] is the sum of the mantissas of the first i points by depth.
         self._sums = np.concatenate([[0], np.cumsum(self.mantissas[self._order])])
         depths, starts = np.unique(self.depths[self._order], return_index=True)
         self._shifts = [int(depths[-1] - depth) for depth in depths]
@@ -59,14 +59,14 @@ class IntegerLaw:
         return self._ends[-1]
 
     def at(self, place: int) -> int:
-        """Point that owns ``place`` in 0, …, total − 1: each owns as many as it weighs."""
+        """Point that owns ``place`` in 0, …, total − 1; it owns as many places as its weight."""
         band = bisect.bisect_right(self._ends, place)
         within = (place - (self._ends[band - 1] if band else 0)) >> self._shifts[band]
         owner = np.searchsorted(self._sums, self._starts[band] + within, side="right") - 1
         return int(self._order[owner])
 
     def draw(self, size: int, rng: np.random.Generator) -> IntArray:
-        """Independent points (size,)."""
+        """Draw independent points (size,)."""
         return np.array([self.at(_below(self.total, rng)) for _ in range(size)], dtype=np.int64)
 
 
@@ -80,8 +80,8 @@ def _below(total: int, rng: np.random.Generator) -> int:
             return place
 
 
-_PER_RADIUS = {1: 1024, 2: 64, 3: 16}  # spacings a radius: 2 thousand to 36 thousand points
-_CELLS_AT_ONCE = 2**22  # rows × models evaluated between two looks at the Stop button
+_PER_RADIUS = {1: 1024, 2: 64, 3: 16}  # spacings per radius: 2 thousand to 36 thousand points
+_CELLS_AT_ONCE = 2**22  # rows × models evaluated between two checks of the Stop button
 _FEWEST, _MOST = 16, 4096
 _DRAWS_AT_ONCE = 512
 
@@ -91,7 +91,7 @@ class BoundedRegion(Protocol):
 
     @property
     def radius(self) -> float:
-        """Bound of every |θ_j|."""
+        """Bound on every |θ_j|."""
         ...
 
     def contains(self, theta: FloatArray) -> Mask:
@@ -109,7 +109,7 @@ class Landscape(Protocol):
 
     @property
     def domain(self) -> BoundedRegion:
-        """Where models may lie."""
+        """Domain of the models."""
         ...
 
     def value(self, theta: FloatArray) -> FloatArray:
@@ -118,7 +118,7 @@ class Landscape(Protocol):
 
 
 class GridTarget(Protocol):
-    """What the grid needs of a target: a :class:`GibbsTarget`, or the like over a landscape."""
+    """Target of the grid sampler: a :class:`GibbsTarget`, or a similar law on a landscape."""
 
     @property
     def problem(self) -> Landscape:
@@ -134,8 +134,8 @@ class GridTarget(Protocol):
 class FiniteGridSampler:
     """The exponential mechanism on a public grid Γ, thresholded at the grid's own minimum.
 
-    A point θ of Γ is drawn with probability ∝ exp(−β·energy(L(θ) − min_Γ L − ψ)). No solver is
-    asked, so that L may have many minima, and no chain has to converge. For at most three
+    A point θ of Γ is drawn with probability ∝ exp(−β·energy(L(θ) − min_Γ L − ψ)). This needs no
+    solver, so L may have many minima, and no convergence of a chain. It supports at most three
     parameters.
 
     Parameters
@@ -144,7 +144,7 @@ class FiniteGridSampler:
         Distance of neighbouring points along an axis, in units of a coefficient; a public
         setting. By default the radius over 1024, 64 or 16 for one, two or three parameters.
     most_points : int, default=2**18
-        Largest number of points of the cube around the models, at most 2²²; public as well.
+        Largest number of points of the cube around the models, at most 2²²; also public.
 
     Raises
     ------
@@ -153,23 +153,23 @@ class FiniteGridSampler:
 
     Notes
     -----
-    *Price.* For neighbours D, D' the difference L_D − L_D' has a range [a, b] on Γ ⊂ C with
+    *Privacy cost.* For neighbours D, D' the difference L_D − L_D' has a range [a, b] on Γ ⊂ C with
     b − a ≤ osc, a supremum over fewer points. The minima over Γ differ by some c in [a, b], so
     that the excesses differ by values of [a − c, b − c], an interval that contains 0; a
     nondecreasing 1-Lipschitz function (the threshold, and the cap of the energies at 255·log 2)
     keeps differences inside it. The log ratio of the unnormalised laws ranges over at most
     η = β·osc, and with it that of the laws, as in Theorem 2.1 of Ganesh, Thakurta and Upadhyay
-    (2023): each draw is η-bounded-range and η-DP, whatever ψ, without a term for a solver's gap.
+    (2023): each draw is η-bounded-range and η-DP for every ψ, without a term for a solver's gap.
 
     *Rounding.* Weights are integers m·2^{−k} with m < 2⁴⁰ and points are drawn from their exact
-    sum with uniform bits, so that no probability is rounded to 0 and drawing adds no error. What
-    is left are the losses, each right to τ, and the weights, right to a factor 1 ± 2⁻³⁹: the log
-    ratio ranges over at most β(osc + 4τ) + 2⁻³⁷. Plans charge β(osc + 2·10⁻⁶·osc) for a solver's
-    gap that is absent here. It covers the rounding for η ≥ 10⁻⁵ and τ ≤ 2·10⁻⁷·osc; a mean of n
-    terms of order one is right to about 10⁻¹⁴.
+    sum with uniform bits, so that no probability is rounded to 0 and drawing adds no error. The
+    losses have errors of at most τ, and the weights a factor of 1 ± 2⁻³⁹, so the log ratio ranges
+    over at most β(osc + 4τ) + 2⁻³⁷. Plans charge β(osc + 2·10⁻⁶·osc) for a solver's gap that is
+    absent here. This covers the rounding for η ≥ 10⁻⁵ and τ ≤ 2·10⁻⁷·osc; a mean of n terms of
+    order one has an error of about 10⁻¹⁴.
 
-    *What is not promised.* The plan's hit rate and excess are those of the law on all of C; on
-    the grid they hold up to its spacing. Running time is not covered.
+    *Limits.* The plan's hit rate and excess bound hold for the law on all of C; on the grid
+    they hold up to its spacing. Running time is not covered.
 
     Examples
     --------
@@ -185,16 +185,16 @@ class FiniteGridSampler:
     name: ClassVar[str] = "finite_grid"
     traits: ClassVar[Traits] = Traits(
         independent=True,
-        unplanned="promised of draws from the whole ball; these are exact on a grid in it",
+        unplanned="guaranteed for draws from the ball; these are exact on a grid in it",
         uniform_on="grid",
-        mechanism="exact",  # on a grid bounded range alone is proved
+        mechanism="exact",  # on a grid only bounded range is proved
     )
 
     spacing: float | None = None
     most_points: int = 2**18
 
     def __post_init__(self) -> None:
-        """Refuse settings that make no grid."""
+        """Check the settings."""
         if self.spacing is not None:
             check_positive(spacing=self.spacing)
         if not 1 <= self.most_points <= MOST_POINTS:
@@ -204,13 +204,13 @@ class FiniteGridSampler:
     def for_plan(
         cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
     ) -> Self:
-        """Take its own settings; it never gives up."""
+        """Create the sampler with default settings; it never gives up."""
         return cls()
 
     def guarantee(self, plan: Plan) -> Guarantee:
-        """Each draw is η-bounded-range with η = β·osc, whatever ψ.
+        """Each draw is η-bounded-range with η = β·osc, for every ψ.
 
-        No other certificate that a plan may have holds on a grid.
+        No other certificate of a plan holds on a grid.
 
         Raises
         ------
@@ -223,7 +223,7 @@ class FiniteGridSampler:
         return replace(held, assumptions=(*held.assumptions, "draws on a grid never give up"))
 
     def batches(self, target: GridTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """Endless batches of independent exact draws; empty while the grid is evaluated.
+        """Yield batches of independent exact draws; empty while the grid is evaluated.
 
         Raises
         ------
@@ -236,7 +236,7 @@ class FiniteGridSampler:
         for block in _blocks(points, rows=getattr(target.problem, "n", 1)):
             parts.append(_checked(target.problem.value(block), block))
             yield Batch(points[:, :0], np.empty(0), evaluated=block.shape[1])
-            pause()  # or a dashboard's event loop starves
+            pause()  # lets a dashboard's event loop run
         losses = np.concatenate(parts)
         law = IntegerLaw(target.energy(losses - losses.min()))
         while True:
@@ -261,7 +261,7 @@ class FiniteGridSampler:
         """
         _check_few(p)
         spacing = domain.radius / _PER_RADIUS[p] if self.spacing is None else self.spacing
-        # A radius that is a multiple of the spacing may miss it by an ulp: the clip mends it.
+        # A radius that is a multiple of the spacing may miss it by an ulp; the clip corrects this.
         each_side = math.floor(domain.radius / spacing * (1 + 1e-12))
         count = (2 * each_side + 1) ** p
         if count > self.most_points:
@@ -276,7 +276,7 @@ class FiniteGridSampler:
         points = cube[:, domain.contains(cube)]
         if points.shape[1] == 0:
             raise SamplerError(
-                f"no multiple of spacing {spacing:.3g} lies in the domain: refine it"
+                f"no multiple of spacing {spacing:.3g} lies in the domain: use a smaller spacing"
             )
         return points
 
@@ -284,7 +284,7 @@ class FiniteGridSampler:
 def _check_few(p: int) -> None:
     if p > max(_PER_RADIUS):
         raise SamplerError(
-            f"a finite grid takes at most {max(_PER_RADIUS)} parameters, got {p} (an "
+            f"a finite grid supports at most {max(_PER_RADIUS)} parameters, got {p} (an "
             "intercept counts): use fewer columns or the 'exact' sampler"
         )
 
@@ -299,7 +299,7 @@ def _checked(losses: FloatArray, block: FloatArray) -> FloatArray:
     if not np.isfinite(losses).all():
         place = int(np.flatnonzero(~np.isfinite(losses))[0])
         raise SamplerError(
-            f"the loss at {block[:, place].tolist()} is {losses[place]}: it must be finite all "
-            "over the domain"
+            f"the loss at {block[:, place].tolist()} is {losses[place]}: it must be finite on the "
+            "whole domain"
         )
     return losses

@@ -1,4 +1,4 @@
-"""Uniform draws from the Rashomon set by hit-and-run: the reference, for the curator only."""
+"""Uniform draws from the Rashomon set by hit-and-run: a reference, for the curator only."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from rashomon_explorer.mechanisms.target import GibbsTarget
 from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
 
-_TOGETHER = 16  # steps of a chain between two places where all wait for each other
-_ROUNDING = 1e-14  # length of a chord, in the units of its direction
-_FLAT = 1e-9  # of the largest curvature: directions that change no row's score
+_TOGETHER = 16  # steps of a chain between two synchronisations of all chains
+_ROUNDING = 1e-14  # least length of a chord, in the units of its direction
+_FLAT = 1e-9  # of the largest curvature: below it a direction changes no row's score
 _MOST_RAYS = 256
 
 
@@ -25,24 +25,24 @@ _MOST_RAYS = 256
 class HitAndRunSampler:
     """Markov chains whose stationary law is uniform on G = {θ in C : L(θ) ≤ min L + ψ}.
 
-    Each step picks a uniform direction in the whitened space and a uniform point of the chord
-    through an outer ellipsoid, and shrinks the chord towards the chain's place until the point
+    Each step draws a uniform direction in the whitened space and a uniform point of the chord
+    through an outer ellipsoid, and shrinks the chord towards the current state until the point
     lies in G. Shrinking keeps the uniform law invariant (Neal, Slice sampling, 2003, §5) and
-    needs two or three looks at the rows a step instead of a root search.
+    needs two or three evaluations per step instead of a root search.
 
     Parameters
     ----------
     n_chains : int, default=32
-        Chains run side by side; a batch holds one state of each.
+        Number of chains; a batch holds one state of each.
     burn_in : int, optional
-        Steps before the first batch; by default 20 a parameter.
+        Steps before the first batch; by default 20 per parameter.
     thin : int, optional
-        Steps between batches; by default 2 a parameter.
+        Steps between batches; by default 2 per parameter.
 
     Notes
     -----
-    Draws are correlated within a chain and follow the uniform law only in the limit; nothing is
-    promised about privacy.
+    Draws are correlated within a chain and follow the uniform law only in the limit. They have no
+    privacy guarantee.
     """
 
     name: ClassVar[str] = "hit_and_run"
@@ -53,7 +53,7 @@ class HitAndRunSampler:
 
     traits: ClassVar[Traits] = Traits(
         n_chains=n_chains,
-        unplanned="promised of private draws; hit-and-run never leaves the set",
+        unplanned="guaranteed for private draws; hit-and-run never leaves the set",
         uniform_on="ball",
         stays_inside=True,
         mechanism="exact",
@@ -64,7 +64,7 @@ class HitAndRunSampler:
     def for_plan(
         cls, plan: Plan, *, patience: int | None = None, spread: float | None = None
     ) -> Self:
-        """Take its own settings; it never gives up."""
+        """Create the sampler with default settings; it never gives up."""
         return cls()
 
     def guarantee(self, plan: Plan) -> Guarantee:
@@ -72,7 +72,7 @@ class HitAndRunSampler:
         return no_guarantee("hit-and-run reads the rows without noise: curator only")
 
     def batches(self, target: GibbsTarget, rng: np.random.Generator) -> Iterator[Batch]:
-        """Endless batches of ``n_chains`` states, ``thin`` steps apart; empty while warming up."""
+        """Yield batches of ``n_chains`` states, ``thin`` steps apart; empty during burn-in."""
         p = target.problem.p
         burn_in = 20 * p if self.burn_in is None else self.burn_in
         thin = max(1, 2 * p if self.thin is None else self.thin)
@@ -87,12 +87,12 @@ class HitAndRunSampler:
 
 
 class _Walk:
-    """The states of the chains."""
+    """States of the chains."""
 
     def __init__(self, target: GibbsTarget, n_chains: int) -> None:
         minimum = target.problem.minimum
         self._target = target
-        # The chains' metric, and so the draws of a seed, depend on no budget.
+        # The metric of the chains, and so the draws of a seed, do not depend on a budget.
         metric = GibbsTarget(target.problem, 1 / target.psi, target.psi) if target.psi else target
         self._envelope = Envelope.of(metric)
         self._outer = self._envelope.outer_radius(target.psi)
@@ -102,7 +102,7 @@ class _Walk:
         self.losses = np.full(n_chains, minimum.value)
 
     def move(self, steps: int, rng: np.random.Generator) -> int:
-        """Move every chain so many steps; returns how many losses were evaluated."""
+        """Move every chain by ``steps`` steps; return the number of evaluated losses."""
         directions, moves = self._directions(steps, rng)
         n_chains = self._u.shape[1]
         done, low, high = np.zeros(n_chains, dtype=int), np.empty(n_chains), np.empty(n_chains)
@@ -122,14 +122,14 @@ class _Walk:
             moved = going[inside]
             self.theta[:, moved], self.losses[moved] = theta[:, inside], losses[inside]
             self._u[:, moved] += t[inside] * directions[done[moved], :, moved].T
-            # Shrink the chord to the side of the chain's place, which is t = 0.
+            # Shrink the chord towards the current state, which is t = 0.
             low[going] = np.where(t < 0, t, low[going])
             high[going] = np.where(t < 0, high[going], t)
-            # A chord of rounding size has nowhere to go: its chain stays.
+            # On a chord of rounding size the chain stays in place.
             ended = going[inside | (wide < _ROUNDING)]
             done[ended] += 1
             starting, going = ended[done[ended] < steps], going[done[going] < steps]
-            pause()  # or a dashboard's event loop starves
+            pause()  # lets a dashboard's event loop run
         return evaluated
 
     def _directions(self, steps: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
@@ -155,7 +155,7 @@ class _Walk:
 
 
 def reaches_sphere(target: GibbsTarget, draws: FloatArray) -> bool:
-    """Whether the Rashomon set is known to go on beyond the ball of models (curator)."""
+    """Whether the Rashomon set is known to extend beyond the ball of models (curator)."""
     problem, minimum = target.problem, target.problem.minimum
     level = minimum.value + target.psi
     if minimum.on_boundary:

@@ -13,8 +13,8 @@ from rashomon_explorer.mechanisms.samplers.exponential import ExactSampler, Unth
 from rashomon_explorer.mechanisms.samplers.finite_grid import FiniteGridSampler
 from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
 
-# Those whose price is the plan's, or nothing. The others choose their own temperature, or cost
-# more than an exact draw: they are built by hand and charged by their own certificate.
+# Samplers whose privacy cost is the plan's, or that are not private. The others choose their own
+# temperature or cost more than an exact draw: users build them and charge their certificate.
 SAMPLERS: LazyRegistry[type[PlannedSampler]] = LazyRegistry(
     {
         "exact": ExactSampler,
@@ -33,5 +33,5 @@ SAMPLERS: LazyRegistry[type[PlannedSampler]] = LazyRegistry(
 
 
 def sampler_traits(name: str) -> Traits:
-    """Say what is true of draws that bear a sampler's name: nothing, of those made elsewhere."""
+    """Properties of the draws of a sampler, by name; none for an unknown name."""
     return SAMPLERS[name].traits if name in SAMPLERS else Traits()

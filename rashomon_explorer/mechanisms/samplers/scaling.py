@@ -12,21 +12,21 @@ from rashomon_explorer.mechanisms.samplers.base import to_public_grid
 from rashomon_explorer.rows import ChunkedRows
 
 _BLOCK = 4096
-_LEAST_SHARE = 0.1  # of the mean square spread, below which no column's is taken to be
-_LEAST_SPREAD = 0.01  # mean square spread of a typical row, at least: more would be noise
+_LEAST_SHARE = 0.1  # of the mean square spread: least value for a single column
+_LEAST_SPREAD = 0.01  # least mean square spread of a typical row; smaller values would be noise
 
 
 def released_map(
     rows: FloatArray | ChunkedRows, paid: ColumnsPlan, rng: np.random.Generator
 ) -> ColumnMap:
-    """Release centres and spreads, for the price of ``paid``."""
+    """Release centres and spreads, at the privacy cost of ``paid``."""
     return column_map_from_release(noisy_moments(rows, paid, rng), paid)
 
 
 def noisy_moments(
     rows: FloatArray | ChunkedRows, paid: ColumnsPlan, rng: np.random.Generator
 ) -> FloatArray:
-    """Means and mean squares (2, d) of rows over ``row_norm``, with their noise; public."""
+    """Noisy means and mean squares (2, d) of rows over ``row_norm``; public."""
     moments = exact_moments(rows, paid)
     draw = rng.normal if paid.gaussian else rng.laplace
     noisy = moments + draw(scale=paid.noise, size=moments.shape)
@@ -35,12 +35,12 @@ def noisy_moments(
 
 
 def exact_moments(rows: FloatArray | ChunkedRows, paid: ColumnsPlan) -> FloatArray:
-    """Means of a·u and u² (2, d), u a row over ``row_norm``.  Curator: not private."""
+    """Means of a·u and u² (2, d), u a row over ``row_norm``; curator: not private."""
     if isinstance(rows, ChunkedRows):
         (total,) = rows.reduce(_Moments(paid))
         return np.asarray(total / rows.n)
     sums = np.zeros((2, np.shape(rows)[1]))
-    for start in range(0, len(rows), _BLOCK):  # a whole table would be copied
+    for start in range(0, len(rows), _BLOCK):  # avoids a copy of the whole table
         block = np.asarray(rows[start : start + _BLOCK], dtype=float)
         unit = clip_rows(block, paid.row_norm)[0] / paid.row_norm
         sums += [unit.sum(axis=0), np.einsum("nd,nd->d", unit, unit)]
@@ -56,11 +56,11 @@ class _Moments:
 
 
 def column_map_from_release(noisy: FloatArray, paid: ColumnsPlan) -> ColumnMap:
-    """Make the map from what was released: every entry is drawn to what all have in common.
+    """Make the map from released moments; every entry is shrunk towards the common value.
 
-    A centre goes towards 0, and a mean square spread towards the mean of them all, by the share of
-    the entries' variance that is noise (Efron and Morris 1973): where little is known of a column
-    by itself, all are scaled alike.
+    A centre is shrunk towards 0, and a mean square spread towards the mean of all columns, by the
+    share of the entries' variance that is noise (Efron and Morris 1973). If that share is large,
+    all columns are scaled alike.
     """
     means, squares = noisy
     blur = (paid.deviation / paid.weight) ** 2

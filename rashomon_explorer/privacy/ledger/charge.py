@@ -17,7 +17,7 @@ from rashomon_explorer.privacy.guarantee import Guarantee
 
 @dataclass(frozen=True)
 class PendingLedger(os.PathLike[str]):
-    """Path and budget of a ledger that is created later, so that plans can be made for it."""
+    """Path and budget of a ledger that is created later, so that plans can use it."""
 
     path: Path
     epsilon: float
@@ -28,7 +28,7 @@ class PendingLedger(os.PathLike[str]):
 
     @property
     def order(self) -> float | None:
-        """Order at which it will add up Rényi divergences, None if at none."""
+        """Order at which the ledger will sum Rényi divergences, or None."""
         return filter_order(self.epsilon, self.delta)
 
 
@@ -47,12 +47,12 @@ def run_with_constant_error(work: Callable[[], T]) -> T:
 
 
 def with_failure_assumption(what: str, *, charged: bool) -> str:
-    """Assumption that the work returned: some rows make it fail, and a failure is visible."""
+    """Assumption that the work returned, because some rows cause a visible failure."""
     error = "" if charged else ", with an error that only the curator may see"
     return f"the {what} returned: rows not finite or labels not declared make it fail{error}"
 
 
-EXTENDS = "extends"  # key in the parameters of a charge that is the rest of another
+EXTENDS = "extends"  # key in the parameters of a charge that extends another
 
 
 @dataclass(frozen=True)
@@ -66,18 +66,18 @@ class LedgerEntry:
     who, when : str
         User and process that reserved it, and the time (UTC).
     note : str
-        For people.
+        Free text for readers.
     parameters : dict
         Public settings of the mechanism.
     guarantee : Guarantee
-        What was charged.
+        Guarantee that was charged.
     state : str
         ``"reserved"``, ``"started"`` or ``"committed"``, which all count as spent, or
         ``"voided"``, which does not.
     voided_by, voided_when, voided_why : str or None
-        Who took a voided charge back, when and why.
+        Who voided the charge, when and why.
     divergence : Divergence, optional
-        What was added to the ledger's sum of Rényi divergences, where it has one.
+        Value added to the ledger's sum of Rényi divergences, if it has one.
     """
 
     id: int
@@ -94,12 +94,12 @@ class LedgerEntry:
 
     @property
     def mechanism(self) -> str:
-        """Notion in which the charge was proved."""
+        """Notion in which the guarantee was proved."""
         return self.guarantee.notion
 
     @property
     def extends(self) -> int | None:
-        """Number of the charge that this one is the rest of, if of any."""
+        """Number of the charge that this one extends, or None."""
         number: int | None = self.parameters.get(EXTENDS)
         return number
 
@@ -110,16 +110,16 @@ class LedgerEntry:
 
     @property
     def standing(self) -> str:
-        """``"spent"`` or ``"voided"``: as much of the state as no row can decide."""
+        """``"spent"`` or ``"voided"``: the part of the state that does not depend on the rows."""
         return "spent" if self.counts else "voided"
 
     @property
     def day(self) -> str:
-        """Date of the reservation (UTC): to the second, a loop would tell its run times."""
+        """Date of the reservation (UTC); exact times would reveal run times in a loop."""
         return self.when[:10]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values that no row decides, for JSON."""
+        """Return plain values that do not depend on rows, for JSON."""
         plain = {
             **vars(self),
             "guarantee": self.guarantee.to_dict(),
@@ -135,7 +135,7 @@ class LedgerEntry:
 
 
 class Charge:
-    """A reservation: its cost is spent unless it is voided before anything runs.
+    """Reservation whose cost is spent unless it is voided before anything runs.
 
     Parameters
     ----------
@@ -144,11 +144,11 @@ class Charge:
     mark : callable
         Writes a state and a reason into the ledger.
     path : Path
-        File of the ledger, in which alone the number means this charge.
+        File of the ledger, the only file in which the number identifies this charge.
     identity : str
-        Random name of that file, by which it is known where another took its path.
+        Random name of that file, which identifies it if another file replaces it.
     extends : Charge, optional
-        The charge that this one is the rest of.
+        The charge that this one extends.
 
     Attributes
     ----------
@@ -173,46 +173,46 @@ class Charge:
         self._holder = os.getpid()
 
     def start(self) -> None:
-        """Record that the mechanism is about to read its first row; call it before that.
+        """Record that the mechanism is about to read its first row; call it before.
 
         Raises
         ------
         LedgerError
-            If the charge was voided or cannot be written; then nothing may run.
+            If the charge was voided or cannot be written; the mechanism must then not run.
         """
         self._mark(self.id, "started", "")
 
     def run(self, work: Callable[[], T]) -> T:
-        """Mark the charge as started, do the work that reads rows, and record its end.
+        """Mark the charge as started, call ``work``, which reads rows, and record its end.
 
-        Where the end cannot be recorded the result is returned all the same: the charge stays
-        started, which costs as much.
+        If the end cannot be recorded, the result is still returned: the charge stays started,
+        at the same privacy cost.
 
         Parameters
         ----------
         work : callable
-            The mechanism.
+            Function that runs the mechanism.
 
         Returns
         -------
         object
-            What the work returns.
+            Result of ``work``.
 
         Raises
         ------
         FitError
-            Whatever the work raises, lack of memory excepted; the charge stays started.
+            If ``work`` raises any exception except MemoryError; the charge stays started.
         LedgerError
-            If the charge was voided or its start cannot be written; then nothing was run.
+            If the charge was voided or its start cannot be written; ``work`` was not run.
 
         Warns
         -----
         LedgerWarning
-            If its end cannot be written.
+            If the end of the charge cannot be written.
         """
         self.start()
         result = run_with_constant_error(work)
-        self.returned = True  # from here on no price may depend on it, committed or not
+        self.returned = True  # from here on no cost may depend on it, committed or not
         try:
             self.commit()
         except (LedgerError, OSError) as error:
@@ -226,7 +226,7 @@ class Charge:
         return result
 
     def commit(self) -> None:
-        """Record that the mechanism ran to its end.
+        """Record that the mechanism ran to completion.
 
         Raises
         ------
@@ -236,21 +236,21 @@ class Charge:
         self._mark(self.id, "committed", "")
 
     def void(self, why: str = "nothing was run") -> None:
-        """Take the charge back, because nothing was run under it and nothing will be.
+        """Void the charge, because nothing was run under it and nothing will be.
 
-        Its entry stays, with who voided it, when and why. Only the process that reserved it
-        knows that nothing ran: after its death the charge stays spent.
+        The entry stays, with who voided it, when and why. Only the process that reserved it can
+        void it, as no other can verify that nothing ran; after that process ends it stays spent.
 
         Parameters
         ----------
         why : str
-            For people.
+            Reason, as free text.
 
         Raises
         ------
         LedgerError
-            If the charge was started, committed or voided already, or by another process; or if
-            the result of the charge that it extends may have been seen.
+            If the charge was started, committed or voided, or was reserved by another process, or
+            if the result of the charge that it extends may have been seen.
         """
         if os.getpid() != self._holder:
             raise LedgerError(
@@ -269,7 +269,7 @@ class Charge:
 
 
 def incremental_charge(whole: Guarantee, entry: LedgerEntry) -> Guarantee:
-    """Cost that extends a started charge to the cost of all that its run may show."""
+    """Cost that extends a started charge to the total cost of all results of its run."""
     _check(whole, entry)
     part = entry.guarantee
     return Guarantee(
@@ -284,7 +284,7 @@ def incremental_charge(whole: Guarantee, entry: LedgerEntry) -> Guarantee:
 
 
 def remaining_divergence(whole: Divergence | None, part: Divergence | None) -> Divergence | None:
-    """Divergence that makes what a charge was entered at into the whole's, rounded up."""
+    """Difference between the divergences of the whole and of a charge, rounded up."""
     if whole is None:
         return None
     paid = 0.0 if part is None else part.value
@@ -294,7 +294,7 @@ def remaining_divergence(whole: Divergence | None, part: Divergence | None) -> D
 def check_extendable(
     charge: Charge, path: Path, identity: str, entries: Iterable[LedgerEntry]
 ) -> None:
-    """Refuse to deduct one charge from two costs, or a charge of another ledger."""
+    """Raise a LedgerError if the charge is of another ledger, was seen or was extended before."""
     if charge.path.resolve() != path.resolve():
         raise LedgerError(
             f"charge {charge.id} belongs to the ledger {charge.path}, not to {path}: extend it "
@@ -305,7 +305,7 @@ def check_extendable(
             f"charge {charge.id} belongs to a ledger that was at {path} before: restore that file "
             f"and extend it there, or reserve the full cost here"
         )
-    if charge.returned:  # also where the ledger could not be written when it was committed
+    if charge.returned:  # also if the commit could not be written
         raise LedgerError(
             f"the result of charge {charge.id} was returned and may have been seen, so no further "
             f"cost may depend on it: run again, and charge for all results before any of them is "
@@ -340,7 +340,7 @@ def _check(whole: Guarantee, entry: LedgerEntry) -> None:
 
 
 def _rest(whole: float, part: float) -> float:
-    """Least double above whole − part; infinite where the whole is."""
+    """Least double above whole − part; infinite if the whole is infinite."""
     if whole == math.inf or part >= whole:
         return math.inf if whole == math.inf else 0.0
     missing = Fraction(whole) - Fraction(part)
@@ -349,7 +349,7 @@ def _rest(whole: float, part: float) -> float:
 
 
 def _root_rest(whole: float, part: float) -> float:
-    """Least double or so above √(whole² − part²)."""
+    """Upper bound on √(whole² − part²), about one double above it."""
     if whole == math.inf or part >= whole:
         return math.inf if whole == math.inf else 0.0
     missing = Fraction(whole) ** 2 - Fraction(part) ** 2

@@ -16,7 +16,7 @@ from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.ledger.totals import TABLES as DIVERGENCES
 from rashomon_explorer.privacy.ledger.totals import Totals, write_order
 
-APPLICATION_ID = 0x52617368  # "Rash": an SQLite file of another program is never taken for ours
+APPLICATION_ID = 0x52617368  # "Rash": distinguishes ledgers from SQLite files of other programs
 SCHEMA_VERSION = 5
 
 _BUDGET = (
@@ -27,10 +27,10 @@ _TOTALS = (
     "CREATE TABLE IF NOT EXISTS totals (id INTEGER PRIMARY KEY CHECK (id = 1), value TEXT NOT NULL)"
 )
 
-# `leaks` is what the charge was counted under, for `totals` to be computed again from charges.
-# When a charge was started and committed is not kept: between the two the rows were read, and how
-# long that took is theirs. Version 1 had its charges in `entries`, so that a process which still
-# runs it on a migrated file fails; version 2 looks for the columns of those times and fails too.
+# `leaks` is the rule under which the charge was counted, so that `totals` can be recomputed.
+# The times of start and commit are not stored: rows were read between them, so the duration
+# depends on the rows. Version 1 stored charges in `entries`, so its code fails on a migrated
+# file; the code of version 2 reads the columns of those times and fails too.
 _CHARGES = """
 CREATE TABLE charges (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -47,7 +47,7 @@ CREATE TABLE charges (
     leaks INTEGER NOT NULL
 )"""
 
-# By its random name a file is known again when another ledger was moved to its path.
+# The random name identifies a file if another ledger is moved to its path.
 _IDENTITY = (
     "CREATE TABLE identity (id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL)",
     """
@@ -55,7 +55,7 @@ CREATE TRIGGER identity_keeps BEFORE UPDATE ON identity
 BEGIN SELECT RAISE(ABORT, 'a ledger keeps its name'); END""",
 )
 
-# `charges_once` is for INSERT OR REPLACE, which deletes without firing the trigger on DELETE.
+# `charges_once` covers INSERT OR REPLACE, which deletes without firing the trigger on DELETE.
 _TRIGGERS = (
     """
 CREATE TRIGGER charges_stay BEFORE DELETE ON charges
@@ -89,7 +89,7 @@ BEGIN SELECT RAISE(ABORT, 'a budget is set once'); END""",
 
 
 def create(connection: sqlite3.Connection, budget: tuple[float, float] | None) -> None:
-    """Make the tables of an empty ledger, within the caller's transaction."""
+    """Create the tables of an empty ledger, within the caller's transaction."""
     _make_tables(connection)
     _name(connection)
     _make_divergences(connection)
@@ -104,7 +104,7 @@ def create(connection: sqlite3.Connection, budget: tuple[float, float] | None) -
 
 
 def check_ours(connection: sqlite3.Connection, path: Path) -> int:
-    """Return the schema version of a ledger; refuse any other file and any newer version."""
+    """Return the schema version; raise a LedgerError for other files and newer versions."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION_ID:
@@ -118,7 +118,7 @@ def check_ours(connection: sqlite3.Connection, path: Path) -> int:
 
 
 def migrate(connection: sqlite3.Connection, version: int) -> None:
-    """Turn an older version into today's, within the caller's transaction."""
+    """Migrate an older schema to the current one, within the caller's transaction."""
     _FROM[version](connection)
     if version < 4:
         _name(connection)
@@ -127,7 +127,7 @@ def migrate(connection: sqlite3.Connection, version: int) -> None:
 
 
 def _from_1(connection: sqlite3.Connection) -> None:
-    """Nobody can tell any more whether an open reservation had begun, so that all are started."""
+    """Migrate schema 1: it does not record whether a reservation began, so all are started."""
     _make_tables(connection)
     totals = Totals()
     old = connection.execute(
@@ -146,7 +146,7 @@ def _from_1(connection: sqlite3.Connection) -> None:
 
 
 def _from_2(connection: sqlite3.Connection) -> None:
-    """Of the times at which charges were started and committed, only that they were stays."""
+    """Migrate schema 2: times of start and commit are dropped, the states are kept."""
     for trigger in ("charges_stay", "charges_keep", "charges_end_once"):
         connection.execute(f"DROP TRIGGER {trigger}")
     connection.execute("ALTER TABLE charges RENAME TO old_charges")
@@ -162,7 +162,7 @@ def _from_2(connection: sqlite3.Connection) -> None:
 
 
 def _from_3(connection: sqlite3.Connection) -> None:
-    """Only the name was missing."""
+    """Migrate schema 3: add the random name."""
 
 
 def _from_4(connection: sqlite3.Connection) -> None:
@@ -184,7 +184,7 @@ def _name(connection: sqlite3.Connection) -> None:
 
 
 def read_identity(connection: sqlite3.Connection) -> str | None:
-    """Return the random name of a ledger's file, or None for older versions, which have none."""
+    """Return the random name of a ledger's file, or None for older versions without one."""
     if connection.execute("PRAGMA user_version").fetchone()[0] < SCHEMA_VERSION:
         return None
     row = connection.execute("SELECT name FROM identity").fetchone()
@@ -211,12 +211,12 @@ def read_budget(connection: sqlite3.Connection) -> tuple[float, float] | None:
 
 
 def write_budget(connection: sqlite3.Connection, budget: tuple[float, float]) -> None:
-    """Set the budget, for good."""
+    """Write the budget, which cannot be changed later."""
     connection.execute("INSERT INTO budget (id, epsilon, delta) VALUES (1, ?, ?)", budget)
 
 
 def read_totals(connection: sqlite3.Connection) -> Totals:
-    """Return what the charges that count add up to."""
+    """Return the totals of all charges that are not voided."""
     (text,) = connection.execute("SELECT value FROM totals").fetchone() or ("",)
     try:
         return Totals.from_dict(json.loads(text))
@@ -225,14 +225,14 @@ def read_totals(connection: sqlite3.Connection) -> Totals:
 
 
 def write_totals(connection: sqlite3.Connection, totals: Totals) -> None:
-    """Replace the totals, within the transaction that changes a charge."""
+    """Replace the totals, in the transaction that changes a charge."""
     connection.execute(
         "INSERT OR REPLACE INTO totals (id, value) VALUES (1, ?)", (json.dumps(totals.to_dict()),)
     )
 
 
 def read_guarantee(number: int, text: str) -> Guarantee:
-    """Return the guarantee of a charge; refuse what is none."""
+    """Return the guarantee of a charge; raise a LedgerError if the text is invalid."""
     try:
         return _guarantee(text)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -249,14 +249,14 @@ def _guarantee(text: str) -> Guarantee:
 
 _LOCK_SECONDS = 30.0
 _BESIDE = ("-journal", "-wal", "-shm")
-_LOOKS, _BETWEEN_LOOKS = 20, 0.025  # at an empty file, in seconds: half a second in all
+_LOOKS, _BETWEEN_LOOKS = 20, 0.025  # retries on an empty file, and seconds between them
 
-# New files keep SQLite's rollback journal rather than a write-ahead log: a charge is then in the
-# ledger's one file when `reserve` returns, and a copy of that file holds it. Nor are there versions
-# of SQLite (up to 3.51.2) in which processes that write and checkpoint together can corrupt it.
-# EXTRA also flushes the folder after the journal is gone: without it a power cut could bring the
-# journal back, which would undo a charge that was acknowledged. `fullfsync` is for macOS.
-# `secure_delete` is for migrations: what an older version kept must not stay in unused pages.
+# New files use SQLite's rollback journal, not a write-ahead log: when `reserve` returns, a charge
+# is in the ledger's one file, and a copy of that file contains it. In write-ahead mode, SQLite up
+# to 3.51.2 can corrupt a file if processes write and checkpoint at the same time.
+# EXTRA also syncs the folder after the journal is deleted: without it a power cut could restore
+# the journal, which would undo an acknowledged charge. `fullfsync` is for macOS.
+# `secure_delete` is for migrations: data of an older version must not stay in unused pages.
 _PRAGMAS = (
     "PRAGMA synchronous = EXTRA",
     "PRAGMA fullfsync = ON",
@@ -266,10 +266,10 @@ _PRAGMAS = (
 
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open an existing ledger; put reads that belong together between BEGIN and the end."""
+    """Open an existing ledger; put reads that belong together in one transaction."""
     if not path.exists():
         raise LedgerError(
-            f"there is no ledger at {path}, and Ledger.open creates none: check the path (a "
+            f"there is no ledger at {path}, and Ledger.open does not create one: check the path (a "
             f"relative one starts in the working directory of this process), or create the ledger "
             f"with "
             "Ledger.create(path, epsilon=..., delta=...)"
@@ -289,7 +289,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open an existing ledger for one exclusive transaction, on the disk when this ends."""
+    """Open an existing ledger for one exclusive transaction, which is on disk at the end."""
     with reading(path) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield connection
@@ -297,16 +297,16 @@ def writing(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def create_file(path: Path, budget: tuple[float, float] | None) -> None:
-    """Make a new ledger, its budget with it; refuse to touch a file that exists."""
+    """Create a new ledger with its budget; raise a LedgerError if the file exists."""
     if not path.parent.is_dir():
         raise LedgerError(f"the folder {path.parent} does not exist: create it first")
     _refuse_remains(path)
     try:
-        # Of several processes that create the same file at once, one gets it.
+        # If several processes create the same file at once, only one succeeds.
         create_private(path)
     except FileExistsError as error:
         raise LedgerError(
-            f"there is a file at {path} already, and Ledger.create overwrites nothing: open "
+            f"there is a file at {path} already, and Ledger.create does not overwrite it: open "
             "it with Ledger.open(path), or choose another path"
         ) from error
     except OSError as error:
@@ -317,21 +317,21 @@ def create_file(path: Path, budget: tuple[float, float] | None) -> None:
             create(connection, budget)
             connection.execute("COMMIT")
     except BaseException:
-        if path.stat().st_size == 0:  # still ours: nothing was written and nobody can use it
+        if path.stat().st_size == 0:  # still empty, so no process can use it
             path.unlink()
         raise
 
 
 def _keep_private(path: Path) -> None:
-    """Take what an older version or a copy left readable for all; a group that may write stays."""
-    # SQLite gives its journal the rights of the ledger, so that new ones need nothing.
+    """Remove read access of other users that an older version or a copy left; keep group writes."""
+    # SQLite gives its journal the permissions of the ledger, so new journals need no change.
     if tighten(path, shared=True):
         for suffix in _BESIDE:
             tighten(path.with_name(path.name + suffix), shared=True)
 
 
 def _refuse_remains(path: Path) -> None:
-    """Refuse a place where a ledger's journal lies: SQLite would play it back into a new file."""
+    """Raise a LedgerError if a journal exists at the path: SQLite would apply it to a new file."""
     for suffix in _BESIDE[:2]:
         remains = path.with_name(path.name + suffix)
         if remains.exists():
@@ -347,7 +347,7 @@ def _refuse_empty(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute("ROLLBACK")
         if path.stat().st_size > 0:
             return
-        time.sleep(_BETWEEN_LOOKS)  # one that has made the file may not have locked it yet
+        time.sleep(_BETWEEN_LOOKS)  # another process may not have locked its new file yet
     raise LedgerError(
         f"the file {path} is empty: a ledger was lost or truncated, and the spent budget is "
         f"unknown; restore a copy. Only if it never held a charge, delete it and create a "
@@ -356,12 +356,12 @@ def _refuse_empty(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def bring_up_to_date(path: Path) -> str:
-    """Refuse a file that is no ledger, migrate an older version, and return the ledger's name."""
+    """Check the file, migrate an older version, and return the ledger's name."""
     with reading(path) as connection:
         if check_ours(connection, path) < SCHEMA_VERSION:
             connection.execute("BEGIN IMMEDIATE")
             version = check_ours(connection, path)
-            if version < SCHEMA_VERSION:  # another process may have been first
+            if version < SCHEMA_VERSION:  # another process may already have migrated it
                 migrate(connection, version)
             connection.execute("COMMIT")
         identity = read_identity(connection)
@@ -374,7 +374,7 @@ def bring_up_to_date(path: Path) -> str:
 
 
 def check_same(connection: sqlite3.Connection, path: Path, identity: str) -> None:
-    """Refuse the file of another ledger that was moved to the path after the opening."""
+    """Raise a LedgerError if another ledger's file was moved to the path after opening."""
     check_ours(connection, path)
     if read_identity(connection) != identity:
         raise LedgerError(

@@ -1,4 +1,4 @@
-"""The durable budget: reserve, run, commit."""
+"""Durable privacy budget: reserve, run, commit."""
 
 import math
 import os
@@ -48,24 +48,24 @@ from rashomon_explorer.privacy.ledger.totals import Totals, read_divergence, tak
 from rashomon_explorer.privacy.tradeoff.bounded_range import RepeatedBoundedRange
 
 RULES = ("zcdp",)
-"""Looser rules that can be asked for by name."""
+"""Weaker rules that can be requested by name."""
 
 _USUAL_DELTA = 1e-6
-# A ledger's rule costs up to a tenth more than the exact sum of bounded range draws and of
-# Gaussian ones, which its page says. Sampled batches cost many times more.
+# The rule of a ledger costs up to a tenth more than the exact sum of bounded-range draws and of
+# Gaussian ones, as its documentation states. Sampled batches cost many times more.
 _LOOSE = 1.5
 _SLACK = 0.05
-_HAIR = 1e-9  # a plan that spends all of what was asked for must not fail by an ulp
+_HAIR = 1e-9  # tolerance, so that a plan that spends the whole request does not fail by an ulp
 
 
 def check_covered(
     guarantee: Guarantee, delta: float, rule: str | None, order: float | None = None
 ) -> None:
-    """Refuse a guarantee that costs far more by the ledger's rule than by its own curve.
+    """Raise a LedgerError if the ledger's rule costs far more than the guarantee's own curve.
 
-    What is chosen as one goes adds up in pure DP and at the ledger's one Rényi order, or in zCDP
-    where it has none. A trade-off that bounds no divergence there, as that of composed loss
-    distributions does not, is not in the sum (docs/ledger.md).
+    Adaptively chosen charges add up in pure DP and at the ledger's one Rényi order, or in zCDP
+    without an order. A trade-off that bounds no divergence at this order, such as that of composed
+    loss distributions, is not included in the sum (docs/ledger.md).
     """
     if rule is not None:
         if rule not in RULES:
@@ -81,20 +81,20 @@ def check_covered(
         raise LedgerError(
             f"no rule of the ledger fits this guarantee ({guarantee.theorem}): the ledger would "
             f"charge ε={epsilon_text(charged)}, while the guarantee's own curve gives "
-            f"ε={epsilon_text(own)} at δ={delta:g}. Pay the higher price with "
-            'reserve(..., rule="zcdp"), or leave the ledger out and keep the guarantee itself. '
+            f"ε={epsilon_text(own)} at δ={delta:g}. Accept the higher cost with "
+            'reserve(..., rule="zcdp"), or do not use a ledger and keep the guarantee itself. '
             "Nothing was run and nothing was spent"
         )
 
 
 def _within_request(guarantee: Guarantee, order: float | None) -> bool:
-    """Whether the cost is within the request, as it is for a plan made for this ledger."""
+    """Whether the cost is within the request, as for a plan that was made for this ledger."""
     epsilon, delta = guarantee.requested or (0.0, 0.0)
     return delta > 0 and _charged(guarantee, delta, order) <= epsilon * (1 + _HAIR)
 
 
 def _charged(guarantee: Guarantee, delta: float, order: float | None) -> float:
-    """Cost of a charge within a composition: the ε of the zCDP with the same cost."""
+    """Cost of a charge within a composition: the ε of zCDP with the same divergence."""
     totals = Totals.of([guarantee], order)
     if order is None or takes_delta(guarantee):
         return totals.epsilon(delta)
@@ -103,22 +103,22 @@ def _charged(guarantee: Guarantee, delta: float, order: float | None) -> float:
 
 
 class Ledger(ReprMixin):
-    """Privacy budget of one data set and every charge against it, in an SQLite file.
+    """Privacy budget of one data set and all charges against it, in an SQLite file.
 
-    Reserve, start, commit: a charge is written and refused or accepted in one transaction before
-    anything reads the rows, so that a crash counts as spent and two processes cannot spend the
-    same budget. Only the path and the file's random name are kept: a ledger may be pickled, copied
-    and shared by threads, and refuses when another ledger's file is put at its path.
+    The steps are reserve, start and commit. One transaction checks and writes a charge before rows
+    are read, so a crash counts as spent and two processes cannot spend the same budget. The object
+    stores only the path and the file's random name: it can be pickled, copied and shared by
+    threads. It raises an error if another ledger's file replaces its own.
 
-    What is spent is the less of the pure sum and the sum of Rényi divergences at one order, which
-    the budget settles and at which zCDP counts too. (ε, δ) holds for everything together even when
-    each charge was chosen after seeing the earlier results: the former bounds the privacy loss
-    outright, the latter is a privacy filter (docs/ledger.md).
+    The spent ε is the minimum of the pure sum and the sum of Rényi divergences at one order, which
+    the budget fixes and at which zCDP counts too. (ε, δ) holds for all charges together, even if
+    each was chosen after seeing the earlier results. The pure sum bounds the privacy loss itself;
+    the sum of divergences is a privacy filter (docs/ledger.md).
 
     Parameters
     ----------
     path : str or Path
-        An existing ledger; :meth:`create` makes one.
+        An existing ledger; :meth:`create` creates one.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class Ledger(ReprMixin):
     >>> folder = tempfile.TemporaryDirectory()
     >>> with Ledger.create(folder.name + "/lending.ledger", epsilon=2.0, delta=1e-6) as ledger:
     ...     charge = ledger.reserve(bounded_range(eta=0.5), note="first look")
-    ...     charge.start()  # from here on it cannot be voided; now rows may be read
+    ...     charge.start()  # it can no longer be voided; rows may be read now
     ...     charge.commit()
     ...     ledger.spent(), ledger.remaining
     (0.5, 1.5)
@@ -146,21 +146,21 @@ class Ledger(ReprMixin):
         epsilon: float | None = None,
         delta: float | None = None,
     ) -> "Ledger":
-        """Make a new ledger where there is no file yet.
+        """Create a new ledger at a path without a file.
 
         Parameters
         ----------
         path : str or Path
-            The file, beside the data set.
+            File of the ledger, next to the data set.
         epsilon, delta : float, optional
-            The budget, for good. A ledger without one records and refuses nothing.
+            The budget, which is final. Without one, a ledger records charges and accepts all.
 
         Raises
         ------
         LedgerError
-            If there is a file already, which is left as it is, or none can be written.
+            If the file exists, which stays unchanged, or it cannot be written.
         ValueError
-            If the budget is out of range, or only half of it is given.
+            If the budget is out of range, or only one of its two values is given.
         """
         budget = checked_budget(epsilon, delta)
         path = Path(path).absolute()
@@ -169,14 +169,14 @@ class Ledger(ReprMixin):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], **budget: object) -> "Ledger":
-        """Open an existing ledger, as ``Ledger(path)`` does; nothing is ever made by opening.
+        """Open an existing ledger, as ``Ledger(path)`` does; never create one.
 
         Parameters
         ----------
         path : str or Path
-            The file.
+            File of the ledger.
         **budget
-            Takes none: it is set by :meth:`create`.
+            Not accepted; :meth:`create` sets the budget.
 
         Raises
         ------
@@ -187,24 +187,24 @@ class Ledger(ReprMixin):
         """
         if budget:
             raise TypeError(
-                f"Ledger.open opens an existing ledger and takes a path only, got "
-                f"{', '.join(budget)}: make a new one with Ledger.create(path, epsilon=..., "
+                f"Ledger.open opens an existing ledger and takes only a path, got "
+                f"{', '.join(budget)}: create a new one with Ledger.create(path, epsilon=..., "
                 "delta=...)"
             )
         return cls(path)
 
     def set_budget(self, epsilon: float, delta: float = 0.0) -> None:
-        """Give a ledger without a budget one, for good; what was charged before counts.
+        """Set the final budget of a ledger without one; earlier charges count towards it.
 
         Parameters
         ----------
         epsilon, delta : float
-            The budget. If its size was chosen by looking at results, it promises nothing of them.
+            The budget. If its size was chosen after seeing results, it guarantees nothing for them.
 
         Raises
         ------
         LedgerError
-            If it has another budget, or cannot be written.
+            If the ledger has another budget, or cannot be written.
         ValueError
             If the budget is out of range.
         """
@@ -221,21 +221,21 @@ class Ledger(ReprMixin):
 
     @property
     def order(self) -> float | None:
-        """The one order at which Rényi divergences are added up, settled with δ > 0; or None."""
+        """The one order at which Rényi divergences add up, fixed if δ > 0; otherwise None."""
         return self._standing()[1].order
 
     def entries(self) -> list[LedgerEntry]:
-        """Every charge, oldest first, voided ones included."""
+        """Return all charges, oldest first, including voided ones."""
         with self._reading() as connection:
             return read_entries(connection)
 
     @property
     def totals(self) -> Totals:
-        """What all charges that count add up to, by which the next is accepted or refused."""
+        """Totals of all charges that count; they decide whether the next charge is accepted."""
         return self._standing()[1]
 
     def spent(self, delta: float | None = None) -> float:
-        """Total ε spent, reservations included; its cost does not grow with the entries.
+        """Total ε spent, including reservations; the work does not grow with the entries.
 
         Parameters
         ----------
@@ -247,17 +247,17 @@ class Ledger(ReprMixin):
 
     @property
     def remaining(self) -> float:
-        """Budgeted ε less what is spent, at the budget's δ; infinity without a budget."""
+        """Remaining ε at the budget's δ; infinity without a budget."""
         budget, totals = self._standing()
         return math.inf if budget is None else max(0.0, budget[0] - totals.epsilon(budget[1]))
 
     def epsilon_after(self, guarantee: Guarantee) -> float:
-        """Total ε if this were charged too, at the budget's δ."""
+        """Total ε at the budget's δ if this guarantee were charged too."""
         budget, totals = self._standing()
         return totals.plus(guarantee).epsilon(ledger_delta(budget))
 
     def can_afford(self, guarantee: Guarantee, rule: str | None = None) -> bool:
-        """Whether :meth:`reserve` would accept this charge now, by the same ``rule``."""
+        """Whether :meth:`reserve` with the same ``rule`` would accept this charge now."""
         budget, totals = self._standing()
         try:
             check_covered(guarantee, ledger_delta(budget), rule, totals.order)
@@ -279,39 +279,39 @@ class Ledger(ReprMixin):
         Parameters
         ----------
         guarantee : Guarantee
-            What is about to run, all draws composed.
+            Guarantee of what is about to run, with all draws composed.
         note : str, default=""
-            For people.
+            Free text for readers.
         parameters : dict, optional
             Public settings of the mechanism, JSON values.
         extends : Charge, optional
-            Charge of a run that is to show more than was paid for, such as the trace of a chain
-            and not only its last state. ``guarantee`` is then that of everything, and what is
-            charged is what it costs beyond the charge; only while that is started and not
-            committed, because nothing of the run may have been seen, and only once.
+            Charge of a run that is to release more than it covers, such as the whole trace of a
+            chain instead of its last state. ``guarantee`` then covers everything, and only the
+            difference to that charge is charged. The charge must be started and not committed,
+            because no result may have been seen, and it can be extended only once.
         rule : {"zcdp"}, optional
-            For a guarantee whose curve no rule of the ledger covers, such as one of sampled
-            batches: charge the zCDP that it implies, which may be many times more.
+            Charge the implied zCDP of a guarantee whose curve no rule of the ledger covers, such
+            as that of sampled batches. The cost can be many times higher.
 
         Returns
         -------
         Charge
-            Call its ``start`` before the mechanism reads the rows, ``commit`` when it has run.
+            Call ``start`` before the mechanism reads rows, and ``commit`` after it has run.
 
         Raises
         ------
         BudgetExceededError
             If the budget does not allow it; nothing was written.
         TypeError
-            If ``guarantee`` is no `Guarantee`, such as a bare ε.
+            If ``guarantee`` is not a `Guarantee`, for example a number ε.
         LedgerError
             If the file cannot be written, its totals are not the sum of its charges, an (ε, δ)
-            charge comes after charges without δ, or the charge to extend was not started, may
-            have been seen, is another ledger's, or was extended already. Also if the guarantee's
-            own curve is much cheaper than the ledger's rule, and ``rule`` is None.
+            charge follows charges without δ, or the charge to extend was not started, may have
+            been seen, belongs to another ledger, or was already extended. Also if the ledger's
+            rule costs much more than the guarantee's own curve, and ``rule`` is None.
         ValueError
-            If ``parameters`` has the key ``"extends"``, which the ledger writes, or there is no
-            such rule.
+            If ``parameters`` has the key ``"extends"``, which the ledger writes, or ``rule`` is
+            unknown.
         """
         parameters = dict(parameters or {})
         if EXTENDS in parameters:
@@ -321,8 +321,8 @@ class Ledger(ReprMixin):
                 f"or choose another key"
             )
         if not isinstance(guarantee, Guarantee):
-            raise TypeError(f"guarantee must be one, such as pure(epsilon=0.5), got {guarantee!r}")
-        # It may take time: before the file locks.
+            raise TypeError(f"expected a Guarantee, such as pure(epsilon=0.5), got {guarantee!r}")
+        # Before the file is locked, because it may take time.
         budget, totals = self._standing()
         check_covered(guarantee, ledger_delta(budget), rule, totals.order)
         with self._writing() as connection:
@@ -349,12 +349,12 @@ class Ledger(ReprMixin):
             return [("unreadable", str(error))]
 
     def check(self) -> None:
-        """Compare the running totals with the sum over all entries, which must be equal.
+        """Check that the running totals equal the sum over all entries.
 
         Raises
         ------
         LedgerError
-            If they differ or an entry cannot be read: something else wrote into the file.
+            If they differ or an entry cannot be read, because another program changed the file.
         """
         with self._reading() as connection:
             connection.execute("BEGIN")
@@ -362,16 +362,16 @@ class Ledger(ReprMixin):
             checked_totals(connection, self.path)
 
     def export(self) -> str:
-        """Give the ledger as JSON text, after :meth:`check`: nothing in it is decided by rows.
+        """Return the ledger as JSON text, after :meth:`check`; no value depends on rows.
 
-        A charge is ``"spent"`` or ``"voided"``: whether what was started came to its end may
-        depend on the rows. Of times only the day is given: when the next charge of a loop was
-        reserved tells how long the one before took.
+        The state of a charge is ``"spent"`` or ``"voided"``, because whether a started run finishes
+        may depend on the rows. Times are given as days only: in a loop, the time of a reservation
+        reveals how long the run before it took.
 
         Returns
         -------
         str
-            Budget, what is spent and left, every entry; infinities are the string ``"inf"``.
+            Budget, spent and remaining ε, all entries; infinities are the string ``"inf"``.
         """
         self.check()
         with self._reading() as connection:
@@ -379,7 +379,7 @@ class Ledger(ReprMixin):
             return as_text(connection)
 
     def close(self) -> None:
-        """Do nothing: no connection stays open between calls. For symmetry with :meth:`open`."""
+        """Do nothing, because no connection stays open between calls; counterpart of `open`."""
 
     def __enter__(self) -> "Ledger":
         return self

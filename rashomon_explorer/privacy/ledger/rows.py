@@ -55,7 +55,7 @@ def insert_charge(
     note: str,
     parameters: dict[str, Any],
 ) -> int:
-    """Write a reservation and the totals with it; return its number."""
+    """Write a reservation and the new totals; return its number."""
     totals = totals.plus(guarantee, told)
     cursor = connection.execute(
         "INSERT INTO charges (reserved_at, who, note, parameters, guarantee, leaks) "
@@ -77,7 +77,7 @@ def insert_charge(
 
 
 def settle_order(connection: sqlite3.Connection, order: float) -> None:
-    """Settle at which order divergences are added up, those of earlier charges included."""
+    """Fix the order at which divergences, including those of earlier charges, add up."""
     write_order(connection, order)
     entries = read_entries(connection)
     parts = {entry.extends for entry in entries} - {None}
@@ -108,7 +108,7 @@ def mark(connection: sqlite3.Connection, number: int, state: str, why: str) -> N
 
 
 def _check_not_shown(connection: sqlite3.Connection, entry: LedgerEntry) -> None:
-    """Refuse to void the rest of a charge once that was shown: the choice could depend on it."""
+    """Refuse to void an extension after its result was shown: the choice could depend on it."""
     if entry.extends is None or find_entry(connection, entry.extends).state != "committed":
         return
     raise LedgerError(
@@ -118,7 +118,7 @@ def _check_not_shown(connection: sqlite3.Connection, entry: LedgerEntry) -> None
 
 
 def find_entry(connection: sqlite3.Connection, number: int) -> LedgerEntry:
-    """Return the charge with this number, for which a receipt exists."""
+    """Return the charge with this number, which has been reserved."""
     entries = read_entries(connection, number)
     if not entries:
         raise LedgerError(f"the ledger has no charge {number}: the file was replaced")
@@ -126,7 +126,7 @@ def find_entry(connection: sqlite3.Connection, number: int) -> LedgerEntry:
 
 
 def read_entries(connection: sqlite3.Connection, number: int | None = None) -> list[LedgerEntry]:
-    """Return every charge, oldest first, or the one with this number."""
+    """Return all charges, oldest first, or the one with this number."""
     where, values = ("WHERE id = ?", (number,)) if number is not None else ("", ())
     rows = connection.execute(
         "SELECT id, who, reserved_at, note, parameters, guarantee, state, "
@@ -138,7 +138,7 @@ def read_entries(connection: sqlite3.Connection, number: int | None = None) -> l
 
 
 def read_leaks(connection: sqlite3.Connection) -> bool | None:
-    """Return what the charges that count were counted under, None without any."""
+    """Return whether δ covers (ε, δ) charges, or None if no charge counts."""
     rows = connection.execute("SELECT DISTINCT leaks FROM charges WHERE state <> 'voided'")
     found = [bool(leaks) for (leaks,) in rows]
     if len(found) > 1:
@@ -147,7 +147,7 @@ def read_leaks(connection: sqlite3.Connection) -> bool | None:
 
 
 def sum_entries(connection: sqlite3.Connection) -> Totals:
-    """Add the charges that count up again, in the caller's transaction."""
+    """Recompute the totals from all charges that count, in the caller's transaction."""
     rows = connection.execute(
         "SELECT min(id), guarantee, value, steady, count(*) FROM charges "
         "LEFT JOIN divergences ON charge = id WHERE state <> 'voided' "
@@ -162,7 +162,7 @@ def sum_entries(connection: sqlite3.Connection) -> Totals:
 
 
 def _divergence(order: float | None, value: float | None, steady: int | None) -> Divergence | None:
-    """Divergence of a charge as the file has it; one that is lost counts as infinite."""
+    """Divergence of a charge as stored in the file; a missing value counts as infinite."""
     if order is None:
         return None
     return Divergence(math.inf if value is None else value, bool(steady))
@@ -218,11 +218,11 @@ def checked_budget(epsilon: float | None, delta: float | None) -> Budget | None:
     """Validate a budget (ε, δ); None without epsilon."""
     if epsilon is None:
         if delta is not None:
-            raise ValueError("a budget needs epsilon as well as delta")
+            raise ValueError("a budget needs both epsilon and delta")
         return None
     check_nonnegative_or_infinite(epsilon=epsilon)
     if not math.isfinite(epsilon):
-        raise ValueError("epsilon must be finite; leave it out for a ledger that only records")
+        raise ValueError("epsilon must be finite; omit it for a ledger that only records")
     if epsilon != 0:  # 0 allows no charge
         check_epsilon(epsilon)
     delta = 0.0 if delta is None else delta
@@ -231,7 +231,7 @@ def checked_budget(epsilon: float | None, delta: float | None) -> Budget | None:
 
 
 def set_once(connection: sqlite3.Connection, budget: Budget, path: Path) -> None:
-    """Write the budget where there is none; the same one again is no change."""
+    """Write the budget if there is none; writing the same budget again changes nothing."""
     old = read_budget(connection)
     if old is None:
         write_budget(connection, budget)
@@ -246,14 +246,14 @@ def set_once(connection: sqlite3.Connection, budget: Budget, path: Path) -> None
 
 
 def ledger_delta(budget: Budget | None) -> float:
-    """Return the δ at which charges are added up, 0 without a budget."""
+    """Return the δ at which charges add up; 0 without a budget."""
     return 0.0 if budget is None else budget[1]
 
 
 def refuse_past(
     budget: Budget, spent: Totals, guarantee: Guarantee, told: Divergence | None = None
 ) -> None:
-    """Refuse a charge that exceeds the budget, and name the remaining ε."""
+    """Raise a BudgetExceededError if a charge exceeds the budget; state the remaining ε."""
     epsilon, delta = budget
     if takes_delta(guarantee) and spent.live and not spent.leaks:
         raise LedgerError(
@@ -271,15 +271,15 @@ def refuse_past(
 
 
 def within(epsilon: float, budget: Budget) -> bool:
-    """Whether a total is within the budget, but for what rounding adds."""
+    """Whether a total is within the budget, up to rounding."""
     return epsilon <= budget[0] * (1 + ROUNDING)
 
 
 def ledger_facts(budget: Budget | None, totals: Totals) -> list[Fact]:
-    """Say what is budgeted, spent and left, for a ledger to show itself."""
+    """Budget, spent and remaining ε for the ledger's repr."""
     charges = ("charges", f"{totals.live:,}")
     if budget is None:
-        return [("budget", "none: it records and refuses nothing"), charges]
+        return [("budget", "none: all charges are accepted"), charges]
     spent = totals.epsilon(budget[1])
     return [
         ("budget", epsilon_delta_text(*budget)),
@@ -290,7 +290,7 @@ def ledger_facts(budget: Budget | None, totals: Totals) -> list[Fact]:
 
 
 def as_text(connection: sqlite3.Connection) -> str:
-    """Export budget, spent and remaining ε and every entry as JSON, in one transaction."""
+    """Export budget, spent and remaining ε and all entries as JSON, in one transaction."""
     budget, totals = read_budget(connection), read_totals(connection)
     spent = totals.epsilon(ledger_delta(budget))
     left = math.inf if budget is None else max(0.0, budget[0] - spent)

@@ -1,4 +1,4 @@
-"""Fingerprints of tables and the ledgers that they are charged to."""
+"""Fingerprints of tables and the ledgers to which the tables are charged."""
 
 import secrets
 import sqlite3
@@ -24,18 +24,18 @@ _HALF = np.uint64(32)
 
 
 def fingerprint(rows: Any, key: bytes) -> bytes:
-    """Keyed BLAKE2 of the rows, the same for every order of them and for every name of a column."""
+    """Keyed BLAKE2 of the rows, independent of row order and column names."""
     frame = _frame(rows)
     return of_hashes(frame.shape, row_hashes(frame), key)
 
 
 def row_hashes(rows: Any) -> NDArray[np.uint64]:
-    """Hash of each row (n,), from its own values and their order alone."""
+    """Hash of each row (n,), from its values and their order only."""
     frame = _frame(rows)
     each = np.zeros(len(frame), dtype=np.uint64)
     for j in range(frame.shape[1]):
-        # One to one in the column's bits, so that rows that differ are told apart; the keyed
-        # hash below does the rest.
+        # A bijection of the column's bits, so that different rows stay different; the keyed
+        # hash below makes the result secret.
         each ^= _bits(frame.iloc[:, j])
         each *= _ODD
         each ^= each >> _HALF
@@ -56,17 +56,17 @@ def _frame(rows: Any) -> pd.DataFrame:
 def _bits(column: "pd.Series[Any]") -> NDArray[np.uint64]:
     if pd.api.types.is_numeric_dtype(column.dtype):
         numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        return (numbers + 0.0).view(np.uint64)  # −0.0 becomes 0.0
+        return (numbers + 0.0).view(np.uint64)  # maps −0.0 to 0.0
     written = column.astype(object).map(str, na_action="ignore")
     places, texts = pd.factorize(written.to_numpy(dtype=object))
-    # A missing value has place −1: the last.
+    # A missing value has code −1, the last one.
     hashes = [blake2b(text, digest_size=8).digest() for text in (*map(str.encode, texts), b"")]
     known: NDArray[np.uint64] = np.frombuffer(b"".join(hashes), dtype="<u8").astype(np.uint64)
     return known[places]
 
 
 NAME = ".rashomon-tables"
-"""File of a folder's registry, for its owner only."""
+"""Registry file of a folder, readable only by its owner."""
 
 _LOCK_SECONDS = 10.0
 _TABLES = (
@@ -78,13 +78,13 @@ _TABLES = (
 
 
 class TableRegistry:
-    """Ledgers of one folder and the tables that were charged to them."""
+    """Ledgers of one folder and the tables charged to them."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
 
     def knows(self, ledger: str) -> bool:
-        """Whether a ledger of this file name was noted."""
+        """Whether a ledger of this file name is recorded."""
         if not self.path.exists():
             return False
         with self._open() as connection:
@@ -92,15 +92,15 @@ class TableRegistry:
             return found.fetchone() is not None
 
     def ledgers_charged(self, rows: Any) -> tuple[str, ...]:
-        """File names of the ledgers that this table was charged to, in alphabetical order."""
+        """File names of the ledgers to which this table was charged, in alphabetical order."""
         if not self.path.exists():
             return ()
         with self._open() as connection:
             return _names(connection, _found(rows, _key(connection)))
 
     def note(self, ledger: str, rows: Any = None) -> tuple[str, ...]:
-        """Record that a ledger of this name exists and which rows are charged to it."""
-        # Before SQLite, which would make it readable for all.
+        """Record that a ledger of this name exists, and the rows charged to it."""
+        # Before SQLite creates the file, which would then be readable by all users.
         with suppress(FileExistsError):
             create_private(self.path)
         with self._open() as connection:
@@ -147,13 +147,13 @@ def recognise(ledger: Path, rows: Any) -> tuple[str, ...]:
 def recognise_hashes(
     ledger: Path, shape: tuple[int, int], each: NDArray[np.uint64]
 ) -> tuple[str, ...]:
-    """Do as :func:`recognise` for a table that is not in memory, by the hashes of its rows."""
+    """Like :func:`recognise`, for a table outside memory, by the hashes of its rows."""
     return recognise(ledger, Hashes(shape, each))
 
 
 @dataclass(frozen=True, eq=False)
 class Hashes:
-    """Hashes of the rows, in any order, of a table that is not in memory."""
+    """Hashes of the rows of a table that is not in memory, in any order."""
 
     shape: tuple[int, int]
     each: NDArray[np.uint64]
@@ -166,7 +166,7 @@ def _found(rows: Any, key: bytes) -> bytes:
 
 
 def same_table(others: tuple[str, ...], ledger: str) -> str:
-    """Say what it means that a table was charged to other ledgers."""
+    """Warning that a table was also charged to other ledgers."""
     return (
         f"the rows charged to {ledger} were also charged to {', '.join(others)}, and the budgets "
         f"add up for the people in them: use one ledger for one table. (Curator: this was read "
@@ -193,7 +193,7 @@ def _names(connection: sqlite3.Connection, found: bytes) -> tuple[str, ...]:
 
 
 def _key(connection: sqlite3.Connection) -> bytes:
-    """Secret of the folder, made once: of processes that make it together one does."""
+    """Secret of the folder; if several processes create it at once, one value is kept."""
     row = connection.execute("SELECT value FROM secret").fetchone()
     if row is None:
         new = secrets.token_bytes(KEY_BYTES)

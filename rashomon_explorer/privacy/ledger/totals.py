@@ -13,25 +13,25 @@ from rashomon_explorer.privacy.conversions import conversion, zcdp_epsilon
 from rashomon_explorer.privacy.divergence import Divergence, divergence
 from rashomon_explorer.privacy.guarantee import Guarantee
 
-ROUNDING = 1e-9  # of a budget: a plan that spends all of it must not fail by an ulp
+ROUNDING = 1e-9  # relative to a budget: a plan that spends all of it must not fail by an ulp
 
-_LEAST_DOUBLE_BITS = 1074  # every double is a whole number of 2⁻¹⁰⁷⁴
+_LEAST_DOUBLE_BITS = 1074  # every double is an integer multiple of 2⁻¹⁰⁷⁴
 _SUMMED = ("pure_epsilon", "rho", "approximate_epsilon", "approximate_delta")
 
 Counted = tuple[Guarantee, Divergence | None, int]
-"""A charge, its divergence where one order is summed, and how often it was made."""
+"""A charge, its divergence if the ledger has an order, and its number of occurrences."""
 
 
 @dataclass(frozen=True)
 class ExactSum:
-    """Sum of doubles without rounding, from which any of them can be subtracted again."""
+    """Exact sum of doubles, from which any of them can be subtracted again."""
 
     finite: Fraction = Fraction(0)  # sum of the finite terms; every double is a fraction
     infinite: int = 0  # number of infinite terms
 
     @classmethod
     def of(cls, terms: Iterable[tuple[float, int]]) -> "ExactSum":
-        """Add up values, each a given number of times, in units of the smallest positive double."""
+        """Sum values, each a given number of times, in units of the smallest positive double."""
         whole = infinite = 0
         for value, count in terms:
             if value == math.inf:
@@ -48,7 +48,7 @@ class ExactSum:
         return ExactSum(self.finite + Fraction(value), self.infinite)
 
     def minus(self, value: float) -> "ExactSum":
-        """Return the sum without ``value``, which was added before."""
+        """Return the sum without ``value``, which must have been added before."""
         if value == math.inf:
             return ExactSum(self.finite, self.infinite - 1)
         return ExactSum(self.finite - Fraction(value), self.infinite)
@@ -66,7 +66,7 @@ def _zeros() -> dict[str, ExactSum]:
 
 @dataclass(frozen=True)
 class Totals:
-    """Totals of the charges in constant space: all that a ledger's rule needs."""
+    """Totals of the charges in constant space: the state that a ledger's rule needs."""
 
     live: int = 0
     leaks: bool | None = None
@@ -77,7 +77,7 @@ class Totals:
 
     @classmethod
     def of(cls, charges: Iterable[Guarantee], order: float | None = None) -> "Totals":
-        """Add up charges in the order in which they were reserved."""
+        """Sum charges in the order in which they were reserved."""
         totals = cls(order=order)
         for charge in charges:
             totals = totals.plus(charge)
@@ -87,7 +87,7 @@ class Totals:
     def of_many(
         cls, counted: Sequence[Counted], leaks: bool | None, order: float | None = None
     ) -> "Totals":
-        """Add up charges and how often each was made, as ``of`` does, but fast."""
+        """Sum charges with their numbers of occurrences; a faster form of ``of``."""
         sums = {
             name: ExactSum.of((getattr(charge, name), count) for charge, _, count in counted)
             for name in _SUMMED
@@ -103,13 +103,13 @@ class Totals:
         )
 
     def charge_divergence(self, charge: Guarantee) -> Divergence | None:
-        """Divergence at which a charge would be entered, rounded up; None without an order."""
+        """Divergence at which a charge is recorded, rounded up; None without an order."""
         if self.order is None:
             return None
         return entered_at(charge, self.order)
 
     def plus(self, charge: Guarantee, told: Divergence | None = None) -> "Totals":
-        """Return the totals with one more charge, whose divergence may be known already."""
+        """Return the totals with one more charge, whose divergence may be given."""
         leaks = self.leaks if self.live else takes_delta(charge)
         sums = {name: total.plus(getattr(charge, name)) for name, total in self.sums.items()}
         told = told or self.charge_divergence(charge)
@@ -134,14 +134,14 @@ class Totals:
         """Total ε at δ, as :func:`adaptive_epsilon` defines it."""
         check_delta(delta)
         pure, rho, own_epsilon, own_delta = (float(self.sums[name]) for name in _SUMMED)
-        if self.leaks:  # also when those were voided: what δ pays for was chosen, and stays so
+        if self.leaks:  # also after those were voided, because the use of δ was fixed with them
             return own_epsilon + pure if own_delta <= delta * (1 + ROUNDING) else math.inf
         if own_epsilon or own_delta:
             return math.inf
         return min(pure, zcdp_epsilon(rho, delta), self._by_order(delta))
 
     def _by_order(self, delta: float) -> float:
-        """Total ε by the divergences at the one order."""
+        """Total ε from the divergences at the one order."""
         total = float(self.divergences)
         if self.order is None or not math.isfinite(total) or (total and not delta):
             return math.inf
@@ -152,7 +152,7 @@ class Totals:
         return zcdp_epsilon(total / self.order, delta, least=self.order)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON; fractions as text, for no number type there holds them."""
+        """Return plain values for JSON; fractions are text, because no JSON number holds them."""
         sums = {name: _text(total) for name, total in self.sums.items()}
         plain = {"live": self.live, "leaks": self.leaks, "sums": sums}
         if self.order is None:
@@ -181,7 +181,7 @@ def _read(text: list[Any]) -> ExactSum:
 
 
 def entered_at(charge: Guarantee, order: float) -> Divergence:
-    """Divergence at which a charge is entered, rounded up."""
+    """Divergence at which a charge is recorded, rounded up."""
     value, steady = divergence(charge, order)
     return Divergence(math.nextafter(value, math.inf) if value else 0.0, steady)
 
@@ -191,8 +191,8 @@ def takes_delta(guarantee: Guarantee) -> bool:
     return guarantee.approximate_delta > 0 or guarantee.approximate_epsilon > 0
 
 
-# A charge's divergence is kept and not computed again: another machine's logarithms differ by an
-# ulp, and sums are compared for equality.
+# A charge's divergence is stored and not recomputed: logarithms on another machine can differ by
+# an ulp, and sums are compared for equality.
 TABLES = (
     "CREATE TABLE renyi_order (id INTEGER PRIMARY KEY CHECK (id = 1), value REAL NOT NULL)",
     """
@@ -225,7 +225,7 @@ BEGIN SELECT RAISE(ABORT, 'what a charge costs never changes'); END""",
 
 
 def read_order(connection: sqlite3.Connection) -> float | None:
-    """Return the order at which divergences are added up, None where they are not."""
+    """Return the order at which divergences add up, or None."""
     row = connection.execute("SELECT value FROM renyi_order").fetchone()
     if row is None:
         return None
@@ -239,12 +239,12 @@ def read_order(connection: sqlite3.Connection) -> float | None:
 
 
 def write_order(connection: sqlite3.Connection, order: float) -> None:
-    """Settle the order, for good."""
+    """Write the order, which cannot be changed later."""
     connection.execute("INSERT INTO renyi_order (id, value) VALUES (1, ?)", (order,))
 
 
 def write_divergence(connection: sqlite3.Connection, charge: int, told: Divergence) -> None:
-    """Keep what a charge is entered at, for good."""
+    """Write the divergence of a charge, which cannot be changed later."""
     connection.execute(
         "INSERT INTO divergences (charge, value, steady) VALUES (?, ?, ?)",
         (charge, told.value, told.steady),
@@ -252,7 +252,7 @@ def write_divergence(connection: sqlite3.Connection, charge: int, told: Divergen
 
 
 def read_divergence(connection: sqlite3.Connection, charge: int) -> Divergence | None:
-    """Return what a charge was entered at, None in a ledger without an order."""
+    """Return the divergence of a charge; None in a ledger without an order."""
     row = connection.execute(
         "SELECT value, steady FROM divergences WHERE charge = ?", (charge,)
     ).fetchone()

@@ -22,14 +22,14 @@ from rashomon_explorer.privacy.tradeoff.curves import TradeOff, envelope, type_o
 
 @dataclass(frozen=True)
 class BoundedRange(TradeOff):
-    """f(α) = (1 − α)/(1 + α(e^η − 1)): trade-off of log ratios in some interval of width η.
+    """f(α) = (1 − α)/(1 + α(e^η − 1)): trade-off if all log ratios lie in an interval of width η.
 
-    The worst pairs take two values, of log ratio t and t − η; the maximum of their δ(ε) over t is
-    at t = (η + ε)/2 and equals (1 − e^((ε − η)/2))²/(1 − e^(−η)) (Dong, Durfee and Rogers 2020),
-    whose dual is f. Exact for one draw, and above the trade-off of pure η-DP. Each pair touches f
-    in one point only: a mechanism that is f-DP need not be η²/8-zCDP, as bounded range is (Cesar
-    and Rogers 2021), so that many draws are better composed by
-    :func:`~rashomon_explorer.privacy.bounded_range` than by f.
+    The worst pairs take two values, with log ratios t and t − η. The maximum of their δ(ε) over t
+    is at t = (η + ε)/2 and equals (1 − e^((ε − η)/2))²/(1 − e^(−η)) (Dong, Durfee and Rogers 2020);
+    f is its dual. f is exact for one draw, and above the trade-off of pure η-DP. Each pair touches
+    f in only one point. A mechanism that is f-DP need not be η²/8-zCDP, as bounded range is (Cesar
+    and Rogers 2021). For many draws, :func:`~rashomon_explorer.privacy.bounded_range` therefore
+    composes better than f.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class BoundedRange(TradeOff):
     kind: ClassVar[str] = "bounded_range"
 
     def __post_init__(self) -> None:
-        """Refuse a width that is negative or NaN."""
+        """Raise a ValueError if the width is negative or NaN."""
         check_nonnegative_or_infinite(eta=self.eta)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
@@ -64,11 +64,11 @@ class BoundedRange(TradeOff):
 
     @property
     def rho(self) -> float:
-        """ρ = η²/2, that of pure η-DP; η²/8 holds for the mechanism, not for all that is f-DP."""
+        """ρ = η²/2, that of pure η-DP; η²/8 holds for the mechanism, not for every f-DP one."""
         return self.eta**2 / 2
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {"kind": self.kind, "eta": self.eta}
 
 
@@ -80,15 +80,15 @@ _WIDEST = 600.0  # kη, so that e^(kη) is a double
 class AdaptiveBoundedRange(TradeOff):
     """Trade-off of k η-bounded-range mechanisms, each chosen after seeing the earlier results.
 
-    Their number and η are fixed. An analyst who has ε left to lose at j mechanisms gets at most
+    Their number and η are fixed. An analyst with remaining ε at j mechanisms gets at most
 
         V_j(ε) = max over t of p(t) V_{j−1}(ε − t) + (1 − p(t)) V_{j−1}(ε − t + η),
 
     with V_0(ε) = max(0, 1 − e^ε) and p(t) the mass of log ratio t in the pair of t and t − η
     (Dong, Durfee and Rogers 2020; docs/composition.md); δ(ε) = V_k(ε). Each V_j is convex in
-    e^ε, so that lines between the points of a grid are above it, and along two lines the maximum
-    over t is in closed form: the result is an upper bound, ε less than a thousandth above the
-    truth for up to 50 mechanisms and a hundredth for 400.
+    e^ε, so chords between grid points are above it. Along two chords the maximum over t has a
+    closed form. The result is an upper bound: ε exceeds the true value by less than a thousandth
+    for up to 50 mechanisms and by less than a hundredth for 400.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class AdaptiveBoundedRange(TradeOff):
     kind: ClassVar[str] = "adaptive_bounded_range"
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range or too much work."""
+        """Raise a ValueError if a parameter is out of range or needs too much work."""
         check_nonnegative_or_infinite(eta=self.eta)
         check_count(count=self.count)
         if self.count > _MOST:
@@ -134,15 +134,15 @@ class AdaptiveBoundedRange(TradeOff):
         return min(super().epsilon(delta), self.count * self.eta)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {"kind": self.kind, "eta": self.eta, "count": self.count}
 
     @cached_property
     def _table(self) -> tuple[FloatArray, FloatArray]:
-        """ε from −kη to kη, and V_k from above."""
+        """Grid of ε from −kη to kη, and upper bounds on V_k."""
         cells = max(8, min(32, 1600 // self.count))
         half = self.count * cells
-        # One η more on either side, for what the last step still asks for.
+        # One more η on either side, which the last step needs.
         steps = np.arange(-half - cells, half + cells + 1, dtype=float)
         grid: FloatArray = steps * (self.eta / cells)
         values: FloatArray = np.maximum(0.0, -np.expm1(grid))
@@ -153,7 +153,7 @@ class AdaptiveBoundedRange(TradeOff):
 
 
 def _step(grid: FloatArray, values: FloatArray, cells: int, eta: float) -> FloatArray:
-    """V_j from V_{j−1}, both above the truth."""
+    """Upper bound on V_j from an upper bound on V_{j−1}."""
     s = np.exp(grid)
     slope = -np.diff(values) / np.diff(s)
     height = values[:-1] + slope * s[:-1]
@@ -171,13 +171,13 @@ def _step(grid: FloatArray, values: FloatArray, cells: int, eta: float) -> Float
         other = height[far] - slope[far] * spared
         best = np.maximum(best, first * line + (1 - first) * other)
     result = np.maximum(0.0, -np.expm1(grid))
-    result[inner] = best * (1 + 1e-12) + 1e-15  # more than a step rounds
+    result[inner] = best * (1 + 1e-12) + 1e-15  # above the rounding error of a step
     return result
 
 
-_WHOLE = 1000  # up to so many draws every test is tried; beyond, only those that may be best
+_WHOLE = 1000  # up to this many draws all tests are tried; above, only those that may be best
 _BLOCKS = 64
-_LINES, _FEWER_LINES = 129, 65  # of an envelope; each is true, and more cost time
+_LINES, _FEWER_LINES = 129, 65  # lines of an envelope; each is a valid bound
 
 
 @dataclass(frozen=True)
@@ -185,14 +185,14 @@ class RepeatedBoundedRange(TradeOff):
     """Optimal trade-off of k independent η-bounded-range mechanisms.
 
     The worst pairs are k coins whose log ratio is t or t − η, with one t for all. The test "at most
-    m lower ones" has power minus e^ε times level
+    m of the lower ratio" has power minus e^ε times level
 
         F(m; k, x) − e^ε F(m; k, y),  x = (e^t − 1)/(e^η − 1),  y = e^(η − t) x,
 
-    with F the distribution function of a binomial, which is largest at t = (ε + (m + 1)η)/(k + 1),
-    and δ(ε) is the maximum over m < k (Dong, Durfee and Rogers 2020; docs/composition.md). Exact,
-    and then raised by more than its rounding. It holds for mechanisms that were all chosen before
-    any of them was run: who chooses as they go gets further.
+    where F is the distribution function of a binomial. It is largest at t = (ε + (m + 1)η)/(k + 1),
+    and δ(ε) is the maximum over m < k (Dong, Durfee and Rogers 2020; docs/composition.md). The
+    result is exact, then raised by more than its rounding error. It holds only if all mechanisms
+    are chosen before any of them runs; adaptive choices can reveal more.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class RepeatedBoundedRange(TradeOff):
     kind: ClassVar[str] = "repeated_bounded_range"
 
     def __post_init__(self) -> None:
-        """Refuse a width that is negative or NaN, and a count that is none."""
+        """Raise a ValueError if the width is negative or NaN, or the count invalid."""
         check_nonnegative_or_infinite(eta=self.eta)
         check_count(count=self.count)
 
@@ -222,7 +222,7 @@ class RepeatedBoundedRange(TradeOff):
         return np.array(flat, dtype=float).reshape(np.shape(epsilon))
 
     def epsilon(self, delta: float) -> float:
-        """Least ε ≥ 0 with δ(ε) ≤ ``delta``, from above; kη at ``delta`` = 0."""
+        """Upper bound on the least ε ≥ 0 with δ(ε) ≤ ``delta``; kη at ``delta`` = 0."""
         check_delta(delta)
         top = self.count * self.eta
         if delta == 0 or not math.isfinite(top):
@@ -230,23 +230,23 @@ class RepeatedBoundedRange(TradeOff):
         return _least(self, float(delta))
 
     def __call__(self, alpha: ArrayLike) -> FloatArray:
-        """f(α), from below."""
+        """Lower bound on f(α)."""
         lines = _LINES if self.count <= _WHOLE else _FEWER_LINES
         epsilon = np.linspace(0.0, min(self.epsilon(1e-15), 100.0), lines)
         return envelope(alpha, epsilon, self._profile(epsilon))
 
     @property
     def rho_of_draws(self) -> float:
-        """ρ = kη²/8 of the draws (Cesar and Rogers 2021); what is only f-DP may have more."""
-        # Not η**2, which raises where a price overflows: an infinite one is true.
+        """ρ = kη²/8 of the draws (Cesar and Rogers 2021); an f-DP mechanism may have more."""
+        # Not η**2, which raises an error on overflow; an infinite value is valid here.
         return self.count * self.eta * self.eta / 8
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {"kind": self.kind, "eta": self.eta, "count": self.count}
 
     def _largest(self, epsilon: float) -> float:
-        """δ at one ε ≥ 0."""
+        """Return δ at one ε ≥ 0."""
         eta, count = self.eta, self.count
         if epsilon >= count * eta:
             return 0.0
@@ -259,7 +259,7 @@ class RepeatedBoundedRange(TradeOff):
         return min(1.0, float(_power(count, tests, upper - eta, upper, epsilon).max()))
 
     def _promising(self, epsilon: float) -> FloatArray:
-        """All tests m that may be best, by branch and bound."""
+        """All tests m that may be optimal, found by branch and bound."""
         eta, count = self.eta, self.count
         edges = np.unique(np.linspace(0, count, _BLOCKS + 1).round())
         best = np.minimum((epsilon + (edges + 1) * eta) / (count + 1), eta)
@@ -276,9 +276,9 @@ class RepeatedBoundedRange(TradeOff):
         return np.concatenate(blocks)
 
 
-@lru_cache(maxsize=256)  # plans, their labels and a ledger ask for the same ones
+@lru_cache(maxsize=256)  # plans, their labels and a ledger need the same values
 def _least(curve: RepeatedBoundedRange, delta: float) -> float:
-    """Root of δ(ε) = ``delta`` > 0, from above."""
+    """Upper bound on the root of δ(ε) = ``delta`` > 0."""
     if curve._largest(0.0) <= delta:
         return 0.0
     top = min(curve.count * curve.eta, zcdp_epsilon(curve.rho_of_draws, delta))
@@ -286,10 +286,10 @@ def _least(curve: RepeatedBoundedRange, delta: float) -> float:
     def excess(epsilon: float) -> float:
         return math.log(max(curve._largest(epsilon), 1e-320) / delta)
 
-    if excess(top) >= 0:  # the two sums are as good, up to rounding
+    if excess(top) >= 0:  # the two bounds are equal, up to rounding
         return top
     root = brentq(excess, 0.0, top, xtol=1e-15 * top, rtol=1e-13)
-    hair = 1e-13  # of ε: what the root may be off by, doubled until δ fits
+    hair = 1e-13  # relative to ε: step that raises the root, doubled until δ is not exceeded
     while curve._largest(root) > delta:
         root, hair = root * (1 + hair), 2 * hair
     return min(float(root), top)
@@ -298,11 +298,11 @@ def _least(curve: RepeatedBoundedRange, delta: float) -> float:
 def _power(
     count: int, tests: FloatArray, low: FloatArray, high: FloatArray, epsilon: float
 ) -> FloatArray:
-    """F(m) under one law minus e^ε F(m) under the other, for log ratios ``low`` and ``high``."""
+    """F(m) of one distribution minus e^ε F(m) of the other, for log ratios ``low`` and ``high``."""
     first = np.expm1(low) / np.expm1(low - high)  # mass of the high ratio
     second = np.exp(-high) * first
     likely = betainc(count - tests, tests + 1.0, first)
-    # e^ε that would overflow is held back, which can only raise δ.
+    # e^ε is capped to avoid overflow, which can only raise δ.
     rare = betainc(count - tests, tests + 1.0, second) * math.exp(min(epsilon, 700.0))
     rounding = 1e-15 * (count + 1000)
     return np.asarray(likely * (1 + rounding) - rare * (1 - rounding))

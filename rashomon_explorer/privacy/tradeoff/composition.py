@@ -18,7 +18,7 @@ from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianOb
 
 @dataclass(frozen=True, eq=False)
 class LossMasses:
-    """Mass of each loss of a grid, as a probability mass function of dp-accounting holds it."""
+    """Masses of losses on a grid, stored as a probability mass function of dp-accounting."""
 
     pmf: Any
 
@@ -31,12 +31,12 @@ class LossMasses:
 
     @property
     def probs(self) -> FloatArray:
-        """Mass of each loss, from the least on."""
+        """Mass of each loss, in increasing order of the losses."""
         return np.asarray(_inside(self.pmf, "_probs"))
 
     @property
     def first(self) -> int:
-        """Place of the least loss, in spacings."""
+        """Index of the least loss, in units of the spacing."""
         return int(_inside(self.pmf, "_lower_loss"))
 
     @property
@@ -49,7 +49,7 @@ class LossMasses:
         return self if count == 1 else LossMasses(self.pmf.self_compose(count, tail))
 
     def joined(self, other: "LossMasses", tail: float) -> "LossMasses":
-        """Masses of the sum of both losses."""
+        """Masses of the sum of a loss of each distribution."""
         return LossMasses(self.pmf.compose(other.pmf, tail))
 
 
@@ -59,7 +59,7 @@ def _inside(pmf: Any, name: str) -> Any:
     except AttributeError:
         raise ImportError(
             f"this version of dp-accounting keeps no {name} in {type(pmf).__name__}: install the "
-            'one that is known, pip install "rashomon-explorer[accounting]"'
+            'supported version, pip install "rashomon-explorer[accounting]"'
         ) from None
 
 
@@ -76,31 +76,31 @@ def _pmf_module() -> ModuleType:
 
 Part = tuple[TradeOff, int]
 
-_TAIL = 1e-15  # mass beyond a grid, counted as lost, and its share in every convolution
-_COARSEST, _MOST = 1e-3, 200_000  # spacing of the losses and how many on either side
-_LARGEST = 1024.0  # loss; beyond it all mass counts as lost
+_TAIL = 1e-15  # mass beyond a grid, counted as infinite loss, and the tail of every convolution
+_COARSEST, _MOST = 1e-3, 200_000  # largest spacing of the losses; most losses on either side
+_LARGEST = 1024.0  # loss beyond which all mass counts as infinite loss
 _UNIT = 8e-16  # relative error of one stage of an FFT (Higham 2002, Theorem 24.2)
 
 
 @dataclass(frozen=True)
 class Composition(TradeOff):
-    """f₁^⊗k₁ ⊗ f₂^⊗k₂ ⊗ …, by Google's dp-accounting, from below.
+    """Lower bound on f₁^⊗k₁ ⊗ f₂^⊗k₂ ⊗ …, computed by Google's dp-accounting.
 
-    Each part becomes a privacy loss distribution on a grid of spacing h that is the least one
-    above its profile (Doroshenko et al. 2022, "connect the dots"); their convolutions bound the
-    composition. With rounding and truncation added as δ,
+    Each part becomes a privacy loss distribution on a grid of spacing h: the least one above its
+    profile (Doroshenko et al. 2022, "connect the dots"). The convolutions of these distributions
+    bound the composition. With rounding and truncation added as δ,
 
         true δ(ε) ≤ δ(ε) ≤ true δ(ε − ``epsilon_error``) + 2 ``delta_error``,
 
-    where ``epsilon_error`` = h Σk, because no loss is rounded up by more than h; what it really
-    costs is far less.
+    where ``epsilon_error`` = h Σk, because no loss is rounded up by more than h. The actual error
+    is far smaller.
 
     Parameters
     ----------
     parts : tuple of (TradeOff, int)
-        Symmetric curves of one neighbour relation and how many of each.
+        Symmetric curves of one neighbour relation, and the number of times each is used.
     grid : float, optional
-        h; by default 10⁻³ or less, a tenth of the spread of the narrowest part.
+        Spacing h; by default at most 10⁻³ and a tenth of the spread of the narrowest part.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class Composition(TradeOff):
     kind: ClassVar[str] = "composition"
 
     def __post_init__(self) -> None:
-        """Validate the counts, and symmetrise the parts that are not symmetric."""
+        """Validate the counts, and symmetrise asymmetric parts."""
         if not self.parts:
             raise ValueError("parts must have at least one trade-off")
         if any(count < 1 or count != int(count) for _, count in self.parts):
@@ -128,31 +128,31 @@ class Composition(TradeOff):
 
     @property
     def relation(self) -> str:
-        """That of every part."""
+        """Neighbour relation of all parts."""
         return self.parts[0][0].relation
 
     @property
     def epsilon_error(self) -> float:
-        """Most that the grid can add to ε."""
+        """Bound on the amount that the grid adds to ε."""
         return self._losses.spacing * sum(count for _, count in self.parts)
 
     @property
     def delta_error(self) -> float:
-        """Bound on rounding and truncation, already added to δ."""
+        """Bound on rounding and truncation, which δ already includes."""
         return self._losses.error
 
     @property
     def rho(self) -> float:
-        """ρ adds up."""
+        """Sum of ρ over the parts."""
         return math.fsum(count * curve.rho for curve, count in self.parts)
 
     def renyi_bound(self, order: float) -> float:
-        """D_a adds up."""
+        """Sum of the bounds on D_a over the parts."""
         return math.fsum(count * curve.renyi_bound(order) for curve, count in self.parts)
 
     @property
     def steady(self) -> bool:
-        """Whether all parts are."""
+        """Whether all parts are steady."""
         return all(curve.steady for curve, _ in self.parts)
 
     @cached_property
@@ -163,19 +163,19 @@ class Composition(TradeOff):
         return self._losses.delta(epsilon)
 
     def __call__(self, alpha: ArrayLike) -> FloatArray:
-        """f(α), from below."""
+        """Lower bound on f(α)."""
         epsilon = self._losses.lines()
         return envelope(alpha, epsilon, self._profile(epsilon))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values: parts and counts rather than the result, so that loading is exact."""
+        """Return plain values: parts and counts, not the result, so that loading is exact."""
         parts = [[curve.to_dict(), count] for curve, count in self.parts]
         return {"kind": self.kind, "parts": parts, "grid": self.grid}
 
 
 @dataclass(frozen=True, eq=False)
 class _Losses:
-    """Losses ε_i with what is above each: mass under either law, and mass at infinity."""
+    """Losses ε_i with, above each, the mass under either distribution and the mass at infinity."""
 
     losses: FloatArray
     upper: FloatArray
@@ -208,42 +208,42 @@ class _Losses:
         upper, lower = (
             np.append(np.cumsum(mass[::-1])[::-1], 0.0) for mass in (probs, probs * np.exp(-losses))
         )
-        # Tails, then the rounding of each profile and of the two sums over all losses.
+        # Tails, then the rounding error of each profile and of the two sums over all losses.
         error += 2 * _TAIL * len(parts) + 1e-15 * sum(count for _, count in parts)
         error += 5e-16 * len(losses)
         return cls(losses, upper, lower, total.infinite, spacing, error)
 
     def delta(self, epsilon: FloatArray) -> FloatArray:
-        """E max(0, 1 − e^(ε − loss)) over all losses, the infinite one included."""
+        """E max(0, 1 − e^(ε − loss)) over all losses, including the infinite one."""
         above = np.searchsorted(self.losses, epsilon, side="right")
-        # Past the last loss both sums are 0, whatever e^ε is.
+        # Beyond the last loss both sums are 0 for any e^ε.
         weight = np.exp(np.minimum(epsilon, self.losses[-1] if len(self.losses) else 0.0))
         finite = np.maximum(0.0, self.upper[above] - weight * self.lower[above])
         return np.minimum(1.0, finite + self.infinite + self.error)
 
     def lines(self) -> FloatArray:
-        """Return some thousand ε from 0 to the last loss: each gives a line that is true."""
+        """Return about a thousand ε from 0 to the last loss; each gives a valid line."""
         top = self.losses[-1] if len(self.losses) else 0.0
         return np.linspace(0.0, min(top, 100.0), 4001)
 
 
 def compose_tradeoffs(parts: Iterable[TradeOff | Part], *, grid: float | None = None) -> TradeOff:
-    """Composition of trade-offs; Gaussian ones become one, exactly (μ² adds up).
+    """Composition of trade-off functions; Gaussian ones merge into one exactly (μ² adds up).
 
-    Beside a :class:`GaussianObjectivePerturbation` they become part of it, whose Rényi divergences
-    add up.
+    If there is a :class:`GaussianObjectivePerturbation`, Gaussian curves become part of it, and
+    its Rényi divergences add up.
 
     Parameters
     ----------
     parts : iterable of TradeOff or (TradeOff, int)
-        Curves, or curves and how many of each; a composition among them is opened.
+        Curves, optionally with the number of times each is used; nested compositions are expanded.
     grid : float, optional
-        Of the numerical part; see :class:`Composition`.
+        Grid of the numerical part; see :class:`Composition`.
 
     Raises
     ------
     ValueError
-        If the curves are of different neighbour relations.
+        If the curves have different neighbour relations.
 
     Examples
     --------
@@ -280,14 +280,14 @@ def _flatten(parts: Iterable[TradeOff | Part]) -> Iterable[Part]:
 
 
 def _largest_loss(curve: TradeOff, count: int) -> float:
-    """Size of the loss that either order of the neighbours reaches: a grid has two ends."""
+    """Largest loss under either order of the neighbours, because a grid has two ends."""
     swapped = curve.inverse()
     top = _top(curve, count)
     return top if swapped is curve else max(top, _top(swapped, count))
 
 
 def _top(curve: TradeOff, count: int) -> float:
-    """Loss beyond which a part has no finite mass that matters; the rest counts as lost."""
+    """Loss beyond which the finite mass of a part is negligible; the rest counts as infinite."""
     enough = float(curve.delta(_LARGEST)) + _TAIL / count
     low, top = 0.0, 1.0
     while float(curve.delta(top)) > enough:
@@ -296,7 +296,7 @@ def _top(curve: TradeOff, count: int) -> float:
 
 
 def _spacing(parts: tuple[Part, ...], top: float) -> float:
-    # δ(0) is a distance between laws: 0.4 of the spread of a Gaussian loss, less for a rare one.
+    # δ(0) is a distance between distributions: 0.4 times the spread for a Gaussian loss.
     narrowest = min((float(curve.delta(0.0)) for curve, _ in parts), default=1.0)
     return max(min(_COARSEST, narrowest / 4), top / _MOST)
 

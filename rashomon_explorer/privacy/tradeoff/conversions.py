@@ -1,4 +1,4 @@
-"""From other notions of privacy to trade-off functions, and from JSON."""
+"""Conversion of other notions of privacy, and of JSON, to trade-off functions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +32,7 @@ _SIMPLE: tuple[type[TradeOff], ...] = (
 
 
 def from_renyi(orders: ArrayLike, divergences: ArrayLike) -> Piecewise:
-    """Trade-off that a Rényi curve proves, from below.
+    """Lower bound on the trade-off function that a Rényi curve proves.
 
     δ(ε) ≤ e^((a − 1)(D_a − ε)) (1 − 1/a)^a/(a − 1) for every order a (Canonne, Kamath and Steinke
     2020, Proposition 12), on a grid of ε.
@@ -61,7 +61,7 @@ def from_renyi(orders: ArrayLike, divergences: ArrayLike) -> Piecewise:
 
 
 def from_zcdp(rho: float) -> Piecewise:
-    """Trade-off that ρ-zCDP proves, from below; G(√(2ρ)) is above it.
+    """Lower bound on the trade-off function that ρ-zCDP proves; G(√(2ρ)) is above it.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def from_zcdp(rho: float) -> Piecewise:
 
 
 def from_dict(values: dict[str, Any]) -> TradeOff:
-    """Inverse of every curve's ``to_dict``.
+    """Create a curve from the values of its ``to_dict``.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def from_dict(values: dict[str, Any]) -> TradeOff:
 
 
 def _from_deltas(delta: Callable[[float], float]) -> Piecewise:
-    """Curve that δ(ε) proves on a grid that ends where δ no longer matters."""
+    """Curve that δ(ε) proves on a grid that ends where δ is negligible."""
     top = 1.0
     while delta(top) > 1e-15 and top < 100:
         top *= 2

@@ -19,10 +19,10 @@ from rashomon_explorer._utils.validation import (
 )
 from rashomon_explorer.privacy.conversions import gdp_epsilon
 
-_NEGLIGIBLE = 1e-18  # a δ at which an envelope needs no further line
+_NEGLIGIBLE = 1e-18  # δ below which an envelope needs no further line
 _LINES = 4001
 REPLACE = "replace"
-"""Neighbours differ in one record, replaced by another, as everywhere in this package."""
+"""Neighbours differ in one record, which is replaced; this is the package-wide relation."""
 RELATIONS = (REPLACE, "add_or_remove")
 
 
@@ -30,33 +30,33 @@ class TradeOff(ABC):
     """Least type II error f(α) of any test between neighbours at type I error α.
 
     A mechanism is f-DP if no test does better (Dong, Roth and Su 2022, Definition 2.3). The curve
-    is held by its dual, the privacy profile
+    is represented by its dual, the privacy profile
 
         δ(ε) = 1 + f*(−e^ε) = max over α of 1 − f(α) − e^ε α
 
-    (their Proposition 2.12). Whatever cannot be exact errs towards less privacy: f from below, δ
-    and ε from above. Curves are symmetric, f = f⁻¹, unless their class says otherwise.
+    (their Proposition 2.12). Values that are not exact err towards less privacy: f from below, δ
+    and ε from above. Curves are symmetric, f = f⁻¹, unless their class states otherwise.
     """
 
     kind: ClassVar[str]
     notion: ClassVar[str] = "f-DP"
-    """The notion in which it is proved, in words."""
+    """Text that names the notion in which the curve was proved."""
 
     @property
     def relation(self) -> str:
-        """Which tables are neighbours: "replace" or "add_or_remove" one record."""
+        """Neighbour relation: "replace" or "add_or_remove" one record."""
         return REPLACE
 
     @abstractmethod
     def _profile(self, epsilon: FloatArray) -> FloatArray:
-        """δ(ε) for ε ≥ 0."""
+        """Return δ(ε) for ε ≥ 0."""
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Plain values from which :func:`from_dict` makes the curve again."""
+        """Return plain values from which :func:`from_dict` creates the curve."""
 
     def delta(self, epsilon: ArrayLike) -> FloatArray:
-        """δ(ε) for real ε of any sign; by symmetry δ(−ε) = 1 − e^(−ε) (1 − δ(ε)).
+        """Return δ(ε) for any real ε; by symmetry δ(−ε) = 1 − e^(−ε) (1 − δ(ε)).
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class TradeOff(ABC):
         Returns
         -------
         ndarray
-            Of the shape of ``epsilon``.
+            Same shape as ``epsilon``.
         """
         epsilon = np.asarray(epsilon, dtype=float)
         size = np.abs(epsilon)
@@ -74,7 +74,7 @@ class TradeOff(ABC):
         return np.where(epsilon < 0, below, above)[()]
 
     def epsilon(self, delta: float) -> float:
-        """Least ε ≥ 0 with δ(ε) ≤ ``delta``, from above; infinity if there is none.
+        """Upper bound on the least ε ≥ 0 with δ(ε) ≤ ``delta``; infinity if there is none.
 
         Raises
         ------
@@ -92,9 +92,9 @@ class TradeOff(ABC):
         return bisect(lambda epsilon: bool(self.delta(epsilon) <= delta), high, low, halvings=80)
 
     def __call__(self, alpha: ArrayLike) -> FloatArray:
-        """f(α), from below.
+        """Lower bound on f(α).
 
-        Never above 1 − α.
+        It is never above 1 − α.
         """
         top = min(self.epsilon(_NEGLIGIBLE), 100.0)
         epsilon = np.linspace(0.0, top, _LINES)
@@ -104,8 +104,8 @@ class TradeOff(ABC):
         """Rényi divergence D_a of order a > 1 between the worst neighbours.
 
         (a − 1) D_a = log(1 + a(a − 1) ∫ (e^((a−1)ε) + e^(−aε)) δ(ε) dε) over ε > 0 (Sason and
-        Verdú 2016, for the pair whose trade-off is f); by quadrature where no closed form is
-        known, then to about six digits and not a bound.
+        Verdú 2016, for the pair whose trade-off is f). Without a closed form it is computed by
+        quadrature, which has about six digits and is not a bound.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class TradeOff(ABC):
         check_order(order)
         from scipy.integrate import quad
 
-        top = 1.0  # beyond it the integrand is below 1e-18, or there is no end to it
+        top = 1.0  # end of the range: beyond it the integrand is below 1e-18
         while (order - 1) * top + math.log(max(float(self.delta(top)), 1e-300)) > -41:
             top *= 2
             if order * top > 700:
@@ -129,26 +129,26 @@ class TradeOff(ABC):
         return math.log1p(order * (order - 1) * total) / (order - 1)
 
     def renyi_bound(self, order: float) -> float:
-        """Return what is proved of D_a: :meth:`renyi` from above; infinity where nothing is.
+        """Proved upper bound on D_a (:meth:`renyi`); infinity if nothing is proved.
 
-        δ(ε) alone proves it where its tail does, which no curve with rounding added has: classes
-        that know D_a by itself say so.
+        δ(ε) proves a bound only if its tail does, which never holds for curves that add rounding
+        errors. Classes with a direct bound on D_a override this method.
         """
         check_order(order)
         return order * self.rho
 
     @property
     def steady(self) -> bool:
-        """Whether the bounds D_a/a of :meth:`renyi_bound` fall as the order rises, as aρ does."""
+        """Whether the bounds D_a/a of :meth:`renyi_bound` decrease in the order, as with aρ."""
         return True
 
     @property
     def rho(self) -> float:
-        """ρ of zero-concentrated DP, where it is known; infinity elsewhere."""
+        """ρ of zero-concentrated DP if it is known, otherwise infinity."""
         return math.inf
 
     def inverse(self) -> "TradeOff":
-        """f⁻¹, the trade-off with the two neighbours swapped."""
+        """Return f⁻¹, the trade-off function with the two neighbours swapped."""
         return self
 
     def symmetrised(self) -> "TradeOff":
@@ -160,9 +160,9 @@ def envelope(alpha: ArrayLike, epsilon: FloatArray, delta: FloatArray) -> FloatA
     """β(α) = max over ε ≥ 0 of {1 − δ − e^ε α, e^(−ε)(1 − δ − α), 0}.
 
     It is the largest symmetric trade-off function that (ε, δ) pairs prove (Dong, Roth and Su 2022,
-    Proposition 2.12): each line is true, so their maximum is, on any grid. Both families come
-    from the same pairs. Two one-sided curves put together where they meet may put the power of a
-    test below its level; this never passes 1 − α.
+    Proposition 2.12). Each line is a valid bound, so their maximum is one on any grid. Both
+    families come from the same pairs. Two one-sided curves joined where they meet could put the
+    power of a test below its level; this envelope never exceeds 1 − α.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def envelope(alpha: ArrayLike, epsilon: FloatArray, delta: FloatArray) -> FloatA
     """
     alpha = type_one_errors(alpha)
     result = np.empty(alpha.size)
-    for place, level in enumerate(alpha.ravel()):  # a line each: α and ε as a table can be huge
+    for place, level in enumerate(alpha.ravel()):  # by line: a table of α by ε can be huge
         steep = 1 - delta - np.exp(epsilon) * level
         flat = np.exp(-epsilon) * (1 - delta - level)
         result[place] = max(0.0, float(steep.max()), float(flat.max()))
@@ -179,7 +179,7 @@ def envelope(alpha: ArrayLike, epsilon: FloatArray, delta: FloatArray) -> FloatA
 
 
 def type_one_errors(alpha: ArrayLike) -> FloatArray:
-    """α as an array, refused outside [0, 1]."""
+    """Return α as an array; raise a ValueError outside [0, 1]."""
     levels = np.asarray(alpha, dtype=float)
     strange = ~((levels >= 0) & (levels <= 1))
     if strange.any():
@@ -188,32 +188,32 @@ def type_one_errors(alpha: ArrayLike) -> FloatArray:
 
 
 def shared_relation(curves: Iterable[TradeOff]) -> str:
-    """Neighbour relation of all curves; "replace" without any."""
+    """Neighbour relation of all curves; "replace" if there are no curves."""
     found = sorted({curve.relation for curve in curves})
     if len(found) > 1:
         raise ValueError(
-            f"trade-off functions of different neighbour relations do not compose, got {found}: "
-            "give all of them one relation. A Gaussian mechanism for a record that is added or "
+            f"trade-off functions with different neighbour relations do not compose, got {found}: "
+            "use one relation for all. A Gaussian mechanism for a record that is added or "
             "removed is PoissonSampled(sigma, 1.0, relation='add_or_remove')"
         )
     return found[0] if found else REPLACE
 
 
 def check_relation(relation: str) -> None:
-    """Refuse a neighbour relation that is not known."""
+    """Raise a ValueError if the neighbour relation is unknown."""
     if relation not in RELATIONS:
         raise ValueError(f"relation must be one of {sorted(RELATIONS)}, got {relation!r}")
 
 
 def check_order(order: float) -> None:
-    """Refuse a Rényi order that is not above 1."""
+    """Raise a ValueError if the Rényi order is not above 1."""
     if not order > 1:
         raise ValueError(f"order must be > 1, got {order!r}")
 
 
 @dataclass(frozen=True)
 class Approximate(TradeOff):
-    """f(α) = max{0, 1 − δ − e^ε α, e^(−ε)(1 − δ − α)}, exact; pure ε-DP at δ = 0.
+    """f(α) = max{0, 1 − δ − e^ε α, e^(−ε)(1 − δ − α)}, exact; pure ε-DP if δ = 0.
 
     Wasserman and Zhou 2010; Dong, Roth and Su 2022, Proposition 2.5.
 
@@ -236,12 +236,12 @@ class Approximate(TradeOff):
     kind: ClassVar[str] = "approximate"
 
     def __post_init__(self) -> None:
-        """Refuse numbers out of range."""
+        """Raise a ValueError if a number is out of range."""
         check_nonnegative_or_infinite(at=self.at)
         check_share(slack=self.slack)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
-        # The corners of f are (0, 1 − δ), (a, a) and (1 − δ, 0); the first and second count here:
+        # The corners of f are (0, 1 − δ), (a, a) and (1 − δ, 0). Only the first two count here:
         # 1 − a(1 + e^ε) with a = (1 − δ)/(1 + e^ε₀).
         ratio = np.exp(np.minimum(epsilon - self.at, 0.0))
         small = math.exp(-self.at)
@@ -249,13 +249,13 @@ class Approximate(TradeOff):
         return np.maximum(self.slack, inner)
 
     def epsilon(self, delta: float) -> float:
-        """Least ε ≥ 0 with δ(ε) ≤ ``delta``; never above ε₀ where δ is enough."""
+        """Least ε ≥ 0 with δ(ε) ≤ ``delta``; at most ε₀ if ``delta`` is at least δ."""
         if delta < self.slack:
             return math.inf
         return min(self.at, super().epsilon(delta))
 
     def __call__(self, alpha: ArrayLike) -> FloatArray:
-        """f(α), exactly."""
+        """Return f(α), exactly."""
         alpha = type_one_errors(alpha)
         room = 1 - self.slack
         flat = math.exp(-self.at) * (room - alpha)
@@ -264,7 +264,7 @@ class Approximate(TradeOff):
         return np.maximum(0.0, np.maximum(steep, flat))[()]
 
     def renyi(self, order: float) -> float:
-        """D_a of randomised response (Mironov 2017, Proposition 5) at δ = 0, else infinity."""
+        """D_a of randomised response (Mironov 2017, Proposition 5) if δ = 0, else infinity."""
         check_order(order)
         if self.slack > 0:
             return math.inf
@@ -273,16 +273,16 @@ class Approximate(TradeOff):
 
     @property
     def rho(self) -> float:
-        """ρ = ε²/2 at δ = 0 (Bun and Steinke 2016, Proposition 3.3), else infinity."""
+        """ρ = ε²/2 if δ = 0 (Bun and Steinke 2016, Proposition 3.3), else infinity."""
         return self.at**2 / 2 if self.slack == 0 else math.inf
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {"kind": self.kind, "at": self.at, "slack": self.slack}
 
 
 def pure_curve(epsilon: float) -> Approximate:
-    """Worst trade-off of pure ε-DP, that of randomised response.
+    """Worst trade-off function of pure ε-DP, attained by randomised response.
 
     Examples
     --------
@@ -294,7 +294,7 @@ def pure_curve(epsilon: float) -> Approximate:
 
 @dataclass(frozen=True)
 class Laplace(TradeOff):
-    """The trade-off of Lap(0, 1) and Lap(θ, 1), exact.
+    """Trade-off function of Lap(0, 1) and Lap(θ, 1), exact.
 
     f(α) = 1 − e^θ α below α = e^(−θ)/2, then e^(−θ)/(4α) up to 1/2, then e^(−θ)(1 − α) (Dong, Roth
     and Su 2022, Lemma A.6); δ(ε) = 1 − e^((ε − θ)/2) for 0 ≤ ε ≤ θ.
@@ -315,14 +315,14 @@ class Laplace(TradeOff):
     kind: ClassVar[str] = "laplace"
 
     def __post_init__(self) -> None:
-        """Refuse a shift that is negative or NaN."""
+        """Raise a ValueError if the shift is negative or NaN."""
         check_nonnegative_or_infinite(shift=self.shift)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         return -np.expm1(np.minimum(0.0, (epsilon - self.shift) / 2))
 
     def __call__(self, alpha: ArrayLike) -> FloatArray:
-        """f(α), exactly."""
+        """Return f(α), exactly."""
         alpha = type_one_errors(alpha)
         small = math.exp(-self.shift)
         middle = small / (4 * np.maximum(alpha, small / 2))
@@ -331,13 +331,13 @@ class Laplace(TradeOff):
         return np.where(alpha < small / 2, steep, upper)[()]
 
     def epsilon(self, delta: float) -> float:
-        """ε = θ + 2 log(1 − δ), at least 0."""
+        """Return ε = θ + 2 log(1 − δ), at least 0."""
         check_delta(delta)
         epsilon = self.shift + 2 * math.log1p(-delta)
-        return min(self.shift, max(0.0, epsilon * (1 + 1e-15)))  # a hair up, for rounding
+        return min(self.shift, max(0.0, epsilon * (1 + 1e-15)))  # above the rounding error
 
     def renyi(self, order: float) -> float:
-        """D_a = log[(a e^((a−1)θ) + (a − 1) e^(−aθ))/(2a − 1)]/(a − 1) (Mironov 2017)."""
+        """Return D_a = log[(a e^((a−1)θ) + (a − 1) e^(−aθ))/(2a − 1)]/(a − 1) (Mironov 2017)."""
         check_order(order)
         first = math.log(order) + (order - 1) * self.shift
         second = math.log(order - 1) - order * self.shift
@@ -345,24 +345,24 @@ class Laplace(TradeOff):
 
     @property
     def rho(self) -> float:
-        """ρ = θ²/2, as of any pure DP."""
+        """ρ = θ²/2, as for any pure θ-DP."""
         return self.shift**2 / 2
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {"kind": self.kind, "shift": self.shift}
 
 
 @dataclass(frozen=True)
 class Gaussian(TradeOff):
-    """G(μ): α ↦ Φ(Φ⁻¹(1 − α) − μ), the trade-off of N(0, 1) and N(μ, 1).
+    """G(μ): α ↦ Φ(Φ⁻¹(1 − α) − μ), the trade-off function of N(0, 1) and N(μ, 1).
 
     Dong, Roth and Su 2022, Definition 2.6 and Corollary 2.13; exact.
 
     Parameters
     ----------
     mu : float
-        μ ≥ 0; at 0 the two laws are the same, f(α) = 1 − α.
+        μ ≥ 0; if μ = 0 the two distributions are equal and f(α) = 1 − α.
 
     Examples
     --------
@@ -375,7 +375,7 @@ class Gaussian(TradeOff):
     kind: ClassVar[str] = "gaussian"
 
     def __post_init__(self) -> None:
-        """Refuse a μ that is negative or NaN."""
+        """Raise a ValueError if μ is negative or NaN."""
         check_nonnegative_or_infinite(mu=self.mu)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
@@ -383,7 +383,7 @@ class Gaussian(TradeOff):
             return np.zeros_like(epsilon)
         if not np.isfinite(self.mu):
             return np.ones_like(epsilon)
-        # As in gdp_delta: both terms share the factor φ(near), so that nothing overflows.
+        # As in gdp_delta: both terms share the factor φ(near), which avoids overflow.
         near, far = epsilon / self.mu - self.mu / 2, epsilon / self.mu + self.mu / 2
         with np.errstate(under="ignore"):
             shared = np.exp(-near * near / 2) / 2
@@ -397,11 +397,11 @@ class Gaussian(TradeOff):
         return gdp_epsilon(self.mu, delta)
 
     def __call__(self, alpha: ArrayLike) -> FloatArray:
-        """f(α), exactly."""
+        """Return f(α), exactly."""
         return np.asarray(ndtr(-ndtri(type_one_errors(alpha)) - self.mu))[()]
 
     def renyi(self, order: float) -> float:
-        """D_a = a μ²/2."""
+        """Return D_a = a μ²/2."""
         check_order(order)
         return order * self.rho
 
@@ -411,5 +411,5 @@ class Gaussian(TradeOff):
         return self.mu**2 / 2
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {"kind": self.kind, "mu": self.mu}

@@ -14,38 +14,38 @@ from rashomon_explorer.privacy.conversions import EXCESS, OFFSET, ORDERS, renyi_
 from rashomon_explorer.privacy.tradeoff.curves import TradeOff, check_order
 
 _UP = 1 + 1e-12
-_AT_ONCE = 256  # ε for which all orders are tried
+_AT_ONCE = 256  # number of ε for which all orders are tried in one array
 
 
 @dataclass(frozen=True)
 class GaussianObjectivePerturbation(TradeOff):
     """Minimisers of mean loss + ½m‖θ‖² + b·θ, b ~ N(0, σ²I), by their Rényi divergences.
 
-    With θ from either table the privacy loss is at most J + u²/2 + ½u(‖X‖ + ‖Y‖), X and Y the
-    parts of b/σ along the two records, standard normal in as many dimensions as a row has scores;
-    of losses that only rise, or only fall, in their one score, the positive parts stand for the
-    lengths. By Cauchy and Schwarz
+    For θ from either table the privacy loss is at most J + u²/2 + ½u(‖X‖ + ‖Y‖). X and Y are the
+    parts of b/σ along the two records: standard normal, with one dimension per score of a row. For
+    losses that are monotone in their one score, positive parts replace the lengths. By the
+    Cauchy–Schwarz inequality
 
         D_a ≤ J + a u²/2 + log g((a − 1)u)/(a − 1),   g(t) = e^(−t²/2)·E e^(t‖X‖)
 
-    (docs/theory.md §15); g is Φ(t) + ½e^(−t²/2), 1.15 at most, of monotone losses. So this is a
-    Gaussian mechanism's divergence and a little more at every order, and no zCDP: at orders next
-    to 1 it does not vanish.
+    (docs/theory.md §15). For monotone losses g is Φ(t) + ½e^(−t²/2), which is at most 1.15. At
+    every order the bound is slightly above the divergence of a Gaussian mechanism. It is no zCDP,
+    because it does not vanish at orders next to 1.
 
     Parameters
     ----------
     ratio : float
         u = 2S/(nσ).
     jump : float
-        J, what the determinant of b ↦ θ changes by, in logs.
+        J, change in the log determinant of b ↦ θ.
     monotone : bool
-        Whether a row's loss only rises or only falls with its score.
+        Whether the loss of a row is monotone in its score.
     outputs : int, default=1
-        Scores a row has.
+        Number of scores of a row.
     draws : int, default=1
-        How many such minimisers, each with its own b.
+        Number of such minimisers, each with its own b.
     mu : float, default=0.0
-        μ of all Gaussian mechanisms beside them: what hides the solver's error, and others.
+        μ of all Gaussian mechanisms composed with them, such as the one that hides solver error.
 
     Examples
     --------
@@ -64,17 +64,17 @@ class GaussianObjectivePerturbation(TradeOff):
     notion: ClassVar[str] = "Rényi DP"
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range."""
+        """Raise a ValueError if a parameter is out of range."""
         check_nonnegative(ratio=self.ratio, jump=self.jump, mu=self.mu)
         check_count(outputs=self.outputs, draws=self.draws)
 
     def renyi(self, order: float) -> float:
-        """Bound D_a as above; closed, and never below."""
+        """Upper bound on D_a as above, in closed form."""
         check_order(order)
         excess = order - 1
         if self.outputs > 1:
             return float(self._divergences(np.array([excess]))[0])
-        # As floats: a plan asks thousands of times.
+        # As floats: a planner needs thousands of values.
         t = excess * self.ratio
         side = math.erfc(-t / math.sqrt(2)) / 2
         share = math.log(side + math.exp(-t * t / 2) / 2 if self.monotone else 2 * side)
@@ -86,15 +86,15 @@ class GaussianObjectivePerturbation(TradeOff):
         return self.renyi(order)
 
     def repeated(self, draws: int) -> "GaussianObjectivePerturbation":
-        """Curve of a multiple of the minimisers, with everything composed with them."""
+        """Curve of several copies of the minimisers, with everything composed with them."""
         return replace(self, draws=draws * self.draws, mu=math.sqrt(draws) * self.mu)
 
     def compose_gaussian(self, mu: float) -> "GaussianObjectivePerturbation":
-        """Add what another Gaussian mechanism tells."""
+        """Compose the curve with another Gaussian mechanism."""
         return replace(self, mu=math.hypot(self.mu, mu))
 
     def epsilon(self, delta: float) -> float:
-        """Least ε ≥ 0 that some order proves at δ."""
+        """Least ε ≥ 0 that any order proves at δ."""
         return renyi_epsilon(ORDERS, self._every, delta)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
@@ -116,19 +116,19 @@ class GaussianObjectivePerturbation(TradeOff):
         return _UP * (self.draws * own + (1 + excess) * self.mu**2 / 2)
 
     def _log_share(self, t: FloatArray) -> FloatArray:
-        """Log g(t) ≥ 0."""
+        """Return log g(t) ≥ 0."""
         if self.monotone and self.outputs == 1:
             return np.log(ndtr(t) + np.exp(-t * t / 2) / 2)
         return _log_length_share(t, self.outputs)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {"kind": self.kind, **asdict(self)}
 
 
 def _log_length_share(t: FloatArray, dimensions: int) -> FloatArray:
     """Log of e^(−t²/2)·E e^(t‖X‖), X standard normal, t ≥ 0."""
-    # Over max(t, 1)^k nothing overflows.
+    # Division by max(t, 1)^k avoids overflow.
     size = np.maximum(t, 1.0)
     lower = ndtr(t)
     moment = (t * lower + np.exp(-t * t / 2) / math.sqrt(2 * math.pi)) / size

@@ -1,4 +1,4 @@
-"""Trade-offs with corners: from samples, from (ε, δ) pairs, and the hull of any two."""
+"""Piecewise-linear trade-off functions: from samples, from (ε, δ) pairs, and convex hulls."""
 
 import math
 from dataclasses import dataclass, field
@@ -20,19 +20,19 @@ from rashomon_explorer.privacy.tradeoff.curves import (
 
 @dataclass(frozen=True)
 class Piecewise(TradeOff):
-    """A convex trade-off with corners, not necessarily symmetric; exact.
+    """Convex piecewise-linear trade-off function, not necessarily symmetric; exact.
 
     Parameters
     ----------
     corners : tuple of (float, float)
         (α, β) with α increasing, β decreasing and convex, from α = 0 to β = 0.
     relation : {"replace", "add_or_remove"}, default="replace"
-        Which tables are neighbours.
+        Neighbour relation of the tables.
 
     Raises
     ------
     ValueError
-        If the corners are no trade-off function.
+        If the corners do not form a trade-off function.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Piecewise(TradeOff):
     kind: ClassVar[str] = "piecewise"
 
     def __post_init__(self) -> None:
-        """Refuse corners that no pair of laws has."""
+        """Raise a ValueError if the corners belong to no pair of distributions."""
         check_relation(self.relation)
         alpha, beta = self._axes()
         if not (np.all(np.isfinite(alpha)) and np.all(np.isfinite(beta))):
@@ -56,7 +56,7 @@ class Piecewise(TradeOff):
         if not (inside and falling and np.all(beta <= 1 - alpha + 1e-12)):
             raise ValueError("corners must fall from (0, at most 1) to (at most 1, 0) below 1 - α")
         run, rise = np.diff(alpha), np.diff(beta)
-        # By cross products: slopes between corners that are 1e-20 apart are noise.
+        # By cross products, because slopes between corners that are 1e-20 apart are noise.
         if np.any(run[:-1] * rise[1:] - rise[:-1] * run[1:] < -1e-15):
             raise ValueError("corners must be convex")
 
@@ -68,7 +68,7 @@ class Piecewise(TradeOff):
         return self.delta(epsilon)
 
     def delta(self, epsilon: ArrayLike) -> FloatArray:
-        """δ(ε) for real ε of any sign: the maximum of 1 − β − e^ε α over the corners."""
+        """Return δ(ε) for any real ε: the maximum of 1 − β − e^ε α over the corners."""
         epsilon = np.asarray(epsilon, dtype=float)
         alpha, beta = self._axes()
         with np.errstate(over="ignore"):
@@ -79,28 +79,28 @@ class Piecewise(TradeOff):
         return result[()]
 
     def __call__(self, alpha: ArrayLike) -> FloatArray:
-        """f(α), exactly."""
+        """Return f(α), exactly."""
         return np.asarray(np.interp(type_one_errors(alpha), *self._axes()))[()]
 
     def inverse(self) -> "Piecewise":
-        """f⁻¹."""
+        """Return f⁻¹."""
         alpha, beta = self._axes()
         return hull(beta, alpha, relation=self.relation)
 
     def symmetrised(self) -> "Piecewise":
-        """min{f, f⁻¹}**."""
+        """Return min{f, f⁻¹}**."""
         alpha, beta = self._axes()
         both = np.concatenate([alpha, beta]), np.concatenate([beta, alpha])
         return hull(*both, relation=self.relation)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         plain = {"kind": self.kind, "corners": [list(corner) for corner in self.corners]}
         return plain if self.relation == REPLACE else {**plain, "relation": self.relation}
 
 
 def hull(alpha: ArrayLike, beta: ArrayLike, *, relation: str = REPLACE) -> Piecewise:
-    """Largest trade-off function below points (α, β): their convex minorant.
+    """Largest trade-off function below the points (α, β): their convex minorant.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def hull(alpha: ArrayLike, beta: ArrayLike, *, relation: str = REPLACE) -> Piece
     kept: list[tuple[float, float]] = []
     for point in sorted(points):
         if kept and point[0] == kept[-1][0]:
-            continue  # the lower of two at one α came first
+            continue  # of two points at one α the lower one came first
         while len(kept) > 1 and _turns_down(kept[-2], kept[-1], point):
             kept.pop()
         kept.append(point)
@@ -122,16 +122,16 @@ def hull(alpha: ArrayLike, beta: ArrayLike, *, relation: str = REPLACE) -> Piece
 
 
 def from_profile(epsilons: ArrayLike, deltas: ArrayLike, *, relation: str = REPLACE) -> Piecewise:
-    """Largest symmetric trade-off that (ε, δ)-DP at each of finitely many pairs proves.
+    """Largest symmetric trade-off function that finitely many (ε, δ)-DP pairs prove.
 
-    The corners are where the lines 1 − δ − e^ε α, and their mirror images, meet.
+    The corners are intersections of the lines 1 − δ − e^ε α and their mirror images.
 
     Parameters
     ----------
     epsilons, deltas : array-like
         ε ≥ 0, increasing; δ in [0, 1].
     relation : {"replace", "add_or_remove"}, default="replace"
-        For which neighbours the pairs hold.
+        Neighbour relation for which the pairs hold.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def from_profile(epsilons: ArrayLike, deltas: ArrayLike, *, relation: str = REPL
         raise ValueError("epsilons must be >= 0 and increasing")
     if not np.all((deltas >= 0) & (deltas <= 1)):
         raise ValueError("deltas must be in [0, 1]")
-    # Steepest first, each line y = height − slope·x, then the mirror images, flatter and flatter.
+    # Steepest lines first, each y = height − slope·x, then their mirror images, ever flatter.
     lines = [(1 - d, s) for d, s in zip(deltas[::-1], slopes[::-1], strict=True)]
     lines += [((1 - d) / s, 1 / s) for d, s in zip(deltas, slopes, strict=True) if s > 1]
     kept: list[tuple[float, float]] = []
@@ -165,13 +165,13 @@ def from_profile(epsilons: ArrayLike, deltas: ArrayLike, *, relation: str = REPL
 
 
 def _meet(one: tuple[float, float], other: tuple[float, float]) -> tuple[float, float]:
-    """Where height − slope·x of two lines agree."""
+    """Return the intersection of two lines height − slope·x."""
     x = (one[0] - other[0]) / (one[1] - other[1])
     return x, max(0.0, one[0] - one[1] * x)
 
 
 def _hidden(kept: list[tuple[float, float]], line: tuple[float, float]) -> bool:
-    """Whether the last kept line is below the others wherever the new one is not above it."""
+    """Whether the last kept line is nowhere above both the previous line and the new one."""
     return len(kept) > 1 and _meet(kept[-2], line)[0] <= _meet(kept[-2], kept[-1])[0]
 
 
@@ -189,25 +189,25 @@ def from_samples(
     confidence: float | None = None,
     relation: str = REPLACE,
 ) -> Piecewise:
-    """Trade-off of tests "the score is above x" between two samples of scores.
+    """Trade-off function of the tests "the score is above x" between two samples of scores.
 
-    An estimate of what one attack achieves, so no guarantee: a better attack may exist. With a
-    ``confidence``, both error rates are raised by their Dvoretzky-Kiefer-Wolfowitz-Massart bands,
-    and the true f is nowhere above the result except with probability 1 − ``confidence``.
+    The curve estimates what one attack achieves. It is no guarantee, because a better attack may
+    exist. With a ``confidence``, both error rates are raised by their
+    Dvoretzky-Kiefer-Wolfowitz-Massart bands; with that probability the true f is nowhere above it.
 
     Parameters
     ----------
     first, second : array-like of shape (n,), (m,)
-        Scores under either neighbour; high scores speak for the second.
+        Scores under each neighbour; high scores indicate the second.
     confidence : float, optional
-        In (0, 1), of both bands together.
+        Probability in (0, 1) that both bands hold.
     relation : {"replace", "add_or_remove"}, default="replace"
-        Which neighbours were attacked.
+        Neighbour relation of the attack.
 
     Raises
     ------
     ValueError
-        If a sample is empty or the confidence out of range.
+        If a sample is empty or the confidence is out of range.
 
     Examples
     --------

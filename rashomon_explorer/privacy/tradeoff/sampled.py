@@ -20,16 +20,16 @@ from rashomon_explorer.privacy.tradeoff.curves import (
     check_relation,
 )
 
-_NOTHING = 80.0  # log of what one error of the integral is below
+_NOTHING = 80.0  # −log of the bound on each error of the integral
 _MOST_NODES = 2**20
 _CELLS = 2**16
-_LARGEST_ORDER = 2**22  # of a binomial sum
+_LARGEST_ORDER = 2**22  # largest order for a binomial sum
 _UP = 1 + 1e-11
 _SMALL = 5e-3
 
 
 def poisson_renyi(sigma: float, rate: float, first: int, second: int, order: float) -> float:
-    """Bound D_a of (1 − q)N(0, 1) + qN(±m, 1) and its neighbour, m = 1/σ, by a trapezoid sum."""
+    """Bound on D_a of (1 − q)N(0, 1) + qN(±m, 1) and its neighbour, m = 1/σ, by trapezoid sums."""
     check_order(order)
     excess, m = order - 1, 1 / sigma
     most = order * ((first - second) * m) ** 2 / 2
@@ -50,18 +50,18 @@ def poisson_renyi(sigma: float, rate: float, first: int, second: int, order: flo
 
 
 def batches_renyi(mu: float, rate: float, order: float) -> float:
-    """Bound D_a of C_q(G(μ)), of batches of a fixed size, in both directions.
+    """Bound on D_a of C_q(G(μ)), for batches of a fixed size, in both directions.
 
     With r = 1 − q + q·e^(μx − μ²/2), e^((a − 1)D_a) − 1 = ∫φ(x)(r^a − 1)(1 − r^(1 − a))dx over
-    x > μ/2 (docs/theory.md §4). The last two factors together are convex in x and φ falls, so that
-    the mass of a cell times the mean of both ends is never too small.
+    x > μ/2 (docs/theory.md §4). The product of the last two factors is convex in x and φ decreases.
+    The mass of a cell times the mean of both ends is therefore an upper bound.
     """
     check_order(order)
     excess = order - 1
     high = order * mu + math.sqrt(order * excess * mu**2 + 2 * _NOTHING)
     x = mu / 2 + (high - mu / 2) * (np.arange(_CELLS + 1) / _CELLS)
     exponent = mu * x - mu**2 / 2
-    with np.errstate(divide="ignore"):  # at μ/2 nothing is lost, and its logarithm is −∞
+    with np.errstate(divide="ignore"):  # at μ/2 the loss is 0 and its logarithm −∞
         near = np.log1p(rate * np.expm1(np.minimum(exponent, 1.0)))
         loss = np.maximum(np.where(exponent < 1, near, _log_lift(exponent, 1, rate)), 0.0)
         bend = _log_expm1(order * loss) + np.log(-np.expm1(-excess * loss))
@@ -72,7 +72,7 @@ def batches_renyi(mu: float, rate: float, order: float) -> float:
 
 
 def _end(order: float, m: float, rate: float) -> float:
-    """Where the integrand's tail is below e^(−80)/2, by r ≤ e^(2mx) or by Q ≥ (1 − q)φ."""
+    """Point where the integrand's tail is below e^(−80)/2, by r ≤ e^(2mx) or Q ≥ (1 − q)φ."""
     ends = []
     for centre, more in (
         ((2 * order - 1) * m, 0.0),
@@ -83,7 +83,7 @@ def _end(order: float, m: float, rate: float) -> float:
 
 
 def _log_lift(exponent: FloatArray, place: int, rate: float) -> FloatArray:
-    """Logarithm of 1 − q + q·e^exponent, a mixture with 1 where the record is not sampled."""
+    """Logarithm of 1 − q + q·e^exponent, or 0 if the mean does not move (``place`` is 0)."""
     if place == 0:
         return np.zeros_like(exponent)
     rest = math.log1p(-rate) if rate < 1 else -math.inf
@@ -91,7 +91,7 @@ def _log_lift(exponent: FloatArray, place: int, rate: float) -> FloatArray:
 
 
 def _difference(x: FloatArray, m: float, rate: float, first: int, second: int) -> FloatArray:
-    """R − 1 with all its digits where r is near 1."""
+    """Return r − 1 without cancellation for r near 1."""
     one, other = (
         np.expm1(np.minimum(place * m * x - m**2 / 2, 50.0)) if place else np.zeros_like(x)
         for place in (first, second)
@@ -100,7 +100,7 @@ def _difference(x: FloatArray, m: float, rate: float, first: int, second: int) -
 
 
 def _log_bend(log_ratio: FloatArray, near: FloatArray, order: float) -> FloatArray:
-    """Logarithm of r^a − 1 − a(r − 1), or a little more."""
+    """Upper bound on the logarithm of r^a − 1 − a(r − 1)."""
     excess = order - 1
     far = order * log_ratio > 40 + math.log(2 * order)
     inside = np.where(far, 0.0, log_ratio)
@@ -114,19 +114,19 @@ def _log_bend(log_ratio: FloatArray, near: FloatArray, order: float) -> FloatArr
 
 
 def _log_expm1(values: FloatArray) -> FloatArray:
-    """log(e^v − 1) for v ≥ 0."""
+    """Return log(e^v − 1) for v ≥ 0."""
     return np.asarray(values + np.log(-np.expm1(-values)))
 
 
 def _log_of_one_and(log_value: float, more: float) -> float:
-    """log(1 + e^value + more)."""
+    """Return log(1 + e^value + more)."""
     if log_value > 30:
         return log_value + math.exp(-log_value) * (1 + more)
     return math.log1p(math.exp(log_value) + more)
 
 
 def _binomial_renyi(m: float, rate: float, order: float) -> float:
-    """Bound D_a where steps would be too many, by Q ≥ (1 − q)φ and the next whole order."""
+    """Bound on D_a if a grid needs too many steps, by Q ≥ (1 − q)φ and the next integer order."""
     n = math.ceil(order)
     if n > _LARGEST_ORDER:
         return math.inf
@@ -134,47 +134,46 @@ def _binomial_renyi(m: float, rate: float, order: float) -> float:
     log_choices = gammaln(n + 1.0) - gammaln(k + 1) - gammaln(n - k + 1)
     rest = math.log1p(-rate)
     total = logsumexp(log_choices + (n - k) * rest + k * math.log(rate) + k * (k - 1) * m**2 / 2)
-    off = 1e-15 * (n * math.log(n) + 100)  # of the logarithms of factorials
+    off = 1e-15 * (n * math.log(n) + 100)  # rounding error of the logarithms of factorials
     return (_UP * max(0.0, float(total)) + off - (n - 1) * rest) / (n - 1)
 
 
-# Where a sampled record puts the mean under the first law and under the second, in record norms.
+# Means under the first and second distribution if the record is sampled, in units of its norm.
 _PAIRS = {
     "replace": ((1, -1),),
     "add_or_remove": ((1, 0), (0, -1)),
 }
-_GRID = 2e-4  # of the losses of many steps: ε is then right to about 10⁻⁴
-_HUGE = 18.0  # beyond it arcsinh(e^x) is x + log 2 to a double's digits
+_GRID = 2e-4  # grid of the losses of many steps; ε is then correct to about 10⁻⁴
+_HUGE = 18.0  # above it arcsinh(e^x) equals x + log 2 in double precision
 
 
 @dataclass(frozen=True)
 class PoissonSampled(TradeOff):
-    """Sums with Gaussian noise over rows that are each taken with probability q, anew each time.
+    """Sums with Gaussian noise over rows that are sampled with probability q, anew each time.
 
     With m = 1/σ, the worst neighbours of one such sum are
 
-    - a record *replaced* by another, as everywhere in this package:
+    - if one record is *replaced*, as everywhere in this package:
       (1 − q)N(0, 1) + qN(m, 1) and (1 − q)N(0, 1) + qN(−m, 1);
-    - a record *added or removed*, which is what most accountants report and what a replaced record
-      costs more than: (1 − q)N(0, 1) + qN(m, 1) and N(0, 1), in either order.
+    - if one record is *added or removed*, the relation most accountants report, at a lower cost
+      than replacement: (1 − q)N(0, 1) + qN(m, 1) and N(0, 1), in either order.
 
-    Of all sets S with the same mass under N(0, 1) a half-line has most under N(u, 1), ‖u‖ ≤ m, and
-    least under N(v, 1) with v on the other side, so that no other records do worse (docs/
-    composition.md). For one step δ(ε) is in closed form, rounding added; for several each order of
-    the neighbours is composed by itself, numerically and from above, by the extra ``accounting``.
-
-    Batches of a fixed size have :class:`Subsampled`.
+    Among all sets S with the same mass under N(0, 1), a half-line has the most mass under N(u, 1),
+    ‖u‖ ≤ m, and the least under N(v, 1) with v on the other side. So no other records are worse
+    (docs/composition.md). For one step δ(ε) has a closed form, with rounding added. For several
+    steps, each order of the neighbours is composed separately: a numerical upper bound by the
+    extra ``accounting``. For batches of a fixed size use :class:`Subsampled`.
 
     Parameters
     ----------
     sigma : float
-        σ: deviation of the noise over the bound of one record's norm.
+        σ: standard deviation of the noise divided by the bound on the norm of a record.
     rate : float
         q in [0, 1].
     steps : int, default=1
-        How many such sums, each with its own sample.
+        Number of such sums, each with its own sample.
     relation : {"replace", "add_or_remove"}, default="replace"
-        Which data sets are neighbours. A :class:`~rashomon_explorer.privacy.Guarantee` takes only
+        Neighbour relation. A :class:`~rashomon_explorer.privacy.Guarantee` accepts only
         "replace", and curves of different relations do not compose.
 
     Raises
@@ -197,7 +196,7 @@ class PoissonSampled(TradeOff):
     kind: ClassVar[str] = "poisson"
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range."""
+        """Raise a ValueError if a parameter is out of range."""
         check_positive(sigma=self.sigma)
         check_share(rate=self.rate)
         check_count(steps=self.steps)
@@ -216,7 +215,7 @@ class PoissonSampled(TradeOff):
         return [Composition(((way, self.steps),), _GRID) for way in ways]
 
     def renyi_bound(self, order: float) -> float:
-        """Bound D_a by that of one step: the worst neighbours are, for every divergence."""
+        """Bound on D_a: a multiple of one step, as the neighbours are worst for any divergence."""
         if self.steady:
             return order * self.rho
         pairs = _PAIRS[self.relation]
@@ -224,17 +223,17 @@ class PoissonSampled(TradeOff):
 
     @property
     def steady(self) -> bool:
-        """Only without sampling: a rare loss weighs more at every order."""
+        """Whether D_a/a decreases: only without sampling, as rare losses weigh more with order."""
         return self.rate in (0.0, 1.0)
 
     @property
     def rho(self) -> float:
-        """ρ of the same sums over all rows, which bounds that of the sampled ones."""
+        """ρ of the same sums over all rows, which is an upper bound with sampling."""
         apart = max(first - second for first, second in _PAIRS[self.relation])
         return self.steps * (apart / self.sigma) ** 2 / 2 if self.rate else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {
             "kind": self.kind,
             "sigma": self.sigma,
@@ -246,7 +245,7 @@ class PoissonSampled(TradeOff):
 
 @dataclass(frozen=True)
 class _OneWay(TradeOff):
-    """One step and one order of the neighbours; the ratio of the first to the second rises."""
+    """One step and one order of the neighbours; the density ratio of first to second increases."""
 
     of: PoissonSampled
     first: int
@@ -254,7 +253,7 @@ class _OneWay(TradeOff):
     kind: ClassVar[str] = "poisson, one way"
 
     def delta(self, epsilon: ArrayLike) -> FloatArray:
-        """P(x > c) − e^ε Q(x > c) for any ε, c where the densities' ratio is e^ε."""
+        """P(x > c) − e^ε Q(x > c) for any ε, where the ratio of the densities at c is e^ε."""
         epsilon = np.asarray(epsilon, dtype=float)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
             edge = self._edge(epsilon)
@@ -262,7 +261,7 @@ class _OneWay(TradeOff):
             log_second = self._log_above(edge, self.second)
             lost = np.exp(np.minimum(epsilon + log_second, log_first))
             mass = np.exp(log_first)
-            # Of the logarithms, of a mass that is near e^ε times the other, and below all doubles.
+            # Errors of the logarithms, of masses whose ratio is near e^ε, and of underflow.
             off = 1e-15 * (10 + np.abs(epsilon) + np.minimum(-log_first, 1e3)) * mass
             off = off + np.where(np.isinf(edge) & (edge > 0), 0.0, math.ulp(0.0))
         return np.clip(mass - lost + off, 0.0, 1.0)[()]
@@ -272,15 +271,15 @@ class _OneWay(TradeOff):
 
     @property
     def relation(self) -> str:
-        """That of the curve of both orders."""
+        """Neighbour relation of the curve of both orders."""
         return self.of.relation
 
     def inverse(self) -> TradeOff:
-        """Swap the two laws, and left and right, so that the ratio rises again."""
+        """Swap the two distributions, and left and right, so that the ratio increases again."""
         return _OneWay(self.of, -self.second, -self.first)
 
     def _edge(self, epsilon: FloatArray) -> FloatArray:
-        """Where the ratio is e^ε, or an infinity."""
+        """Point where the density ratio is e^ε, or an infinity."""
         rate, step = self.of.rate, 1 / self.of.sigma
         if self.second == 0:
             return step / 2 + _log_share(epsilon, rate) / step
@@ -288,7 +287,7 @@ class _OneWay(TradeOff):
             return -step / 2 - _log_share(-epsilon, rate) / step
         if rate == 1:
             return epsilon / (2 * step)
-        # e^(mx) solves a quadratic equation, whose root is an inverse hyperbolic sine in logs.
+        # e^(mx) solves a quadratic equation; its root is an inverse hyperbolic sine in log scale.
         half = np.abs(epsilon) / 2
         log_sinh = half + np.log(-np.expm1(-2 * half)) - math.log(2)  # of ε/2
         size = log_sinh + math.log1p(-rate) - math.log(rate) + step**2 / 2
@@ -296,18 +295,18 @@ class _OneWay(TradeOff):
         return np.asarray((epsilon / 2 + np.sign(epsilon) * risen) / step)
 
     def _log_above(self, edge: FloatArray, place: int) -> FloatArray:
-        """Logarithm of the mass above the edge, with a sampled record at ``place``."""
+        """Logarithm of the mass above the edge if a sampled record has its mean at ``place``."""
         rest = math.log1p(-self.of.rate) if self.of.rate < 1 else -math.inf
         taken = math.log(self.of.rate) + log_ndtr(place / self.of.sigma - edge)
         return np.asarray(np.logaddexp(rest + log_ndtr(-edge), taken))
 
     def to_dict(self) -> dict[str, Any]:
-        """Refuse: what is stored is the curve of both orders."""
+        """Raise NotImplementedError: only the curve of both orders is stored."""
         raise NotImplementedError("store the curve of both orders of the neighbours")
 
 
 def _log_share(epsilon: FloatArray, rate: float) -> FloatArray:
-    """log((e^ε − 1 + q)/q), −∞ where that is of nothing."""
+    """Return log((e^ε − 1 + q)/q), or −∞ where its argument is not positive."""
     near = np.log(np.maximum(np.expm1(np.minimum(epsilon, 50.0)) + rate, 0.0))
     return np.asarray(np.where(epsilon < 50.0, near, epsilon) - math.log(rate))
 
@@ -317,15 +316,15 @@ class Subsampled(TradeOff):
     """C_q(f) = min{f_q, f_q⁻¹}**, f_q = q f + (1 − q) Id, for batches of fixed size q n.
 
     Dong, Roth and Su 2022, Definition 6; Definition 4.7 of Bok et al. 2024. The dual of a minimum
-    is the maximum of the duals; with f_q's, q δ_f(log(1 + (e^ε − 1)/q)), above its inverse's for
-    ε ≥ 0, that is all of it: exact wherever δ_f is.
+    is the maximum of the duals. For ε ≥ 0 the dual of f_q, q δ_f(log(1 + (e^ε − 1)/q)), is above
+    that of its inverse, so it is the result: exact where δ_f is exact.
 
     Parameters
     ----------
     of : TradeOff
-        Symmetric f, that of the mechanism on the batch.
+        Symmetric f of the mechanism on the batch.
     rate : float
-        q in [0, 1], batch size over n.
+        q in [0, 1]: batch size divided by n.
 
     Raises
     ------
@@ -345,20 +344,20 @@ class Subsampled(TradeOff):
     kind: ClassVar[str] = "subsampled"
 
     def __post_init__(self) -> None:
-        """Refuse a rate out of range."""
+        """Raise a ValueError if the rate is out of range."""
         check_share(rate=self.rate)
         object.__setattr__(self, "of", self.of.symmetrised())
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         if self.rate == 0:
             return np.zeros_like(epsilon)
-        # Beyond 50 the 1 and the −1 are below a double's digits, and e^ε could overflow.
+        # Above 50 the 1 and the −1 vanish in double precision, and e^ε could overflow.
         near = np.log1p(np.expm1(np.minimum(epsilon, 50.0)) / self.rate)
         inner = np.where(epsilon < 50.0, near, epsilon - np.log(self.rate))
         return self.rate * np.asarray(self.of.delta(inner))
 
     def renyi_bound(self, order: float) -> float:
-        """D_a of a Gaussian mechanism on batches; that of f elsewhere."""
+        """Bound on D_a for a Gaussian mechanism on batches; the bound of f for other mechanisms."""
         if self.rate == 0:
             return 0.0
         if not isinstance(self.of, Gaussian) or self.of.mu in (0.0, math.inf):
@@ -367,19 +366,19 @@ class Subsampled(TradeOff):
 
     @property
     def relation(self) -> str:
-        """That of f."""
+        """Neighbour relation of f."""
         return self.of.relation
 
     @property
     def steady(self) -> bool:
-        """Only without sampling: a rare loss weighs more at every order."""
+        """Whether D_a/a decreases: only without sampling, as rare losses weigh more with order."""
         return self.of.steady and (self.rate in (0.0, 1.0) or not isinstance(self.of, Gaussian))
 
     @property
     def rho(self) -> float:
-        """ρ of f, which holds for C_q(f) ≥ f too."""
+        """ρ of f, which is also valid for C_q(f) ≥ f."""
         return self.of.rho
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {"kind": self.kind, "of": self.of.to_dict(), "rate": self.rate}

@@ -1,4 +1,4 @@
-"""Losses of linear models: one file each, found by name in ``LOSSES``."""
+"""Losses of linear models, by name in ``LOSSES``."""
 
 from collections.abc import Callable, Hashable
 from functools import lru_cache
@@ -20,11 +20,11 @@ LOSSES: dict[str, Callable[[], Loss]] = {
 }
 
 
-_FAR = 1e6  # a target beyond every declared bound
+_FAR = 1e6  # a target beyond any declared bound
 
 
 def get_loss(loss: str | Loss) -> Loss:
-    """Loss of that name, or the loss object itself.
+    """Return the loss with that name, or the loss object itself.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def get_loss(loss: str | Loss) -> Loss:
 
 
 def zero_model_loss(loss: Loss) -> float:
-    """Largest mean loss that the model of zeros has on any rows: what can be had without data.
+    """Largest mean loss of the zero model on any rows: achievable without data.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def zero_model_loss(loss: Loss) -> float:
     Returns
     -------
     float
-        Targets without labels are clipped to the loss's bound.
+        For a loss without labels, targets are clipped to its bound.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def zero_model_loss(loss: Loss) -> float:
     return _of_zeros(loss) if isinstance(loss, Hashable) else _of_zeros.__wrapped__(loss)
 
 
-@lru_cache(maxsize=64)  # every plan asks
+@lru_cache(maxsize=64)  # used by every plan
 def _of_zeros(loss: Loss) -> float:
     nothing, row = np.zeros((loss.outputs, 1)), np.ones((1, 1))
     targets = loss.labels if loss.labels is not None else (-_FAR, _FAR)
@@ -79,5 +79,5 @@ __all__ = ["LOSSES", "Loss", "get_loss", "zero_model_loss"]
 
 
 def __dir__() -> list[str]:
-    """Names that are meant to be used."""
+    """Public names of the module."""
     return list(__all__)

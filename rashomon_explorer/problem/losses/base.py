@@ -1,4 +1,4 @@
-"""Protocols of losses, and sums over row blocks."""
+"""Protocols of losses, and sums over row batches."""
 
 import os
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class EmpiricalLoss(Protocol):
         ...
 
     def curvature_bound(self) -> FloatArray | None:
-        """Matrix (p, p) that is at least every Hessian; None for a loss with kinks."""
+        """Matrix (p, p) that dominates every Hessian; None for a loss with kinks."""
         ...
 
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "EmpiricalLoss":
@@ -50,7 +50,7 @@ class EmpiricalLoss(Protocol):
 
 
 class Loss(Protocol):
-    """A loss of linear scores z·θ, with constants that hold for every row the bounds allow.
+    """A loss of linear scores z·θ, with constants that hold for every row within the bounds.
 
     ``reach`` below is the largest |z·θ| over allowed rows and models: radius times row bound.
     """
@@ -67,7 +67,7 @@ class Loss(Protocol):
 
     @property
     def link(self) -> str:
-        """How scores predict: ``"logistic"``, ``"sign"``, ``"softmax"`` or ``"identity"``."""
+        """Link: ``"logistic"``, ``"sign"``, ``"softmax"`` or ``"identity"``."""
         ...
 
     @property
@@ -77,12 +77,12 @@ class Loss(Protocol):
 
     @property
     def labels(self) -> tuple[float, ...] | None:
-        """Targets allowed; None for any finite number."""
+        """Allowed targets; None for any finite number."""
         ...
 
     @property
     def outputs(self) -> int:
-        """Scores a row has: the parameters are this many for each of its entries."""
+        """Scores per row; the number of parameters per entry of a row."""
         ...
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
@@ -90,11 +90,11 @@ class Loss(Protocol):
         ...
 
     def smoothness(self, row_bound: float) -> float:
-        """Lipschitz constant of one row's gradient, infinite for a loss with kinks."""
+        """Lipschitz constant of one row's gradient; infinite for a loss with kinks."""
         ...
 
     def oscillation(self, reach: float) -> float:
-        """Largest max − min, over the domain, of the difference of two rows' losses."""
+        """Largest max − min, over the domain, of the difference between two rows' losses."""
         ...
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> EmpiricalLoss:
@@ -103,29 +103,29 @@ class Loss(Protocol):
 
 
 OF_MARGINS = ("logistic", "clipped_logistic", "hinge", "smoothed_hinge")
-"""Losses that ask for y z·θ and for nothing else of a row."""
+"""Losses that depend on a row only through y z·θ."""
 
 
 def folded(rows: FloatArray, labels: FloatArray) -> FloatArray:
-    """Rows z_i = −y_i x_i (n, p); those given, uncopied, where every label is −1."""
+    """Rows z_i = −y_i x_i (n, p); the given rows without a copy if every label is −1."""
     if (labels == -1).all():
         return np.ascontiguousarray(rows)
     return np.ascontiguousarray(rows * -labels[:, None])
 
 
 def of_margins(loss: Loss) -> bool:
-    """Whether rows with labels folded in, and labels of −1, are all that the loss needs."""
+    """Whether the loss needs only rows with folded labels, and labels of −1."""
     return loss.labels == (-1.0, 1.0) and loss.name in OF_MARGINS
 
 
-_BLOCK_BYTES = 2**19  # a block and its temporaries stay in a core's L2 cache
-STACK_COLUMNS = 256  # models of a stack that are evaluated at a time
+_BLOCK_BYTES = 2**19  # a batch and its temporaries stay in a core's L2 cache
+STACK_COLUMNS = 256  # models of a stack per evaluation
 _STACK_ROWS = 1024
 _FEWEST_ROWS = 64
-_MOST_SINGLE_ROWS = 1024  # what float32 sums of more rows could add to a sensitivity is too much
+_MOST_SINGLE_ROWS = 1024  # float32 sums of more rows could change a sensitivity too much
 _LANES = 4
-_SERIAL_CELLS = 2**19  # below this, handing work to threads costs more than it saves
-_BLAS_CELLS = 2**12  # below this, BLAS uses one thread by itself, and telling it costs 30 µs
+_SERIAL_CELLS = 2**19  # below this, threads take longer than they save
+_BLAS_CELLS = 2**12  # below this, BLAS uses one thread anyway, and setting it takes 30 µs
 
 
 def sum_row_batches(
@@ -137,12 +137,12 @@ def sum_row_batches(
     block: int | None = None,
     workers: int | None = None,
 ) -> tuple[FloatArray, ...]:
-    """Add up ``work`` over consecutive row blocks, in float64."""
+    """Sum ``work`` over consecutive batches of rows, in float64."""
     size = batch_rows(n_rows, n_columns, item_bytes) if block is None else block
     cells = n_rows * n_columns
-    # A lane is one thread's: BLAS threads inside would fight over the same cores.
+    # Each lane is one thread: BLAS threads inside would compete for the same cores.
     blas = one_blas_thread() if cells > _BLAS_CELLS else nullcontext()
-    if 0 < n_rows <= size:  # a small table, of which a search asks thousands of times
+    if 0 < n_rows <= size:  # a small table, evaluated thousands of times by a search
         with blas:
             return tuple(np.array(part, dtype=np.float64) for part in work(slice(0, n_rows)))
     blocks = [slice(low, min(low + size, n_rows)) for low in range(0, n_rows, size)]
@@ -166,12 +166,12 @@ def sum_row_batches(
 
 
 def stack_rows(n_rows: int) -> int:
-    """Rows in a block for stacks (G, p, K) of models, for any G."""
+    """Rows per batch for stacks (G, p, K) of models, for any G."""
     return min(_STACK_ROWS, (n_rows + 15) // 16 * 16)
 
 
 def batch_rows(n_rows: int, n_columns: int, item_bytes: int = 8) -> int:
-    """Rows in a block of :func:`sum_row_batches`: a multiple of 16, at most 1024 of float32."""
+    """Rows per batch of :func:`sum_row_batches`: a multiple of 16, at most 1024 of float32."""
     size = min(_BLOCK_BYTES // (item_bytes * max(1, n_columns)), n_rows + 15)
     if item_bytes == 4:
         size = min(size, _MOST_SINGLE_ROWS)
@@ -180,5 +180,5 @@ def batch_rows(n_rows: int, n_columns: int, item_bytes: int = 8) -> int:
 
 @cache
 def _pool(workers: int, process: int) -> ThreadPoolExecutor:
-    # One a process: a fork inherits the pool without its threads and would wait for ever.
+    # One per process: a fork inherits the pool without its threads and would wait forever.
     return ThreadPoolExecutor(workers, thread_name_prefix="rashomon-rows")

@@ -31,7 +31,7 @@ class ChunkedRisk:
 
     @property
     def for_chunk(self) -> "ChunkLoss":
-        """What makes a block's rows its loss, for other reductions than means."""
+        """Function from a chunk's rows to its loss, for reductions other than means."""
         return ChunkLoss(self.loss, self.reach, self.dtype)
 
     def value(self, theta: FloatArray) -> FloatArray:
@@ -45,7 +45,7 @@ class ChunkedRisk:
         return value, gradient
 
     def gradient(self, theta: FloatArray) -> FloatArray:
-        """Gradient (p, K) alone, of a loss that has nothing else."""
+        """Gradient (p, K) only, for a loss that can compute it separately."""
         (gradient,) = self.mean(_Gradient(theta))
         return np.asarray(gradient)
 
@@ -55,7 +55,7 @@ class ChunkedRisk:
         return np.asarray(total)
 
     def curvature_bound(self) -> FloatArray | None:
-        """Matrix (p, p) that is at least every Hessian; None for a loss with kinks."""
+        """Matrix (p, p) that dominates every Hessian; None for a loss with kinks."""
         if not np.isfinite(self.loss.smoothness(1.0)):
             return None
         (total,) = self.mean(_curvature_bound)
@@ -70,7 +70,7 @@ class ChunkedRisk:
         return replace(self, loss=cast(Loss, _Smoothed(self.loss, smoothing)))
 
     def dual(self, theta: FloatArray, smoothing: float) -> tuple[float, float, FloatArray]:
-        """Find the sums of :meth:`ClippedSlopeRisk.dual`, for a loss of clipped slopes."""
+        """Return the sums of :meth:`ClippedSlopeRisk.dual`, for a loss of clipped slopes."""
         value, offset, slope = self.mean(_Dual(theta, smoothing))
         return float(value), float(offset), slope
 
@@ -82,14 +82,14 @@ class ChunkedRisk:
 
 @dataclass(frozen=True)
 class ChunkLoss:
-    """Makes the loss of a block of its rows, as :class:`ChunkedRisk` has it."""
+    """Function from the rows of a chunk to their loss, as in :class:`ChunkedRisk`."""
 
     loss: Loss
     reach: float | None
     dtype: type[np.floating[Any]]
 
     def __call__(self, rows: FloatArray, targets: FloatArray) -> Any:
-        """Return the mean loss of a block."""
+        """Return the mean loss of a chunk."""
         risk = self.loss.empirical(rows, targets)
         return risk if self.reach is None else risk.within(self.reach, self.dtype)
 
@@ -139,7 +139,7 @@ class _Dual:
 
 @dataclass(frozen=True)
 class _Smoothed:
-    """A loss with parabolas at its kinks, of which only the mean is asked."""
+    """Loss with parabolas at its kinks; supports only means."""
 
     loss: Loss
     smoothing: float
@@ -181,7 +181,7 @@ def is_kinked(risk: EmpiricalLoss) -> TypeGuard[ClippedSlopeRisk | ChunkedRisk]:
 
 
 def chunked_risk(loss: Loss, table: ChunkedRows, p: int) -> EmpiricalLoss:
-    """Mean loss of a chunked table; computed from sufficient statistics where they exist."""
+    """Mean loss of a chunked table; uses sufficient statistics if they exist."""
     if type(loss) is not SquaredLoss:
         return ChunkedRisk(table, loss, p)
     gram, moment, energy = ChunkedRisk(table, loss, p).mean(_moments)

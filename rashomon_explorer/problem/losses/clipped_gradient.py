@@ -1,4 +1,4 @@
-"""Logistic and squared loss whose slope at each row is clipped to a declared bound."""
+"""Logistic and squared loss whose slope is clipped to a declared bound at each row."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,24 +12,24 @@ from rashomon_explorer.problem.losses.base import EmpiricalLoss, Loss, stack_row
 from rashomon_explorer.problem.losses.smooth import LogisticLoss, SquaredLoss
 
 MOST_PULL = 0.5
-"""Slope at which :func:`clipped` clips: of the logistic loss that at a score of 0."""
+"""Default slope at which :func:`clipped` clips: that of the logistic loss at a score of 0."""
 
 _HESSIAN_ROWS = 4096
 
 
 class Pull(Protocol):
-    """The function of score and target whose slope is clipped."""
+    """Function of score and target whose slope is clipped."""
 
     def value(self, score: FloatArray, target: FloatArray) -> FloatArray:
         """Loss of each score; same shape."""
         ...
 
     def slope(self, score: FloatArray, target: FloatArray) -> FloatArray:
-        """Its derivative in the score; same shape."""
+        """Return the derivative in the score; same shape."""
         ...
 
     def curvature(self, score: FloatArray, target: FloatArray) -> FloatArray:
-        """Its second derivative; same shape."""
+        """Second derivative in the score; same shape."""
         ...
 
 
@@ -37,10 +37,10 @@ class Pull(Protocol):
 class ClippedLogisticLoss:
     """Logistic loss of the margin v = y z·θ whose slope σ(−v) is clipped to ``most``.
 
-    log(1 + e⁻ᵛ) for v ≥ v₀ = log((1 − most)/most), and its tangent at v₀ below: convex, and never
-    above the logistic loss. Its gradient is that of the logistic loss with every row's own
-    clipped (Song, Steinke, Thakkar and Thakurta 2021: clipped gradients of linear models are
-    those of a convex loss).
+    The loss is log(1 + e⁻ᵛ) for v ≥ v₀ = log((1 − most)/most), and its tangent at v₀ below. It is
+    convex and never above the logistic loss. Its gradient is the logistic gradient with that
+    of every row clipped (Song, Steinke, Thakkar and Thakurta 2021: clipped gradients of linear
+    models are gradients of a convex loss).
     """
 
     most: float = MOST_PULL
@@ -52,7 +52,7 @@ class ClippedLogisticLoss:
     outputs: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse a slope that the logistic loss has nowhere."""
+        """Raise unless the logistic loss attains the slope."""
         check_positive(most=self.most)
         check_share(most=self.most)
 
@@ -87,14 +87,14 @@ class ClippedLogisticLoss:
         return np.asarray(-target * np.minimum(expit(-score * target), self.most))
 
     def curvature(self, score: FloatArray, target: FloatArray) -> FloatArray:
-        """σ(1 − σ), and 0 where the slope is clipped; same shape."""
+        """σ(1 − σ), or 0 where the slope is clipped; same shape."""
         sigma = expit(-score * target)
         return np.where(sigma < self.most, sigma * (1 - sigma), 0.0)
 
 
 @dataclass(frozen=True)
 class HuberLoss:
-    """Half the squared error of a linear score, its slope clipped to ``most``; targets clipped.
+    """Half the squared error of a linear score with slope clipped to ``most``; clips targets.
 
     ½r² for |r| ≤ most, and most·|r| − ½most² beyond: never above the squared loss (Huber 1964).
     """
@@ -109,7 +109,7 @@ class HuberLoss:
     outputs: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse bounds that bound nothing."""
+        """Raise unless both bounds are finite and > 0."""
         check_positive(most=self.most, target_bound=self.target_bound)
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
@@ -138,17 +138,17 @@ class HuberLoss:
         return np.asarray(held * (residual - held / 2))
 
     def slope(self, score: FloatArray, target: FloatArray) -> FloatArray:
-        """Residual, clipped; same shape."""
+        """Clipped residual; same shape."""
         return np.asarray(np.clip(score - target, -self.most, self.most))
 
     def curvature(self, score: FloatArray, target: FloatArray) -> FloatArray:
-        """1, and 0 where the residual is clipped; same shape."""
+        """1, or 0 where the residual is clipped; same shape."""
         return np.asarray((np.abs(score - target) < self.most).astype(float))
 
 
 @dataclass(frozen=True)
 class ClippedPullRisk:
-    """Mean over rows of a loss of score and target; holds the rows that it is given."""
+    """Mean over rows of a loss of score and target; stores the rows without a copy."""
 
     rows: FloatArray
     targets: FloatArray
@@ -188,7 +188,7 @@ class ClippedPullRisk:
         return total / self.n, gradient / self.n
 
     def gradient(self, theta: FloatArray) -> FloatArray:
-        """Gradient (p, K) alone, which takes no logarithm."""
+        """Gradient (p, K) only, which needs no logarithm."""
 
         def block(some: slice) -> tuple[FloatArray]:
             scores, targets = self.rows[some] @ theta, self.targets[some, None]
@@ -201,23 +201,23 @@ class ClippedPullRisk:
         """Hessian (p, p) of the mean loss at one model (p,)."""
         curvature = self.pull.curvature(self.rows @ theta, self.targets) / self.n
         total = np.zeros((self.p, self.p))
-        for start in range(0, self.n, _HESSIAN_ROWS):  # no second table is made
+        for start in range(0, self.n, _HESSIAN_ROWS):  # avoids a copy of the table
             some = slice(start, start + _HESSIAN_ROWS)
             total += (self.rows[some] * curvature[some, None]).T @ self.rows[some]
         return total
 
     def curvature_bound(self) -> FloatArray:
-        """Gram matrix times the largest curvature (p, p): at least every Hessian."""
+        """Gram matrix times the largest curvature (p, p): dominates every Hessian."""
         return np.asarray(self.rows.T @ self.rows * (self.bend / self.n), dtype=np.float64)
 
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> EmpiricalLoss:
-        """Return the same loss, computed in ``dtype``: no rounding depends on ``reach``."""
+        """Return the same loss, computed in ``dtype``: rounding does not depend on ``reach``."""
         rows = np.ascontiguousarray(self.rows, dtype=dtype)
         return ClippedPullRisk(rows, self.targets.astype(dtype), self.pull, self.bend)
 
 
 def clipped(loss: Loss, most: float = MOST_PULL) -> Loss | None:
-    """Loss whose slope is clipped, for a logistic or squared one; None for others."""
+    """Loss with a clipped slope for the logistic and squared losses; None for others."""
     if isinstance(loss, LogisticLoss):
         return ClippedLogisticLoss(most)
     if isinstance(loss, SquaredLoss):

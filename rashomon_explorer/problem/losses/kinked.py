@@ -1,4 +1,4 @@
-"""Losses with a kink, and their smoothed form."""
+"""Losses with a kink, and their smoothed versions."""
 
 import math
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ class ClippedSlope:
     # low, high: smallest and largest slope, low ≤ 0 ≤ high
     low: float
     high: float
-    smoothing: float = 0.0  # length of the parabola's zone for a unit of slope, ≥ 0
+    smoothing: float = 0.0  # length of the parabola's zone per unit of slope, ≥ 0
 
     def value(self, a: FloatArray) -> FloatArray:
         """Return f(a), same shape as ``a``."""
@@ -28,19 +28,19 @@ class ClippedSlope:
         return np.asarray(slope * (a - self.smoothing / 2 * slope))
 
     def slope(self, a: FloatArray) -> FloatArray:
-        """Return f'(a), at a kink the subgradient 0; same shape as ``a``."""
+        """Return f'(a), with the subgradient 0 at a kink; same shape as ``a``."""
         if self.smoothing == 0:
             return np.where(a > 0, self.high, np.where(a < 0, self.low, 0.0))
         return np.asarray(np.clip(a / self.smoothing, self.low, self.high))
 
     def curvature(self, a: FloatArray) -> FloatArray:
-        """Return f''(a), 0 at the ends of the zone and at a kink; same shape as ``a``."""
+        """Return f''(a), which is 0 at the ends of the zone and at a kink; same shape as ``a``."""
         if self.smoothing == 0:
             return np.zeros_like(a)
         return np.where(self.room(a) > 0, 1 / self.smoothing, 0.0)
 
     def room(self, a: FloatArray) -> FloatArray:
-        """Distance to the nearer end of the parabola's zone, negative outside it."""
+        """Distance to the nearer end of the parabola's zone; negative outside it."""
         return np.minimum(a - self.low * self.smoothing, self.high * self.smoothing - a)
 
 
@@ -93,13 +93,13 @@ class ClippedSlopeRisk:
         return total / self.n, gradient / self.n
 
     def hessian(self, theta: FloatArray) -> FloatArray:
-        """Hessian (p, p) of the mean loss at one model (p,), of the rows inside their zone."""
+        """Hessian (p, p) of the mean loss at one model (p,), from the rows inside their zone."""
         curvature = self.shape.curvature(self.scores(theta)) / self.n
         curved = curvature > 0
         return (self.rows[curved] * curvature[curved, None]).T @ self.rows[curved]
 
     def curvature_bound(self) -> FloatArray | None:
-        """Gram matrix/smoothing (p, p), at least every Hessian; None with a kink."""
+        """Gram matrix/smoothing (p, p), which dominates every Hessian; None with a kink."""
         if self.shape.smoothing == 0:
             return None
         rows = self.rows.astype(np.float64, copy=False)
@@ -108,7 +108,7 @@ class ClippedSlopeRisk:
     def within(
         self, reach: float, dtype: type[np.floating[Any]] = np.float64
     ) -> "ClippedSlopeRisk":
-        """Return the same loss, computed in ``dtype``: no rounding depends on ``reach``."""
+        """Return the same loss, computed in ``dtype``: rounding does not depend on ``reach``."""
         rows = np.ascontiguousarray(self.rows, dtype=dtype)
         return replace(self, rows=rows, offsets=self.offsets.astype(dtype))
 
@@ -117,7 +117,7 @@ class ClippedSlopeRisk:
         return np.asarray(self.rows @ theta + self.offsets)
 
     def smoothed(self, smoothing: float) -> "ClippedSlopeRisk":
-        """Return the same loss with a parabola of at least this smoothing: never above this one."""
+        """Return the same loss with at least this smoothing; it is never above this one."""
         return replace(
             self, shape=replace(self.shape, smoothing=max(smoothing, self.shape.smoothing))
         )
@@ -156,7 +156,7 @@ class AbsoluteLoss:
             raise ValueError(f"tau must lie between 0 and 1, got {self.tau!r}")
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
-        """Lipschitz constant 2B·max(τ, 1 − τ), B for the median."""
+        """Lipschitz constant 2B·max(τ, 1 − τ): B for the median."""
         return row_bound * self._steepest
 
     def smoothness(self, row_bound: float) -> float:
@@ -190,7 +190,7 @@ class HingeLoss:
     outputs: int = 1
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
-        """Lipschitz constant B: the slope is 0 or −1, and −1 is reached at the score 0."""
+        """Lipschitz constant B: the slope is 0 or −1, and −1 is attained at the score 0."""
         return row_bound
 
     def smoothness(self, row_bound: float) -> float:
@@ -198,7 +198,7 @@ class HingeLoss:
         return math.inf
 
     def oscillation(self, reach: float) -> float:
-        """Oscillation 2·min(2s, 1 + s) of the difference of two rows' losses, s = reach."""
+        """Oscillation 2·min(2s, 1 + s) of the difference between two rows' losses, s = reach."""
         return 2 * min(2 * reach, 1 + reach)
 
     def empirical(self, rows: FloatArray, targets: FloatArray) -> ClippedSlopeRisk:
@@ -224,7 +224,7 @@ class SmoothedHingeLoss:
     outputs: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse a smoothing that smooths nothing."""
+        """Raise unless the smoothing is finite and > 0."""
         if not (np.isfinite(self.smoothing) and self.smoothing > 0):
             raise ValueError(
                 f"smoothing must be finite and > 0, got {self.smoothing!r}; for 0 use the "
@@ -240,7 +240,7 @@ class SmoothedHingeLoss:
         return row_bound**2 / self.smoothing
 
     def oscillation(self, reach: float) -> float:
-        """Oscillation 2[f(−s) − f(s)] of the difference of two rows' losses, s = reach."""
+        """Oscillation 2[f(−s) − f(s)] of the difference between two rows' losses, s = reach."""
         low, high = self._shape.value(np.array([1 - reach, 1 + reach]))
         return 2 * float(high - low)
 

@@ -21,7 +21,7 @@ from rashomon_explorer.problem.losses.kinked import (
 from rashomon_explorer.problem.losses.smooth import LogisticLoss, SquaredLoss, SquaredRisk
 from rashomon_explorer.problem.losses.softmax import SoftmaxLoss
 
-_WORTH_COMPILING = 2**20  # scores, below which a launch costs more than a pass
+_WORTH_COMPILING = 2**20  # scores; for fewer, a kernel launch takes longer than a pass
 
 
 @cache
@@ -45,7 +45,7 @@ class _Fused:
             try:
                 total, slopes = self._compiled(scores)
                 return total, slopes
-            except Exception as error:  # no C compiler, or a device without one: slower, not wrong
+            except Exception as error:  # no compiler for the device: slower, equally exact
                 logging.getLogger(__name__).warning(
                     "elementwise work is not fused, and takes about three times as long: %s", error
                 )
@@ -70,14 +70,14 @@ _COMPILERS: dict[str, Callable[[Callable[[Any], Any]], Callable[[Any], Any]]] = 
 }
 
 
-GROUP = 16  # rows come in whole groups of so many
-# Scores of a piece: a GiB of them where memory is wide, a core's cache where it is not.
+GROUP = 16  # number of rows is padded to a multiple of this
+# Scores per piece: a GiB on an accelerator, a core's cache on a CPU.
 _CELLS_ACCELERATED, _CELLS_CPU = 2**27, 2**18
 
 
 @dataclass(frozen=True)
 class PlacedRows:
-    """Rows on a device, filled up with rows of zeros to a multiple of 16."""
+    """Rows on a device, padded with rows of zeros to a multiple of 16."""
 
     arrays: ArrayBackend
     rows: Any
@@ -86,7 +86,7 @@ class PlacedRows:
 
     @classmethod
     def of(cls, arrays: ArrayBackend, rows: FloatArray, signs: FloatArray | None) -> "PlacedRows":
-        """Place ``rows`` (n, p), each times its sign, in one copy."""
+        """Place ``rows`` (n, p), each multiplied by its sign, in one copy."""
         n, p = rows.shape
         filled = np.zeros((n + -n % GROUP, p))
         if signs is None:
@@ -98,22 +98,22 @@ class PlacedRows:
 
     @property
     def p(self) -> int:
-        """Entries of a row."""
+        """Number of entries of a row."""
         return int(self.rows.shape[1])
 
     @property
     def padding(self) -> int:
-        """Rows of zeros at the end."""
+        """Number of rows of zeros at the end."""
         return int(self.rows.shape[0]) - self.n
 
     def place_column(self, values: FloatArray) -> Any:
-        """Place one number a row (n,), 0 for the rows of zeros."""
+        """Place one number per row (n,), with 0 for the rows of zeros."""
         filled = np.zeros(self.n + self.padding)
         filled[: self.n] = values
         return self.arrays.put(filled)
 
     def total(self, work: Callable[[slice], tuple[Any, ...]], width: int) -> tuple[Any, ...]:
-        """Add up ``work`` over slices of rows, in their order."""
+        """Sum ``work`` over slices of rows, in their order."""
         filled = self.n + self.padding
         pieces = -(-filled * width // self.cells)
         size = -(-filled // (pieces * GROUP)) * GROUP
@@ -128,7 +128,7 @@ class PlacedRows:
         return self.rows.T @ self.rows
 
 
-# exp of so much stays far from the overflow at 88 in float32, 709 in float64.
+# exp of this is far below overflow at 88 in float32, 709 in float64.
 _SAFE_EXPONENT = {"float32": 80.0, "float64": 600.0}
 
 
@@ -142,7 +142,7 @@ class Pointwise(Protocol):
 
     @property
     def bend(self) -> float:
-        """Largest f'', infinite with a kink."""
+        """Largest f''; infinite with a kink."""
         ...
 
     def losses(self, xp: Any, scores: Any) -> Any:
@@ -154,7 +154,7 @@ class Pointwise(Protocol):
         ...
 
     def curvature(self, xp: Any, scores: Any) -> Any:
-        """Return f'', same shape."""
+        """Return f''; same shape."""
         ...
 
 
@@ -166,11 +166,11 @@ class Softplus:
     bend: float = 0.25
 
     def losses(self, xp: Any, scores: Any) -> Any:
-        """Add up log(1 + eᵃ)."""
+        """Return the sums of log(1 + eᵃ)."""
         return self.losses_and_slopes(xp, scores)[0]
 
     def losses_and_slopes(self, xp: Any, scores: Any) -> tuple[Any, Any]:
-        """Add up log(1 + eᵃ); and σ(a)."""
+        """Return the sums of log(1 + eᵃ), and σ(a)."""
         small = xp.exp(-xp.abs(scores))
         zeros = xp.zeros_like(scores)
         total = xp.sum(xp.maximum(scores, zeros) + xp.log1p(small), axis=-1)
@@ -184,11 +184,11 @@ class Softplus:
 
 @dataclass(frozen=True)
 class BoundedSoftplus(Softplus):
-    """log(1 + eᵃ) with one logarithm for 16 rows, for scores of which no product overflows."""
+    """log(1 + eᵃ) with one logarithm per 16 rows, for scores whose products do not overflow."""
 
     @classmethod
     def within(cls, reach: float, dtype: str) -> Softplus:
-        """Return this form where scores up to ``reach`` allow it, else the one for any score."""
+        """Return this form if scores up to ``reach`` allow it, else the one for any score."""
         return cls() if GROUP * (reach + 1) <= _SAFE_EXPONENT[dtype] else Softplus()
 
     def losses_and_slopes(self, xp: Any, scores: Any) -> tuple[Any, Any]:
@@ -212,11 +212,11 @@ class PlacedClippedSlope:
         return 1 / self.shape.smoothing if self.shape.smoothing else math.inf
 
     def losses(self, xp: Any, scores: Any) -> Any:
-        """Add up f."""
+        """Return the sums of f."""
         return self.losses_and_slopes(xp, scores)[0]
 
     def losses_and_slopes(self, xp: Any, scores: Any) -> tuple[Any, Any]:
-        """Add up f; and f', at a kink the subgradient 0."""
+        """Return the sums of f, and f' with the subgradient 0 at a kink."""
         shape = self.shape
         if shape.smoothing:
             slopes = xp.clip(scores / shape.smoothing, shape.low, shape.high)
@@ -227,7 +227,7 @@ class PlacedClippedSlope:
         return xp.sum(slopes * scores, axis=-1), slopes
 
     def curvature(self, xp: Any, scores: Any) -> Any:
-        """1/smoothing within the parabola's zone, 0 outside it and with a kink."""
+        """1/smoothing within the parabola's zone; 0 outside it and with a kink."""
         zeros, shape = xp.zeros_like(scores), self.shape
         if not shape.smoothing:
             return zeros
@@ -237,7 +237,7 @@ class PlacedClippedSlope:
 
 
 def answered(arrays: ArrayBackend, work: Callable[[Any], Any], theta: Any) -> Any:
-    """Work on models there; models of the host get an answer on the host."""
+    """Evaluate models on the device; models from the host get a result on the host."""
     if is_foreign(theta):
         return work(theta)
     found = work(arrays.put(theta))
@@ -304,7 +304,7 @@ class PlacedRisk:
         return self._mean(self.placed.total(piece, theta.shape[1])[0])
 
     def _value_and_gradient(self, theta: Any) -> tuple[Any, Any]:
-        form: Any = self.pointwise  # a frozen dataclass, which its protocol does not say
+        form: Any = self.pointwise  # a frozen dataclass, unlike its protocol
         work = fused(self.placed.arrays, form)
 
         def piece(part: slice) -> tuple[Any, Any]:
@@ -318,7 +318,7 @@ class PlacedRisk:
         return (total - self.placed.padding * self.pointwise.at_zero) / self.n
 
     def _scores(self, theta: Any, part: slice) -> Any:
-        """Scores (K, m) of a piece: rows last, because they are summed over."""
+        """Scores (K, m) of a piece; rows are last because they are summed."""
         scores = theta.T @ self.placed.rows[part, :].T
         return scores if self.offsets is None else scores + self.offsets[None, part]
 
@@ -371,12 +371,12 @@ class PlacedSoftmax:
         return np.asarray(np.kron(np.eye(self._classes), gram), dtype=np.float64)
 
     def within(self, reach: float, dtype: Any = np.float64) -> "PlacedSoftmax":
-        """Return the loss itself: no rounding depends on ``reach``."""
+        """Return the loss itself: rounding does not depend on ``reach``."""
         return self
 
     @property
     def _classes(self) -> int:
-        """Classes but the reference."""
+        """Number of classes without the reference."""
         return int(self.own.shape[0])
 
     def _value_and_gradient(self, theta: Any) -> tuple[Any, Any]:
@@ -408,7 +408,7 @@ class PlacedSoftmax:
         return parts / total, top + xp.log(total), scores
 
     def _bends(self, share: Any, a: int) -> list[Any]:
-        """Entries of row a of diag π − ππᵀ, one (m,) for each class."""
+        """Entries of row a of diag π − ππᵀ, one (m,) per class."""
         return [
             share[a, :] * ((1.0 if a == b else 0.0) - share[b, :]) for b in range(self._classes)
         ]
@@ -447,7 +447,7 @@ class PlacedSquared:
         return self.known.gram
 
     def curvature_bound(self) -> FloatArray:
-        """Return the Gram matrix, which is every Hessian."""
+        """Return the Gram matrix, which equals every Hessian."""
         return self.known.gram
 
     def within(self, reach: float, dtype: Any = np.float64) -> "PlacedSquared":

@@ -14,7 +14,7 @@ from rashomon_explorer._utils.validation import check_positive
 from rashomon_explorer.problem.losses.base import folded, stack_rows, sum_row_batches
 
 _HESSIAN_ROWS = 4096
-# exp of this many units of margin stays far from the overflow at 88 in float32, 709 in float64.
+# exp of this margin is far below overflow at 88 in float32, 709 in float64.
 _SAFE_EXPONENT = {4: 80.0, 8: 600.0}
 _LARGEST_GROUP = 16
 
@@ -39,11 +39,11 @@ class LogisticLoss:
         return row_bound**2 / 4
 
     def oscillation(self, reach: float) -> float:
-        """Oscillation 2·reach of the difference of two rows' losses.
+        """Oscillation 2·reach of the difference between two rows' losses.
 
         One row's loss lies in [f(−s), f(s)] with s = reach, an interval of width
-        log(1 + eˢ) − log(1 + e⁻ˢ) = s; the difference of two has twice that, and opposite rows
-        attain it. Half the generic 2·L·diameter (own derivation, docs/theory.md §1).
+        log(1 + eˢ) − log(1 + e⁻ˢ) = s. The difference of two has twice that, which opposite rows
+        attain: half the generic 2·L·diameter (own derivation, docs/theory.md §1).
         """
         return 2.0 * reach
 
@@ -102,7 +102,7 @@ class LogisticRisk:
                 return np.logaddexp(0, margin).sum(axis=-2), self.z[rows].T @ expit(-margin)
             factors = _one_plus_exp(margin)
             total = _log_product_sum(factors, group)
-            # 1 − σ(margin): one exponential serves the loss and the gradient.
+            # 1 − σ(margin): one exponential gives both the loss and the gradient.
             np.divide(factors.dtype.type(1), factors, out=factors)
             return total, self.z[rows].T @ factors
 
@@ -112,13 +112,13 @@ class LogisticRisk:
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Hessian (p, p) of the mean loss at one model of shape (p,)."""
         weights, total = self._curvature(theta), np.zeros((self.z.shape[1],) * 2)
-        for start in range(0, len(self.z), _HESSIAN_ROWS):  # no second table is made
+        for start in range(0, len(self.z), _HESSIAN_ROWS):  # avoids a copy of the table
             part = self.z[start : start + _HESSIAN_ROWS]
             total += (part * weights[start : start + _HESSIAN_ROWS, None]).T @ part
         return total
 
     def curvature_bound(self) -> FloatArray:
-        """Gram matrix/4 (p, p): at least every Hessian, as σ(1 − σ) ≤ ¼."""
+        """Gram matrix/4 (p, p): dominates every Hessian, because σ(1 − σ) ≤ ¼."""
         return np.asarray(self.z.T @ self.z / (4 * self.n), dtype=np.float64)
 
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "LogisticRisk":
@@ -139,7 +139,7 @@ class LogisticRisk:
         return np.asarray(sigma * (1 - sigma) / self.n)
 
     def _group(self, models: NDArray[Any]) -> int:
-        """How many factors 1 + exp(margin) one logarithm can take without overflow."""
+        """Return the number of factors 1 + exp(margin) per logarithm without overflow."""
         reach = self.reach
         if reach is None:
             longest = (models.astype(float) ** 2).sum(axis=-2).max(initial=0.0)
@@ -152,13 +152,13 @@ class LogisticRisk:
 
 
 def _one_plus_exp(margin: NDArray[Any]) -> NDArray[Any]:
-    """1 + exp(margin), in place."""
+    """Compute 1 + exp(margin) in place."""
     np.exp(margin, out=margin)
     return np.add(margin, margin.dtype.type(1), out=margin)
 
 
 def _log_product_sum(factors: NDArray[Any], group: int) -> NDArray[Any]:
-    """Column sums of log(factors), with one logarithm for ``group`` of them."""
+    """Column sums of log(factors), with one logarithm per ``group`` of factors."""
     rows = factors.shape[-2]
     whole = rows // group * group
     product = factors[..., :whole, :]
@@ -185,7 +185,7 @@ class SquaredLoss:
     outputs: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse a bound that bounds nothing."""
+        """Raise unless the bound is finite and > 0."""
         check_positive(target_bound=self.target_bound)
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
@@ -200,9 +200,9 @@ class SquaredLoss:
         """Oscillation (Y + s)² − max(Y − s, 0)² of the difference of two rows' losses, s = reach.
 
         One row's loss ½(y − a)² with |a| ≤ s varies by at most
-        ½(Y + s)² − ½max(Y − s, 0)² over the domain; the difference of two varies by at most
-        twice that, and y = y' = Y with rows at the angle −Y/s (or opposite rows for s ≤ Y)
-        attains it (docs/theory.md §1).
+        ½(Y + s)² − ½max(Y − s, 0)² over the domain. The difference of two varies by at most
+        twice that. It is attained by y = y' = Y with rows at the angle −Y/s (or opposite rows for
+        s ≤ Y) (docs/theory.md §1).
         """
         return (self.target_bound + reach) ** 2 - max(self.target_bound - reach, 0.0) ** 2
 
@@ -220,7 +220,7 @@ class SquaredLoss:
 
 @dataclass(frozen=True)
 class SquaredRisk:
-    """Mean squared loss ½(θᵀSθ − 2 s·θ + c), from sufficient statistics alone."""
+    """Mean squared loss ½(θᵀSθ − 2 s·θ + c), from sufficient statistics only."""
 
     n: int
     gram: FloatArray
@@ -247,9 +247,9 @@ class SquaredRisk:
         return self.gram
 
     def curvature_bound(self) -> FloatArray:
-        """Return the Gram matrix, which is every Hessian."""
+        """Return the Gram matrix, which equals every Hessian."""
         return self.gram
 
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "SquaredRisk":
-        """Return the loss itself: its statistics are small, and kept in float64."""
+        """Return the loss itself: its statistics are small and stay in float64."""
         return self

@@ -26,7 +26,7 @@ def largest_and_range(classes: int, reach: float) -> tuple[float, float]:
 
 
 def _own_label(others: int, reach: float) -> tuple[float, float]:
-    """Bounds of the largest and least loss of a label that is not the reference."""
+    """Bounds of the largest and least loss of a label other than the reference."""
     if others == 0:
         return float(np.logaddexp(0.0, reach)), float(np.logaddexp(0.0, -reach))
     angle = np.linspace(0.0, math.pi / 2, _ANGLES)
@@ -56,18 +56,18 @@ class SoftmaxLoss:
     globally_lipschitz: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what is no choice between classes."""
+        """Raise unless there are at least two classes."""
         if not isinstance(self.classes, Integral) or self.classes < 2:
             raise ValueError(f"classes must be a whole number, at least 2, got {self.classes!r}")
 
     @property
     def labels(self) -> tuple[float, ...]:
-        """Targets allowed: 0, …, classes − 1."""
+        """Allowed targets: 0, …, classes − 1."""
         return tuple(float(c) for c in range(self.classes))
 
     @property
     def outputs(self) -> int:
-        """Scores of a row: one for each class but the reference."""
+        """Scores of a row: one per class except the reference."""
         return self.classes - 1
 
     def lipschitz(self, reach: float, row_bound: float) -> float:
@@ -138,18 +138,18 @@ class SoftmaxRisk:
         return np.block(blocks) / self.n
 
     def curvature_bound(self) -> FloatArray:
-        """Gram matrix/2 for each class (p, p): diag π − ππᵀ is at most ½, ¼ for two classes."""
+        """Gram matrix/2 per class (p, p): diag π − ππᵀ is at most ½, or ¼ for two classes."""
         rows = self.rows.astype(np.float64, copy=False)
         bend = 4 if len(self.own) == 1 else 2
         gram = rows.T @ rows / (bend * self.n)
         return np.asarray(np.kron(np.eye(len(self.own)), gram), dtype=np.float64)
 
     def within(self, reach: float, dtype: type[np.floating[Any]] = np.float64) -> "SoftmaxRisk":
-        """Return the same loss, computed in ``dtype``: no rounding depends on ``reach``."""
+        """Return the same loss, computed in ``dtype``: rounding does not depend on ``reach``."""
         return SoftmaxRisk(np.ascontiguousarray(self.rows, dtype=dtype), self.own.astype(dtype))
 
     def probabilities(self, theta: FloatArray) -> FloatArray:
-        """Probabilities (C − 1, n) of classes 1, 2, … by one model (p,)."""
+        """Probabilities (C − 1, n) of classes 1, 2, … for one model (p,)."""
         return self._probabilities(theta[:, None], slice(None))[0][:, :, 0]
 
     def _sum_blocks(
@@ -159,7 +159,7 @@ class SoftmaxRisk:
         return sum_row_batches(work, self.n, cells, item_bytes=self.rows.itemsize)
 
     def _losses(self, theta: FloatArray, rows: slice) -> tuple[FloatArray, FloatArray]:
-        """Sum of losses (K,) and π − e_y (C − 1, m, K) of a block of m rows."""
+        """Sum of losses (K,) and π − e_y (C − 1, m, K) of a batch of m rows."""
         probability, log_total, scores = self._probabilities(theta, rows)
         own = self.own[:, rows, None]
         return (log_total - (own * scores).sum(axis=0)).sum(axis=0), probability - own
@@ -167,7 +167,7 @@ class SoftmaxRisk:
     def _probabilities(
         self, theta: FloatArray, rows: slice
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """π (C − 1, m, K), log Σ_c exp(score) (m, K) and the scores of a block of m rows."""
+        """π (C − 1, m, K), log Σ_c exp(score) (m, K) and the scores of a batch of m rows."""
         models = np.asarray(theta, dtype=self.rows.dtype)
         parts = models.reshape(len(self.own), self.rows.shape[1], -1)
         scores = np.stack([self.rows[rows] @ part for part in parts])

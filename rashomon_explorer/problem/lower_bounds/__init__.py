@@ -1,7 +1,7 @@
-"""Certified lower bounds of the loss around a model, found by the kind of loss in ``ENVELOPES``.
+"""Certified lower bounds of the loss around a model, by the type of the loss in ``ENVELOPES``.
 
-Rejection proposes under them and the ranges of penalised models end at them. A loss without one
-is drawn from under planes.
+Rejection sampling uses them for proposals, and ranges of penalised models use them as limits.
+For a loss without such a bound, tangent planes are the proposals.
 """
 
 from collections.abc import Callable
@@ -55,7 +55,7 @@ def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> 
     Parameters
     ----------
     risk : EmpiricalLoss
-        Of a type in ``ENVELOPES``, or in blocks of a type in ``SUMS``.
+        Of a type in ``ENVELOPES``, or chunked with a type in ``SUMS``.
     theta : ndarray of shape (p,)
     whiten : ndarray of shape (p, p)
         A^{-1/2} of a metric A that dominates the Hessian at ``theta``.
@@ -63,7 +63,7 @@ def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> 
     Raises
     ------
     SamplerError
-        If the loss has no such bound; the message says which samplers work instead.
+        If the loss has no such bound; the message names samplers that work instead.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> 
     """
     if has_envelope(risk) and isinstance(risk, ChunkedRisk):
         return chunked_bound(risk, theta, whiten)
-    # Exactly of the type: a subclass may be another function, of which the bound proves nothing.
+    # Compare exact types: a subclass may be another function, which the bound does not cover.
     if type(risk) not in ENVELOPES:
         raise SamplerError(
             f"no envelope of {type(risk).__name__} is known: proposals under a plane need none"
@@ -88,5 +88,5 @@ __all__ = ["ENVELOPES", "excess_bound", "has_envelope"]
 
 
 def __dir__() -> list[str]:
-    """Names that are meant to be used."""
+    """Public names of the module."""
     return list(__all__)

@@ -16,7 +16,7 @@ from rashomon_explorer.problem.lower_bounds.quartic import (
 )
 from rashomon_explorer.problem.lower_bounds.smooth import LARGEST_SPECTRUM, FourthMoment
 
-_LEAST_SCALE = 1e-9  # times the smoothing: a row of zeros has no scale of its own
+_LEAST_SCALE = 1e-9  # times the smoothing: a row of zeros has scale 0
 _WIDER = np.array([1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0])  # times the loss's own
 _MIRROR = np.array([[1.0], [-1.0], [1.0], [-1.0], [1.0]])
 
@@ -27,7 +27,7 @@ class ClippedSlopeExpansion:
 
     rows: FloatArray  # (n, p)
     offsets: FloatArray  # (n,)
-    shape: ClippedSlope  # of a smoothing above 0
+    shape: ClippedSlope  # with smoothing > 0
 
     def tangent(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Mean loss and its gradient (p,) at one model (p,)."""
@@ -38,7 +38,7 @@ class ClippedSlopeExpansion:
     def blurred(
         self, theta: FloatArray, whiten: FloatArray, radius: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Gradient (p,) and Hessian (p, p), averaged over steps whiten·w with ‖w‖ about radius."""
+        """Gradient (p,) and Hessian (p, p), averaged over steps whiten·w with ‖w‖ near radius."""
         scale = self._scales(self.rows @ whiten, radius)
         slope, curvature = blurred_slope(self.shape, self._scores(theta), scale)
         n = len(self.rows)
@@ -63,7 +63,7 @@ def minorant(shape: ClippedSlope, a: FloatArray, scale: FloatArray) -> FloatArra
     """Coefficients (5, n) of powers of b in a lower bound of f(a + b) − f(a) − f'(a)b."""
     value, slope = shape.value(a), shape.slope(a)
     middle = (shape.low + shape.high) / 2
-    # A convex function lies above its tangent, which is best far from the zone.
+    # The tangent of a convex function is a minorant, and the best one far from the zone.
     best, best_mean = np.zeros((5, len(a))), np.zeros(len(a))
     for smoothing in _WIDER * shape.smoothing:
         wider = replace(shape, smoothing=smoothing)
@@ -88,7 +88,7 @@ def _same_zone(shape: ClippedSlope, a: FloatArray, scale: FloatArray) -> FloatAr
 def blurred_slope(
     shape: ClippedSlope, a: FloatArray, scale: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Means (n,) of f' and f'' over normal arguments around ``a`` (n,) with this deviation."""
+    """Means (n,) of f' and f'' for normal arguments around ``a`` (n,) with this deviation."""
     means, shares = np.zeros((2, len(a))), np.zeros((2, len(a)))
     for k, end in enumerate((shape.low, shape.high)):
         place = (a - end * shape.smoothing) / scale
@@ -98,15 +98,15 @@ def blurred_slope(
     return slope, (shares[0] - shares[1]) / shape.smoothing
 
 
-_ROUNDING = 1 + 1e-9  # eigenvalues and sums are right to about 1e-14: keep the bounds above
+_ROUNDING = 1 + 1e-9  # eigenvalues and sums have errors of about 1e-14: keeps upper bounds valid
 _CUTS = (0.0, *(2.0**-k for k in range(6, 0, -1)))  # shares of the largest room
 
 
 @dataclass(frozen=True)
 class ClippedSlopeTerm:
-    """One bound: the excess is at least ½(r² − uᵀDu) − Q(u), going on linearly."""
+    """One bound: the excess is at least ½(r² − uᵀDu) − Q(u), continued linearly."""
 
-    dropped: FloatArray  # (p, p): D = Σ w b_i b_iᵀ over the rows that are left out
+    dropped: FloatArray  # (p, p): D = Σ w b_i b_iᵀ over the omitted rows
     # Q(u) = Σ w (b_i·u)⁴/(32 t_i²) over the others; None for more than 64 parameters
     fourth: FourthMoment | None
     # largest_dropped, largest_fourth: upper bounds of uᵀDu and Q(u) over unit vectors
@@ -114,7 +114,7 @@ class ClippedSlopeTerm:
     largest_fourth: float
 
     def radial(self, radius: FloatArray) -> FloatArray:
-        """Lower bound by the radius alone."""
+        """Lower bound as a function of the radius only."""
         return _bent(radius, self.largest_dropped, self.largest_fourth)
 
     def at(self, unit: FloatArray, radius: FloatArray) -> FloatArray:
@@ -128,10 +128,10 @@ class ClippedSlopeTerm:
 
 @dataclass(frozen=True)
 class ClippedSlopeBound:
-    """Lower bound of the excess by the rows on the parabola and their room to its ends."""
+    """Lower bound of the excess from rows on the parabola and their distance to its ends."""
 
-    parts: tuple[ClippedSlopeTerm, ...]  # one for each limit
-    # what a bound around another centre can be made of; None for more than 64 parameters
+    parts: tuple[ClippedSlopeTerm, ...]  # one per limit
+    # source of bounds around other centres; None for more than 64 parameters
     expansion: ExpandableRisk | None = None
 
     @classmethod
@@ -148,7 +148,7 @@ class ClippedSlopeBound:
             if cut:
                 left_out = rows[bins == cut - 1]
                 dropped = dropped + weight * left_out.T @ left_out
-            # Σ w b_i b_iᵀ is at most the identity, so that Q is at most its largest factor.
+            # Σ w b_i b_iᵀ is at most the identity, so Q is at most its largest factor.
             largest = float(longest[bins >= cut].max(initial=0.0)) * _ROUNDING
             fourth = fourths[cut] if fourths else None
             if fourth is not None:
@@ -158,7 +158,7 @@ class ClippedSlopeBound:
         return cls(_useful(parts))
 
     def radial(self, radius: FloatArray) -> FloatArray:
-        """Lower bound by the radius alone, nondecreasing; same shape as ``radius``."""
+        """Lower bound as a function of the radius only, nondecreasing; same shape as ``radius``."""
         radius = np.asarray(radius, dtype=float)
         return np.asarray(np.max([part.radial(radius) for part in self.parts], axis=0))
 
@@ -177,7 +177,7 @@ def clipped_slope_bound(
     if risk.shape.smoothing == 0:
         raise SamplerError(
             "a loss with kinks has no certified quadratic bound: use a smoothed loss "
-            "(smoothed_hinge), or proposals under a plane, which need none"
+            "(smoothed_hinge), or proposals from tangent planes, which need none"
         )
     room = risk.shape.room(risk.scores(theta))
     inside = room > 0
@@ -189,7 +189,7 @@ def clipped_slope_bound(
 
 
 def _tails(rows: FloatArray, weights: FloatArray, bins: NDArray[np.intp]) -> list[FourthMoment]:
-    """Fourth moments of the rows of bin ≥ cut, for every cut; none for many parameters."""
+    """Fourth moments of the rows of bin ≥ cut, for every cut; empty for many parameters."""
     if rows.shape[1] > LARGEST_SPECTRUM:
         return []
     tails: list[FourthMoment] = []
@@ -201,7 +201,7 @@ def _tails(rows: FloatArray, weights: FloatArray, bins: NDArray[np.intp]) -> lis
 
 
 def _useful(parts: list[ClippedSlopeTerm]) -> tuple[ClippedSlopeTerm, ...]:
-    """Those that are the best somewhere: the others only cost time."""
+    """Terms that are the largest somewhere; the others only add computing time."""
     radius = 10.0 ** np.linspace(-4, 3, 141)
     best = np.argmax([part.radial(radius) for part in parts], axis=0)
     return tuple(parts[k] for k in np.unique(best))
@@ -210,7 +210,7 @@ def _useful(parts: list[ClippedSlopeTerm]) -> tuple[ClippedSlopeTerm, ...]:
 def _bent(
     radius: FloatArray, dropped: FloatArray | float, fourth: FloatArray | float
 ) -> FloatArray:
-    """½(1 − dropped)r² − fourth·r⁴ up to where it grows less than r, then linear."""
+    """½(1 − dropped)r² − fourth·r⁴ up to the maximum of its ratio to r, then linear."""
     half = np.maximum(1 - np.asarray(dropped, dtype=float), 0.0) / 2
     fourth = np.asarray(fourth, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):

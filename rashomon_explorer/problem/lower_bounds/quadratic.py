@@ -14,12 +14,12 @@ from rashomon_explorer.problem.losses.kinked import ClippedSlope, ClippedSlopeRi
 from rashomon_explorer.problem.losses.smooth import LogisticRisk, SquaredRisk
 from rashomon_explorer.problem.losses.softmax import SoftmaxRisk
 
-_NEAR = 1e-3  # an end of the interval nearer than this: differences would be all rounding
-# Where logistic parabolas may touch: spreads from the mean score, and shares of the way from it to
-# the interval's middle.
+_NEAR = 1e-3  # for closer ends of the interval, differences would be rounding errors
+# Candidate contacts of logistic parabolas: spreads from the mean score, and shares of the distance
+# from it to the middle of the interval.
 _SPREADS = np.linspace(-1.2, 1.2, 5)
 _INWARD = np.linspace(0.2, 1.0, 5)
-_SHARES = np.linspace(0.0, 1.0, 9)  # of the slopes that the interval has
+_SHARES = np.linspace(0.0, 1.0, 9)  # of the range of slopes on the interval
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Parabolas:
         return self.value + self.slope * away + self.bend / 2 * (away**2 + spread**2)
 
     def where(self, better: Mask, other: "Parabolas") -> "Parabolas":
-        """Those of ``other`` in the rows where ``better`` (n,) is true."""
+        """Return parabolas of ``other`` in the rows where ``better`` (n,) is true."""
         pairs = [(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)]
         return Parabolas(*(np.where(better, new, old) for old, new in pairs))
 
@@ -45,7 +45,7 @@ class Parabolas:
 def under_logistic(
     low: FloatArray, high: FloatArray, middle: FloatArray, spread: FloatArray
 ) -> Parabolas:
-    """Parabolas below log(1 + eᵛ) for low ≤ v ≤ high, of nearly the largest means."""
+    """Parabolas below log(1 + eᵛ) for low ≤ v ≤ high, with nearly maximal means."""
     places = [np.clip(middle + k * spread, low, high) for k in _SPREADS]
     inwards = (low + high) / 2 - places[len(_SPREADS) // 2]
     places += [places[len(_SPREADS) // 2] + share * inwards for share in _INWARD]
@@ -62,7 +62,7 @@ def under_clipped_slope(
 
 
 def _best(candidates: Iterable[Parabolas], middle: FloatArray, spread: FloatArray) -> Parabolas:
-    """In each row the candidate of the largest mean."""
+    """Candidate with the largest mean in each row."""
     turn = iter(candidates)
     best = next(turn)
     largest = best.mean(middle, spread)
@@ -81,7 +81,7 @@ def _logistic(place: FloatArray, low: FloatArray, high: FloatArray) -> Parabolas
         near = np.abs(away) < _NEAR
         safe = np.where(near, 1.0, away)
         secant = 2 * (np.logaddexp(0.0, end) - value - slope * away) / safe**2
-        # |f'''| ≤ f'': a bend of f''(a)·2(e^{−d} + d − 1)/d² ≥ f''(a)(1 − d/3) is left at d.
+        # |f'''| ≤ f'': a bend of f''(a)·2(e^{−d} + d − 1)/d² ≥ f''(a)(1 − d/3) remains at d.
         bend = np.minimum(bend, np.where(near, here * (1 - np.abs(away) / 3), secant))
     return Parabolas(place, value, slope, np.maximum(bend, 0.0))
 
@@ -89,7 +89,7 @@ def _logistic(place: FloatArray, low: FloatArray, high: FloatArray) -> Parabolas
 def _slopes_between(
     shape: ClippedSlope, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Least and largest slope (n,) that the interval has, at a kink both ends of the jump."""
+    """Least and largest slope (n,) on the interval; at a kink, both ends of the jump."""
     if shape.smoothing > 0:
         return shape.slope(low), shape.slope(high)
     first = np.where(low <= 0, shape.low, shape.high)
@@ -111,13 +111,13 @@ def _bend(rise: FloatArray, smoothing: float, beyond: FloatArray) -> FloatArray:
     beyond = np.maximum(beyond, 0.0)
     length = zone + beyond
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        # Two ratios, each of small numbers over small ones: their squares may underflow.
+        # Product of two ratios of small numbers: their squares may underflow.
         bend = (rise / length) * ((zone + 2 * beyond) / length)
     return np.where((rise > 0) & (length > 0), bend, 0.0)
 
 
-_BLOCK = 4096  # rows at a time: a block and what is made of it stay small
-_OUTWARD = 1 + 1e-12  # a row's scores reach this much further than its rounded norm says
+_BLOCK = 4096  # rows per batch, so that temporaries stay small
+_OUTWARD = 1 + 1e-12  # factor on a row's reach, for the rounding of its norm
 
 
 @dataclass(frozen=True)
@@ -134,11 +134,11 @@ class Bowl:
         return np.asarray(self.height + self.slope @ theta + bent)
 
     def plus(self, height: float, ridge: float) -> "Bowl":
-        """Bowl with a height and ½·ridge·‖θ‖² added."""
+        """Bowl with a constant and ½·ridge·‖θ‖² added."""
         return Bowl(self.height + height, self.slope, self.bend + ridge * np.eye(len(self.slope)))
 
     def towards(self, other: "Bowl", share: float) -> "Bowl":
-        """Bowl between two: below a function that both are below."""
+        """Convex combination of two bowls: a lower bound if both are."""
         return Bowl(
             (1 - share) * self.height + share * other.height,
             (1 - share) * self.slope + share * other.slope,
@@ -162,7 +162,7 @@ class Where:
 
 
 def bowl_under(risk: EmpiricalLoss, where: Where) -> Bowl:
-    """Bowl below a mean loss on a ball."""
+    """Quadratic lower bound of a mean loss on a ball."""
     if isinstance(risk, ChunkedRisk):
         height, slope, bend = risk.mean(_ChunkBowl(where))
         return Bowl(float(height), slope, bend)
@@ -171,7 +171,7 @@ def bowl_under(risk: EmpiricalLoss, where: Where) -> Bowl:
 
 @dataclass(frozen=True)
 class _ChunkBowl:
-    """A block's bowl: the mean of bowls below blocks is one below their mean."""
+    """Bowl of a chunk: the mean of the chunks' lower bounds is one of the mean."""
 
     where: Where
 
@@ -197,7 +197,7 @@ def _squared(risk: SquaredRisk, where: Where) -> Bowl:
 
 
 def _softmax(risk: SoftmaxRisk, where: Where) -> Bowl:
-    """Bend the second-order model at the mean less: f'' falls no faster than e^{−kt} on a ray."""
+    """Second-order model at the mean with less curvature: f'' falls at most by e^{−kt} on a ray."""
     rows, classes = risk.rows, len(risk.own)
     probability = risk.probabilities(where.mean)
     parts = where.mean.reshape(classes, rows.shape[1])
@@ -241,7 +241,7 @@ def _of_rows(
         reach = np.sqrt(np.einsum("ij,ij->i", z, z)) * (where.radius * _OUTWARD)
         spread = np.sqrt(np.maximum(np.einsum("ij,ij->i", z @ where.covariance, z), 0.0))
         found = under(centre - reach, centre + reach, z @ where.mean + offsets[part], spread)
-        # As a function of z·θ, which is less than the score by the offset.
+        # As a function of z·θ, which is the score minus the offset.
         away = offsets[part] - found.place
         slope = found.slope + found.bend * away
         height = found.value + found.slope * away + found.bend / 2 * away**2
@@ -253,12 +253,12 @@ def _of_rows(
 
 
 def _range(scores: FloatArray) -> FloatArray:
-    """Largest difference (n,) of two of a row's scores (C − 1, n), the reference's 0 included."""
+    """Largest difference (n,) between two of a row's scores (C − 1, n) and the reference's 0."""
     return np.maximum(scores.max(axis=0), 0.0) - np.minimum(scores.min(axis=0), 0.0)
 
 
 def _fall(k: FloatArray) -> FloatArray:
-    """(e^{−k} + k − 1)/k² for k ≥ 0, by its series near 0."""
+    """(e^{−k} + k − 1)/k² for k ≥ 0; uses its series near 0."""
     far = np.maximum(k, 1e-2)
     series = 0.5 - k / 6 + k**2 / 24 - k**3 / 120
     return np.where(k > 1e-2, (np.expm1(-far) + far) / far**2, series)

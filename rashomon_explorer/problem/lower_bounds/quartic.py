@@ -11,8 +11,8 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.threads import one_blas_thread
 from rashomon_explorer.problem.lower_bounds.smooth import FourthMoment, ThirdMoment, outer_squares
 
-_POINTS_AT_ONCE = 1024  # so that p² numbers a point stay in the cache
-_ROUNDING = 1e-12  # of the sum of all terms' sizes: sums are right to about 1e-14 of it
+_POINTS_AT_ONCE = 1024  # so that p² numbers per point stay in the cache
+_ROUNDING = 1e-12  # relative to the sum of all terms' sizes; errors of sums are about 1e-14 of it
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class QuarticForm:
     linear: FloatArray  # (p,)
     quadratic: FloatArray  # (p, p)
     third: ThirdMoment
-    fourth: FourthMoment  # with nonnegative weights, so that P falls for long steps
-    # (5,): sums of |terms| of each power for a unit step: rounding is a small share of them
+    fourth: FourthMoment  # with nonnegative weights, so that P decreases for long steps
+    # (5,): sums of |terms| of each power for a unit step: they bound the rounding errors
     sizes: FloatArray
 
     @classmethod
@@ -55,7 +55,7 @@ class QuarticForm:
         )
 
     def at(self, points: FloatArray) -> FloatArray:
-        """Lower bound (K,) of P at steps (p, K), by no more than rounding."""
+        """Lower bound (K,) of P at steps (p, K); differs from P only by rounding."""
         parts = range(0, max(points.shape[1], 1), _POINTS_AT_ONCE)
         with one_blas_thread():
             return np.concatenate([self._at(points[:, k : k + _POINTS_AT_ONCE]) for k in parts])
@@ -67,11 +67,11 @@ class QuarticForm:
         return np.asarray(value - self._rounding(np.sqrt(np.einsum("ij,ij->j", points, points))))
 
     def least(self, radius: FloatArray) -> FloatArray:
-        """Lower bound of P over all steps as long as each radius; same shape as ``radius``.
+        """Lower bound of P over all steps of each length; same shape as ``radius``.
 
-        A cubic form is the sum of m·w‖w‖², m = 3/(p + 2) times its trace, and a form without
-        trace, which the largest singular value of its unfolding bounds; m is taken together
-        with the linear part, which it may cancel (own derivation, docs/theory.md §3).
+        A cubic form is the sum of m·w‖w‖², m = 3/(p + 2) times its trace, and a traceless form,
+        which the largest singular value of its unfolding bounds. The vector m is combined with
+        the linear part, which it may cancel (own derivation, docs/theory.md §3).
         """
         trace, rest = self.third.split()
         along = self.linear[:, None] + trace[:, None] * radius**2
@@ -86,7 +86,7 @@ class QuarticForm:
 
 _NEWTON_STEPS = 12
 _NODES = 10.0 ** np.linspace(-0.6, 0.6, 600)  # times the radius in use; 0.5 % apart
-_LONGEST = 1.25  # times the radius in use: beyond, the form is replaced by a cone
+_LONGEST = 1.25  # times the radius in use: a cone replaces the form beyond
 
 
 class ActiveConstraint(Protocol):
@@ -99,7 +99,7 @@ class ActiveConstraint(Protocol):
 
     @property
     def centre(self) -> FloatArray:
-        """Centre (p,) of the ball that λ belongs to."""
+        """Centre (p,) of the ball of the constraint."""
         ...
 
     @property
@@ -109,18 +109,18 @@ class ActiveConstraint(Protocol):
 
     @property
     def pull(self) -> FloatArray:
-        """What is left of the gradient (p,) at θ*."""
+        """Remaining gradient (p,) at θ*, after the multiplier."""
         ...
 
     @property
     def gap(self) -> float:
-        """How far below 0 the pull's linear form is in the domain, at most."""
+        """Largest amount by which the pull's linear form is below 0 in the domain."""
         ...
 
 
 @dataclass(frozen=True)
 class Minimised:
-    """The loss L = data loss + ½·ridge·‖θ‖² and what is known of its minimum on a domain."""
+    """The loss L = data loss + ½·ridge·‖θ‖² and properties of its minimum on a domain."""
 
     theta: FloatArray  # (p,): θ*
     value: float  # L*
@@ -131,7 +131,7 @@ class Minimised:
 
 
 class ExpandableRisk(Protocol):
-    """A mean loss of scores that has a polynomial below it around any model."""
+    """A mean loss of scores with a polynomial lower bound around any model."""
 
     def tangent(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Mean loss and its gradient (p,) at one model (p,)."""
@@ -140,7 +140,7 @@ class ExpandableRisk(Protocol):
     def blurred(
         self, theta: FloatArray, whiten: FloatArray, radius: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Gradient (p,) and Hessian (p, p), averaged over steps whiten·w with ‖w‖ about radius."""
+        """Gradient (p,) and Hessian (p, p), averaged over steps whiten·w with ‖w‖ near radius."""
         ...
 
     def form(self, theta: FloatArray, whiten: FloatArray, radius: float) -> QuarticForm:
@@ -154,7 +154,7 @@ class Expandable(Protocol):
 
     @property
     def expansion(self) -> ExpandableRisk | None:
-        """None where only the bound around the minimiser is known."""
+        """Expansion of the risk; None if only the bound around the minimiser is known."""
         ...
 
 
@@ -162,7 +162,7 @@ class Expandable(Protocol):
 class ShiftedBound:
     """Lower bounds of L(θ) − L* + ½τ‖θ − c‖² for θ = c + whiten·w in the domain."""
 
-    # (p,): c: where the gradient, averaged over steps of the radius in use, vanishes
+    # (p,): c: zero of the gradient averaged over steps of the radius in use
     centre: FloatArray
     # vectors, curvature: (p, p) and (p,): eigenvectors and eigenvalues of the averaged Hessian,
     # without the pad
@@ -170,21 +170,21 @@ class ShiftedBound:
     curvature: FloatArray
     free: QuarticForm
     held: QuarticForm
-    # free_start, held_start: what the forms bound at w = 0, exactly
+    # free_start, held_start: exact values that the forms bound at w = 0
     free_start: float
     held_start: float
     reach: float  # radius in use
     _slopes: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Find the steepest line from the centre that is known at each radius."""
+        """Compute the steepest known line from the centre at each radius."""
         nodes = self.reach * _NODES
         slopes = np.maximum.accumulate((self.held.least(nodes) - self.held_start) / nodes)
         object.__setattr__(self, "_slopes", np.concatenate([[0.0], np.maximum(slopes, 0.0)]))
 
     @classmethod
     def of(cls, risk: ExpandableRisk, minimum: Minimised, level: float) -> "ShiftedBound":
-        """Bound that is best where the excess is about ``level``."""
+        """Bound that is nearly optimal where the excess is about ``level``."""
         held, ridge, pad = minimum.held, minimum.ridge, minimum.pad
         reach = math.sqrt(2 * level)
         centre, hessian = _middle(risk, minimum, reach)
@@ -206,7 +206,7 @@ class ShiftedBound:
         return cls(centre, vectors, curvature, free, bent, start, start - given, reach)
 
     def radial(self, radius: FloatArray) -> FloatArray:
-        """Lower bound by ‖w‖ alone, nondecreasing and at least 0; same shape as ``radius``."""
+        """Lower bound as a function of ‖w‖, nondecreasing and ≥ 0; same shape as ``radius``."""
         radius = np.asarray(radius, dtype=float)
         slope = self._slopes[np.searchsorted(self.reach * _NODES, radius, side="right")]
         bound = np.maximum(self.held_start + radius * slope, 0.0)
@@ -223,7 +223,7 @@ class ShiftedBound:
 def _middle(
     risk: ExpandableRisk, minimum: Minimised, reach: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Where the averaged gradient of the Lagrangian vanishes (p,), and its Hessian (p, p) there."""
+    """Zero (p,) of the Lagrangian's averaged gradient, and its Hessian (p, p) there."""
     held, unit = minimum.held, np.eye(len(minimum.theta))
     square = minimum.ridge + held.multiplier
     centre, hessian = minimum.theta, unit
@@ -232,7 +232,7 @@ def _middle(
         hessian = hessian + square * unit
         gradient = gradient + square * centre - held.multiplier * held.centre - held.pull
         step = np.linalg.solve(hessian + minimum.pad * unit, gradient)
-        # Where the averaged loss is far from a parabola, no further than it was averaged over.
+        # Limit the step to the averaging radius where the averaged loss is far from quadratic.
         length = math.sqrt(max(float(step @ gradient), 0.0))
         centre = centre - step * min(1.0, reach / max(length, 1e-300))
     return centre, hessian
@@ -240,7 +240,7 @@ def _middle(
 
 _PLACES = np.linspace(-1.5, 8.0, 191)
 _ZOOMS, _SIDE, _FIRST_SPAN = 6, 15, 3.0
-_FAR = (0.9, 1.2)  # beyond the table the contacts lie this far below and above the place
+_FAR = (0.9, 1.2)  # beyond the table, distances of the contacts below and above the place
 
 
 def half_square_minorant(place: FloatArray) -> FloatArray:
@@ -250,13 +250,13 @@ def half_square_minorant(place: FloatArray) -> FloatArray:
     total, product = 2 * place - low - high, (place - low) * (place - high)
     one, zero = np.ones_like(place), np.zeros_like(place)
     lost = np.array([product**2, 2 * total * product, total**2 + 2 * product, 2 * total, one])
-    behind = np.minimum(place, 0.0)  # the tangent is 0 there, else it cancels ½a² + aξ
+    behind = np.minimum(place, 0.0)  # tangent is 0 for a < 0, else it cancels ½a² + aξ
     bound = np.array([behind**2 / 2, behind, one / 2, zero, zero]) - factor * lost
     return np.where(bound[0] + bound[2] + 3 * bound[4] > 0, bound, 0.0)
 
 
 def _contacts(place: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Points x and y (n,) at which the curve touches: any would be valid."""
+    """Contact points x and y (n,) of the curve; any points are valid."""
     x, y = _best_contacts()
     far = place > _PLACES[-1]
     below, above = np.where(far, place, _PLACES[-1]) + np.array([[-_FAR[0]], [_FAR[1]]])
@@ -268,7 +268,7 @@ def _contacts(place: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 @cache
 def _best_contacts() -> tuple[FloatArray, FloatArray]:
-    """Contacts of least mean loss for a standard normal ξ, by a search that zooms in."""
+    """Contacts of least mean loss for a standard normal ξ, by a successively refined search."""
     shift = np.linspace(-1.0, 1.0, _SIDE)
     centre = np.log(np.array([np.full(len(_PLACES), 1.0), np.full(len(_PLACES), 3.0)]))
     span = _FIRST_SPAN

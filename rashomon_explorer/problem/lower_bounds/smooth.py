@@ -20,7 +20,7 @@ class ExcessBound(Protocol):
     """A certified lower bound of the excess loss around a model θ*."""
 
     def radial(self, radius: FloatArray) -> FloatArray:
-        """Lower bound by the radius alone, nondecreasing and 0 at 0; same shape as ``radius``."""
+        """Lower bound as a function of the radius, nondecreasing, 0 at 0; same shape."""
         ...
 
     def at(self, points: FloatArray) -> FloatArray:
@@ -30,7 +30,7 @@ class ExcessBound(Protocol):
 
 @dataclass(frozen=True)
 class QuadraticBound:
-    """r²/2, attained by every quadratic loss."""
+    """r²/2, which is exact for every quadratic loss."""
 
     def radial(self, radius: FloatArray) -> FloatArray:
         """Half the squared radius, same shape as ``radius``."""
@@ -42,19 +42,19 @@ class QuadraticBound:
 
 
 def squared_bound(risk: SquaredRisk, theta: FloatArray, whiten: FloatArray) -> QuadraticBound:
-    """Return the exact excess: it is the same around every model."""
+    """Return the exact excess, which is the same around every model."""
     return QuadraticBound()
 
 
-_ALL_AT_ONCE = 400  # rows up to which all eigenvalues are found in no time
-_ABOVE = 1 + 1e-11  # more than a factorisation is off by
+_ALL_AT_ONCE = 400  # up to this size, all eigenvalues are computed
+_ABOVE = 1 + 1e-11  # exceeds the error of a factorisation
 
 
 def largest_eigenvalue(matrix: FloatArray) -> float:
-    """Upper bound of λ_max(A), for A ⪰ 0 right to about 1e-11."""
+    """Upper bound of λ_max(A), for A ⪰ 0, accurate to about 1e-11."""
     size = len(matrix)
     if size > _ALL_AT_ONCE:
-        start = np.cos(np.arange(size))  # always the same, and in no subspace of its own
+        start = np.cos(np.arange(size))  # deterministic, and in no invariant subspace
         try:
             found = eigsh(matrix, k=1, which="LA", v0=start, return_eigenvectors=False)
         except ArpackError:
@@ -66,7 +66,7 @@ def largest_eigenvalue(matrix: FloatArray) -> float:
 
 
 def _none_above(bound: float, matrix: FloatArray) -> bool:
-    """Whether no eigenvalue of a matrix is above a bound, as far as rounding lets say."""
+    """Whether no eigenvalue of a matrix exceeds a bound, up to rounding."""
     gap = -matrix
     gap[np.diag_indices_from(gap)] += bound
     try:
@@ -79,7 +79,7 @@ def _none_above(bound: float, matrix: FloatArray) -> bool:
 LARGEST_SPECTRUM = 64  # p(p+1)/2 = 2,080 columns; beyond, the eigenproblem takes minutes
 _LARGEST_PAIRED = 40  # p⁴ numbers
 _ROWS_AT_ONCE = 4096
-_ROUNDING = 1 + 1e-9  # eigenvalues and sums are right to about 1e-14: keep the bounds above
+_ROUNDING = 1 + 1e-9  # eigenvalues and sums have errors of about 1e-14: keeps upper bounds valid
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,13 @@ class FourthMoment:
         """Upper bound of the form over unit vectors.
 
         With vvᵀ = I/p + S, S traceless and ‖S‖_F² = 1 − 1/p, t the coordinates of I and P the
-        projection off t, it is at most tᵀGt/p² + (2/p)‖PGt‖√(1−1/p) + λ_max(PGP)(1−1/p)
+        projection orthogonal to t, at most tᵀGt/p² + (2/p)‖PGt‖√(1−1/p) + λ_max(PGP)(1−1/p)
         (own derivation, docs/theory.md §3).
         """
         identity = outer_squares(np.eye(self.p)).sum(axis=1)
         on_identity = self.gram @ identity
         total = float(identity @ on_identity)
-        across = on_identity - identity * (total / self.p)  # off t: of rank one, so no product
+        across = on_identity - identity * (total / self.p)  # orthogonal to t: rank one, no product
         lost = np.outer(identity, across + identity * (total / (2 * self.p))) / self.p
         rest = 1 - 1 / self.p
         top = max(0.0, largest_eigenvalue(self.gram - (lost + lost.T)))
@@ -127,7 +127,7 @@ class FourthMoment:
 
 @dataclass(frozen=True)
 class ThirdMoment:
-    """The form Σ κ_i (b_i·v)³ with weights of either sign."""
+    """The form Σ κ_i (b_i·v)³ with weights of any sign."""
 
     unfolded: FloatArray  # (q, p): Σ κ_i B_i b_iᵀ
 
@@ -147,7 +147,7 @@ class ThirdMoment:
         return np.asarray(np.einsum("ij,ij->j", self.unfolded.T @ squares, points))
 
     def supremum(self) -> float:
-        """Upper bound of the form's size over unit vectors."""
+        """Upper bound of the form's absolute value over unit vectors."""
         unfolded = float(np.linalg.norm(self.unfolded, 2))
         p = self.unfolded.shape[1]
         if not 1 < p <= _LARGEST_PAIRED:
@@ -167,11 +167,11 @@ class ThirdMoment:
         return min(unfolded, math.sqrt(max(fourth, 0.0))) * _ROUNDING
 
     def split(self) -> tuple[FloatArray, "ThirdMoment"]:
-        """Vector m (p,) and a form without trace whose sum m·v‖v‖² + form(v) is this form."""
+        """Vector m (p,) and a traceless form; the sum m·v‖v‖² + form(v) is this form."""
         p = self.unfolded.shape[1]
         identity = outer_squares(np.eye(p)).sum(axis=1)
         line = 3 / (p + 2) * (self.unfolded.T @ identity)
-        # Unfolded, m·v‖v‖² is (I mᵀ + the symmetric part of the others)/3.
+        # The unfolding of m·v‖v‖² is (I mᵀ + the symmetric part of the others)/3.
         paired = np.array([_paired(line, unit) for unit in np.eye(p)]).T
         return line, ThirdMoment(self.unfolded - (np.outer(identity, line) + 2 * paired) / 3)
 
@@ -195,7 +195,7 @@ _SERIES_BELOW = 1e-2
 
 @dataclass(frozen=True)
 class LogisticBound:
-    """Lower bound of the logistic excess loss, by its derivatives at the minimiser.
+    """Lower bound of the logistic excess loss, from its derivatives at the minimiser.
 
     Three bounds hold along every ray, for f(v) = log(1 + eᵛ), whitened rows b_i and
     w_i = f''(a_i)/n, κ_i = f'''(a_i)/n; the largest is used (docs/theory.md §3):
@@ -203,7 +203,7 @@ class LogisticBound:
 
     lever: float  # ℓ
     cubic: float  # C₃
-    # third, fourth: T and Q; None for more than 64 parameters, where only the lever is used
+    # third, fourth: T and Q; None for more than 64 parameters, when only the lever is used
     third: ThirdMoment | None
     fourth: FourthMoment | None
     # largest_third, largest_fourth: upper bounds of |T| and Q over unit vectors
@@ -220,7 +220,7 @@ class LogisticBound:
     def of_sums(
         cls, square: FloatArray, third: FloatArray, fourth: FloatArray, second: FloatArray
     ) -> "LogisticBound":
-        """Bound from what is a largest value, or a mean, over rows."""
+        """Bound from largest values and means over rows."""
         lever = float(np.sqrt(square))
         if third.size == 0:
             return cls(lever, lever, None, None, np.inf, np.inf)
@@ -231,7 +231,7 @@ class LogisticBound:
         return cls(lever, min(cubic, lever), skew, quartic, *largest)
 
     def radial(self, radius: FloatArray) -> FloatArray:
-        """Lower bound by the radius alone, nondecreasing; same shape as ``radius``."""
+        """Lower bound as a function of the radius only, nondecreasing; same shape as ``radius``."""
         radius = np.asarray(radius, dtype=float)
         bounds = [self._by_lever(radius), _polynomial(radius, -self.cubic / 6, 0.0)]
         if self.fourth is not None:
@@ -248,7 +248,7 @@ class LogisticBound:
         unit = points / np.maximum(radius, 1e-300)
         squares = outer_squares(unit)
         cubic = self.third.at(unit, squares) / 6
-        # The sum of n signed terms is right to rounding: lowered by more than that.
+        # The sum of n signed terms has rounding errors: subtract more than their bound.
         cubic -= 1e-12 * (1 + self.largest_third)
         quartic = _QUARTIC * self.fourth.at(unit, squares)
         return np.maximum(radial, _polynomial(radius, cubic, quartic))
@@ -256,7 +256,7 @@ class LogisticBound:
     def _by_lever(self, radius: FloatArray) -> FloatArray:
         t = self.lever * radius
         safe = np.maximum(t, _SERIES_BELOW)
-        # An alternating series cut after a negative term stays below; the closed form cancels.
+        # An alternating series cut after a negative term is a lower bound; the closed form cancels.
         series = 0.5 - t / 6 + t**2 / 24 - t**3 / 120
         ratio = np.where(t > _SERIES_BELOW, (np.expm1(-safe) + safe) / safe**2, series)
         return np.asarray(radius**2 * ratio)
@@ -265,7 +265,7 @@ class LogisticBound:
 def logistic_sums(
     rows: FloatArray, sigma: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Arguments of :meth:`LogisticBound.of_sums`, of whitened rows (n, p) and σ(a_i) (n,)."""
+    """Arguments of :meth:`LogisticBound.of_sums`, for whitened rows (n, p) and σ(a_i) (n,)."""
     n, p = rows.shape
     square = np.einsum("ij,ij->i", rows, rows).max()
     if p > LARGEST_SPECTRUM:
@@ -287,10 +287,10 @@ def logistic_bound(risk: LogisticRisk, theta: FloatArray, whiten: FloatArray) ->
 def _polynomial(
     radius: FloatArray, cubic: FloatArray | float, quartic: FloatArray | float
 ) -> FloatArray:
-    """r²/2 + cubic·r³ − quartic·r⁴ up to where it grows less than r, then linear."""
+    """r²/2 + cubic·r³ − quartic·r⁴ up to the maximum of its ratio to r, then linear."""
     cubic, quartic = np.asarray(cubic, dtype=float), np.asarray(quartic, dtype=float)
     root = np.sqrt(cubic**2 + 1.5 * quartic)
-    # The form that does not cancel: (c + √…)/(3q) = ½/(√… − c) for c < 0.
+    # Form without cancellation: (c + √…)/(3q) = ½/(√… − c) for c < 0.
     with np.errstate(divide="ignore", invalid="ignore"):
         turn = np.where(
             cubic > 0, (cubic + root) / (3 * quartic), 0.5 / np.maximum(root - cubic, 1e-300)
@@ -319,7 +319,7 @@ def softmax_sums(
 def _sums(
     scores: FloatArray, probability: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Add up over rows, from scores (C − 1, n, p) and probabilities (C − 1, n)."""
+    """Return the sums over rows, from scores (C − 1, n, p) and probabilities (C − 1, n)."""
     _, n, p = scores.shape
     lever = np.asarray(_longest_lever(scores)) ** 2
     if p > LARGEST_SPECTRUM:
@@ -336,7 +336,7 @@ def _sums(
 
 
 def _longest_lever(scores: FloatArray) -> float:
-    """Largest k over rows and unit steps: the longest difference of two of a row's scores."""
+    """Largest k over rows and unit steps: the largest difference of two of a row's scores."""
     ends = [*scores, np.zeros_like(scores[0])]
     longest = max(
         float(np.einsum("ij,ij->i", one - other, one - other).max())
@@ -376,7 +376,7 @@ SUMS: dict[type, Callable[[Any, FloatArray, FloatArray], Sums]] = {
     LogisticRisk: _of_logistic,
     SoftmaxRisk: softmax_sums,
 }
-"""Kinds of blocks' losses whose bound follows from a largest value and three means over rows."""
+"""Loss types with a bound that follows from a largest value and three means over rows."""
 
 
 def chunked_bound(risk: ChunkedRisk, theta: FloatArray, whiten: FloatArray) -> LogisticBound:

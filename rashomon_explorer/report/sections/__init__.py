@@ -1,4 +1,4 @@
-"""The sections of each edition, in their order: a new one is a function and a line here."""
+"""Sections of each edition, in order; each one is a function and a line here."""
 
 from rashomon_explorer.report.sections.document import (
     Section,

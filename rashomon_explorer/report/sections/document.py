@@ -26,7 +26,7 @@ class Skip(Exception):
 class Section:
     """A part of a report."""
 
-    key: str  # its anchor in the page
+    key: str  # anchor in the page
     title: str
     # who may see it; "internal": not computed from rows, but not for release
     view: View
@@ -94,8 +94,8 @@ def about_release(given: Release) -> list[Block]:
         ),
         Words(
             "Everything in it follows from these models, public settings and the aggregates listed "
-            "below, all of which were paid for. No loss, row or anything else computed from the "
-            "rows went into it."
+            "below, all released with privacy guarantees. Nothing else that was computed from the "
+            "rows, such as a loss, went into it."
         ),
         _file(given),
     ]
@@ -123,7 +123,7 @@ _COMMON = {
     ),
     "No causal reading": (
         "Coefficients and importances describe models. That a good model relies on a feature does "
-        "not say that changing the feature would change anything."
+        "not imply that changing the feature would change the outcome."
     ),
     "Correlated features": (
         "Models can split their effect differently and fit equally well. The range of each one is "
@@ -141,7 +141,7 @@ _CURATOR = {
         "Which draws lie in the set is computed from the private rows. Selecting or publishing "
         "models by their loss voids the guarantee of the draws."
     ),
-    "Not private, whatever the draws cost": (
+    "Not private, at any cost of the draws": (
         "Every measure, figure and table marked as the curator's was computed from private rows. "
         "Publishing one of them is a release without a privacy guarantee."
     ),
@@ -189,8 +189,8 @@ def definitions_curator(given: Curator) -> list[Block]:
         index=pd.Index([one.name for one in kept], name="measure"),
     )
     note = (
-        "f, f' are models, f₀ the best one, s their scores, m models of which m_c say class c, n "
-        "rows; all on the rows of this report."
+        "f, f' are models, f₀ the best one, s their scores, m the number of models, m_c of them "
+        "predict class c, n the number of rows; all on the rows of this report."
     )
     return [Items(TERMS), Table(frame, "Measures", note)]
 
@@ -213,7 +213,7 @@ def reproduce_curator(given: Curator) -> list[Block]:
 
 
 def reproduce_release(given: Release) -> list[Block]:
-    """Write the settings of the draws as Python: public numbers alone."""
+    """Write the settings of the draws as Python, from public numbers only."""
     return _code_blocks(given, model_kind(given.models).estimator(given, given.models, ""))
 
 
@@ -223,5 +223,5 @@ def _code_blocks(given: Any, lines: list[str]) -> list[Block]:
         "settings give other draws with the same guarantees."
     )
     if given.models.guarantee.seeded:
-        noise = "The draws came from a known seed, which is not shown here: with it they repeat."
+        noise = "The draws used a known seed, which is not shown here; it reproduces them."
     return [Code([f"# {WRITER}", *lines]), Words(noise, "note")]

@@ -213,8 +213,8 @@ _OTHERS = (
     "of them may exist. Extremes over them are lower bounds of the set's."
 )
 _DRAWN = (
-    "These models are independent draws from one law on all models of the class: shares over "
-    "them have intervals, and extremes over them are lower bounds of the set's."
+    "These models are independent draws from one distribution on all models of the class: shares "
+    "over them have intervals, and extremes over them are lower bounds of the set's."
 )
 _COMPLETE = (
     "These models are an enumeration of the source's class within ψ: measures over them are "
@@ -305,7 +305,7 @@ def are_trees(models: Any) -> bool:
 
 
 def no_trees(models: Any) -> bool:
-    """Whether it is of anything else."""
+    """Whether a set is not of decision trees."""
     return not are_trees(models)
 
 
@@ -316,9 +316,9 @@ def trees_curator(given: Curator) -> list[Block]:
 
 
 def trees_release(given: Release) -> list[Block]:
-    """Show released trees: what follows is computed from them alone."""
+    """Show released trees; all results are computed from the trees only."""
     models: Any = given.models
-    told = "The following is computed from these trees alone; no row was read."
+    told = "The following is computed from these trees only; no row was read."
     return [Words(told, "note"), *_tree_blocks(models, None)]
 
 
@@ -335,7 +335,7 @@ def _tree_blocks(
         ),
         Plot(
             plot_tree_use(models),
-            "Share of the trees that ask each question, the part that asks it first darker.",
+            "Share of the trees that ask each question; the darker part asks it first.",
             Table(tree_use_table(models), "How many trees ask each question", _INTERVALS),
         ),
         Plot(
@@ -356,7 +356,7 @@ def _sizes(models: Any, losses: "pd.Series[float] | None") -> pd.DataFrame:
 
 
 def _written(models: Any) -> list[Block]:
-    """Write different trees for people, the most frequent first."""
+    """List distinct trees as text, the most frequent first."""
     texts = pd.Series([models.text(draw) for draw in range(models.n_draws)])
     counts = texts.value_counts(sort=True)
     lines: list[str] = []
@@ -369,6 +369,6 @@ def _written(models: Any) -> list[Block]:
 
 
 _INTERVALS = (
-    "Intervals, if any, are of Clopper and Pearson (95 %) for the law that the trees were drawn "
-    "from, not for the set of good trees."
+    "Intervals, if any, are of Clopper and Pearson (95 %) for the distribution of the drawn "
+    "trees, not for the set of good trees."
 )

@@ -177,7 +177,7 @@ def _most_affected(given: Curator) -> pd.DataFrame:
 
 
 def _blocks(given: Curator) -> Iterator[pd.DataFrame]:
-    """Ranges of all rows, in chunks for which all models' scores fit into memory."""
+    """Score ranges of all rows, in chunks for which the scores of all models fit into memory."""
     models = given.members
     if isinstance(models, PredictorSet) and given.X is None:
         yield _ranges(models.scores(), models.task)
@@ -203,7 +203,7 @@ def fairness_curator(given: Curator) -> list[Block]:
     try:
         audit = fairness_audit(given.models, given.X, given.y, given.groups.to_numpy())
         ranges = audit.ranges(given.problem)
-    except ValueError as error:  # a rate that a group has no rows for, one group only, no losses
+    except ValueError as error:  # a group without rows for a rate, only one group, or no losses
         raise Skip(str(error)) from error
     return [
         Words(
@@ -316,7 +316,7 @@ def width_curator(given: Curator) -> list[Block]:
             reference=model_kind(models).reference(given),
             groups=groups,
         )
-    except ValueError as error:  # too few hits, chosen draws, or draws that are not independent
+    except ValueError as error:  # too few hits, selected draws, or draws that are dependent
         raise Skip(str(error)) from error
     return [
         Words(str(found)),

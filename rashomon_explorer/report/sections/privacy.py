@@ -65,7 +65,7 @@ def _total_cost(total: float, delta: float) -> Words:
     if math.isinf(total):
         return Words(
             f"No finite ε is proved for draws and aggregates together at δ = {number(delta)}: the "
-            "draws use all of δ. Each guarantee holds alone, as stated.",
+            "draws use all of δ. Each guarantee holds separately, as stated.",
             "warning",
         )
     return Words(
@@ -167,7 +167,7 @@ def _budget(budget: Budget | None) -> str:
 
 
 def plan_section(given: Any) -> list[Block]:
-    """Explain the plan sentence by sentence, with its guarantees."""
+    """Explain the plan in sentences, with its guarantees."""
     planned = _planned(given)
     blocks: list[Block] = [Words(line) for line in explain(planned).splitlines()]
     doubt = (
@@ -185,7 +185,7 @@ def plan_section(given: Any) -> list[Block]:
 
 
 def certificates_section(given: Any) -> list[Block]:
-    """List every theorem on these draws: its bound, or why it does not apply."""
+    """List every certificate of these draws: its bound, or why it does not apply."""
     planned = _planned(given)
     if not isinstance(planned, Plan):
         raise Skip(model_kind(given.models).no_certificates)

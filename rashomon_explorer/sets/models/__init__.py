@@ -3,7 +3,7 @@
 from rashomon_explorer.sets.models.fitted import Models, StoredPredictions
 from rashomon_explorer.sets.models.trees import DecisionTrees, Split
 
-# What can be written to a file, by the name written there.
+# Types that can be written to a file, by their name in the file.
 STORABLE: dict[str, type[StoredPredictions] | type[DecisionTrees]] = {
     StoredPredictions.kind: StoredPredictions,
     DecisionTrees.kind: DecisionTrees,

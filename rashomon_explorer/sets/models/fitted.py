@@ -1,4 +1,4 @@
-"""Models of other libraries."""
+"""Models from other libraries."""
 
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -12,11 +12,11 @@ from rashomon_explorer.sets.selection import frozen
 
 
 class Models(Protocol):
-    """Protocol of several models."""
+    """Protocol of a sequence of models."""
 
     @property
     def kind(self) -> str:
-        """What the models are, in words."""
+        """Type of the models, for messages."""
         ...
 
     def __len__(self) -> int: ...
@@ -26,21 +26,21 @@ class Models(Protocol):
         ...
 
     def complexity(self, tol: float) -> NDArray[np.int_]:
-        """Size of each model, or TypeError where none is known."""
+        """Size of each model, or TypeError if it is unknown."""
         ...
 
     def take(self, places: NDArray[np.intp]) -> Self:
-        """Those at the given places."""
+        """Return the models at the given indices."""
         ...
 
 
 def one_hot(codes: NDArray[np.int_], n_classes: int) -> FloatArray:
-    """Labels as probabilities 0 and 1: of class 1 if there are two, otherwise of each class."""
+    """Labels as probabilities 0 and 1: of class 1 for two classes, otherwise of each class."""
     return np.asarray(codes if n_classes <= 2 else np.eye(n_classes)[codes], dtype=float)
 
 
 def check_scores(scores: FloatArray, what: str) -> FloatArray:
-    """Return scores without NaN or infinity."""
+    """Return scores; raise if they contain NaN or infinity."""
     strange = np.argwhere(~np.isfinite(scores))
     if len(strange):
         model, row = strange[0][:2]
@@ -61,7 +61,7 @@ class FittedModels:
         return len(self.estimators)
 
     def scores(self, X: Any = None) -> FloatArray:
-        """Predictions of all models; labels count as probabilities 0 and 1."""
+        """Predictions of all models; labels are returned as probabilities 0 and 1."""
         if X is None:
             raise ValueError("fitted models need rows: call scores(X)")
         several = (len(self.classes),) if len(self.classes) > 2 else ()
@@ -78,11 +78,11 @@ class FittedModels:
         return check_scores(np.stack(each), "predictions")
 
     def complexity(self, tol: float) -> NDArray[np.int_]:
-        """Leaves of trees, or coefficients above ``tol`` in size."""
+        """Leaves of trees, or number of coefficients above ``tol`` in size."""
         return np.array([self._size(model, tol) for model in self.estimators], dtype=int)
 
     def take(self, places: NDArray[np.intp]) -> Self:
-        """Those at the given places."""
+        """Return the models at the given indices."""
         return replace(self, estimators=tuple(self.estimators[place] for place in places))
 
     @property
@@ -128,11 +128,11 @@ class FittedModels:
             return int((np.abs(np.asarray(last.coef_ if coef is None else coef)) > tol).sum())
         if hasattr(last, "get_n_leaves"):
             return int(last.get_n_leaves())
-        raise TypeError(f"nothing is known of the size of a {type(last).__name__}")
+        raise TypeError(f"the size of a {type(last).__name__} is unknown")
 
 
 def class_codes(labels: Any, classes: tuple[Any, ...], what: str) -> NDArray[np.int_]:
-    """Places of labels among the classes."""
+    """Return the indices of labels among the classes."""
     code = {label: place for place, label in enumerate(classes)}
     given = np.asarray(labels)
     strange = [label for label in np.unique(given).tolist() if label not in code]
@@ -160,14 +160,14 @@ class StoredPredictions:
     rows: str = ""
 
     def __post_init__(self) -> None:
-        """Freeze the predictions."""
+        """Make the predictions read-only."""
         object.__setattr__(self, "values", frozen(self.values))
 
     def __len__(self) -> int:
         return len(self.values)
 
     def scores(self, X: Any = None) -> FloatArray:
-        """Give the stored predictions."""
+        """Return the stored predictions."""
         if X is None or (self.rows and fingerprint(X) == self.rows):
             return self.values
         known = "other rows than those" if self.rows else "rows, which were not stored with the set"
@@ -177,11 +177,11 @@ class StoredPredictions:
         )
 
     def complexity(self, tol: float) -> NDArray[np.int_]:
-        """Refuse: predictions do not tell how simple a model was."""
-        raise TypeError("stored predictions do not tell how simple the models are")
+        """Raise a TypeError: predictions do not determine the size of a model."""
+        raise TypeError("stored predictions do not determine how simple the models are")
 
     def take(self, places: NDArray[np.intp]) -> Self:
-        """Those at the given places."""
+        """Return the models at the given indices."""
         return replace(self, values=self.values[places])
 
     def to_parts(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
@@ -195,9 +195,9 @@ class StoredPredictions:
 
 
 def fingerprint(X: Any) -> str:
-    """Digest of a table's values and shape; equal tables have equal ones."""
+    """Digest of a table's values and shape; equal tables have equal digests."""
     table = np.asarray(X)
     if table.dtype.kind in "biuf":
-        # + 0.0 makes the two zeros one.
+        # + 0.0 converts -0.0 to 0.0.
         return sha256(f"{table.shape}".encode() + (table.astype(float) + 0.0).tobytes()).hexdigest()
     return sha256(f"{table.shape}{table.tolist()!r}".encode()).hexdigest()

@@ -39,7 +39,7 @@ class Split:
     relation : str, default="=="
         A key of ``RELATIONS``.
     reference : float, default=1.0
-        What the column is compared with; by default the question is whether it holds a 1.
+        Value that the column is compared with; by default the question is whether it is 1.
     """
 
     feature: int
@@ -50,7 +50,7 @@ class Split:
 
     @property
     def is_binary(self) -> bool:
-        """Whether the column has to hold 0 and 1 alone."""
+        """Whether the column must contain only 0 and 1."""
         return self.relation == "==" and self.reference == 1.0
 
 
@@ -68,7 +68,7 @@ class DecisionTrees:
     feature_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what could not predict."""
+        """Raise if a tree cannot predict."""
         for place, node in _different_nodes(self.trees):
             self._check(place, node)
 
@@ -76,7 +76,7 @@ class DecisionTrees:
         return len(self.trees)
 
     def scores(self, X: Any = None) -> FloatArray:
-        """Predicted classes of all trees, as probabilities 0 and 1."""
+        """Predicted classes of all trees as probabilities 0 and 1."""
         return one_hot(self.labels(X), self.n_classes)
 
     def labels(self, X: Any = None) -> NDArray[np.int_]:
@@ -88,14 +88,14 @@ class DecisionTrees:
         return codes
 
     def complexity(self, tol: float) -> NDArray[np.int_]:
-        """Leaves of each tree."""
+        """Return the number of leaves of each tree."""
         return np.array(
             [sum(isinstance(node, Leaf) for node in _nodes(tree)) for tree in self.trees],
             dtype=int,
         )
 
     def take(self, places: NDArray[np.intp]) -> Self:
-        """Those at the given places."""
+        """Return the trees at the given indices."""
         return replace(self, trees=tuple(self.trees[place] for place in places))
 
     def to_parts(self) -> tuple[dict[str, FloatArray], dict[str, Any]]:
@@ -128,7 +128,7 @@ class DecisionTrees:
             )
 
     def rows(self, X: Any) -> FloatArray:
-        """Rows as numbers, in the trees' columns; refuses what :meth:`scores` refuses."""
+        """Rows as numbers, in the trees' columns; raises as :meth:`scores`."""
         if X is None:
             raise ValueError("decision trees need rows: call scores(X)")
         if self.feature_names and hasattr(X, "columns"):
@@ -144,7 +144,7 @@ class DecisionTrees:
         for column in sorted({split.feature for split in splits if split.is_binary}):
             if not np.isin(rows[:, column], (0.0, 1.0)).all():
                 raise ValueError(
-                    f"column {column} of X must hold 0 and 1 alone: cut the features into the "
+                    f"column {column} of X must hold only 0 and 1: cut the features into the "
                     "same yes-or-no columns as the trees were grown on"
                 )
         if not np.isfinite(rows).all():
@@ -153,12 +153,12 @@ class DecisionTrees:
 
 
 def tree_columns(tree: Node) -> frozenset[int]:
-    """Columns that a tree asks about."""
+    """Columns that a tree tests."""
     return frozenset(node.feature for node in _nodes(tree) if isinstance(node, Split))
 
 
 def _different_nodes(trees: Sequence[Node]) -> Iterator[tuple[int, Node]]:
-    """Every node with the first tree that has it; draws share most of their subtrees."""
+    """Distinct nodes with the first tree that has each; draws share most of their subtrees."""
     seen: set[int] = set()
     for place, tree in enumerate(trees):
         waiting: list[Node] = [tree]

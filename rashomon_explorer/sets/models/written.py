@@ -14,7 +14,7 @@ _WORDS = {"==": "=", "!=": "≠", "<=": "≤", ">=": "≥", "<": "<", ">": ">"}
 
 
 def as_text(tree: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
-    """Write a tree for people."""
+    """Write a tree as readable text."""
     return "\n".join(_lines(tree, names, classes, "", ""))
 
 
@@ -38,7 +38,7 @@ def as_dot(tree: Node, names: Sequence[str], classes: Sequence[Any]) -> str:
 def as_question(
     column: int, names: Sequence[str], relation: str = "==", reference: float = 1.0
 ) -> str:
-    """Write a question for people."""
+    """Write a question as readable text."""
     name = str(names[column]) if column < len(names) else f"column {column}"
     if relation == "==" and reference == 1.0:
         return name
@@ -48,7 +48,7 @@ def as_question(
 
 
 def as_nested(tree: Node) -> dict[str, Any]:
-    """Tree in the format of TreeFARMS, which ``from_treefarms`` reads."""
+    """Tree in the TreeFARMS format, which ``from_treefarms`` reads."""
     if isinstance(tree, Leaf):
         return {"prediction": tree.prediction}
     return {
@@ -63,7 +63,7 @@ def as_nested(tree: Node) -> dict[str, Any]:
 def as_sklearn(
     tree: Node, n_features: int, classes: Sequence[Any], names: Sequence[str] = ()
 ) -> Any:
-    """Make a fitted DecisionTreeClassifier with the same predictions."""
+    """Create a fitted DecisionTreeClassifier with the same predictions."""
     from sklearn.tree import DecisionTreeClassifier
 
     from rashomon_explorer._utils.sklearn_compat import tree_parts
@@ -81,7 +81,7 @@ def as_sklearn(
     counts = shares.sum(axis=1)
     shares /= counts[:, None]
     table["n_node_samples"] = table["weighted_n_node_samples"] = counts
-    table["impurity"] = 1 - (shares**2).sum(axis=1)  # Gini's
+    table["impurity"] = 1 - (shares**2).sum(axis=1)  # Gini impurity
     held = Tree(n_features, np.array([len(classes)], dtype=np.intp), 1)
     held.__setstate__(
         {
@@ -95,7 +95,7 @@ def as_sklearn(
     model.tree_, model.classes_ = held, np.asarray(classes)
     model.n_classes_, model.n_outputs_ = len(classes), 1
     model.n_features_in_ = model.max_features_ = n_features
-    # Names that stand for missing ones would make scikit-learn ask for them.
+    # scikit-learn would require the default names of unnamed features.
     if names and list(names) != [f"x{column}" for column in range(len(names))]:
         model.feature_names_in_ = np.array(names, dtype=object)
     return model
@@ -107,7 +107,7 @@ def _enter(
     values: list[list[float]],
     n_classes: int,
 ) -> int:
-    """Append a tree's nodes, the first child behind its parent, and leaves by class; its depth."""
+    """Append a tree's nodes, the first child after its parent, and class values; its depth."""
     place = len(nodes)
     if isinstance(tree, Leaf):
         nodes.append((-1, -1, -2, -2.0))
@@ -126,7 +126,7 @@ def _enter(
 
 
 Sides = tuple[Node, Node, float]
-"""Where values go up to the threshold and above it, and the threshold."""
+"""Children for values up to the threshold and above it, and the threshold."""
 
 
 def _truth(split: Split) -> Sides:
@@ -137,7 +137,7 @@ def _truth(split: Split) -> Sides:
 
 def _refused(split: Split) -> Sides:
     raise TypeError(
-        f"scikit-learn's trees compare with thresholds, and this one asks whether column "
+        f"scikit-learn's trees compare with thresholds, but this tree asks whether column "
         f"{split.feature} {split.relation} {split.reference:g}"
     )
 
@@ -182,7 +182,7 @@ _SIGNS = ("-", "+")
 
 @dataclass(frozen=True)
 class Questions:
-    """Distinct questions of trees: binary columns, and one entry for each comparison."""
+    """Distinct questions of trees: binary columns, and one entry per comparison."""
 
     of_column: bool
     numbers: dict[tuple[int, str, float], int]
@@ -200,12 +200,12 @@ class Questions:
         return cls(False, {one: place for place, one in enumerate(asked)}, words)
 
     def number(self, split: Split) -> int:
-        """Place of a split's question."""
+        """Index of a split's question."""
         return split.feature if self.of_column else self.numbers[_key(split)]
 
 
 def tree_questions(tree: Node) -> Iterator[Split]:
-    """Every question of a tree, from the root down."""
+    """Questions of a tree, from the root down."""
     if isinstance(tree, Split):
         yield tree
         yield from tree_questions(tree.if_true)
@@ -213,7 +213,7 @@ def tree_questions(tree: Node) -> Iterator[Split]:
 
 
 def tree_rules(tree: Node) -> Iterator[tuple[tuple[Split, ...], int]]:
-    """All rules of a tree: the questions down to a leaf, and its prediction."""
+    """Rules of a tree: the questions on the path to each leaf, and its prediction."""
     if isinstance(tree, Leaf):
         yield (), tree.prediction
         return
@@ -229,7 +229,7 @@ def as_timbertrek(
     names: Sequence[str],
     rows: tuple[FloatArray, NDArray[np.int_]] | None = None,
 ) -> dict[str, Any]:
-    """Write trees of two classes as TimberTrek's ``{"trie", "featureMap", "treeMap"}``."""
+    """Convert trees of two classes to TimberTrek's ``{"trie", "featureMap", "treeMap"}``."""
     asked = Questions.of(trees, names)
     tree_map = {}
     for tree, number, objective in zip(trees, numbers, objectives, strict=True):
@@ -244,7 +244,7 @@ def as_timbertrek(
 
 
 def trie(trees: Sequence[Node], numbers: Sequence[int], asked: Questions) -> dict[str, Any]:
-    """Trie of the questions in the rules of all trees, without the answers; trees at the ends."""
+    """Trie of the questions in the rules of all trees, without answers; its leaves are trees."""
     root: dict[str, Any] = {"f": "root", "c": []}
     known: dict[tuple[str, ...], dict[str, Any]] = {(): root}
     ended: set[tuple[tuple[str, ...], int]] = set()
@@ -269,7 +269,7 @@ def _written(
     rows: tuple[FloatArray, NDArray[np.int_]] | None,
     here: Mask | None,
 ) -> tuple[dict[str, Any], int]:
-    """Node in the format of TimberTrek, and the number of rows that it labels correctly."""
+    """Node in the TimberTrek format, and the number of rows that it labels correctly."""
     inside = None if rows is None else np.ones(len(rows[1]), bool) if here is None else here
     count = -1 if inside is None else int(inside.sum())
     if isinstance(tree, Leaf):

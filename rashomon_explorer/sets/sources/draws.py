@@ -32,18 +32,18 @@ def from_draws(
     plan: Plan | None = None,
     guarantee: Guarantee | None = None,
 ) -> RashomonSet:
-    """Linear models of a problem as a set, for samplers that no estimator runs.
+    """Create a set from linear models of a problem, for samplers that no estimator runs.
 
     Parameters
     ----------
     problem : Problem
-        Rows, loss and domain, from which losses and the certified minimum come.
+        Rows, loss and domain, which determine losses and the certified minimum.
     draws : Draws, or array-like of shape (n_draws, p)
-        Models; losses of a ``Draws`` are taken as they are.
+        Models; losses of a ``Draws`` are used unchanged.
     psi : float
         Rashomon threshold.
     feature_names : sequence of str, optional
-        Without the intercept; ``x0``, ``x1``, … if left out.
+        Names without the intercept; by default ``x0``, ``x1``, ….
     feature_groups : mapping of str to sequence of str, optional
         Columns that are one feature; by default the ``"name=level"`` of each name.
     classes : sequence, default=()
@@ -53,15 +53,15 @@ def from_draws(
     sampler : str, default="unknown"
         Name of the sampler.
     plan : Plan, optional
-        What was asked for; without it nothing was, at no temperature.
+        Plan of the draws; by default a plan without a budget, and no temperature.
     guarantee : Guarantee, optional
-        The sampler's own certificate for these draws. Without one there is no guarantee: nothing
-        is known of how the draws were made.
+        The sampler's own guarantee for these draws. Without it there is none: the distribution of
+        the draws is unknown.
 
     Raises
     ------
     ValueError
-        If a shape does not fit, a model is not finite, ψ is negative or differs from the plan's.
+        If a shape does not match, a model is not finite, ψ is negative or differs from the plan's.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def from_draws(
 
 
 def _with_intercepts(theta: FloatArray, problem: Problem) -> FloatArray:
-    """Models with an intercept of 0 where the problem has none: sets always have one."""
+    """Add an intercept of 0 if the problem has none: models in sets always have one."""
     if problem.intercept:
         return theta
     each = theta.reshape(len(theta), problem.loss.outputs, -1)

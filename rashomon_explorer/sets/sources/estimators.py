@@ -14,14 +14,14 @@ from rashomon_explorer.sets.scores import likeliest
 
 
 def sort_labels(*parts: ArrayLike) -> tuple[Any, ...]:
-    """Every label once, sorted, as plain values."""
+    """Distinct labels, sorted, as plain values."""
     arrays = [np.ravel(np.asarray(part)) for part in parts]
     texts = [array for array in arrays if array.dtype.kind in "SU"]
     others = [array for array in arrays if array.dtype.kind in "biuf"]
     if texts and others:
         raise ValueError(
             f"labels must all be text or all be numbers, got {_few(texts[0])} and "
-            f"{_few(others[0])}: write all in the same way"
+            f"{_few(others[0])}: use one type for all"
         )
     return tuple(np.unique(np.concatenate(arrays)).tolist())
 
@@ -33,14 +33,14 @@ def threshold(psi: float | None, losses: FloatArray, least: float) -> float:
         return float(psi)
     excess = losses - least
     largest = float(excess.max())
-    # least + (loss − least) may round to just below the loss, and that model has to be inside.
+    # least + (loss − least) may round to just below the loss, but that model must be inside.
     while (losses > least + largest).any():
         largest = float(np.nextafter(largest, np.inf))
     return largest
 
 
 def model_names(count: int, names: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of the models, by default their places."""
+    """Names of the models, by default their numbers."""
     if names is None:
         return tuple(f"model {place}" for place in range(count))
     if isinstance(names, str) or len(names) != count:
@@ -65,7 +65,7 @@ def model_losses(
     loss: str | LossRule | None,
     certain: bool,
 ) -> tuple[FloatArray, str]:
-    """Loss of every model, and its name.  Curator: computed from private rows."""
+    """Loss of every model, and its name; computed from private rows, for the curator only."""
     truth = _truth(scores, y, classes)
     default = "squared" if not classes else "zero_one" if certain else "log_loss"
     chosen = default if loss is None else loss
@@ -104,7 +104,7 @@ def _checked(name: str, classification: bool, certain: bool) -> str:
 
 
 def _log_loss(scores: FloatArray, codes: NDArray[np.int_]) -> FloatArray:
-    """Cross-entropy in nats a row; probabilities are at least 2⁻⁵², so that it is finite."""
+    """Cross-entropy in nats per row; probabilities are at least 2⁻⁵², so it is finite."""
     if scores.ndim == 3:
         own = np.take_along_axis(scores, codes[None, :, None], axis=2)[..., 0]
     else:
@@ -136,7 +136,7 @@ def from_estimators(
     psi: float | None = None,
     names: Sequence[str] | None = None,
 ) -> PredictorSet:
-    """Gather fitted models with their losses on given rows.  Curator: not private.
+    """Create a set from fitted models with their losses on rows, for the curator: not private.
 
     Parameters
     ----------
@@ -147,26 +147,26 @@ def from_estimators(
         Rows in the form that the models take.
     y : array-like of shape (n_rows,)
     loss : {"log_loss", "zero_one", "squared"}, callable or None, default=None
-        By default log loss if all models know probabilities, the share of errors if not, half the
-        mean squared error for regressors. A callable gets the codes of the true classes (or the
-        targets) and one model's scores.
+        By default log loss if all models predict probabilities, otherwise the error rate; half
+        the mean squared error for regressors. A callable takes the codes of the true classes (or
+        the targets) and one model's scores.
     psi : float, optional
-        Rashomon threshold; by default the largest excess, so that all models are inside.
+        Rashomon threshold; by default the largest excess loss, so that all models are inside.
     names : sequence of str, optional
         Names of the models.
 
     Returns
     -------
     PredictorSet
-        Excess is counted from the best of these models: how much better others could be is not
-        known.
+        Excess loss is relative to the best of these models; better models may
+        exist.
 
     Raises
     ------
     ValueError
-        If there are no models, a length or a class does not fit, or a prediction is not finite.
+        If there are no models, a length or a class does not match, or a prediction is not finite.
     TypeError
-        If something cannot predict, classifiers and regressors are mixed, or a single model is
+        If an object cannot predict, classifiers and regressors are mixed, or a single model is
         given instead of a list.
 
     Examples
@@ -179,7 +179,7 @@ def from_estimators(
     >>> models.losses.tolist(), models.class_names, str(models.guarantee)
     ([0.25, 0.0], ('no', 'yes'), 'no guarantee: these models were not drawn privately')
     """
-    if hasattr(models, "predict"):  # an ensemble would be taken apart: it is iterable
+    if hasattr(models, "predict"):  # an ensemble is iterable and would be split
         raise TypeError(f"models must be several models, got one {type(models).__name__}: [model]")
     if isinstance(models, dict):
         names = list(models) if names is None else names
@@ -206,7 +206,7 @@ def from_estimators(
 
 
 def _classes(models: tuple[Any, ...], y: ArrayLike) -> tuple[Any, ...]:
-    """Every class that a model or y knows; none for regression."""
+    """Classes of the models and of y; empty for regression."""
     for place, model in enumerate(models):
         if isinstance(model, type) or not hasattr(model, "predict"):
             raise TypeError(f"model {place} cannot predict: expected a fitted model, got {model!r}")
@@ -225,8 +225,8 @@ def _classes(models: tuple[Any, ...], y: ArrayLike) -> tuple[Any, ...]:
 def _regresses(model: Any) -> bool:
     if hasattr(model, "predict_proba") or hasattr(model, "classes_"):
         return False
-    # Here and not at the top: scikit-learn would double the import time of who only reads a set.
+    # Local import: scikit-learn would double the import time for reading a set.
     from sklearn.base import is_regressor
 
-    # What is no scikit-learn model and knows no classes predicts targets.
+    # A model that is not from scikit-learn and has no classes predicts targets.
     return not hasattr(model, "__sklearn_tags__") or bool(is_regressor(model))

@@ -39,7 +39,7 @@ def from_predictions(
     X: Any = None,
     complete: bool = False,
 ) -> PredictorSet:
-    """Gather what models predict for the same rows.  Curator: not private.
+    """Create a set from predictions of models for the same rows, for the curator: not private.
 
     Parameters
     ----------
@@ -47,26 +47,26 @@ def from_predictions(
     y : array-like of shape (n_rows,), optional
         True labels or targets, from which losses are computed.
     kind : {"probabilities", "labels", "targets"}, default="probabilities"
-        What is predicted: probabilities of the second class, or of each class on the third
+        Type of the predictions: probabilities of the second class, or of each class on the third
         axis; labels; or targets of a regression.
     losses : array-like of shape (n_models,), optional
-        Losses that are known already, instead of ``y``. Without either, what needs a loss
-        (``excess``, ``hit_rate``, ``inside``) says so.
+        Known losses, instead of ``y``. Without either, quantities that need a loss (``excess``,
+        ``hit_rate``, ``inside``) raise an error.
     loss : {"log_loss", "zero_one", "squared"}, callable or None, default=None
         See :func:`rashomon_explorer.sets.from_estimators`.
     psi : float, optional
-        Rashomon threshold; by default the largest excess, or infinity without losses.
+        Rashomon threshold; by default the largest excess loss, or infinity without losses.
     classes : sequence, optional
         Labels of the classes in the order of their probabilities; by default those in ``y`` and
         the predicted labels, sorted, or 0, 1, ….
     names : sequence of str, optional
         Names of the models.
     X : array-like of shape (n_rows, n_features), optional
-        The rows that were predicted. Their values are not kept, only a fingerprint: ``scores(X)``
-        then knows them again, and figures that ask for rows can be drawn.
+        The predicted rows. Their values are not stored, only a fingerprint: ``scores(X)`` then
+        recognises them, and figures that need rows can be drawn.
     complete : bool, default=False
-        Whether these are all models within ψ, such as an enumeration gives: then what is measured
-        over them is exact and not a lower bound.
+        Whether these are all models within ψ, such as an enumeration: measures over them are then
+        exact, not lower bounds.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def from_predictions(
     Raises
     ------
     ValueError
-        If a shape, length, class or value does not fit.
+        If a shape, length, class or value does not match.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def _probabilities(
             "kind='targets'"
         )
     if scores.ndim == 3 and np.abs(scores.sum(axis=2) - 1).max() > 1e-6:
-        raise ValueError("the probabilities of a row's classes must add up to 1")
+        raise ValueError("the probabilities of a row's classes must sum to 1")
     count = scores.shape[2] if scores.ndim == 3 else 2
     names = classes or _sorted_or_counted(y, count)
     if len(names) != count or count < 2:

@@ -18,9 +18,9 @@ from rashomon_explorer.sets.sources.estimators import model_losses, sort_labels,
 def tree_errors(
     trees: Sequence[Node], X: Any, y: Any, classes: Sequence[Any], feature_names: Sequence[str]
 ) -> FloatArray:
-    """Share of rows that each tree labels wrongly.  Curator: computed from private rows."""
+    """Error rate of each tree; computed from private rows, for the curator only."""
     if X is None or y is None:
-        raise ValueError("X and y go together: rows, and the label of each")
+        raise ValueError("give both X and y: rows, and the label of each")
     if not trees:
         raise ValueError("there are no trees in the source")
     scores = DecisionTrees(tuple(trees), len(classes), tuple(feature_names)).scores(X)
@@ -38,7 +38,7 @@ def tree_set(
     names: Sequence[str],
     complete: bool | None,
 ) -> PredictorSet:
-    """Trees with their losses as a set; losses are NaN throughout where none are known."""
+    """Set of trees with their losses; all losses are NaN if none are known."""
     if not trees:
         raise ValueError("there are no trees in the source")
     unknown = bool(np.isnan(losses).all())
@@ -78,40 +78,40 @@ def from_timbertrek(
     classes: Sequence[Any] = (0, 1),
     complete: bool | None = None,
 ) -> PredictorSet:
-    """Read the trees of a TimberTrek JSON.  Curator: not private.
+    """Read the trees of a TimberTrek JSON, for the curator: not private.
 
     TimberTrek (Wang et al. 2022) reads and writes ``{"trie", "featureMap", "treeMap"}``;
-    ``treeMap`` holds every tree as nested ``{"f": [column, …], "c": [if true, if false]}`` with
-    leaves ``{"f": ["+" or "-", …]}``, and beside it its objective and its accuracy. Columns are
-    counted as in the 0/1 table that the trees were grown on, and rows are given in that form.
+    ``treeMap`` contains every tree as nested ``{"f": [column, …], "c": [if true, if false]}`` with
+    leaves ``{"f": ["+" or "-", …]}``, its objective and its accuracy. Columns are
+    numbered as in the 0/1 table of the fit, and rows must have that form.
 
     Parameters
     ----------
     source : path or mapping
-        The file, or what was in it.
+        The file, or its content.
     criterion : {"objective", "zero_one"}, default="objective"
-        What is taken as the loss: the regularised objective, errors and a price for each leaf, by
-        which the set was enumerated; or one minus the accuracy.
+        The loss: the regularised objective, which is the errors plus a penalty per leaf and
+        determined the enumeration; or one minus the accuracy.
     psi : float, optional
-        Rashomon threshold; by default the largest excess in the file.
+        Rashomon threshold; by default the largest excess loss in the file.
     classes : sequence of two, default=(0, 1)
         Labels of "-" and "+".
     complete : bool, optional
-        Whether all trees within ψ are in the source, so that what is measured over them is exact.
-        By default True for the objective, up to the excess of its
-        worst tree, and False for any other loss, which did not decide what was enumerated.
+        Whether all trees within ψ are in the source, so that measures over them are exact.
+        By default True for the objective, up to the excess loss of its
+        worst tree, and False for any other loss, which did not determine the enumeration.
 
     Returns
     -------
     PredictorSet
-        Its names are ``"tree 7"``, with TimberTrek's number of each tree.
+        Models are named ``"tree 7"``, with TimberTrek's number of each tree.
 
     Raises
     ------
     DataError
-        If the file is not of this form; the message names the tree.
+        If the file does not have this form; the message names the tree.
     ValueError
-        If ``criterion``, ``psi`` or ``classes`` does not fit.
+        If ``criterion``, ``psi`` or ``classes`` is invalid.
 
     Examples
     --------
@@ -179,7 +179,7 @@ _TREEFARMS_CRITERIA = ("objective", "loss")
 _TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
 
 Found = tuple[Mapping[str, Any], Mapping[str, float]]
-"""A tree in nested form, and what is known of it."""
+"""A tree in nested form, and its known values."""
 
 
 def from_treefarms(
@@ -194,48 +194,48 @@ def from_treefarms(
     feature_names: Sequence[str] | None = None,
     complete: bool | None = None,
 ) -> PredictorSet:
-    """Read the trees that TreeFARMS (Xin et al. 2022) enumerated.  Curator: not private.
+    """Read the trees that TreeFARMS (Xin et al. 2022) enumerated, for the curator: not private.
 
     Parameters
     ----------
     source : path, list or mapping
-        A JSON file or what was in it, in one of three forms. A list of trees: nested
+        A JSON file or its content, in one of three forms. A list of trees: nested
         ``{"feature", "relation", "reference", "true", "false"}`` with leaves ``{"prediction"}``
         (or objects with such a tree as their ``source``). The trie of its ``to_trie``: one
-        layer of nodes a key, -1 and -2 for leaves of class 0 and 1, and ``objective``, ``loss``
+        layer of nodes per key, -1 and -2 for leaves of class 0 and 1, and ``objective``, ``loss``
         and ``complexity`` at the end. Its stored model set: ``metadata``, ``storage`` and
         ``available_metric_values``.
     X, y : array-like of shape (n_rows, n_features) and (n_rows,), optional
-        Rows that the trees were fitted to, and their labels. The share of errors of every tree is
-        then compared with the source's, and is the loss where the source has none.
+        Rows that the trees were fitted to, and their labels. The error rate of every tree is
+        then compared with the source's, and is the loss if the source has none.
     losses : array-like of shape (n_trees,), optional
-        Losses of a list of trees, whose form has none.
+        Losses of a list of trees, a form that has none.
     criterion : {"objective", "loss"}, default="objective"
-        What the other forms' loss is: the regularised objective, by which the set was
-        enumerated, or the share of errors.
+        The loss of the other forms: the regularised objective, which determined the
+        enumeration, or the error rate.
     psi : float, optional
-        Rashomon threshold; by default the largest excess in the source, infinity without losses.
+        Rashomon threshold; by default the largest excess loss, or infinity without losses.
     classes : sequence, optional
         Labels of the predictions 0, 1, …; by default the predictions themselves.
     feature_names : sequence of str, optional
-        Names of the columns; needed where trees name columns and do not number them.
+        Names of the columns; required if trees identify columns by name, not by number.
     complete : bool, optional
-        Whether all trees within ψ are in the source, so that what is measured over them is exact.
-        By default True for the source's own objective, up to the excess of its
-        worst tree, and False for any other loss, which did not decide what was enumerated.
+        Whether all trees within ψ are in the source, so that measures over them are exact.
+        By default True for the source's own objective, up to the excess loss of its
+        worst tree, and False for any other loss, which did not determine the enumeration.
 
     Returns
     -------
     PredictorSet
-        Its names are ``"tree 0"``, ``"tree 1"``, … in the order of the source.
+        Models are named ``"tree 0"``, ``"tree 1"``, … in the order of the source.
 
     Raises
     ------
     DataError
-        If the source is in none of these forms; the message names the tree.
+        If the source has none of these forms; the message names the tree.
     ValueError
-        If ``losses``, ``criterion``, ``psi`` or ``classes`` does not fit, or the trees' errors on
-        these rows are not those in the source.
+        If ``losses``, ``criterion``, ``psi`` or ``classes`` is invalid, or the trees' errors on
+        these rows differ from those in the source.
 
     Examples
     --------
@@ -309,7 +309,7 @@ def _from_trie(trie: Mapping[str, Any], layers: tuple[str, ...] = ()) -> Iterato
 
 
 def _from_layers(layers: tuple[str, ...]) -> Mapping[str, Any]:
-    """Tree whose nodes are listed layer by layer, those of each split side by side."""
+    """Tree whose nodes are listed by layer, those of each split next to each other."""
     try:
         numbers = [[int(word) for word in layer.split()] for layer in layers]
     except ValueError as error:
@@ -346,7 +346,7 @@ def _from_model_set(known: Mapping[str, Any]) -> Iterator[Found]:
 
 
 def _stored_trees(storage: Any, pointer: int) -> Iterator[Mapping[str, Any]]:
-    """Every tree that a stored node stands for: all pairs of what its branches stand for."""
+    """Trees that a stored node represents: all pairs of the trees of its branches."""
     entry = storage[pointer]
     if entry["terminal"]:
         yield {"prediction": entry["prediction"]}
@@ -382,7 +382,7 @@ def _check_errors(errors: FloatArray, found: list[Found], y: Any) -> None:
 
 
 def _labels(trees: list[Mapping[str, Any]]) -> tuple[Any, ...]:
-    """Labels that are predicted: numbers up to the largest, or words sorted."""
+    """Predicted labels: numbers up to the largest, or sorted text."""
     try:
         found = sort_labels([leaf for tree in trees for leaf in _predictions(tree)])
     except (KeyError, TypeError, AttributeError) as error:

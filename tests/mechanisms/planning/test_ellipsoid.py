@@ -185,7 +185,7 @@ def test_a_promise_is_made_where_it_is_proved_and_nowhere_else() -> None:
 
 
 def test_a_hopeless_centre_is_said_before_anything_is_charged() -> None:
-    with pytest.warns(WeakGuaranteeWarning, match="all draws are around"):
+    with pytest.warns(WeakGuaranteeWarning, match="centre of all draws"):
         plan_ellipsoid(**{**ROWS, "n": 700, "p": 72}, psi=0.02, ridge=0.01, **BUDGET)
 
 

@@ -83,7 +83,7 @@ def test_what_is_promised_is_the_best_of_two_proofs(ridge) -> None:
 
 
 def test_no_promise_is_made_of_a_centre_that_may_be_outside_the_set() -> None:
-    with pytest.warns(WeakGuaranteeWarning, match="all draws are around"):
+    with pytest.warns(WeakGuaranteeWarning, match="centre of all draws"):
         planned = plan_ellipsoid_exact(**{**ROWS, "n": 1_000}, **BUDGET)
     assert planned.hit_rate_bound == 0 and not planned.has_hit_rate
 

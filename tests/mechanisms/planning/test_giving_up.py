@@ -110,7 +110,7 @@ def test_the_guarantee_says_what_is_known() -> None:
     warm = plan(100, 2, 0.02, **SIZES, epsilon=1.0, n_draws=5)
     cold = plan(10**5, 12, 0.02, **SIZES, epsilon=8.0, n_draws=5)
     known = ExactSampler(spread=8.0)
-    assert "probability at most 1e-300, whatever the rows" in str(known.guarantee(warm))
+    assert "probability at most 1e-300, for all rows" in str(known.guarantee(warm))
     assert known.giving_up(warm) < 1e-300
     assert "no useful bound" in str(known.guarantee(cold)) and known.giving_up(cold) == 1.0
     assert "no useful bound" in str(ExactSampler().guarantee(warm))
@@ -140,7 +140,7 @@ def test_endless_patience_outlasts_what_the_other_gives_up_on(
 
     monkeypatch.setattr(exact, "_thin", refusing)
     left[0] = 30
-    with pytest.raises(SamplerError, match="hopeless"):
+    with pytest.raises(SamplerError, match="infeasible here"):
         collect(ExactSampler(patience=1000), target, 1, np.random.default_rng(0))
     left[0] = 30
     draws = collect(ExactSampler(patience=None), target, 1, np.random.default_rng(0))
@@ -156,7 +156,7 @@ def test_estimators_pass_patience_on_and_say_it(tmp_path: Any) -> None:
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
     charged = RashomonRegressor(n_draws=2, epsilon=1.0, ledger=ledger, sampler="exact")
     told = charged.fit(X, y - 0.5).guarantee_
-    assert any("whatever the rows" in said for said in told.assumptions)
+    assert any("for all rows" in said for said in told.assumptions)
     assert any(said.endswith("make it fail") for said in told.assumptions)
     (entry,) = ledger.entries()
     assert entry.guarantee == told and entry.parameters["patience"] == 5_000_000

@@ -117,7 +117,7 @@ def test_a_ridge_makes_the_best_certificate_colder_and_a_ledger_takes_what_prove
         ({"epsilon": 1.0, "hit_rate": 0.9, "n_draws": 3}, "determine the third: omit one"),
         ({"epsilon": 0.5, "hit_rate": 0.9}, "one draw with a hit rate of at least 0.9 costs ε=1.3"),
         ({"hit_rate": 1.0}, r"hit_rate must be in \(0, 1\)"),
-        ({"hit_rate": 0.9, "psi": 0.0}, "psi must be finite and > 0 for a hit rate"),
+        ({"hit_rate": 0.9, "psi": 0.0}, "psi must be finite and > 0 for a guaranteed hit rate"),
         ({"epsilon": 1.0, "certificate": "worst"}, "certificate must be 'oscillation' or 'best'"),
     ],
 )

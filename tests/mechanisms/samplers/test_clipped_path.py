@@ -120,13 +120,13 @@ def test_nothing_is_promised_of_the_loss_itself():
     assert "clipped loss" in str(plan) and "excess loss" not in str(plan)
     with suppress_weak_warnings():
         weak, _ = planned(epsilon=0.1, n_draws=2_000)
-    assert "its slopes clipped" in weak_guarantee_reason(weak)
+    assert "with clipped slopes" in weak_guarantee_reason(weak)
     assert "rows" in explain(weak)
 
 
 def test_losses_without_such_a_form_are_declined():
     asked = Request(**ROWS, **BUDGET, loss="smoothed_hinge", ridge=0.0, n_draws=1)
-    assert MECHANISMS["path_clipped"].offer(asked).why == "for logistic and squared loss"
+    assert MECHANISMS["path_clipped"].offer(asked).why == "needs logistic or squared loss"
     with pytest.raises(ValueError, match="no form with a clipped slope"):
         MECHANISMS["path_clipped"].plan(asked)
     with pytest.raises(TypeError, match="plan_clipped_path"):

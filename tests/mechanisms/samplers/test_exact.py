@@ -188,7 +188,7 @@ def test_hopeless_rejection_gives_up_in_words(monkeypatch, patience, most_work, 
     monkeypatch.setattr(f"{exact_module}._MOST_WORK", most_work)
     monkeypatch.setattr(f"{exact_module}._LEAST_PATIENCE", least)
     target = GibbsTarget(small_problem(2), 60.0, 0.02)
-    with pytest.raises(SamplerError, match=r"hopeless here\. Use fewer columns") as caught:
+    with pytest.raises(SamplerError, match=r"infeasible here\. Use fewer columns") as caught:
         collect(ExactSampler(patience=patience), target, 5, np.random.default_rng(0))
     said = int(str(caught.value).split()[2].replace(",", ""))
     assert said == refused  # the public limit, not the number that was reached
@@ -241,6 +241,6 @@ def test_rounding_grows_with_the_losses_and_is_allowed_for(loss, radius):
         try:
             draws = exact(target, 200)
         except SamplerError as error:
-            assert "hopeless" in str(error) and radius > 100
+            assert "infeasible here" in str(error) and radius > 100
         else:
             assert np.linalg.norm(draws.coef, axis=1).max() <= radius * (1 + 1e-6) + 1e-5

@@ -270,7 +270,7 @@ def test_a_path_can_go_on_where_it_was_left():
     first = list(sampler.states(target, rng))[-1]
     whole = replace(sampler, n_steps=20).states(target, np.random.default_rng(0))
     np.testing.assert_array_equal(list(sampler.states(target, rng, first))[-1], list(whole)[-1])
-    with pytest.raises(ValueError, match=r"first must hold one state a chain, shape \(2, 4\)"):
+    with pytest.raises(ValueError, match=r"first must hold a state per chain, shape \(2, 4\)"):
         sampler.states(target, rng, first[:, :2])
 
 
@@ -335,7 +335,7 @@ class TestLastState:
     @pytest.mark.parametrize(
         ("threshold", "step_size", "message"),
         [
-            ("hard", 1e-4, "gradient of a hard threshold"),
+            ("hard", 1e-4, "a hard threshold or a loss with kinks"),
             ("smooth", 10.0, "step_size must be at most"),
         ],
     )

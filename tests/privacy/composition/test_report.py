@@ -136,7 +136,7 @@ def test_parts_with_a_delta_of_their_own():
     rows = by_name([approximate(0.5, 4e-7), gdp(0.5)])
     assert rows["GDP"].epsilon == pytest.approx(0.5 + gdp(0.5).epsilon(6e-7))
     for row in composition_report([approximate(0.5, 2e-6), gdp(0.5)], DELTA):
-        assert not row.applies and "exceed the whole" in row.why
+        assert not row.applies and "exceeds the total" in row.why
 
 
 def test_nothing_and_no_guarantee():

@@ -97,8 +97,8 @@ def test_smooth_thresholds_on_a_grid(steps: int, beta: float) -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"psi": 0.1, "threshold": "hard"}, "jumps"),
-        ({"psi": 0.1, "threshold": GaussianThreshold(0.1)}, "jumps"),
+        ({"psi": 0.1, "threshold": "hard"}, "is discontinuous"),
+        ({"psi": 0.1, "threshold": GaussianThreshold(0.1)}, "is discontinuous"),
         ({"psi": 0.1, "threshold": "smooth", "step_size": 1.0}, "2/(β·smoothness)"),
         ({"psi": 0.0, "threshold": "hard", "step_size": 1.0}, "2/(β·smoothness)"),
     ],
