@@ -362,10 +362,10 @@ def list_guarantees(
     ≤ 4.58 Change of a row's mean loss
     ≤ 4.61 Mean excess loss on new rows
     """
-    need_as_drawn(given, "promises")
+    need_as_drawn(given, "list_guarantees")
     models = given if isinstance(given, RashomonSet) and given.n_draws else None
     planned = given.plan if isinstance(given, RashomonSet) else given
-    need_exact_draws(planned, "promises")
+    need_exact_draws(planned, "list_guarantees")
     p, beta, psi = planned.p, planned.beta, planned.drawn_psi
     psi_of_set = planned.psi  # the ψ of the guarantee; the set may use another threshold
     crowded = "" if planned.law_psi is None else "for the law with the set's ψ, not for that at 0"

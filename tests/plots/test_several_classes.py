@@ -80,5 +80,5 @@ def test_ranges_of_several_classes_are_those_of_each(several, rows):
     scores = several.models.scores(rows.X)
     each = [viable_prediction_range(scores[:, :, k]) for k in range(scores.shape[2])]
     assert np.array_equal(viable_prediction_range(scores), np.stack(each, axis=1))
-    with pytest.raises(ValueError, match=r"take scores.argmax\(axis=2\)"):
+    with pytest.raises(ValueError, match=r"use scores.argmax\(axis=2\)"):
         ambiguity(scores)

@@ -214,7 +214,7 @@ class TestCurator:
         assert "equally likely up to s" in words_of(text).split("Not in this report")[1]
 
     def test_drawn_trees_are_not_said_to_be_somebody_elses(self, curator_text: str) -> None:
-        assert "independent draws from one law" in words_of(curator_text)
+        assert "independent draws from one distribution" in words_of(curator_text)
         assert "were not drawn here" not in words_of(curator_text)
 
     def test_the_set_keeps_its_plan_in_a_file(self, models: Any, tmp_path: Path) -> None:

@@ -89,8 +89,8 @@ class BoundsCard(FigureCard):
                 partial(plot_guarantee, planned),
                 partial(excess_table, planned),
                 (
-                    "from rashomon_explorer.plots import plot_guarantee, promises",
-                    f"promises({where}, explorer.constants)",
+                    "from rashomon_explorer.plots import list_guarantees, plot_guarantee",
+                    f"list_guarantees({where}, explorer.constants)",
                     f"plot_guarantee({where})",
                 ),
             )
@@ -99,8 +99,8 @@ class BoundsCard(FigureCard):
             partial(plot_bounds, models),
             partial(excess_table, models),
             (
-                "from rashomon_explorer.plots import plot_bounds, promises",
-                "promises(explorer.rashomon_set, explorer.constants)",
+                "from rashomon_explorer.plots import list_guarantees, plot_bounds",
+                "list_guarantees(explorer.rashomon_set, explorer.constants)",
                 "plot_bounds(explorer.rashomon_set)",
             ),
         )

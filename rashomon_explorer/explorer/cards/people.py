@@ -161,7 +161,7 @@ class PersonCard(PrivateDataCard):
     definition = (
         "Left: one dot per model within ψ; the bar is the exact range over all of them. Right: "
         "what each feature adds to the score, θ<sub>j</sub>(x<sub>j</sub> − mean), over the draws: "
-        "the widest drives the disagreement. <b>Abstain</b>: the lead of the first class is under "
+        "the widest drives the disagreement. <b>Abstain</b>: the first class leads by less than "
         "two standard deviations over the draws (Ganesh, Thakurta and Upadhyay 2023). <b>Flips "
         "from ψ</b>: least excess loss at which some model predicts another class, certified to 1 %."
     )

@@ -138,7 +138,7 @@ def _facts_of_others(models: PredictorSet) -> list[str]:
 
 def _promised(models: RashomonSet) -> str:
     if not has_hit_rate(models.plan):
-        return guaranteed(models.plan).replace("guaranteed:", "promised")
+        return guaranteed(models.plan)
     if models.psi == models.plan.psi:
         return guaranteed(models.plan)
     return f"{guaranteed_hits(models.plan)} guaranteed at ψ = {number(models.plan.psi)}"
