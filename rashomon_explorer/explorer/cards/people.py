@@ -163,7 +163,7 @@ class PersonCard(PrivateDataCard):
         "what each feature adds to the score, θ<sub>j</sub>(x<sub>j</sub> − mean), over the draws: "
         "the widest drives the disagreement. <b>Abstain</b>: the first class leads by less than "
         "two standard deviations over the draws (Ganesh, Thakurta and Upadhyay 2023). <b>Flips "
-        "from ψ</b>: least excess loss at which some model predicts another class, certified to 1 %."
+        "from ψ</b>: least excess loss at which a model predicts another class, certified to 1 %."
     )
     needs: ClassVar[tuple[str, ...]] = PrivateDataCard.needs
 
