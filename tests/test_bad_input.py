@@ -268,7 +268,7 @@ class TestProblem:
             (X, ["no"] * 60, "y must hold numbers"),
             (None, None, "X must be a table with rows and columns"),
             ([[None], [1.0]], [1, -1], r"X holds NaN or infinity at \(0, 0\)"),
-            (X, SIGNS[:, None], r"y must hold one target a row, got shape \(60, 1\)"),
+            (X, SIGNS[:, None], r"y must hold one target per row, got shape \(60, 1\)"),
             (X, Y == 1, "labels must be −1 or \\+1"),
         ],
     )
@@ -312,7 +312,7 @@ class TestProblem:
         ({"epsilon": "a"}, "epsilon must be finite and > 0, got 'a'"),
         ({"delta": "a"}, "delta must be finite and >= 0, got 'a'"),
         ({"radius": 1e300}, "scores could reach 1e\\+300"),
-        ({"loss": "softmax", "p": 3}, "multiple of the loss's 2 scores a row"),
+        ({"loss": "softmax", "p": 3}, "multiple of the loss's 2 scores per row"),
     ],
 )
 def test_a_plan_names_what_it_cannot_use(change: dict[str, Any], message: str) -> None:

@@ -45,7 +45,7 @@ def detect_separator(text: str) -> str:
 
 
 def _fit(widths: list[int]) -> tuple[int, int]:
-    """Count the lines as wide as the header, and its width; zeros for a single column."""
+    """Count the lines as wide as the header; return this and its width, zeros for one column."""
     if not widths or widths[0] < 2:
         return 0, 0
     return widths[1:].count(widths[0]), widths[0]

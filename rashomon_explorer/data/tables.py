@@ -76,7 +76,7 @@ def _by_position(schema: TableSchema, X: Any) -> list[Place]:
 
 
 def cell_reader(X: Any) -> Callable[[Column, Place], pd.Series]:
-    """Return the function that returns a column's cells; the first access to values."""
+    """Return a function that reads a column's cells; the first access to values."""
     frame = as_pandas(X)
     if isinstance(frame, pd.DataFrame):
         return lambda column, place: pd.Series(frame[place], name=column.name)

@@ -52,7 +52,7 @@ def coerce_input(shown: Any, data: Any = None) -> Show:
             "Explorer needs a set with its private numbers, got a release: use "
             "rashomon_explorer.plots or report.release_report"
         )
-    more = ": pass it in a list, with its rows" if isinstance(last, BaseEstimator) else ""
+    more = ": give it in a list, with its rows" if isinstance(last, BaseEstimator) else ""
     raise TypeError(f"Explorer shows {_KNOWN}, got {type(last).__name__}{more}")
 
 

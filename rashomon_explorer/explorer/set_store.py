@@ -1,4 +1,4 @@
-"""Saved sets, in a folder beside their ledger."""
+"""Saved sets, in a folder next to their ledger."""
 
 import json
 import logging
@@ -408,7 +408,7 @@ class SavedSets(DatasetController):
         return tuple(there[number] for number in sorted(there)), errors
 
     def _keep(self) -> None:
-        """Save a set beside its ledger; if that fails, report it and continue."""
+        """Save a set next to its ledger; if that fails, report it and continue."""
         state = self.state
         if self.set_store is None or state.uncharged or not state.rashomon_set.guarantee.holds:
             return

@@ -80,7 +80,7 @@ class Domain(Protocol):
 
 
 def inner(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Inner product (K,) of matching columns of two (p, K) blocks."""
+    """Inner product (K,) of matching columns of two (p, K) arrays."""
     return np.asarray(np.einsum("ij,ij->j", a, b))
 
 

@@ -217,7 +217,7 @@ class ChunkedRows:
         Raises
         ------
         DataError
-            If a row cannot be used; the message says where it is.
+            If a row cannot be used; the message locates it.
         RowsChangedError
             If a chunk has changed since its checksum was computed.
         MemoryLimitError

@@ -63,7 +63,7 @@ _PATIENCE_SECONDS = 180.0  # to wait for one worker to join or rejoin
 _LOOK_SECONDS = 5.0  # between checks of the workers
 _NOBODY = "the cluster has no worker, and none joined: start one"
 _PAUSED = (
-    "all workers of the cluster are paused, as they are when their memory is short and no more can "
+    "all workers of the cluster are paused, because their memory is short and no more data can "
     "be spilled to their disks: give them more of either, or rows in Parquet files, which they "
     "read in chunks"
 )

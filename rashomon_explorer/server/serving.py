@@ -69,9 +69,9 @@ input, button {{ font: inherit; padding: .3rem .6rem; }}</style></head>
 """
 
 _FULL = (
-    "<p>This dashboard keeps at most {most} pages open, each with its own kernel. Close a page "
-    "that is not needed: its place is free after two minutes, and its drawn sets stay saved. The "
-    "person who started the dashboard can allow more with <code>--most-pages</code>.</p>"
+    "<p>This dashboard limits the number of open pages to {most}; each has its own kernel. Close a "
+    "page that is not needed: its place is free after two minutes, and its drawn sets stay saved. "
+    "The person who started the dashboard can allow more with <code>--most-pages</code>.</p>"
 )
 
 _ASK = (

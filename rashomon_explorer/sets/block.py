@@ -242,7 +242,7 @@ class ModelBlock(ScoresRows, Selection):
         return self if wanted == self.feature_groups else replace(self, feature_groups=wanted)
 
     def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
-        """Count the coefficients (n_draws,) above ``tol`` in size, without intercepts."""
+        """Count the coefficients above ``tol`` of each model (n_draws,), without intercepts."""
         each = self.coef.reshape(self.n_draws, self.outputs, -1)[..., :-1]
         return np.asarray((np.abs(each) > tol).sum(axis=(1, 2)))
 

@@ -264,7 +264,7 @@ class ReleasedTrees(WrittenTrees, Selection):
         return class_labels(self.classes, votes.argmax(axis=-1))
 
     def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
-        """Return the number of leaves of each tree."""
+        """Count the leaves of each tree."""
         return self.models.complexity(tol)
 
     def to_sklearn(self, draw: int) -> Any:

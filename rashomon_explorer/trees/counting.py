@@ -95,7 +95,7 @@ class Pairs:
         return result
 
     def _begins(self, some: IntArray, low: IntArray) -> tuple[IntArray, IntArray]:
-        """Return indices of the factors of the first product; the second index then decreases."""
+        """Find the indices of the first product's two factors; the second index then decreases."""
         places, others = self.places[some], self.others[some]
         one = self.first.start[places] + low - self.first.low[places]
         left = self.errors[some] - low - self.second.low[others]

@@ -198,7 +198,7 @@ def _of_level(
 
 
 def pairs(leaves: int, most: int) -> list[tuple[int, int]]:
-    """Return the splits of leaves between two branches that have at most ``most`` each."""
+    """List the splits of leaves between two branches that have at most ``most`` each."""
     return [(a, leaves - a) for a in range(max(1, leaves - most), min(most, leaves - 1) + 1)]
 
 

@@ -139,7 +139,7 @@ def _place(key: Any, names: Sequence[str]) -> int:
 
 
 def merged_blocks(table: ChunkedRows, questions: ThresholdQuestions, n_labels: int) -> MergedRows:
-    """Return the combinations of answers that occur, and their rows of each label."""
+    """Find the combinations of answers and their rows of each label, in eight bytes per row."""
     found: MergedRows = table.then(_Answered(questions)).reduce(_Merge(n_labels), merge=merged)
     return found
 

@@ -202,7 +202,7 @@ class _LeafCounts:
 
 
 def _by_eights(yes: FloatArray, no: FloatArray) -> FloatArray:
-    """Return the sums (m/8, 256, C) over eight questions at a time, by their answers as a byte."""
+    """Sum (m/8, 256, C) over eight questions at a time, by their answers as a byte."""
     return np.asarray(BITS @ yes + (1 - BITS) @ no)
 
 

@@ -233,7 +233,7 @@ class LeastErrorsByLabel:
         return best
 
     def _sides(self, level: Level, place: int, feature: int) -> tuple[int, int]:
-        """Return the indices of the side with the combination, and of the other side."""
+        """Find the index of the side with the combination, and of the other side."""
         yes, no = int(level.yes[place, feature]), int(level.no[place, feature])
         return (yes, no) if self._row[feature] else (no, yes)
 

@@ -131,7 +131,7 @@ def test_a_page_says_that_its_program_is_silent(page: Page, dashboard: Any) -> N
     kernel.send_signal(signal.SIGCONT)
     page.wait(lambda: page.text(".rx-kernel-lost") == "", "the words to go")
     kernel.kill()
-    page.wait(lambda: "stays spent" in page.text(".rx-kernel-lost"), "words about it")
+    page.wait(lambda: "stay spent" in page.text(".rx-kernel-lost"), "words about it")
     page.wait(lambda: page.run(_DISCONNECTED), "the widgets to notice")
     assert page.run(_MARKS) == 0, "marks of the widgets' own push the page apart"
 

@@ -161,12 +161,12 @@ def test_draw_fills_every_figure_and_shows_what_was_spent(page: Page, dashboard:
     page.wait(lambda: page.traces("people").get("group A", 0) > 0, "two groups")
     page.wait(lambda: page.traces("bounds").get("measured") == 2, "what was measured")
     page.wait(lambda: page.traces("budget").get("spent") == 1, "one charge")
-    assert "measuredcurator: not private" in _measured(page)
+    assert "measurednot private" in _measured(page)
     assert "measured" not in _promises(page)
     spent = Ledger.open(dashboard.home / "lending.ledger").spent()
     assert spent == pytest.approx(4.0)
     assert page.text(".rx-spent-value") == "4"
-    assert "ε = 4, left: ε = 4" in receipt
+    assert "ε = 4, remaining: ε = 4" in receipt
     for figure in ("losses", "coefficients", "importance", "people", "bounds"):
         assert "curator view: not private" in page.words(figure)
     assert page.alert == ""

@@ -105,7 +105,7 @@ def test_a_word_for_missing_can_be_a_level():
     [
         (lambda: Numeric("x", (1, 0)), "bounds of column 'x' must have low < high"),
         (lambda: Numeric("x", (0, 1), typical=(0, 2)), "typical range of column 'x' must lie wit"),
-        (lambda: Numeric("x", (0, 1e300), typical=(0, 1e-9)), "reach more than 1e+100 times as"),
+        (lambda: Numeric("x", (0, 1e300), typical=(0, 1e-9)), "exceed 1e+100 times the half-width"),
         (lambda: Numeric("x", (0, 1), fill=3), "fill of column 'x' must be a number within its"),
         (lambda: Numeric("", (0, 1)), "a column must have a name, got ''"),
         (lambda: Numeric("x", (0, 1), role="featur"), "(did you mean 'feature'?)"),

@@ -144,7 +144,7 @@ def swap(old, new):
         (ROWS, {"categories": {}}, "categories={'home': ['level', 'level']}"),
         (ROWS, {"positive": "maybe"}, "positive='maybe' is not a class of target column 'repaid'"),
         (ROWS, {"sensitive": "sex"}, "sensitive must be a list of column names, got the str 'sex'"),
-        (ROWS, {"bounds": [(0, 1)]}, "bounds must be a dict with a column a key, got list"),
+        (ROWS, {"bounds": [(0, 1)]}, "bounds must be a dict with columns as keys, got list"),
         (ROWS, {"categories": {}, "learn_bounds": True}, "categories={'home': ['level', 'level']}"),
     ],
 )
@@ -155,7 +155,7 @@ def test_bad_input_is_refused_with_the_column_or_the_line(rows, changes, message
 
 def test_bounds_of_a_constant_column_cannot_be_learnt():
     rows = b"a,b,t\n1,1,0\n1,2,1\n"
-    with pytest.raises(DataError, match="column 'a' is constant, so that no bounds can be learnt"):
+    with pytest.raises(DataError, match="column 'a' is constant, so no bounds can be computed"):
         load_csv(rows, target="t", learn_bounds=True)
 
 

@@ -92,7 +92,7 @@ def test_it_is_written_for_an_editor_and_never_over_a_file(tmp_path):
     edited = re.sub(r"learnt = \[.*\]\n", "", text)
     path.write_text(edited)
     assert TableSchema.load(path) == proposed.confirm(*proposed) and not TableSchema.load(path).leak
-    with pytest.raises(DataError, match="is there already, and may have been edited"):
+    with pytest.raises(DataError, match="exists already and may have been edited"):
         propose(path=path)
 
 
@@ -143,7 +143,7 @@ def test_frames_of_polars():
         ({"target": "repayed"}, "target names 'repayed', which is not a column (did you mean 'rep"),
         ({"sensitive": "sex"}, "sensitive must be a list of column names, got the str 'sex'"),
         ({"ignore": ["ids"]}, "ignore names 'ids', which is not a column"),
-        ({"ignore": ["sex"]}, "column 'sex' is sensitive and ignore: it can be one"),
+        ({"ignore": ["sex"]}, "column 'sex' is sensitive and ignore: choose one role"),
         ({"frame": [[1, 2]]}, "a schema is proposed for a DataFrame, got list"),
     ],
 )

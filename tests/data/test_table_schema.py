@@ -66,7 +66,7 @@ def test_it_is_read_from_files_by_their_ending(tmp_path):
         SCHEMA.save(tmp_path / name)
         assert TableSchema.load(tmp_path / name) == SCHEMA
         assert TableSchema.of(str(tmp_path / name)) == SCHEMA
-        with pytest.raises(DataError, match="is there already, and may have been edited"):
+        with pytest.raises(DataError, match="exists already and may have been edited"):
             SCHEMA.save(tmp_path / name)
         SCHEMA.save(tmp_path / name, overwrite=True)
     dictionary = tmp_path / "a.csv"
@@ -97,7 +97,7 @@ def test_it_is_read_from_files_by_their_ending(tmp_path):
         ("a.json", "{", "the schema is not JSON"),
         ("a.toml", "name = 1", 'must have a table "columns"'),
         ("a.json", "[]", 'must have a table "columns"'),
-        ("a.toml", "x = 1\n[columns.a]\nkind = 'anything'", 'a schema has "columns" alone'),
+        ("a.toml", "x = 1\n[columns.a]\nkind = 'anything'", 'a schema has only "columns"'),
         ("a.toml", "[columns]\na = 1", "column 'a' must be a table of settings, got 1"),
         ("a.toml", "[columns.a]", "column 'a' must declare its kind, one of 'numeric'"),
         ("a.toml", "[columns.a]\nkind = 'numerc'", "(did you mean 'numeric'?)"),
@@ -110,11 +110,11 @@ def test_it_is_read_from_files_by_their_ending(tmp_path):
         ("a.csv", "", "the data dictionary is empty"),
         ("a.csv", "name,low\n", "the data dictionary's header must have 'kind'"),
         ("a.csv", "name,kind,lov\n", "header has 'lov' (did you mean 'low'?)"),
-        ("a.csv", "name,kind,type\n", "says 'kind' twice"),
+        ("a.csv", "name,kind,type\n", "has 'kind' twice"),
         ("a.csv", "name,kind\na\n", "line 2 of the data dictionary has 1 cells, expected 2"),
         ("a.csv", "name,kind\na,anything\na,anything\n", "line 3 of the data dictionary names 'a'"),
         ("a.csv", "name,kind\n,anything\n", "line 2 of the data dictionary names no column"),
-        ("a.csv", "name,kind,low,high\na,numeric,1,x\n", "says 'x' for high, expected a number"),
+        ("a.csv", "name,kind,low,high\na,numeric,1,x\n", "has 'x' for high, expected a number"),
         ("a.csv", "name,kind\na,\n", "column 'a' must declare its kind"),
     ],
 )
@@ -204,7 +204,7 @@ def test_another_kind_takes_what_fits_it():
             "column 'a=x' occurs 2 times",
         ),
         (["a"], "columns must be declared columns, got 'a'"),
-        ({"a": {"kind": "anything"}}, "a dict goes into from_dict"),
+        ({"a": {"kind": "anything"}}, "pass a dict to from_dict"),
     ],
 )
 def test_columns_that_do_not_go_together(columns, message):

@@ -28,7 +28,7 @@ def test_they_travel_with_the_declaration(write):
     schema = TableSchema([AGE])
     read = getattr(TableSchema, write.replace("to_", "from_"))
     assert read(getattr(schema, write)()) == schema
-    assert "asked above 18.5, 65" in repr(schema)
+    assert "thresholds 18.5, 65" in repr(schema)
     lines = "name,kind,low,high,thresholds\nage,numeric,0,120,65 | 18.5\n"
     assert TableSchema.from_data_dictionary(lines)["age"].thresholds == (18.5, 65.0)
 

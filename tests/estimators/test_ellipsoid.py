@@ -109,7 +109,7 @@ def test_ranges_hold_all_draws_and_are_near_the_exact_ones(fitted):
     flips = released_flips(models, X[:50])
     crosses = (scores["low"] < 0) & (scores["high"] > 0)
     assert (flips["flips"] == crosses).all() and 0 < crosses.mean() < 1
-    assert table.attrs["view"] == "from the released ellipsoid: paid"
+    assert table.attrs["view"] == "from the released ellipsoid: no further privacy cost"
 
 
 def test_a_choice_by_private_rows_takes_the_mark_off(fitted):

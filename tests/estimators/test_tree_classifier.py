@@ -249,7 +249,7 @@ class TestLedger:
 class TestQuestions:
     def test_numbers_need_thresholds(self, table):
         X, y = table
-        with pytest.raises(DataError, match=r"column 'x0' holds .* thresholds="):
+        with pytest.raises(DataError, match=r"column 'x0' has values other than 0 and 1.*thres"):
             RashomonTreeClassifier(max_leaves=3).fit(X + 0.5, y)
 
     def test_thresholds_by_column(self):

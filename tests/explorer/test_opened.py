@@ -121,7 +121,7 @@ def test_a_data_set_is_shown_by_itself(cancer, tmp_path):
         (lambda X, y: LogisticRegression().fit(X, y), None, r"data=\(X, y\)\), got data of"),
         (lambda X, y: DecisionTreeClassifier().fit(X, y), (1, 2), "give it in a list"),
         (lambda X, y: Lasso().fit(X, y), (1, 2), "give it in a list"),
-        (lambda X, y: [LogisticRegression().fit(X, y)], None, "with the rows"),
+        (lambda X, y: [LogisticRegression().fit(X, y)], None, "need the rows"),
         (lambda X, y: 3, None, "Explorer shows a data set"),
     ],
 )

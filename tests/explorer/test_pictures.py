@@ -95,7 +95,7 @@ def test_pictures_of_its_own_figures_are_in_the_bundle_and_no_others(page):
     plain = _unzipped(bundle.bundle(given))
     assert set(held) - set(plain) == {f"figures/{name}" for name in drawn}
     assert held["figures/coefficients.png"] == PNG
-    assert b"PNG for a slide" in held["README.txt"] and b"PNG" not in plain["README.txt"]
+    assert b"PNG for slides" in held["README.txt"] and b"PNG" not in plain["README.txt"]
 
 
 def _pressed(answers, finish, monkeypatch):

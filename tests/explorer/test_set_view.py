@@ -186,7 +186,7 @@ def test_two_models_stand_side_by_side(explorer):
     assert "best model" in [trace.get("name") for trace in card.view.figure["data"]]
     explorer.state.view = "release"
     card.redraw()
-    assert "Pick two models" in str(card.view.figure["layout"])
+    assert "Select two models" in str(card.view.figure["layout"])
     explorer.state.selection = (2, 5)
     card.redraw()
     assert "The largest difference is in" in card.view.figure["layout"]["title"]["text"]

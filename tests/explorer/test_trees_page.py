@@ -84,8 +84,8 @@ def test_what_is_true_of_all_trees_is_shown_exactly(page):
     explorer.state.view = "release"
     assert "not part of the release" in _words(witness)[0]
     explorer.state.view, explorer.state.people = "curator", ()
-    witness.does.value = "says another label of the picked person"
-    assert "Pick somebody" in _words(witness)[0]
+    witness.does.value = "flips the label of the selected person"
+    assert "Select a person" in _words(witness)[0]
 
 
 def test_the_release_shows_what_was_paid_and_no_loss(page):

@@ -340,7 +340,7 @@ def test_what_has_no_class_reliance_is_refused(change: dict[str, Any], message: 
 
 def test_a_ratio_to_no_loss_is_refused() -> None:
     problem = Problem(X, X[:, 0], loss="squared")
-    with pytest.raises(ValueError, match="fits these rows without loss"):
+    with pytest.raises(ValueError, match="fits these rows with zero loss"):
         model_class_reliance(problem, psi=0.01, form="ratio")
     assert model_class_reliance(problem, psi=0.01)["upper"].gt(0).all()
 
@@ -392,8 +392,8 @@ def test_a_fitted_scikit_learn_model_has_its_own_reliance(kind: Any) -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda p: model_class_reliance(p, 0.01), r"psi goes by name: psi=0\.01"),
-        (lambda p: model_class_reliance(LogisticRegression(), X, X), "model_reliance has the"),
+        (lambda p: model_class_reliance(p, 0.01), r"pass psi by name: psi=0\.01"),
+        (lambda p: model_class_reliance(LogisticRegression(), X, X), "Use model_reliance"),
         (lambda p: model_class_reliance("a set"), "pass the fitted estimator with X and y"),
     ],
 )
@@ -406,7 +406,7 @@ def test_rows_are_asked_for_where_nothing_holds_them_and_only_there() -> None:
     problem = a_problem("squared", 2)
     with pytest.raises(ValueError, match="psi must be given"):
         model_class_reliance(problem)
-    with pytest.raises(ValueError, match="a problem holds its own rows"):
+    with pytest.raises(ValueError, match="a problem has its own rows"):
         model_reliance(problem, X, X[:, 0])
     with pytest.raises(ValueError, match="X must be given"):
         model_reliance(Ridge().fit(X, X[:, 0]))

@@ -148,7 +148,7 @@ def test_the_other_means_are_those_of_the_measures() -> None:
         (lambda: enough_draws("disagreement", [[0, 1]]), "at least two models .* got 1"),
         (lambda: enough_draws("obscurity", [[0]] * 4), "not one of the draws"),
         (lambda: enough_draws("obscurity", [[0]] * 4, baseline=0), "not one of the draws"),
-        (lambda: enough_draws("score_variance", [[0.0], [2.0]]), "so that the terms are bounded"),
+        (lambda: enough_draws("score_variance", [[0.0], [2.0]]), "which bounds the terms"),
         (lambda: enough_draws("disagreement", [[0]] * 4, half_width=0), "half_width must be"),
         (lambda: enough_draws("disagreement", [[0]] * 4, confidence=1.0), "confidence must be in"),
         (lambda: ConfidenceSequence(bounds=(1, 0)), "bounds must be finite and increasing"),

@@ -120,7 +120,7 @@ def test_the_least_unfair_model_has_the_least_gap_and_then_the_least_loss(models
     least = some.table["accuracy"].max()
     right = some.table[some.table["accuracy"] >= least]
     assert some.least_unfair(gap, min_accuracy=least)[gap] == right[gap].min()
-    with pytest.raises(ValueError, match=r"none of the .* models inside is left"):
+    with pytest.raises(ValueError, match=r"none of the .* models inside remains"):
         some.least_unfair(gap, min_accuracy=1.01)
     with pytest.raises(ValueError, match="gap must be one of"):
         some.least_unfair("demographic_parity")
@@ -202,7 +202,7 @@ def test_what_some_group_has_no_rows_for_is_left_out_unless_it_was_asked_for(mod
     groups = np.where((Y == 0) & (X[:, 0] < -0.3), "rejected", HOME)
     audit = fairness_audit(models, X, Y, groups)
     assert list(audit.left_out) == ["equal_opportunity", "equalized_odds"]
-    assert "of which the group 'rejected'" in audit.ranges().attrs["left_out"]["equalized_odds"]
+    assert "; the group 'rejected'" in audit.ranges().attrs["left_out"]["equalized_odds"]
     assert len(audit.gaps) == 4
     with pytest.raises(ValueError, match="true_positive_rate counts rows positive in y, of which"):
         fairness_audit(models, X, Y, groups, metrics=["equal_opportunity"])
@@ -272,7 +272,7 @@ def test_nobody_bears_what_there_is_not():
 
 def test_a_release_and_a_table_are_refused():
     fitted = RashomonClassifier(psi=0.1, epsilon=9.0, n_draws=3, random_state=0).fit(X, Y)
-    with pytest.raises(CuratorOnlyError, match="a release does not know which draws lie"):
+    with pytest.raises(CuratorOnlyError, match="a release does not state which draws lie"):
         fairness_audit(fitted.rashomon_set_.release(), X, Y, HOME)
     with pytest.raises(CuratorOnlyError, match="inside_only=False"):
         multiplicity_by_person_group(fitted.rashomon_set_.release(), X, HOME)

@@ -221,7 +221,7 @@ BAD = {
     "kinds": (lambda: fairness_gaps(**{**GOOD, "y": list("yyyn")}), "labels like the models'"),
     "no positive": (
         lambda: fairness_gaps([list("ynyn")], list("yynn"), list("aabb")),
-        r"positive must name the label of \['n', 'y'\]",
+        r"positive must be the label of \['n', 'y'\]",
     ),
     "strange positive": (lambda: fairness_gaps(**GOOD, positive=7), "got 7"),
     "NaN label": (lambda: fairness_gaps(**{**GOOD, "labels": [[1, 0, math.nan, 0]]}), "NaN"),
@@ -247,7 +247,7 @@ BAD = {
         lambda: score_gaps(*SCORED, ["calibration_in_the_large"], agg="ratio"),
         "has no ratio",
     ),
-    "both sides": (lambda: frontier([0.1], accuracy=[1], losses=[1]), "either accuracy or losses"),
+    "both sides": (lambda: frontier([0.1], accuracy=[1], losses=[1]), "exactly one of accuracy and losses"),
     "no gap": (lambda: frontier([math.nan], accuracy=[0.9]), "at least one model"),
     "NaN accuracy": (lambda: frontier([0.1], accuracy=[math.nan]), "accuracy must be finite"),
     "unlike": (lambda: frontier([0.1, 0.2], losses=[0.9]), r"gaps has shape \(2,\)"),

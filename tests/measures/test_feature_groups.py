@@ -169,7 +169,7 @@ def test_explicit_groups_come_before_names(models, data, rows):
     assert list(model_reliance(joined, rows, data.y)) == ["age", "all homes", "home=none"]
     assert list(model_reliance(models.with_groups({}), rows, data.y)) == NAMES
     for wrong, why in (
-        ({"x": ["height"]}, "which is no column"),
+        ({"x": ["height"]}, "which is not a column"),
         ({"x": ["age"], "y": ["age"]}, "in the groups 'x' and 'y'"),
         ({"x": []}, "must be a list of columns"),
         ({"x": "age"}, "must be a list of columns"),

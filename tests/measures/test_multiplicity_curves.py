@@ -180,7 +180,7 @@ def test_a_draw_on_the_very_edge_is_inside(models: RashomonSet) -> None:
 
 def test_a_release_does_not_know_which_draws_are_inside(models: RashomonSet) -> None:
     released = models.release()
-    with pytest.raises(CuratorOnlyError, match="say inside_only=False"):
+    with pytest.raises(CuratorOnlyError, match="use inside_only=False"):
         multiplicity_table(released, X)
     table = multiplicity_table(released, X, inside_only=False, measures=["disagreement"])
     assert table["value"][0] == pytest.approx(disagreement(models.labels(X)))
@@ -223,13 +223,13 @@ def of_numbers(name: str) -> bool:
         ({"psi": 0.06}, ValueError, "psi must be between 0 and 0.05, with which"),
         ({"psi": -1.0}, ValueError, "psi must be between 0 and 0.05"),
         ({"psi": [math.nan]}, ValueError, "psi must be between 0 and 0.05"),
-        ({"psi": 0.01, "inside_only": False}, ValueError, "leave psi out for all draws"),
+        ({"psi": 0.01, "inside_only": False}, ValueError, "omit psi for all draws"),
         ({"measures": ["volume"]}, ValueError, "measure must be one of"),
         ({"measures": []}, ValueError, "at least one"),
         ({"measures": "ambiguity"}, ValueError, "measures must be a list"),
         ({"measures": ["delta_ambiguity"]}, TypeError, "needs tolerance="),
         ({"groups": ["a"]}, ValueError, "one group for each of 80 rows"),
-        ({"groups": ["all rows"] * 80}, ValueError, "must not call a group 'all rows'"),
+        ({"groups": ["all rows"] * 80}, ValueError, "must not contain 'all rows'"),
         ({"baseline": [0.5]}, ValueError, "one label for each of 80 rows"),
     ],
 )

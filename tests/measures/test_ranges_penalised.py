@@ -140,7 +140,7 @@ def test_other_objectives_are_refused(case):
 
 def test_other_rows_and_hopeless_ones_are_refused():
     model = LogisticRegression().fit(scale(X), Y)
-    with pytest.raises(ValueError, match="above the minimum: give the rows that it was fitted to"):
+    with pytest.raises(ValueError, match="above the minimum: pass the rows that it was fitted to"):
         penalised_problem(model, scale(X), 1 - Y)
     with pytest.raises(ValueError, match="must hold the labels"):
         penalised_problem(model, scale(X), Y + 1)
@@ -247,5 +247,5 @@ def test_a_problem_is_declared_by_a_rashomon_estimator_only():
     fitted = RashomonClassifier(n_draws=3, random_state=0).fit(scale(X) / 4, Y)
     with pytest.raises(ValueError, match=r"classes \[0, 1\], got 5"):
         declared_problem(fitted, scale(X) / 4, np.full(60, 5))
-    with pytest.raises(ValueError, match="the rows make 3 parameters, the draws 4"):
+    with pytest.raises(ValueError, match="the rows give 3 parameters, the draws 4"):
         declared_problem(fitted, X[:, :2], Y)

@@ -186,7 +186,7 @@ def test_the_untransformed_rows_of_a_pipeline_are_refused():
 def test_a_few_other_rows_are_refused():
     X, y = table("random")
     model = LogisticRegression().fit(X, y)
-    with pytest.raises(ValueError, match="give the rows that it was fitted to"):
+    with pytest.raises(ValueError, match="pass the rows that it was fitted to"):
         penalised_problem(model, X[:-4], y[:-4])
 
 

@@ -149,7 +149,7 @@ def test_a_flat_law_needs_no_reference(table):
 
 def test_held_against_the_laws_own_threshold_no_reference_is_needed(table, private):
     models = private[1]
-    with pytest.raises(ValueError, match=r"equally likely up to s = .*counted\(X, y\), or uniform"):
+    with pytest.raises(ValueError, match=r"equally likely only up to an excess loss of s = .*counted\(X, y\), or uniform"):
         disagreement_decomposition(models, table[0])
     narrower = models.rethreshold(models.plan.law_psi)
     found = disagreement_decomposition(narrower, table[0])
@@ -191,13 +191,13 @@ def test_what_cannot_answer_is_refused_in_words(table, private, reference, tmp_p
         (models, models, "reference must be a RashomonSet .*CountedTrees.draw"),
         (models, linear, "reference must be"),
         (models, wider.draw(200, PSI, random_state=0), "have more leaves"),
-        (models, wider, "has other leaves, depth or questions"),
+        (models, wider, "leaves, depth or questions differ"),
         (
             models,
             RashomonTreeClassifier(max_leaves=3).counted(X, y),
             f"its leaf_penalty is 0.005, the draws' {PENALTY:g}; its least is",
         ),
-        (linear, clf.counted(X, y), "counted trees are for drawn trees"),
+        (linear, clf.counted(X, y), "counted trees require drawn trees"),
         (models, clf.counted(X, y).draw(9, 0.1, random_state=0), "its psi is 0.1"),
         (models.inside(), reference, "must be all draws of a fit"),
         (replace(models, planned=None), None, "the law of these trees is unknown"),

@@ -132,7 +132,7 @@ def test_a_loss_with_kinks_pays_for_a_coarser_minimum() -> None:
 
 
 def test_parameters_are_those_of_every_score() -> None:
-    with pytest.raises(ValueError, match="multiple of the loss's 2 scores a row, got p=5"):
+    with pytest.raises(ValueError, match="multiple of the loss's 2 scores per row, got p=5"):
         Constants.of("softmax", n=9, p=5, domain=Ball(1.0), row_bound=1.0)
 
 
@@ -144,7 +144,7 @@ def test_another_domain_has_the_constants_of_the_ball_around_it() -> None:
         for domain in (lens, around)
     )
     assert inside == outside
-    with pytest.raises(ValueError, match="made for 2 parameters, got p=3"):
+    with pytest.raises(ValueError, match="domain has 2 parameters, got p=3"):
         Constants.of("logistic", n=9, p=3, domain=lens, row_bound=1.0)
 
 

@@ -190,7 +190,7 @@ def test_a_hopeless_intersection_says_so(monkeypatch):
     monkeypatch.setattr("rashomon_explorer.problem.domains._CHUNK", 16)
     p = 4000
     apart = Intersection(Shifted(Ball(1.0), (1.0, *(0.0,) * (p - 1))), Ball(1.0))
-    with pytest.raises(SamplerError, match=r"none of 64 uniform draws.*use one of the two"):
+    with pytest.raises(SamplerError, match=r"none of 64 uniform draws.*use only one of the two"):
         apart.uniform(p, 1, np.random.default_rng(0))
 
 

@@ -148,7 +148,7 @@ def test_constants_are_public_functions_of_the_settings():
         (np.empty((0, 2)), [], "rows and columns"),
         (np.empty((2, 0)), [1, -1], "rows and columns"),
         ([1.0, 2.0], [1, -1], "rows and columns"),
-        ([[1.0], [2.0]], [1], "one target a row"),
+        ([[1.0], [2.0]], [1], "one target per row"),
         ([[1.0], [np.nan]], [1, -1], r"X holds NaN or infinity at \(1, 0\)"),
         ([[1.0], [2.0]], [1, np.inf], r"y holds NaN or infinity at \(1,\)"),
         ([[1.0], [2.0]], [0, 1], "−1 or \\+1"),
@@ -181,7 +181,7 @@ def test_a_domain_takes_the_place_of_the_ball():
     problem = Problem(X, y, domain=both, ridge=0.1)
     assert problem.domain == both
     assert problem.constants == Problem(X, y, radius=2.0, ridge=0.1).constants
-    with pytest.raises(ValueError, match="domain is made for 3 parameters, got p=5"):
+    with pytest.raises(ValueError, match="domain has 3 parameters, got p=5"):
         Problem(X, y, domain=Intersection(Shifted(Ball(1.0), (0.1, 0.0, 0.0)), Ball(1.0)))
 
 
@@ -215,5 +215,5 @@ def test_every_loss_of_two_classes_wants_signs(loss):
 @pytest.mark.parametrize("shape", [(2,), (3, 1), (1, 2, 2)])
 def test_models_of_the_wrong_shape_are_refused(shape):
     problem = Problem([[1.0], [2.0]], [1, -1])
-    with pytest.raises(ValueError, match=r"one model a column, shape \(2, K\)"):
+    with pytest.raises(ValueError, match=r"one model per column, shape \(2, K\)"):
         problem.value(np.zeros(shape))

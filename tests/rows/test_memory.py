@@ -147,7 +147,7 @@ def test_nothing_is_charged_for_rows_that_have_no_room(
     model = RashomonClassifier(sampler="objective_perturbation", classes=[-1, 1], ledger=ledger)
     with monkeypatch.context() as patched:
         _only(patched, MemoryLimit("ulimit -v", 700 * MIB, 699 * MIB, own=True))
-        with pytest.raises(MemoryLimitError, match="blocks of 500 rows"):
+        with pytest.raises(MemoryLimitError, match="chunks of 500 rows"):
             model.fit(table)
     assert not ledger.entries()
 

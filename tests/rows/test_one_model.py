@@ -104,7 +104,7 @@ def test_all_rows_a_step_are_a_sum_and_picked_rows_are_refused() -> None:
     whole = DPClassifier(**BUDGET, **settings, method="noisy_sgd").fit(_blocks(LABELS))
     assert whole.plan_.offer.settings.rate == 1.0
     picking = DPClassifier(**BUDGET, **settings, method="iterated_batches", ridge=10.0)
-    with pytest.raises(TypeError, match=r"picks rows.*Nothing was read or charged: name one"):
+    with pytest.raises(TypeError, match=r"samples rows.*Nothing was read or charged: use a method"):
         picking.fit(_blocks(LABELS))
 
 

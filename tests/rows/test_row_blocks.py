@@ -187,7 +187,7 @@ def test_a_version_tells_tables_and_orders_apart() -> None:
     [
         ({"X": X}, "give targets once"),
         ({"X": X, "y": Y, "target": "label"}, "give targets once"),
-        ({"X": X, "y": Y[:-1]}, "one target a row"),
+        ({"X": X, "y": Y[:-1]}, "one target per row"),
         ({"X": X[0], "y": Y}, "a table with rows and columns"),
         ({"X": "nowhere.parquet", "target": "label"}, "neither a Parquet file nor a folder"),
         ({"X": X, "y": Y, "n_jobs": 2, "executor": object()}, "not both"),
@@ -310,7 +310,7 @@ def test_folders_that_say_two_things_are_refused_in_words(tmp_path: Path) -> Non
             (("m=1/p.parquet", "q=1/p.parquet"), "the same key=value folders"),
             (("m=1/p.parquet", "p.parquet"), "the same key=value folders"),
             (("m=1/m=2/p.parquet",), "two folders of column 'm'"),
-            (("a=5/p.parquet",), "has a column 'a', which its folder names too"),
+            (("a=5/p.parquet",), "has a column 'a', which its folder name contains too"),
         )
     ):
         _write(tmp_path / str(number), *names)

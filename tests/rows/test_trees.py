@@ -84,7 +84,7 @@ def test_one_charge_and_a_bad_row_is_named_for_the_curator(tmp_path: Path) -> No
     assert [entry.state for entry in ledger.entries()] == ["committed"]
     odd = X.copy()
     odd[700, 1] = 0.5  # which is no answer
-    with pytest.raises(DataError, match="row 700: column 'x1' holds other values than 0 and 1"):
+    with pytest.raises(DataError, match="row 700: column 'x1' has values other than 0 and 1"):
         RashomonTreeClassifier(**ASKED, **own).fit(_blocks(odd))
     with pytest.raises(FitError) as caught:
         clf.fit(_blocks(odd))

@@ -279,7 +279,7 @@ def test_it_creates_a_ledger_once(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out == f"created {path}\nbudget  ε = 2 at δ = 1e-06\n"
     assert Ledger.open(path).budget == (2.0, 1e-6)
     assert main(words) == 1
-    assert "overwrites nothing" in capsys.readouterr().err
+    assert "does not overwrite it" in capsys.readouterr().err
     assert main(["ledger", "create", str(tmp_path / "own"), "--delta", "1e-6"]) == 1
     assert "needs --epsilon" in capsys.readouterr().err
     for wrong in ("inf", "-1", "nan", "much"):

@@ -133,7 +133,7 @@ def test_behind_a_proxy_the_secret_opens_and_the_folder_is_kept(
     status, headers, _ = _get(running, asked, "/user/ann/x/?token=theirs")
     assert (status, headers["Location"]) == (302, "/user/ann/x/")
     status, headers, page = _get(running, asked, "/user/ann/x/")
-    assert status == 503 and "at most 1 open at once" in page
+    assert status == 503 and "the number of open pages to 1;" in page
     assert headers["Retry-After"] == "120"
     # The server writes of a request after it has answered.
     until(lambda: "503 GET" in running.log(), "the refusal to be in the log", running.log)

@@ -133,7 +133,7 @@ def test_predictions_and_trees_come_back(tmp_path: Path) -> None:
 def test_fitted_models_are_not_written_but_what_they_predict_is(tmp_path: Path) -> None:
     rows, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
     models = from_estimators([LogisticRegression().fit(rows, y)], rows, y)
-    with pytest.raises(TypeError, match=r"pickle only, which runs code .* stored\(X\).save"):
+    with pytest.raises(TypeError, match=r"only by pickle, which runs code .* stored\(X\).save"):
         models.save(tmp_path / "set.npz")
     assert not list(tmp_path.iterdir())
     models.stored(rows).save(tmp_path / "set.npz")

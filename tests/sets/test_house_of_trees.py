@@ -88,7 +88,7 @@ class TestTimberTrek:
     def test_what_it_has_no_words_for_is_refused(self, private, table):
         with pytest.raises(TypeError, match=r"\+ or -"):
             _set(DecisionTrees((Leaf(2),), 3)).to_timbertrek()
-        with pytest.raises(ValueError, match="no losses are known"):
+        with pytest.raises(ValueError, match="losses of these trees are unknown"):
             private.release().to_timbertrek()
         assert private.release().to_timbertrek(*table)["treeMap"]["1"][1] <= 0.5
 

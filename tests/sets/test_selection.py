@@ -102,7 +102,7 @@ def test_nearest_by_distance_and_by_direction() -> None:
         (lambda m: m[[]].sample(1), "from 1 to the 0 models"),
         (lambda m: m.dedupe(ROWS, by="names"), "by must be one of"),
         (lambda m: m.filter([True, False]), r"for each of 4 models, got shape \(2,\) of bool"),
-        (lambda m: m.filter([0, 1, 1, 0]), r"choose models by their places write models\[\[0, 2\]"),
+        (lambda m: m.filter([0, 1, 1, 0]), r"models by their indices write models\[\[0, 2\]"),
         (lambda m: m.filter(lambda _: True), "a mask must hold True or False"),
     ],
 )

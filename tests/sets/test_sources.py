@@ -266,7 +266,7 @@ def test_rows_are_known_again_or_refused() -> None:
         known.scores(rows[::-1])
     with pytest.raises(ValueError, match="rows, which were not stored with the set"):
         from_predictions(PREDICTED).scores(rows)
-    with pytest.raises(TypeError, match="do not tell how simple"):
+    with pytest.raises(TypeError, match="do not determine how simple"):
         known.simplest()
 
 
@@ -295,7 +295,7 @@ def test_by_default_all_models_are_inside(losses: list[float]) -> None:
         ([["a", "b"]], {}, "probabilities must be numbers"),
         ([[0.1, 1.2]], {}, "from 0 to 1; for labels or targets write kind='labels'"),
         ([[0.1, math.nan]], {}, "NaN or infinity for model 0, row 1"),
-        ([[[0.5, 0.4]]], {}, "must add up to 1"),
+        ([[[0.5, 0.4]]], {}, "must sum to 1"),
         ([[[0.5, 0.5]]], {"classes": "abc"}, "3 classes are given|1 classes are given"),
         (PREDICTED, {"classes": ("a",)}, "1 classes are given for probabilities of 2"),
         (PREDICTED, {"y": [0, 1]}, "one value for each of 3 rows"),

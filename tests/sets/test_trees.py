@@ -243,7 +243,7 @@ def test_bad_settings_and_rows_are_refused(tmp_path: Path) -> None:
     models = from_treefarms(stump)
     with pytest.raises(ValueError, match=r"X must have shape \(n_rows, 3 or more\), got \(1, 2\)"):
         models.scores([[1, 0]])
-    with pytest.raises(ValueError, match="column 2 of X must hold 0 and 1 alone"):
+    with pytest.raises(ValueError, match="column 2 of X must hold only 0 and 1"):
         models.scores([[1, 0, 0.5]])
     with pytest.raises(ValueError, match="trees need rows"):
         models.scores()
@@ -273,5 +273,5 @@ def test_rows_and_labels_check_the_errors_of_a_source_and_give_those_it_lacks() 
     assert kept.losses.tolist() == [errors + 0.02] and kept.loss == "objective"
     with pytest.raises(ValueError, match=r"tree 0 has the error rate .* on these rows"):
         from_treefarms(trie, X=rows, y=1 - y)
-    with pytest.raises(ValueError, match="X and y go together"):
+    with pytest.raises(ValueError, match="give both X and y"):
         from_treefarms(trees, y=y)

@@ -75,7 +75,7 @@ class TestRows:
             ([None, "a", *["b"] * 58], "no label in row 0"),
             ([0.0, np.nan, *[1.0] * 58], "no label in row 1"),
             ([0.5, *[1.0] * 59], "holds 0.5 in row 0, and trees predict labels"),
-            (np.array([1, "a"] * 30, dtype=object), "of several kinds"),
+            (np.array([1, "a"] * 30, dtype=object), "of several types"),
             ([1] * 60, "one class"),
             ([1] * 59, "60 rows need as many labels"),
         ],
@@ -95,7 +95,7 @@ class TestRows:
     @pytest.mark.parametrize(
         ("table", "message"),
         [
-            (X + 0.5, r"column 'x0' holds other values .* thresholds="),
+            (X + 0.5, r"column 'x0' has values other than 0 .* thresholds="),
             (X[:0], r"must have rows and columns, got shape \(0, 4\)"),
             (X[:, 0], "must have rows and columns"),
             (np.where(X == 1, np.nan, 0), "holds NaN or infinity.*schema"),

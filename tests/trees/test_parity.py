@@ -92,7 +92,7 @@ def test_what_is_too_much_work_is_marked():
     ("groups", "settings", "match"),
     [
         ([0] * 12, {}, "all rows are of the group"),
-        ([0, 1], {}, "one of each of 12 rows"),
+        ([0, 1], {}, "one per row, 12 in all"),
         ([0, 1] * 6, {"label": 2}, "label must be below 2"),
         ([0, 1] * 6, {"bound": -0.1}, "bound"),
         (np.arange(12) % 12, {}, None),

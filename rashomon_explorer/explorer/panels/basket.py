@@ -1,4 +1,4 @@
-"""The basket: aggregates of the rows to release with the models, and their privacy cost."""
+"""The basket: aggregates to release with the models, and their privacy cost."""
 
 from functools import partial
 from html import escape
@@ -29,27 +29,27 @@ _PAYING = "Paying for aggregates"
 
 
 class BasketPanel:
-    """Fill the basket, see its privacy cost, release once.
+    """Panel that chooses aggregates, shows their privacy cost and releases them.
 
     Parameters
     ----------
     shop : ReleaseController
-        What may be bought, and where it is paid for.
+        Plans the aggregates and charges the ledger.
 
     Attributes
     ----------
     which : ipywidgets.ToggleButtons
         All models of the set, or the selected ones.
     stated : ipywidgets.Checkbox
-        The statement that the selected ones were chosen without a look at private rows.
+        Statement that the models were selected without looking at private figures.
     group : ipywidgets.Dropdown
-        Column by which groups are told apart.
+        Column that defines groups.
     table : ChoiceTable
         The aggregates.
     epsilon : Slider
-        What they may cost together, by themselves.
+        Privacy cost of all aggregates together, if it were the only charge.
     pay, yes, no : ipywidgets.Button
-        The first asks, the second pays.
+        `pay` asks for confirmation, `yes` releases and charges, `no` cancels.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -115,16 +115,16 @@ class BasketPanel:
 
     @property
     def draws(self) -> tuple[int, ...] | None:
-        """Models that the basket is of; None for all."""
+        """Models whose aggregates are released; None for all."""
         return self.state.selection if self.which.value == _SELECTED else None
 
     @property
     def group_column(self) -> str:
-        """Column by which groups are told apart; empty without."""
+        """Column that defines groups; empty if there is none."""
         return "" if self.group.value == _NO_GROUPS else str(self.group.value)
 
     def lines(self) -> tuple[str, ...]:
-        """Python that buys the same; nothing is charged by showing it."""
+        """Python code for the same release; showing it charges nothing."""
         return (
             "from rashomon_explorer.release import release",
             "basket = explorer.basket_panel.basket()",
@@ -140,7 +140,7 @@ class BasketPanel:
         Raises
         ------
         DataError, CuratorOnlyError
-            If nothing can be bought, saying why.
+            If no aggregate can be released; the message states the reason.
         """
         draws = self.taken()
         ticked = dict(self.table.ticked)
@@ -153,24 +153,24 @@ class BasketPanel:
         )
 
     def taken(self) -> tuple[int, ...] | None:
-        """Models that may be taken along; None for all.
+        """Models to release; None for all.
 
         Raises
         ------
         CuratorOnlyError
-            If some were selected, and nobody says that no private figure was looked at.
+            If models are selected and the statement about private figures is not ticked.
         """
         if self.draws is not None and not self.stated.value:
             raise CuratorOnlyError(_UNSTATED)
         return self.draws
 
     def buy(self) -> None:
-        """Release the basket's aggregates; inside an event loop in a worker thread.
+        """Release the basket's aggregates, in a worker thread if there is an event loop.
 
         Raises
         ------
         BudgetExceededError
-            If the ledger refuses; nothing was read and nothing was spent.
+            If the budget does not suffice; nothing is read and nothing is spent.
         """
         if self.paying.under_way:
             return
@@ -180,7 +180,7 @@ class BasketPanel:
         self.paying.start(order.pay, partial(self.shop.received, order))
 
     def _paid(self) -> None:
-        """Show that a release has begun or ended; afterwards nothing is ticked."""
+        """Update the panel when a release starts or ends; clear the ticks at the end."""
         if not self.paying.under_way:
             self.table.ticked = {}
         self.refresh()
@@ -190,7 +190,7 @@ class BasketPanel:
         self.pay.layout.display = "none" if asking else None
 
     def _offer(self) -> None:
-        """Offer models and groups again."""
+        """Update the choices of models and groups."""
         chosen = len(self.state.selection)
         several = [(f"The {plural(chosen, 'selected one')}", _SELECTED)] if chosen else []
         options = [("All models", _ALL), *several]
@@ -220,7 +220,7 @@ class BasketPanel:
         kept = [name for name in self.table.ticked if not basket.why_not(name)]
         if len(kept) < len(self.table.ticked):
             self.table.ticked = {name: self.table.ticked[name] for name in kept}
-            return  # which refreshes again
+            return  # the change of `ticked` refreshes the panel
         self.table.rows = _rows(basket)
         self._price(basket)
 
@@ -273,6 +273,6 @@ def _rows(basket: Basket) -> list[dict[str, Any]]:
 
 
 def _noise(name: str, deviation: float) -> str:
-    """Write the noise; gaps are quotients of sums over rows, and it is those that get it."""
+    """Noise as text; in rows for gaps, whose noise is added to sums over rows."""
     told = f"± {number(deviation, 2, 'up')}"
     return f"{told} rows" if AGGREGATES[name].in_rows else told

@@ -93,7 +93,7 @@ class BudgetGauge:
         self.same_rows.value = told and f'<p class="rx-band rx-none" role="alert">{told}</p>'
 
     def refresh(self) -> None:
-        """Write the gauge again."""
+        """Update the gauge."""
         account = self.state.account
         fixed = account is not None and account.exists
         for dial in (self.epsilon, self.delta):
@@ -104,7 +104,7 @@ class BudgetGauge:
 
 
 def gauge_html(state: ExplorerState, *, short: bool = False) -> str:
-    """Return the gauge of a state's account, on one line below its bar if it is to be short."""
+    """Return the gauge of a state's account as HTML; `short` omits the line of the budget."""
     account, plan = state.account, state.plan
     if account is None:
         return '<p class="rx-note">Each data set has its own budget.</p>'
@@ -235,18 +235,18 @@ class TopBar:
     Parameters
     ----------
     session : Session
-        Its data set, account and sets are told.
+        Its data set, account and sets are shown.
     who : ipywidgets.Widget
         The switch between curator and release.
     saver : ipywidgets.Widget
-        Saves what may leave.
+        Saves the release.
 
     Attributes
     ----------
     data : ipywidgets.Button
-        Name of the data set; leads to its view.
+        Name of the data set; opens its view.
     gauge : ipywidgets.HTML
-        Spent, what the next draw adds, left.
+        Budget spent, added by the next draw, and remaining.
     sets : SetPicker
         The set in view.
     theme : ThemeSwitch
@@ -275,7 +275,7 @@ class TopBar:
         self.refresh()
 
     def refresh(self) -> None:
-        """Write the data set's name and the gauge again."""
+        """Update the name of the data set and the gauge."""
         data = self.state.data
         self.data.description = "Choose data" if data is None else str(data.name)
         self.gauge.value = gauge_html(self.state, short=True)
@@ -285,7 +285,7 @@ _HINT = "The ledger as JSON, without data-dependent values and times of day"
 
 
 class LedgerPanel:
-    """Charges of this table's ledger: when, who and what for.
+    """Charges of this table's ledger: time, purpose and privacy cost.
 
     Parameters
     ----------
@@ -295,9 +295,9 @@ class LedgerPanel:
     Attributes
     ----------
     charges : ipywidgets.HTML
-        A line a charge.
+        One line per charge.
     export : Download
-        The ledger's own export.
+        The ledger as JSON.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -326,7 +326,7 @@ class LedgerPanel:
         return ("explorer.ledger.entries()", "explorer.ledger.export()")
 
     def refresh(self) -> None:
-        """Write the charges again."""
+        """Update the charges."""
         account = self.state.account
         none = account is None or not account.exists
         self.export.disabled = none

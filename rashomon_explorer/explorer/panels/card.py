@@ -1,4 +1,4 @@
-"""Small parts of panels."""
+"""Parts that several panels share."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ from rashomon_explorer.plots.text import plural
 
 
 def hide_when_empty(region: ipywidgets.HTML) -> None:
-    """Take a region without words out of the layout, or its gap would show."""
+    """Hide a region while it is empty, so that it leaves no gap."""
 
     def match(_change: object = None) -> None:
         region.layout.display = None if region.value else "none"
@@ -39,7 +39,7 @@ class CodeToggle:
         self.button.observe(lambda _: self.refresh(), "value")
 
     def refresh(self) -> None:
-        """Write the lines again if they are shown."""
+        """Update the code if it is shown."""
         self.code.value = code_block(self.lines()) if self.button.value else ""
 
 
@@ -109,7 +109,7 @@ class AlertPanel:
     text : LiveText
         Empty when nothing failed.
     dismiss : ipywidgets.Button
-        Takes the alert away.
+        Hides the alert.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -141,12 +141,12 @@ class AlertPanel:
 
 
 class SelectionChip:
-    """Which models, groups and people are picked, in every view; hidden while none are.
+    """Selected models, groups and people, in every view; hidden without a selection.
 
     Parameters
     ----------
     state : ExplorerState
-        Its selection is told.
+        Its selection is shown.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class SelectionChip:
         self.refresh()
 
     def refresh(self) -> None:
-        """Write the words again."""
+        """Update the text."""
         words = " · ".join(selection_text(self.state))
         self.widget.layout.display = None if words else "none"
         self.words.html = escape(words)
@@ -181,7 +181,7 @@ def selection_text(state: ExplorerState) -> list[str]:
     """Describe the selected models, groups and people; empty if nothing is selected."""
     chosen, models = state.selection, state.rashomon_set
     parts = [f"{len(chosen):,} of {plural(models.n_draws, 'model')}"] if chosen and models else []
-    if state.view == "release":  # who is looked at is the curator's
+    if state.view == "release":  # selected people are not public
         return parts
     columns = dict.fromkeys(column for column, _ in state.groups)
     for column in columns:
@@ -196,7 +196,7 @@ T = TypeVar("T")
 
 
 class AsyncCharge:
-    """Runs a private action: inside an event loop in a worker thread, in a script at once."""
+    """Runs an action that charges: in a thread if there is an event loop, else at once."""
 
     def __init__(self, session: Session, what: str, changed: Callable[[], object]) -> None:
         self._session = session

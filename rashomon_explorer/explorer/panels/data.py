@@ -1,4 +1,4 @@
-"""The data set."""
+"""Panel that chooses the data set."""
 
 import asyncio
 from collections.abc import Callable
@@ -63,12 +63,12 @@ _OTHERS = ((OPENML, OPENML), (OWN_FILE, OWN_FILE))
 
 
 class DataPanel:
-    """Choose the rows.
+    """Panel that loads a data set.
 
     Parameters
     ----------
     session : Session
-        Gets the data set.
+        Receives the data set.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class DataPanel:
     positive : ipywidgets.Dropdown
         The positive class, shown when there are more than two.
     schema : SchemaPanel
-        What is public about the table, one's own or not.
+        Public schema of the table.
     openml : OpenMLPicker
         Fetches a table.
     widget : ipywidgets.Widget

@@ -1,4 +1,4 @@
-"""Draw models."""
+"""Panel that draws models."""
 
 from collections.abc import Callable, Mapping
 from html import escape
@@ -107,26 +107,26 @@ class DrawPanel:
     Parameters
     ----------
     session : Session
-        What the buttons act on.
+        Draws the models, and stops.
     start : callable, optional
-        What Draw does; ``session.draw`` by default. Its owner brings the draws on screen.
+        Called by Draw; ``session.draw`` by default.
     dials : mapping of str to Slider, optional
-        Sliders by setting, which the remedies set.
+        Sliders by setting, which the suggestions move.
 
     Attributes
     ----------
     draw, stop : ipywidgets.Button
-        Enabled when they can do something.
+        Enabled while they have an effect.
     remedies : SuggestionButtons
-        What a better promise would take, a button each.
+        Settings with a better guarantee, one button each.
     question : Question
-        Asked before a draw that may buy nothing.
+        Confirmation before a draw with a weak guarantee.
     progress : ipywidgets.HTML
         Share of the draws made.
     status : LiveText
         The status line.
     said : ipywidgets.HTML
-        The same words for a phone, above the view: Draw's bar has no room for them.
+        The status line for phones, above the view.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -154,7 +154,7 @@ class DrawPanel:
         hide_when_empty(self.said)
         self._code = CodeToggle(self.lines, "Draw")
         self.remedies = SuggestionButtons(self.state, dials or {})
-        self.question = Question("Draw all the same", error_boundary(self.state, "Drawing", begin))
+        self.question = Question("Draw anyway", error_boundary(self.state, "Drawing", begin))
         self.draw.on_click(
             error_boundary(self.state, "Drawing", lambda _: self._confirm_or_draw(begin))
         )
@@ -197,7 +197,7 @@ class DrawPanel:
         offer = NextDraw.of(state)
         over = offer is not None and not offer.affordable
         self.draw.disabled = state.data is None or state.busy or over or bool(state.no_plan)
-        # The loud button sells only what is worth having.
+        # Highlight the button only if the draw is affordable and its guarantee is not weak.
         doubtful = offer is not None and bool(offer.doubt)
         self.draw.button_style = "" if over or doubtful else "primary"
         self.stop.disabled = not state.busy

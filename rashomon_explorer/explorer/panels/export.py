@@ -25,23 +25,23 @@ _BUNDLE = "Models, guarantee, released aggregates, definitions, figures and repo
 
 
 class TakePanel:
-    """The receipt, and buttons that save files.
+    """Receipt of the release, and buttons that save files.
 
     Parameters
     ----------
     shop : ReleaseController
-        What was paid for.
+        Provides the released models and aggregates.
 
     Attributes
     ----------
     draws : callable
-        Says which models are taken; None for all.
+        Returns the models to export; None for all.
     bundle, saver : Download
-        A zip file of all that may leave; the second stands in the page's bar.
+        Save the release as a zip file; `saver` is in the page's bar.
     release_report, curator_report : Download
         One HTML file each.
     receipt : ipywidgets.HTML
-        What was bought, when, for how much, and what is left.
+        Released results with time and privacy cost, and the remaining budget.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -93,7 +93,7 @@ class TakePanel:
         )
 
     def refresh(self) -> None:
-        """Write the receipt again, and let the buttons make what there is."""
+        """Update the receipt, and enable the exports that are available."""
         why = self._why_not()
         for button in (self.bundle, self.saver, self.release_report):
             button.disabled = bool(why)
@@ -134,7 +134,7 @@ class TakePanel:
         given = self.shop.contents(self.draws())
 
         def make() -> ToPicture:
-            # Here and not at the top: a page that saves nothing need not know how.
+            # Imported lazily: a page that saves nothing does not need it.
             from rashomon_explorer.explorer.export.bundle import bundle, figures, in_light
 
             def finish(pictures: Mapping[str, bytes]) -> FileInTransit:
@@ -157,7 +157,7 @@ class TakePanel:
         return make
 
     def _curator_report(self) -> Making:
-        """Prepare the edition that reads the rows; never in the release."""
+        """Prepare the report that reads the rows; not available in the release view."""
         state, session = self.state, self.shop.session
         models, rows, targets = state.rashomon_set, session.rows, session.targets
         if models is None or state.view == "release":
@@ -168,7 +168,7 @@ class TakePanel:
         ledger = account.path if account is not None and account.exists else None
 
         def inputs() -> tuple[Any, Any, Any]:
-            """Rows, targets and groups; of rows in blocks all of them."""
+            """Rows, targets and groups; all of them if the rows are chunked."""
             split = None if state.data is None else _groups(state.data)
             if not session.is_chunked:
                 return rows, targets, split

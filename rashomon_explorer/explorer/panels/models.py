@@ -1,4 +1,4 @@
-"""Models, threshold and selection."""
+"""Panels of models, threshold and selection."""
 
 import math
 import time
@@ -55,7 +55,7 @@ class ThresholdControl:
         self.update()
 
     def update(self) -> None:
-        """Show the ψ that the set in view is held against."""
+        """Show the threshold ψ of the set in view."""
         state, models = self.state, self.state.rashomon_set
         usable = isinstance(models, CuratorSet) and models.n_draws and math.isfinite(models.least)
         hidden = state.view == "release" or not usable
@@ -63,7 +63,7 @@ class ThresholdControl:
         if hidden and state.view != "release":
             return
         psi = models.psi if usable else 0.0
-        # Hidden or not, the browser gets the scale: its end is a draw's loss but in the release.
+        # Hidden sliders are sent too: in the release, the scale must not depend on a loss.
         end = 1.0 if hidden else _end(models)
         self._telling = True
         with self.dial.hold_trait_notifications():
@@ -107,29 +107,29 @@ def _end(models: CuratorSet) -> float:
     return math.ceil(far / power) * power
 
 
-_OFTEN = 1.0  # seconds between two tables of a draw under way
-_LARGE = "coefficients of at least a tenth of the model's largest, intercepts aside"
+_OFTEN = 1.0  # seconds between updates of the table during a draw
+_LARGE = "coefficients of at least a tenth of the model's largest, without intercepts"
 _BAND = '<span class="rx-band rx-curator">curator: not private</span>'
 
 
 class ModelsPanel:
-    """The models on screen, one row each.
+    """Table of the models on screen, one row per model.
 
     Parameters
     ----------
     session : Session
-        Its set is listed; rows that are ticked are its selection.
+        Its set is listed; ticked rows are its selection.
 
     Attributes
     ----------
     table : ModelTable
         The rows.
     compare : callable
-        Called to see the picked models side by side; the owner sets it.
+        Callback that shows the selected models side by side.
     pickers : tuple of ipywidgets.Button
-        Rules that pick a few: the simplest, the nearest, the most different.
+        Select a few models: the simplest, the nearest, the most different.
     said : LiveText
-        What was found, in words.
+        Summary of the models.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -193,7 +193,7 @@ class ModelsPanel:
         )
 
     def refresh(self) -> None:
-        """List the models again; while others are being drawn, now and then."""
+        """Update the table; at most once a second during a draw."""
         models, state = self.state.rashomon_set, self.state
         listed = models is not None and models.n_draws > 0 and not state.has_no_guarantee
         known = isinstance(models, RashomonSet) or trees_in(models) is not None
@@ -247,7 +247,7 @@ class ModelsPanel:
         return (id(getattr(models, "plan", models)), id(models.guarantee), models.n_draws)
 
     def _measure(self) -> None:
-        """Find how often each model is right, beside the page."""
+        """Compute the accuracy of each model in the background."""
         models, session = self.state.rashomon_set, self.session
         rows, targets, key = session.rows, session.targets, self._key()
         needed = self.state.view == "curator" and models.task == "classification"
@@ -279,7 +279,7 @@ class ModelsPanel:
 
     @property
     def _has_distances(self) -> bool:
-        """Whether it is known how far models are apart: trees by whom they label otherwise."""
+        """Whether distances are known; between trees, they are differences in labels."""
         if isinstance(self.state.rashomon_set, RashomonSet):
             return True
         rows = self.session.rows
@@ -288,7 +288,7 @@ class ModelsPanel:
         )
 
     def _places(self) -> tuple[FloatArray, FloatArray]:
-        """Where each model is, and where the best one is, or in the release their middle."""
+        """Position of each model, and of the best model; in the release, of their mean."""
         models = self.state.rashomon_set
         if isinstance(models, RashomonSet):
             curator = self.state.view == "curator"
@@ -344,7 +344,7 @@ class ModelsPanel:
         self.state.favourites = kept.favourites(number) if known and kept else Favourites()
 
     def _leave(self) -> None:
-        """Pick anew on the other side: a choice of the curator's may tell what the rows say."""
+        """Clear the selection: one made in the curator view may depend on private rows."""
         self.state.selection = ()
 
     def _mark(self) -> None:
@@ -383,7 +383,7 @@ def _of_the_rows(models: Any, accuracy: FloatArray | None) -> list[dict[str, Any
 
 
 def _of_the_models(models: Any, *, curator: bool) -> list[dict[str, Any]]:
-    """Columns that follow from the models alone."""
+    """Columns computed from the models only."""
     if trees_in(models) is not None:
         return [table_column("leaves", "leaves", leaves(models), kind="count", meaning="Leaves")]
     if not isinstance(models, RashomonSet):
@@ -414,7 +414,7 @@ class SelectionPanel:
     Attributes
     ----------
     table : ipywidgets.HTML
-        One column a model.
+        One column per model.
     clear : ipywidgets.Button
         Empties the selection.
     widget : ipywidgets.Widget
@@ -445,7 +445,7 @@ class SelectionPanel:
         return (public, f"explorer.rashomon_set.excess[{chosen}]")
 
     def refresh(self) -> None:
-        """Write the table again."""
+        """Update the table."""
         chosen = self.state.selection[:_MOST]
         models = self.state.rashomon_set
         linear = isinstance(models, RashomonSet)

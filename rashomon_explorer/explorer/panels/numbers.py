@@ -30,9 +30,9 @@ class NumbersPanel:
     facts : ipywidgets.HTML
         The numbers.
     stale : ipywidgets.HTML
-        Says so when the sliders moved after the draw; stands above every view.
+        Notice that the sliders moved after the draw; above every view.
     view : ipywidgets.ToggleButtons
-        Curator or release; stands in the page's bar.
+        Curator or release; in the page's bar.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -84,7 +84,7 @@ class NumbersPanel:
         )
 
     def refresh(self) -> None:
-        """Write the numbers again."""
+        """Update the numbers."""
         models = self.state.rashomon_set
         self._code.refresh()
         if models is None or not models.n_draws:

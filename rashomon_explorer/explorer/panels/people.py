@@ -1,4 +1,4 @@
-"""People."""
+"""Panels about people."""
 
 from html import escape
 from typing import Any
@@ -27,7 +27,7 @@ _CLASSES_ONLY = "classification"
 
 
 class PeopleHeadline:
-    """Sentences about the people on screen, and a choice of the group to inspect.
+    """Summary of the people on screen, and choice of the group to inspect.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class PeopleHeadline:
     Attributes
     ----------
     column, group : ipywidgets.Dropdown
-        The column by which people are told apart, and the group that is looked at.
+        Column that defines groups, and the group to inspect.
     words : ipywidgets.HTML
-        The sentences.
+        The summary.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -64,12 +64,12 @@ class PeopleHeadline:
         self._offer()
 
     def _offer(self) -> None:
-        """Offer every column, those declared sensitive first, and the groups of the chosen one."""
+        """Update the columns, sensitive ones first, and the groups of the chosen column."""
         columns, state = self.session.picked.columns, self.state
         chosen = state.group_column if state.group_column in columns else None
         chosen = chosen or (columns[0] if columns else None)
         levels: tuple[str, ...] = ()
-        if chosen and state.view == "curator":  # which groups there are is read from the rows
+        if chosen and state.view == "curator":  # groups are read from private rows
             levels = self.session.picked.everyone.levels(chosen)
         picked = [level for own, level in state.groups if own == chosen]
         self._telling = True
@@ -100,7 +100,7 @@ class PeopleHeadline:
             return ""
         parts = [_of_all_trees(session), _ambiguity(session)]
         if models is not None and models.n_draws and models.task == _CLASSES_ONLY:
-            trees = trees_in(models) is not None  # of which no noise is split off
+            trees = trees_in(models) is not None  # without a decomposition
             parts += [_enough(session)] if trees else [_width(session), _enough(session)]
         return "".join(f"<li>{part}</li>" for part in parts if part)
 
@@ -114,7 +114,7 @@ class PeopleHeadline:
 
 
 def _of_all_trees(session: Any) -> str:
-    """Say whose label some tree flips, of all that the settings allow; empty of linear models."""
+    """Share of people whose label some tree within ψ flips; empty for linear models."""
     if session.tree_answers.why_not or trees_in(session.state.rashomon_set) is None:
         return ""
     flips = session.tree_answers.flips()["psi"].to_numpy()
@@ -127,7 +127,7 @@ def _of_all_trees(session: Any) -> str:
 
 
 def _ambiguity(session: Any) -> str:
-    """Say whose label flips, as draws show it beside what is proved."""
+    """Share of people whose label flips, over the draws and exact."""
     table = session.exact.people(session.picked.few)
     people = f"{len(table):,} people"
     if session.sample_words:
@@ -143,11 +143,11 @@ def _ambiguity(session: Any) -> str:
     low, high = ((proved == "yes").mean(), (proved != "no").mean())
     exact = percent(float(low)) if low == high else f"{percent(float(low))} to {percent(high)}"
     words = f"{marks_html(EXACT)} good models can flip the label of <b>{exact}</b> of {people}"
-    return f"{words}; {marks_html(SAMPLED)} the draws show it of {shown}" if shown else words
+    return f"{words}; {marks_html(SAMPLED)} the draws show {shown}" if shown else words
 
 
 def _width(session: Any) -> str:
-    """Say how much of the disagreement is the set's own."""
+    """Decomposition of the disagreement, as text."""
     models, people = session.state.rashomon_set, session.picked.everyone
     if counted(models).models.n_draws < 2:
         return "The decomposition needs at least two draws within ψ."
@@ -162,7 +162,7 @@ def _width(session: Any) -> str:
 
 
 def _enough(session: Any) -> str:
-    """Say whether so many draws fix the disagreement."""
+    """Whether the draws suffice to estimate the disagreement, as text."""
     models = session.state.rashomon_set
     inside = counted(models).models
     drawn = isinstance(models, RashomonSet) or models.independent
@@ -174,7 +174,7 @@ def _enough(session: Any) -> str:
     except (ValueError, ImportError) as error:
         return f"The precision of the disagreement is unknown: {escape(str(error).split(':')[0])}."
     ends = f"{percent(max(found.low, 0.0), 'down')} to {percent(min(found.high, 1.0), 'up')}"
-    # Two by two: pairs that share a model are no new evidence.
+    # Disjoint pairs: pairs that share a model are not independent.
     answer = "are enough" if found.enough else "are <b>not enough</b>"
     people = session.sample_words or "people"
     return (
@@ -186,8 +186,8 @@ def _enough(session: Any) -> str:
 
 _MOST_COLUMNS = 3
 _HINTS = {
-    "person": "place in the table, from 0",
-    "answer": "the best model's answer: a chance, or a prediction",
+    "person": "row of the table, from 0",
+    "answer": "the best model's answer: a probability, or a prediction",
     "sampled": "∙∙∙ least and largest answer of the draws within ψ; sorted by width",
     "exact": "▬ least and largest answer of all models within ψ; sorted by width",
     "otherwise": "∙∙∙ share of draws that predict another class than the best model",
@@ -196,7 +196,7 @@ _HINTS = {
 
 
 class PeopleTable:
-    """Table of the people shown one by one; a click selects a person.
+    """Table of people, one row per person; a click selects a person.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def _row(place: int, row: pd.Series, columns: list[str]) -> dict[str, Any]:
 
 
 def _cell(place: int, row: pd.Series, name: str) -> tuple[str, Any]:
-    """Write one cell, and say what it is sorted by."""
+    """Text and sort key of one cell."""
     if name == "person":
         return str(place), place
     if name == "answer":

@@ -1,4 +1,4 @@
-"""The plan and its alternatives."""
+"""Panel of the plan and its alternatives."""
 
 import math
 from collections.abc import Callable
@@ -113,9 +113,9 @@ class PlanPanel:
     facts : ipywidgets.HTML
         The numbers.
     in_words : ipywidgets.ToggleButton
-        Shows the plan in sentences: what it buys, why no more, and what would change it.
+        Shows an explanation: the guarantee, what limits it, and suggestions.
     ways : AlternativesButton
-        Shows what the same budget buys from every other mechanism.
+        Shows the guarantees of all mechanisms at the same privacy cost.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -147,7 +147,7 @@ class PlanPanel:
         known = self.state.account is not None and self.state.account.exists
         return (
             "explorer.plan.hit_rate_bound",
-            "explorer.plan.guarantee.epsilon(explorer.plan.delta)  # the price of a first charge",
+            "explorer.plan.guarantee.epsilon(explorer.plan.delta)  # cost of a first charge",
             "explorer.plan.beta",
             "explorer.plan.excess_bound",
             "explorer.ledger.epsilon_after(explorer.plan.guarantee) - explorer.ledger.spent()"
@@ -156,7 +156,7 @@ class PlanPanel:
         )
 
     def refresh(self) -> None:
-        """Write the numbers again."""
+        """Update the numbers."""
         plan = self.state.plan
         if plan is None:
             told = self.state.no_plan or "Choose a data set to see its guarantees."
@@ -211,7 +211,7 @@ class PlanPanel:
         why = weak_guarantee_reason(self.state.plan)
         if not why:
             return ""
-        # Folded: Draw, which is always in sight, says the same and has what to press.
+        # Folded: Draw is always visible, with the same message and the suggestions.
         told = " ".join([f"{why[:1].upper()}{why[1:]}.", *improvement_messages(self.state.plan)])
         more = f"<summary>Weak guarantee</summary><p>{escape(told)}</p>"
         return f'<details class="rx-note rx-little">{more}</details>'
@@ -228,7 +228,7 @@ def _lead(plan: Plan) -> str:
 
 
 def _excess(plan: Plan) -> tuple[str, str]:
-    """Name the bounded excess loss."""
+    """Name of the bounded excess loss, and its bound."""
     most = at_most(getattr(plan, "weighed_excess", plan.excess_bound))
     if plan.centre_excess is not None:
         return "Expected excess loss of the centre", most
@@ -246,7 +246,7 @@ def _law(plan: Plan) -> list[str]:
 
 def _columns(plan: Plan) -> list[str]:
     """Private centres and spreads, if the privacy cost includes them."""
-    paid = getattr(plan, "columns", None)  # trees ask about columns as they are
+    paid = getattr(plan, "columns", None)  # trees do not scale columns
     if paid is None:
         return []
     return [fact("Columns", "centred and scaled privately", _SCALED)]

@@ -1,4 +1,4 @@
-"""The table's schema, one row a column: proposed, corrected, confirmed, saved."""
+"""Editor of a table's schema, one row per column: propose, correct, confirm, save."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -80,7 +80,7 @@ class SchemaPanel:
 
     def _fill_dictionary(self) -> None:
         self.dictionary = ipywidgets.Textarea(
-            description="Data dictionary: paste CSV (one line a column), TOML or JSON",
+            description="Data dictionary: paste CSV (one line per column), TOML or JSON",
             placeholder=(
                 "name,kind,low,high,levels,role\nage,numeric,18,110,,\nhome,categorical,,,own|rent,"
             ),
@@ -172,7 +172,7 @@ class SchemaPanel:
                 "Explorer(data=load_csv(path, schema=...))"
             )
         frame = read_table(file.name, file.content)
-        file.content = b""  # read once: private rows stand in no widget
+        file.content = b""  # no widget keeps private rows
         self.propose(PurePath(file.name).stem, frame, file.name)
 
     def propose(self, name: str, frame: pd.DataFrame, called: str = "") -> None:
@@ -211,7 +211,7 @@ class SchemaPanel:
             self._confirm_on_screen(before)
 
     def _confirm_on_screen(self, before: TableEditor) -> None:
-        """Confirm for the data set on screen too, where nothing but marks differs from the form."""
+        """Confirm the data set on screen too, if it differs from the form in marks only."""
         data = self.state.data
         if self.table is None or data is None or not self._on_screen or data.bounds_learnt:
             return
@@ -238,7 +238,7 @@ class SchemaPanel:
         if positive is None and self.positive.value != _ALL:
             positive = self.positive.value
         self.made = self.table.data(positive)
-        if self.made.schema != self.table.schema:  # labels that were found carry a mark to confirm
+        if self.made.schema != self.table.schema:  # labels found in the rows must be confirmed
             self.edit(replace(self.table, schema=self.made.schema))
         self.session.choose(self.made)
 

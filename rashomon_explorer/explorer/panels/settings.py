@@ -1,4 +1,4 @@
-"""Settings of a draw."""
+"""Panel of the settings of a draw."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -39,7 +39,7 @@ class AutoSlider:
         self.update()
 
     def update(self) -> None:
-        """Show what the state says."""
+        """Show the setting of the state."""
         held = getattr(self.state, self.name)
         planned = getattr(self.state.plan, self.name, None) if held == AUTO else held
         if held == AUTO and self.state.unconfirmed_reason:
@@ -64,7 +64,7 @@ class AutoSlider:
 
 
 def on_scale(dial: Slider, value: float) -> float:
-    """Move a number to the nearer end of a slider's scale; where zero has a place, it stays."""
+    """Clip a number to a slider's scale; zero stays if the scale includes it."""
     if dial.zero and value == 0:
         return value
     return min(max(value, dial.low), dial.high)
@@ -76,7 +76,7 @@ TREES_ALONE = ("max_leaves", "max_depth", "leaf_penalty")
 
 
 def dials() -> dict[str, Slider]:
-    """Make one slider a setting."""
+    """Return one slider per setting."""
     return {
         "max_leaves": Slider(
             label="Leaves",
@@ -251,7 +251,7 @@ _HOW = (
 
 
 class QuestionsEditor:
-    """Thresholds, a box a column of numbers, and the size of the class that follows."""
+    """Editor of thresholds, one box per numeric column, with the size of the class."""
 
     def __init__(self, state: ExplorerState) -> None:
         self.state = state
@@ -277,7 +277,7 @@ class QuestionsEditor:
         self.refresh()
 
     def refresh(self) -> None:
-        """Write the size of the class again, and the boxes where they are shown."""
+        """Update the size of the class, and the boxes if they are shown."""
         state = self.state
         known = of_trees(state) and state.data is not None and state.data.classes is not None
         known = known and not state.unconfirmed_reason
@@ -342,7 +342,7 @@ _FAMILIES = {"linear models": LINEAR, "sparse trees": TREES}
 
 
 def losses_for(task: str) -> tuple[str, ...]:
-    """Name the losses of a task that the estimators fit."""
+    """Names of the losses of a task that the estimators fit."""
     return tuple(name for name in _FITTED if get_loss(name).task == task)
 
 
@@ -389,15 +389,15 @@ class ModelPanel:
     Attributes
     ----------
     family : ipywidgets.Dropdown
-        Linear models or sparse trees; trees are offered where classes are predicted.
+        Linear models or sparse trees; trees need a classification task.
     dials : dict of str to Slider
         By the estimators' parameter names.
     open : dict of str to AutoSlider
-        Those that may be left to the rule.
-    way : WayPicker
-        The way to draw.
+        Settings that can be automatic.
+    way : MechanismPicker
+        Choice of the mechanism.
     questions : QuestionsEditor
-        What trees ask, and how many of them there are.
+        Thresholds of the trees, and the number of trees.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -459,7 +459,7 @@ class ModelPanel:
         return LINES[str(self.state.family)](self.state)
 
     def _of_family(self) -> None:
-        """Hide what the other family alone has."""
+        """Hide the controls of the other family."""
         for family, controls in self._of.items():
             for control in controls:
                 control.layout.display = None if family == self.state.family else "none"

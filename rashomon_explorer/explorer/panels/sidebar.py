@@ -15,16 +15,16 @@ from rashomon_explorer.plots.text import at_most, cost_text, guaranteed_hits, nu
 
 
 class Rail:
-    """What was chosen so far; each line opens, or leads to its view.
+    """Summary of data, model and plan; each line unfolds or opens its view.
 
     Parameters
     ----------
     state : ExplorerState
-        Its settings are told.
+        Its settings are shown.
     model : ModelPanel
-        Opened by its line.
+        Unfolded by its line.
     draw : GoalPanel
-        Always in sight.
+        Always visible.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Rail:
         self._settings.layout.display = None if self.model.unfolded else "none"
 
     def refresh(self) -> None:
-        """Write the lines again."""
+        """Update the lines."""
         self.data.summary = _data_line(self.state)
         self.model.summary = _model_line(self.state)
         self.plan.summary = _plan_line(self.state)

@@ -49,20 +49,20 @@ class GoalPanel:
     Parameters
     ----------
     single : SingleModelController
-        Plans and pays.
+        Plans the model and charges the ledger.
     several : ipywidgets.Widget
-        What draws a set; hidden while one model is wanted.
+        Panel that draws a set; hidden if the goal is one model.
 
     Attributes
     ----------
     goal : ipywidgets.ToggleButtons
         The set, or one model.
     make : ipywidgets.Button
-        Pays and makes the model.
+        Charges the ledger and makes the model.
     made : callable
-        Called when a model was made; who shows it sets it.
+        Callback after a model was made.
     widget : ipywidgets.Widget
-        The switch, and what belongs to it.
+        The panel.
     """
 
     def __init__(self, single: SingleModelController, several: ipywidgets.Widget) -> None:
@@ -95,7 +95,7 @@ class GoalPanel:
         self.refresh()
 
     def lines(self) -> tuple[str, ...]:
-        """Python that makes such a model; nothing is charged by showing it."""
+        """Python code for such a model; showing it charges nothing."""
         return (
             "estimator = explorer.single.make_estimator()  # ledger=explorer.ledger.path charges",
             "estimator.plan(*explorer.session.shape)",
@@ -103,7 +103,7 @@ class GoalPanel:
 
     def refresh(self) -> None:
         """Update privacy cost and guarantee."""
-        # One tree is a draw of one; the methods of one model are of linear models.
+        # One tree is a set of one draw; mechanisms for one model are linear only.
         linear = self.state.family == LINEAR
         self.goal.layout.display = None if linear else "none"
         one = linear and self.state.goal == "one"
@@ -128,7 +128,7 @@ class GoalPanel:
         self.words.value = _words(plan, adds) if affordable else _over(adds, account, plan)
 
     def pay(self) -> None:
-        """Make one private model; inside an event loop in a worker thread."""
+        """Make one private model, in a worker thread if there is an event loop."""
         if not self.paying.under_way:
             self.paying.start(self.single.order(), self._received)
 
@@ -141,7 +141,7 @@ def _over(adds: str, account: Account, plan: ModelPlan) -> str:
     tilted = isinstance(plan.guarantee.curve, GaussianObjectivePerturbation)
 
     def fits(cost: float) -> bool:
-        # Most other methods of one model are pure, of which a ledger's squares are dear.
+        # Objective perturbation is charged as zCDP; other mechanisms are treated as pure.
         priced = zcdp(zcdp_rho(cost, plan.delta)) if tilted else pure(cost)
         return account.affords(priced)
 
@@ -164,7 +164,7 @@ def _words(plan: ModelPlan, adds: str) -> str:
 
 
 def _both(whole: str, brief: str) -> str:
-    """Return sentences, and the few words of them that a phone has room for."""
+    """Return the text as HTML, with a short text for phones."""
     return f'<p class="rx-note">{whole}</p><p class="rx-brief">{brief}</p>'
 
 
@@ -179,9 +179,9 @@ class OneModelPanel:
     Attributes
     ----------
     told : ipywidgets.HTML
-        All of it.
+        The result.
     bundle : Download
-        A zip file of what may leave.
+        Saves the release as a zip file.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -212,7 +212,7 @@ class OneModelPanel:
         )
 
     def refresh(self) -> None:
-        """Write it again."""
+        """Update the result."""
         made = self.state.one_model
         self.bundle.disabled = made is None
         self._code.refresh()
@@ -259,9 +259,9 @@ def _zipped(made: PaidModel, table: str, schema: str) -> FileInTransit:
         f"One differentially private model of {table}, by {made.method}: {made.why}.\n\n"
         f"Privacy cost: {paid}. Guaranteed expected excess loss: {made.excess} on these rows and "
         f"{made.unseen} on new "
-        f"ones.\n\nmodel.json, with score.py beside it, predicts by numpy alone on "
-        "rows encoded as schema.toml declares; guarantee.json is what is proved. Whatever is "
-        "computed from these files and from public rows costs nothing more.\n"
+        f"ones.\n\nscore.py predicts with model.json, by numpy only, on rows encoded as "
+        "schema.toml declares; guarantee.json is the privacy guarantee. Computations from these "
+        "files and from public rows have no further privacy cost.\n"
     )
     files = {
         "README.txt": readme,
@@ -281,21 +281,21 @@ _DRAWING = "Drawing a penalty"
 
 
 class TuningPanel:
-    """Declares the range of the penalties, pays for draws of one, and shows what was drawn.
+    """Panel that draws penalties privately: public range, privacy cost and result.
 
     Parameters
     ----------
     tuner : TuningController
-        Plans and pays.
+        Plans the draws and charges the ledger.
 
     Attributes
     ----------
     bounds, many : ipywidgets.Dropdown
         The public range of penalties, and how many are drawn.
     draw : ipywidgets.Button
-        Pays and draws.
+        Charges the ledger and draws.
     drawn : callable
-        Called when penalties were drawn; who shows them sets it.
+        Callback after penalties were drawn.
     widget : ipywidgets.Widget
         The panel.
     """
@@ -327,7 +327,7 @@ class TuningPanel:
         self.refresh()
 
     def lines(self) -> tuple[str, ...]:
-        """Python that draws such penalties; nothing is charged by showing it."""
+        """Python code for such penalties; showing it charges nothing."""
         return (
             "search = explorer.tuner.make_search()  # ledger=explorer.ledger.path charges",
             "search.plan(*explorer.rows.shape)",
@@ -335,7 +335,7 @@ class TuningPanel:
         )
 
     def refresh(self) -> None:
-        """Write price, promise and draws again."""
+        """Update privacy cost, guarantee and draws."""
         offer, account = self.state.tuning, self.state.account
         self._code.refresh()
         self.told.value = "" if self.state.tuned is None else _tuning_result_html(self.state.tuned)
@@ -356,7 +356,7 @@ class TuningPanel:
         self.words.value = _tuning_words(offer, adds) + over
 
     def pay(self) -> None:
-        """Draw the penalties; inside an event loop in a worker thread."""
+        """Draw the penalties, in a worker thread if there is an event loop."""
         if not self.paying.under_way:
             self.paying.start(self.tuner.order(), self._received)
 

@@ -103,7 +103,7 @@ def disagreement_decomposition(
         If a shape or value is wrong, draws were selected or are not independent, or fewer than
         two models are known to be uniform on the set.
     CuratorOnlyError
-        If given a release, which does not contain which draws lie inside.
+        If given a release, which does not state which draws lie inside.
 
     Examples
     --------

@@ -382,7 +382,7 @@ def _split(found: DisagreementDecomposition, measure: str) -> str:
     share, total = found.share_of_noise, f"{found.total.value:.3g}"
     if share.value < 0:
         return (
-            f"The model-set width of the {measure} ({found.width.value:.3g}) exceeds that of these "
+            f"The {measure} of the model set ({found.width.value:.3g}) exceeds that of these "
             f"draws ({total}): mechanism noise is {_percent(share.value)} {_ends(share)}"
         )
     own = _percent(1 - share.value)

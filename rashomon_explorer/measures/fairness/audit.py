@@ -458,7 +458,7 @@ def fairness_audit(
         If a shape, value or name is wrong, a rate is undefined for a group, or no model lies
         inside.
     CuratorOnlyError
-        If given a release, which does not contain which draws lie inside.
+        If given a release, which does not state which draws lie inside.
     TypeError
         If ``models`` is of another type.
 

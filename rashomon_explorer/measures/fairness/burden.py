@@ -67,7 +67,7 @@ def multiplicity_by_person_group(
         If a shape or value is wrong, a category has no rows, there is only one group, or no model
         lies inside.
     CuratorOnlyError
-        If given a release, which does not contain which draws lie inside.
+        If given a release, which does not state which draws lie inside.
     TypeError
         If ``models`` is of another type.
 

@@ -120,7 +120,7 @@ def need_curator(models: object, instead: str) -> None:
     """Raise for sets for which the models inside ψ are unknown."""
     if isinstance(models, ReleasedSet):
         raise CuratorOnlyError(
-            "a release does not contain which draws lie in the Rashomon set; on public rows use "
+            "a release does not state which draws lie in the Rashomon set; on public rows use "
             f"{instead}, which covers all released draws"
         )
     if not isinstance(models, CuratorSet):

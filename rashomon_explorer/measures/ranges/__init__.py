@@ -1,6 +1,6 @@
-"""Ranges over the Rashomon set of a convex loss: exact ones are the curator's.
+"""Ranges over the Rashomon set of a convex loss; exact ranges are for the curator only.
 
-Those over a released ellipsoid are made of what was paid for.
+Ranges over a released ellipsoid are post-processing of the release.
 """
 
 from rashomon_explorer.measures.ranges.declared import declared_problem, set_problem

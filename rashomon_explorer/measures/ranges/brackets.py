@@ -1,4 +1,4 @@
-"""Brackets of optima."""
+"""Brackets of the extremes of linear functions over a Rashomon set."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -75,7 +75,7 @@ def _on_domain(
     tolerance: float,
     decided: Decide | None,
 ) -> Extents:
-    """Solve on the ball around the domain; go on alone where that leaves the domain."""
+    """Solve on the ball around the domain; refine columns left open on the domain itself."""
     if isinstance(domain, Ball):
         return furthest(among, directions, tolerance, decided=decided)
     around = replace(among, domain=Ball(domain.radius_bound))
@@ -97,7 +97,7 @@ def _on_domain(
 
 
 def _into(among: LevelSet, points: FloatArray) -> FloatArray:
-    """Nearest points of the domain, pulled to the centre until convexity proves their level."""
+    """Project points to the domain and shrink them until convexity proves their level."""
     step = among.domain.project(points) - among.centre[:, None]
     value = among.objective.value(among.centre[:, None] + step)
     return np.asarray(among.centre[:, None] + step * among.shrink(value))
@@ -114,7 +114,7 @@ def _by_cuts(
     tolerance: float,
     decided: Decide | None,
 ) -> Extents:
-    """One direction after the other; each leaves its cuts to the next."""
+    """Bracket the directions one after another; each reuses the earlier cuts."""
     pool = CutPool()
     found = [
         furthest_by_cuts(domain, among, direction, _enough(column, tolerance, decided), pool)
@@ -133,7 +133,7 @@ def _cut_wide_ones(
     tolerance: float,
     decided: Decide | None,
 ) -> Extents:
-    """Go on by cuts where a parabola too narrow for quadratic models left a wide bracket."""
+    """Refine by cuts the wide brackets left by a loss too narrowly curved for quadratic models."""
     wide = found.outer - found.inner > max(_WIDE, tolerance) * found.outer
     if decided is not None:
         wide &= ~decided(np.arange(len(wide)), found.inner, found.outer)
@@ -162,17 +162,17 @@ def _enough(column: int, tolerance: float, decided: Decide | None) -> Enough:
     return enough
 
 
-_COLUMNS = 512  # of a part: enough for a matrix product to be worth its rows, few enough to share
+_COLUMNS = 512  # columns per part: efficient matrix products, yet enough parts for workers
 
 
 @dataclass(frozen=True)
 class Past:
-    """What is known as soon as one end of a bracket is past it."""
+    """Threshold test that is decided once one end of a bracket has passed the threshold."""
 
     need: FloatArray
 
     def __call__(self, columns: NDArray[np.intp], inner: FloatArray, outer: FloatArray) -> Mask:
-        """Whether these columns need no more search."""
+        """Whether the search for these columns can stop."""
         need = self.need[columns]
         return np.asarray((inner > need) | (outer < need))
 
@@ -193,14 +193,14 @@ def bracketed(
     n_jobs: int | None = None,
     executor: Any = None,
 ) -> Extents:
-    """Bracket as :func:`brackets` does, here or where joblib or an executor says."""
+    """Apply :func:`brackets`, in this process or by joblib or an executor."""
     starts = range(0, max(directions.shape[1], 1), _COLUMNS)
     parts = [_part(directions, decided, slice(low, low + _COLUMNS)) for low in starts]
     what = (psi, tolerance)
     if n_jobs is None and executor is None:
         found: Iterator[Extents] = (_bracket(problem, what, part) for part in parts)
     else:
-        _ = problem.minimum  # found once, and sent along
+        _ = problem.minimum  # computed once and sent to the workers
         found = resolve_workers(n_jobs, executor).run(_bracket, problem, what, parts)
     inner, outer, points = zip(*((one.inner, one.outer, one.points) for one in found), strict=True)
     return Extents(np.concatenate(inner), np.concatenate(outer), np.concatenate(points, axis=1))

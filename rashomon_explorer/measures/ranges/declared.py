@@ -1,4 +1,4 @@
-"""The problem that a fitted Rashomon estimator drew from, made again from its rows."""
+"""The problem of a fitted Rashomon estimator, reconstructed from its rows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,24 +26,24 @@ def declared_problem(
 ) -> Problem:
     """Problem of a fitted ``RashomonClassifier`` or ``RashomonRegressor`` and its rows.
 
-    A set of draws holds no rows, so that exact ranges ask for them again. Curator: it holds
-    private rows.
+    A set of draws holds no rows, so exact ranges need them again. Curator: it holds private
+    rows.
 
     Parameters
     ----------
     estimator : RashomonClassifier or RashomonRegressor, or a Pipeline that ends in one
         Fitted.
     X : array-like of shape (n_rows, n_features), Dask collection or ChunkedRows
-        Rows it was fitted to; a pipeline's steps prepare them as they did then. Of rows in blocks
-        the problem holds none: its ranges are sums over blocks too.
+        Rows it was fitted to; a pipeline's steps transform them as in the fit. Chunked rows are not
+        kept: ranges are then computed from sums over chunks.
     y : array-like of shape (n_rows,)
-        Left out for rows in blocks, which have their own.
+        Omitted for chunked rows, which have their own.
 
     Returns
     -------
     Problem
-        With the estimator's loss, ball, clipping and ridge, and the names of its features; of
-        mapped columns where the draws are (``rashomon_set_.scale``).
+        With the estimator's loss, ball, clipping and ridge, and the names of its features; on
+        mapped columns if the draws are (``rashomon_set_.scale``).
 
     Raises
     ------
@@ -72,7 +72,7 @@ def declared_problem(
             f"{type(estimator).__name__} holds no draws; for scikit-learn's own linear models use "
             "penalised_problem"
             if models is None
-            else f"{type(estimator).__name__} holds no linear draws, and no problem is known: "
+            else f"{type(estimator).__name__} holds no linear draws and has no convex problem: "
             f"{_COUNTED}"
         )
     if is_chunked(X):
@@ -85,8 +85,8 @@ def declared_problem(
 
 
 _COUNTED = (
-    "whole sets of sparse trees are counted, trees.CountedTrees(X, y, max_leaves=...), and asked "
-    "by trees.flip_psi, best_tree_predicting, best_using and feature_table"
+    "for whole sets of sparse trees use trees.CountedTrees(X, y, max_leaves=...) with "
+    "trees.flip_psi, best_tree_predicting, best_using and feature_table"
 )
 
 
@@ -97,21 +97,21 @@ def set_problem(
     *,
     resampled: bool = False,
 ) -> Problem:
-    """Problem that a set of linear draws is of, from the rows as its models take them.
+    """Problem of a set of linear draws, from rows in the form that its models accept.
 
-    For sets without their estimator, such as one that was read from a file. Curator: it holds
+    For sets without their estimator, such as one loaded from a file. Curator: it holds
     private rows.
 
     Parameters
     ----------
     models : RashomonSet
-        With the plan that they were drawn by.
+        With the plan of its draws.
     X : array-like of shape (n_rows, n_features), Dask collection or ChunkedRows
         Rows that they were fitted to, encoded.
     y : array-like of shape (n_rows,)
-        Targets by the names that the set has for them; left out for rows in blocks.
+        Targets with the set's labels; omitted for chunked rows.
     resampled : bool, default=False
-        Whether the rows are others on purpose, as a bootstrap's: the least loss is then its own.
+        Whether the rows differ intentionally, as in a bootstrap, and so does the minimal loss.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def set_problem(
     Raises
     ------
     TypeError
-        If it is no set of linear draws, or its plan names no ball.
+        If ``models`` is not a set of linear draws, or its plan has no ball.
     ValueError
         If a label is not one of its classes, or these are not the rows it was drawn from.
 
@@ -135,8 +135,8 @@ def set_problem(
     """
     if not isinstance(models, RashomonSet) or models.plan.radius is None:
         raise TypeError(
-            "models must be linear draws with the plan of their ball, got "
-            f"{type(models).__name__}: of others no problem is known; {_COUNTED}"
+            "models must be linear draws whose plan has a ball, got "
+            f"{type(models).__name__}, which has no convex problem: {_COUNTED}"
         )
     declared: dict[str, Any] = {
         "loss": _loss(models),
@@ -152,14 +152,14 @@ def set_problem(
         problem = Problem(rows, _targets(models, np.asarray(y)), **declared)
     if not resampled:
         _check_same(problem, models)
-    # Where the ranges look for the names of parameters; a problem itself knows of none.
+    # Read by the ranges for parameter names; a problem itself stores none.
     vars(problem)["feature_names"] = models.feature_names[:-1]
-    vars(problem)["scale"] = models.scale  # and the map of the rows that are asked about
+    vars(problem)["scale"] = models.scale  # the map to apply to evaluation rows
     return problem
 
 
 def _plain_targets(estimator: Any, y: ArrayLike | None) -> NDArray[Any]:
-    """Targets as the estimator knows them: by the schema's levels where it has one."""
+    """Targets in the estimator's labels: the schema's levels if it has a schema."""
     if hasattr(estimator, "encoder_") and estimator.encoder_.schema_.classes is not None:
         return declared_labels(estimator.encoder_.schema_, y)
     return np.asarray(y)
@@ -167,7 +167,7 @@ def _plain_targets(estimator: Any, y: ArrayLike | None) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class _Plain:
-    """A step: targets as an estimator with a schema knows them."""
+    """Row transformation that maps targets to the labels of an estimator with a schema."""
 
     estimator: Any
 
@@ -177,7 +177,7 @@ class _Plain:
 
 @dataclass(frozen=True, eq=False)
 class _Coded:
-    """A step: targets as the loss of a set takes them."""
+    """Row transformation that codes targets for the loss of a set."""
 
     models: RashomonSet
 
@@ -186,7 +186,7 @@ class _Coded:
 
 
 def _coded(models: RashomonSet, table: ChunkedRows) -> ChunkedRows:
-    """Rows and targets of blocks as the problem of a set takes them."""
+    """Chunked rows and targets in the form of a set's problem."""
     coded = table.then(AsNumbers(), _Coded(models))
     return coded if models.scale is None else coded.then(Mapped(models.scale))
 
@@ -212,10 +212,10 @@ def _targets(models: RashomonSet, y: NDArray[Any]) -> FloatArray:
 
 def _check_same(problem: Problem, models: RashomonSet) -> None:
     if problem.p != models.coef.shape[1]:
-        raise ValueError(f"the rows make {problem.p} parameters, the draws {models.coef.shape[1]}")
+        raise ValueError(f"the rows give {problem.p} parameters, the draws {models.coef.shape[1]}")
     away = abs(problem.minimum.value - models.minimum.value)
     if away > problem.minimum.gap + models.minimum.gap + 1e-12:
         raise ValueError(
-            f"the least loss on these rows is {away:.3g} away from the one of the draws: give the "
-            "rows that the estimator was fitted to, and leave its parameters as they were"
+            f"the minimal loss on these rows differs by {away:.3g} from that of the draws: pass "
+            "the rows that the estimator was fitted to, and do not change its parameters"
         )

@@ -45,7 +45,7 @@ def as_directions(problem: ConvexProblem, directions: ArrayLike | None) -> Float
         raise ValueError(f"directions must be numbers: {error}") from error
     if array.ndim != 2 or array.shape[1] != problem.p or not len(array):
         raise ValueError(
-            f"directions must hold one a row, shape (k, {problem.p}), got {array.shape}"
+            f"directions must have one per row, shape (k, {problem.p}), got {array.shape}"
         )
     if not np.isfinite(array).all():
         raise ValueError("directions must be finite")
@@ -53,7 +53,7 @@ def as_directions(problem: ConvexProblem, directions: ArrayLike | None) -> Float
 
 
 def scored_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
-    """Rows (n_rows, width) as the models score them: shortened, with a constant if need be."""
+    """Rows (n_rows, width) as the models score them: clipped, with a constant if needed."""
     try:
         rows = np.asarray(X, dtype=float)
     except (TypeError, ValueError) as error:
@@ -64,13 +64,13 @@ def scored_rows(problem: ConvexProblem, X: ArrayLike) -> FloatArray:
     if not np.isfinite(rows).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
         raise ValueError(f"X holds NaN or infinity at {place}: remove or impute the row")
-    # A problem of mapped columns, made from an estimator, knows the map.
+    # A problem of mapped columns, created from an estimator, stores the map.
     seen = model_rows(rows, problem.row_norm, getattr(problem, "scale", None))
     return add_intercept(seen) if problem.intercept else seen
 
 
 def score_directions(problem: ConvexProblem, X: ArrayLike) -> tuple[FloatArray, pd.Index]:
-    """Directions of every row's score, with several scores a row of each class but the first."""
+    """Directions of every row's score; with several scores per row, one per class but the first."""
     return row_directions(scored_rows(problem, X), row_index(X), problem.loss.outputs)
 
 
@@ -85,7 +85,7 @@ def row_directions(rows: FloatArray, index: pd.Index, outputs: int) -> tuple[Flo
 
 
 def row_index(X: ArrayLike) -> pd.Index:
-    """Names of the rows: a frame's own, which may repeat, or their places."""
+    """Index of the rows: a DataFrame's own, which may repeat, or their positions."""
     names: Any = X.index if isinstance(X, pd.DataFrame) else range(len(np.asarray(X)))
     return pd.Index(names, name="row")
 
@@ -93,9 +93,9 @@ def row_index(X: ArrayLike) -> pd.Index:
 def gap_directions(
     problem: ConvexProblem, X: ArrayLike, groups: ArrayLike
 ) -> tuple[FloatArray, pd.Index]:
-    """Directions of the difference of mean scores of every pair of groups."""
+    """Directions of the difference in mean score for every pair of groups."""
     if problem.loss.outputs > 1:
-        raise ValueError("a group gap needs one score a row: give directions of your own")
+        raise ValueError("a group gap needs one score per row: pass your own directions instead")
     blocks = as_chunked_rows(X) if is_chunked(X) else None
     rows = scored_rows(problem, X) if blocks is None else np.empty(0)
     n_rows = len(rows) if blocks is None else blocks.n
@@ -103,7 +103,7 @@ def gap_directions(
         groups = read_column(blocks, groups)
     codes, names = pd.factorize(np.asarray(groups), sort=True)
     if codes.shape != (n_rows,):
-        raise ValueError(f"groups must hold one a row, got {codes.shape} for {n_rows} rows")
+        raise ValueError(f"groups must hold one per row, got {codes.shape} for {n_rows} rows")
     if (codes < 0).any():
         raise ValueError(f"groups holds a missing value at row {int(np.argmin(codes))}")
     if len(names) < 2:
@@ -120,7 +120,7 @@ def gap_directions(
 
 @dataclass(frozen=True, eq=False)
 class _GroupSums:
-    """Adds up each group's rows (n_groups, width) as the models score them."""
+    """Sums of each group's rows (n_groups, width) as the models score them."""
 
     problem: ConvexProblem
     n_groups: int
@@ -143,11 +143,11 @@ def exact_ranges(
     n_jobs: int | None = None,
     executor: Any = None,
 ) -> pd.DataFrame:
-    """Least and largest a·θ over the Rashomon set, each between two proved ends.
+    """Minimum and maximum of a·θ over the Rashomon set, each between two proved bounds.
 
     G = {θ ∈ C : L(θ) ≤ L(θ*) + ψ} with the certified minimum θ* and the problem's domain C. Both
-    programmes of a direction a are convex, so that every tangent of L proves an outer end and
-    every model of G attains an inner one; they are searched for until they meet
+    programmes of a direction a are convex: every tangent of L proves an outer bound, and every
+    model of G attains an inner one. The search runs until they meet
     (docs/measures-proofs.md).
 
     **Curator: computed from private rows, not private.**
@@ -155,37 +155,37 @@ def exact_ranges(
     Parameters
     ----------
     problem : Problem or PenalisedProblem
-        :func:`penalised_problem` makes the latter of a fitted scikit-learn model.
+        :func:`penalised_problem` creates the latter from a fitted scikit-learn model.
     psi : float
         Rashomon threshold > 0, in units of the problem's objective; see :func:`relative_psi`.
     directions : array-like of shape (k, p), optional
-        One a row; by default every parameter of the model.
+        One per row; by default every parameter of the model.
     names : sequence of length k, optional
         Labels of the result's rows.
     tolerance : float, default=1e-6
-        Distance of inner and outer end to reach, as a share of the outer end's distance from the
-        best model's value. Losses with kinks may end wider apart; the columns tell.
+        Target distance of inner and outer end, as a share of the outer end's distance from the
+        best model's value. Losses with kinks may end with a larger distance, seen in the columns.
     n_jobs : int, optional
-        joblib's processes, or wherever ``joblib.parallel_config`` points, where there are more than
-        512 directions; this process alone by default. The digits are the same for any number.
+        Number of joblib processes (or as set by ``joblib.parallel_config``) for more than 512
+        directions; by default only this process. It does not affect the result.
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        Who works instead. Rows go there, and are as private there as here.
+        Used instead of joblib. It receives the private rows, which need the same protection there.
 
     Returns
     -------
     pandas.DataFrame
-        One row a direction: low_outer ≤ low ≤ best ≤ high ≤ high_outer. A model of G attains
-        ``low``, another ``high``, and no model of G is below ``low_outer`` or above
-        ``high_outer``; ``best`` is θ*'s.
+        One row per direction: low_outer ≤ low ≤ best ≤ high ≤ high_outer. Models of G attain
+        ``low`` and ``high``, and no model of G is below ``low_outer`` or above ``high_outer``;
+        ``best`` is the value at θ*.
 
     Raises
     ------
     TypeError
-        If ``problem`` is none, such as a fitted model.
+        If ``problem`` is not a problem, but for instance a fitted model.
     ValueError
         If a parameter is out of range or a shape is wrong.
     DataError
-        If a penalised problem has no minimum or no bounded set is known.
+        If a penalised problem has no minimum, or no bounded outer set is known.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def exact_ranges(
     if names is None and directions is None:
         names = parameter_names(problem)
     if names is not None and len(names) != len(array):
-        raise ValueError(f"{len(names)} names are given for {len(array)} directions")
+        raise ValueError(f"names must have one per direction, got {len(names)} for {len(array)}")
     index = pd.RangeIndex(len(array)) if names is None else pd.Index(names)
     return _table(problem, psi, array, index, tolerance, n_jobs=n_jobs, executor=executor)
 
@@ -219,13 +219,13 @@ def exact_coefficient_ranges(
     problem : Problem or PenalisedProblem
     psi : float
     feature_names : sequence of str, optional
-        Without the intercept; by default x0, x1, … or those that scikit-learn saw.
+        Without the intercept; by default x0, x1, … or those of the scikit-learn model.
     tolerance : float, default=1e-6
 
     Returns
     -------
     pandas.DataFrame
-        As in :func:`exact_ranges`, one row a parameter.
+        As in :func:`exact_ranges`, one row per parameter.
 
     Examples
     --------
@@ -249,7 +249,7 @@ def exact_score_ranges(
 ) -> pd.DataFrame:
     """Exact range of every person's linear score (margin) over the Rashomon set.
 
-    Through the logistic link, which rises, they are ranges of probabilities too.
+    The logistic link is increasing and maps them to ranges of probabilities.
 
     **Curator: computed from private rows, not private.**
 
@@ -258,21 +258,21 @@ def exact_score_ranges(
     problem : Problem or PenalisedProblem
     psi : float
     X : array-like of shape (n_rows, n_features)
-        Shortened to the problem's ``row_norm`` as its own rows were.
+        Clipped to the problem's ``row_norm`` like its own rows.
     tolerance : float, default=1e-6
     n_jobs, executor : optional
-        Who works, as in :func:`exact_ranges`.
+        As in :func:`exact_ranges`.
 
     Returns
     -------
     pandas.DataFrame
-        As in :func:`exact_ranges`, one row a person, or a person and class but the first
+        As in :func:`exact_ranges`, one row per person, or per person and class but the first
         (class 0 of a softmax loss has the score 0).
 
     Raises
     ------
     ValueError
-        If the rows are not finite or have another number of columns than the models.
+        If the rows are not finite or their number of columns differs from the models'.
 
     Examples
     --------
@@ -293,7 +293,7 @@ def exact_group_gap(
     *,
     tolerance: float = 1e-6,
 ) -> pd.DataFrame:
-    """Exact range of the difference of two groups' mean linear scores, for every pair.
+    """Exact range of the difference in mean linear score for every pair of groups.
 
     **Curator: computed from private rows, not private.**
 
@@ -313,7 +313,7 @@ def exact_group_gap(
     Raises
     ------
     ValueError
-        If there are fewer than two groups, or the models have several scores a row.
+        If there are fewer than two groups, or the models have several scores per row.
 
     Examples
     --------

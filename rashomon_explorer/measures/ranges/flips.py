@@ -18,15 +18,15 @@ _TOLERANCE = 1e-6
 
 
 class ExactAmbiguity(NamedTuple):
-    """Share of people whose label can flip, between two proved ends.
+    """Share of people whose label can flip, between two proved bounds.
 
     Parameters
     ----------
     lower : float
-        Share whose label some model of the set flips.
+        Share whose label is proved to flip for some model of the set.
     upper : float
-        One less the share whose label no model of the set flips; equal to ``lower`` unless
-        somebody's furthest score is 0 within the tolerance.
+        1 minus the share whose label is proved not to flip; equal to ``lower`` unless
+        some person's extreme score is 0 within the tolerance.
     """
 
     lower: float
@@ -42,11 +42,11 @@ def exact_flips(
     n_jobs: int | None = None,
     executor: Any = None,
 ) -> pd.DataFrame:
-    """Whether some model of the Rashomon set gives a person another label than the best model.
+    """Whether some model of the Rashomon set flips a person's label against the best model.
 
-    The label is the sign of the score (class 0 at 0), or the class of the largest. A person is
-    decided as soon as a model flips the label, or a tangent proves that none does, so that most
-    need one look at the rows.
+    The label is the sign of the score (class 0 at 0), or the class with the largest score. A person
+    is decided once a model flips the label, or a tangent proves that none does. For most people
+    this takes one pass over the rows.
 
     **Curator: computed from private rows, not private.**
 
@@ -58,22 +58,22 @@ def exact_flips(
         Rashomon threshold > 0.
     X : array-like of shape (n_rows, n_features)
     tolerance : float, default=1e-6
-        Where the search ends for those who cannot be decided, as a share of the furthest move.
+        Where the search for undecided people ends, as a share of the largest score change.
     n_jobs, executor : optional
-        Who works, as in :func:`exact_ranges`.
+        As in :func:`exact_ranges`.
 
     Returns
     -------
     pandas.DataFrame
-        One row a person: ``label`` of the best model (0, 1, …), ``flips`` (some model of the set
-        proves it) and ``decided`` (whether ``flips`` is certain either way).
+        One row per person: ``label`` of the best model (0, 1, …), ``flips`` (True if proved by
+        some model of the set) and ``decided`` (whether ``flips`` is proved, True or False).
 
     Raises
     ------
     ValueError
         If a parameter is out of range or a shape is wrong.
     TypeError
-        For a regression loss, which knows no labels.
+        For a regression loss, which has no labels.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def exact_flips(
         problem, psi, columns, tolerance, Past(need), n_jobs=n_jobs, executor=executor
     )
     flips = (found.inner > need).reshape(n, others).any(axis=1)
-    # Scores that no model moves, those of a row of zeros, tie for ever.
+    # Scores that are the same for all models, as for a row of zeros, always tie.
     fixed = ~directions.any(axis=2)
     stays = (fixed | (found.outer < need).reshape(n, others)).all(axis=1)
     index = row_index(X)
@@ -116,7 +116,7 @@ def exact_ambiguity(
     """Share of people whose label some model of the Rashomon set flips.
 
     The ambiguity (1/n) #{i : ∃ θ ∈ G, f_θ(x_i) ≠ f_θ*(x_i)} of Marx, Calmon and Ustun (2020) over
-    the whole set, of which draws show a part.
+    the whole set; draws give a lower bound.
 
     **Curator: computed from private rows, not private.**
 
@@ -127,12 +127,12 @@ def exact_ambiguity(
     X : array-like of shape (n_rows, n_features)
     tolerance : float, default=1e-6
     n_jobs, executor : optional
-        Who works, as in :func:`exact_ranges`.
+        As in :func:`exact_ranges`.
 
     Returns
     -------
     ExactAmbiguity
-        Lower and upper end.
+        Lower and upper bound.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def exact_ambiguity(
 def flip_directions(
     rows: FloatArray, best: FloatArray, outputs: int
 ) -> tuple[FloatArray, NDArray[np.int_]]:
-    """Directions (n, other labels, p) that flip when they exceed 0, and the best labels (n,)."""
+    """Directions (n, other labels, p) whose value is > 0 for a flip, and the best labels (n,)."""
     scores = rows @ best.reshape(outputs, -1).T
     if outputs == 1:
         label = (scores[:, 0] > 0).astype(int)
@@ -169,18 +169,18 @@ def flip_directions(
 
 
 _LEAST = 1e-7
-"""Of the way to the model of zeros: nearer than this is "at once"."""
+"""Smallest ψ tried, as a share of the zero model's excess loss."""
 
 
 class FlipPsi(NamedTuple):
-    """Least ψ at which a label flips, between two proved ends.
+    """Smallest ψ at which a label flips, between two proved bounds.
 
     Parameters
     ----------
     lower : float
-        No model within this of the best flips the label; 0 if already the nearest looked at does.
+        No model with excess loss up to this flips the label; 0 if the smallest ψ tried flips it.
     upper : float
-        Some model within this does.
+        Some model with excess loss up to this flips the label.
     """
 
     lower: float
@@ -190,12 +190,12 @@ class FlipPsi(NamedTuple):
 def flip_psi(
     problem: Problem | PenalisedProblem, x: ArrayLike, *, tolerance: float = 0.01
 ) -> FlipPsi:
-    """Least ψ at which some model of the Rashomon set gives a person another label.
+    """Smallest ψ at which some model of the Rashomon set gives a person another label.
 
-    ψ* = min {L(θ) − L(θ*) : f_θ(x) ≠ f_θ*(x)}, found by halving over :func:`exact_flips`, so that
-    each end is proved. It is a person's own distance to the decision, in units of the loss: whoever
-    says how many models count as good, ψ, says whose label is settled. The model of zeros
-    gives every row the same score, so that ψ* is at most its excess loss.
+    ψ* = min {L(θ) − L(θ*) : f_θ(x) ≠ f_θ*(x)}, found by bisection over :func:`exact_flips`, so
+    both bounds are proved. It is a person's distance to the decision boundary in units of the loss:
+    a threshold ψ < ψ* leaves the label unique. The zero model
+    gives every row the same score, so ψ* is at most its excess loss.
 
     **Curator: computed from private rows, not private.**
 
@@ -206,7 +206,7 @@ def flip_psi(
     x : array-like of shape (n_features,)
         One person.
     tolerance : float, default=0.01
-        Where halving ends: upper ≤ (1 + tolerance)·lower.
+        Where bisection ends: upper ≤ (1 + tolerance)·lower.
 
     Returns
     -------
@@ -216,7 +216,7 @@ def flip_psi(
     Raises
     ------
     ValueError
-        If the person is not one row, or the tolerance is no inner share.
+        If ``x`` is not one row, or the tolerance is not in (0, 1).
     TypeError
         For a regression loss.
 
@@ -241,7 +241,7 @@ def flip_psi(
     lower = _LEAST * upper
     if flips_at(lower)["flips"]:
         return FlipPsi(0.0, lower)
-    if not flips_at(upper)["flips"]:  # a row that no model moves
+    if not flips_at(upper)["flips"]:  # a row with the same score for all models
         return FlipPsi(upper, float("inf"))
     while upper > (1 + tolerance) * lower:
         middle = float(np.sqrt(lower * upper))

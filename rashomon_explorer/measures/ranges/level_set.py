@@ -1,4 +1,4 @@
-"""Level sets, their reach, and cuts that bound it."""
+"""Level sets, bounded sets that contain them, and cutting planes."""
 
 import math
 from collections.abc import Callable
@@ -16,51 +16,51 @@ from rashomon_explorer.problem.minimisation import Minimum, minimise_on
 
 
 class Reach(Protocol):
-    """A bounded set around the level set."""
+    """A bounded set that contains the level set."""
 
     @property
     def radius(self) -> float:
-        """Largest ‖θ‖ that a model may have; infinite if none is refused for its length."""
+        """Upper bound on ‖θ‖ for models; infinite if there is none."""
         ...
 
     def least_bound(
         self, direction: FloatArray, gradient: FloatArray, room: FloatArray
     ) -> FloatArray:
-        """Least over λ ≥ 0 of λ·room + max over the set of (a − λg)·(ϑ − θ*), shape (K,)."""
+        """Minimum over λ ≥ 0 of λ·room + max over the set of (a − λg)·(ϑ − θ*), shape (K,)."""
         ...
 
 
 @dataclass(frozen=True)
 class BallReach:
-    """Models with ‖θ‖ ≤ radius, a constraint of the problem or of a ball around its domain."""
+    """Models with ‖θ‖ ≤ radius, the problem's domain or a ball around it."""
 
     radius: float
-    centre: FloatArray  # (p,): θ*, which extents are measured from
+    centre: FloatArray  # (p,): θ*, the origin of extents
 
     def least_bound(
         self, direction: FloatArray, gradient: FloatArray, room: FloatArray
     ) -> FloatArray:
-        """Least of λ(room + g·θ*) + R‖a − λg‖ − a·θ*, shape (K,)."""
+        """Minimum of λ(room + g·θ*) + R‖a − λg‖ − a·θ*, shape (K,)."""
         bound = least_shifted_norm(direction, gradient, room + self.centre @ gradient, self.radius)
         return np.asarray(bound - self.centre @ direction)
 
 
 @dataclass(frozen=True)
 class EllipsoidReach:
-    """Models θ* + W u with ‖u‖ ≤ extent, known to hold the level set; it constrains nothing."""
+    """Models θ* + W u with ‖u‖ ≤ extent, which contain the level set and are no constraint."""
 
     whiten: FloatArray
     extent: float
 
     @property
     def radius(self) -> float:
-        """Infinite: no model is refused for its length."""
+        """Infinite: there is no bound on ‖θ‖."""
         return np.inf
 
     def least_bound(
         self, direction: FloatArray, gradient: FloatArray, room: FloatArray
     ) -> FloatArray:
-        """Least of λ·room + extent·‖Wᵀ(a − λg)‖, shape (K,)."""
+        """Minimum of λ·room + extent·‖Wᵀ(a − λg)‖, shape (K,)."""
         a, g = self.whiten.T @ direction, self.whiten.T @ gradient
         return least_shifted_norm(a, g, room, self.extent)
 
@@ -68,7 +68,7 @@ class EllipsoidReach:
 def least_shifted_norm(
     a: FloatArray, g: FloatArray, price: FloatArray, radius: float
 ) -> FloatArray:
-    """Least over λ ≥ 0 of λ·price + radius·‖a − λg‖, shape (K,), for columns a, g of (p, K)."""
+    """Minimum over λ ≥ 0 of λ·price + radius·‖a − λg‖, shape (K,), for columns a, g of (p, K)."""
     square = np.maximum(np.einsum("ij,ij->j", g, g), 1e-300)
     best = np.einsum("ij,ij->j", a, g) / square
     away = np.linalg.norm(a - best * g, axis=0)
@@ -81,21 +81,21 @@ def least_shifted_norm(
 
 
 _PULLS = (1e-12, 1e-9, 1e-6, 1.0)
-_ROUNDING = 1e-14  # of the loss: sums of n terms are right to about 1e-15 of it
+_ROUNDING = 1e-14  # relative to the loss: sums of n terms are exact to about 1e-15
 
 
 def check_problem(problem: object) -> None:
-    """Refuse what is no problem, such as a fitted model."""
+    """Raise TypeError unless ``problem`` is a problem."""
     if not hasattr(type(problem), "minimum"):
         raise TypeError(
             f"problem must be a Problem or a PenalisedProblem, got {type(problem).__name__}: make "
-            "one of a fitted scikit-learn model and its rows by penalised_problem, of a fitted "
-            "Rashomon estimator by declared_problem"
+            "one from a fitted scikit-learn model and its rows by penalised_problem, or from a "
+            "fitted Rashomon estimator by declared_problem"
         )
 
 
 class ConvexFunction(Protocol):
-    """A convex function of K models at once."""
+    """A convex function, evaluated at K models at a time."""
 
     def value(self, theta: FloatArray) -> FloatArray:
         """Return the values (K,) at the columns of ``theta`` (p, K)."""
@@ -111,19 +111,19 @@ class ConvexFunction(Protocol):
 
 
 class Region(Protocol):
-    """Where models may lie."""
+    """Domain of the models."""
 
     def contains(self, theta: FloatArray) -> Mask:
-        """Whether each column of ``theta`` (p, K) is in it; shape (K,)."""
+        """Whether each column of ``theta`` (p, K) lies in the region; shape (K,)."""
         ...
 
     def project(self, theta: FloatArray) -> FloatArray:
-        """Nearest point of it to each column of ``theta`` (p, K)."""
+        """Project each column of ``theta`` (p, K) to the region."""
         ...
 
 
 class ConvexProblem(ConvexFunction, Protocol):
-    """What exact ranges ask of a problem; :class:`Problem` has it."""
+    """Interface that exact ranges require; :class:`Problem` implements it."""
 
     @property
     def loss(self) -> Loss:
@@ -137,12 +137,12 @@ class ConvexProblem(ConvexFunction, Protocol):
 
     @property
     def row_norm(self) -> float:
-        """Norm that rows are shortened to."""
+        """Norm to which rows are clipped."""
         ...
 
     @property
     def intercept(self) -> bool:
-        """Whether models carry an intercept, last."""
+        """Whether models have an intercept, as the last parameter."""
         ...
 
     @property
@@ -158,27 +158,27 @@ class ConvexProblem(ConvexFunction, Protocol):
 
 @dataclass(frozen=True)
 class LevelSet:
-    """Models of a bounded set with objective ≤ level, seen from one of them."""
+    """Models of a bounded set with objective ≤ level, with one of them as the centre."""
 
     objective: ConvexFunction
     centre: FloatArray  # (p,): a model of the set, well inside the level
     base: float  # its objective
     level: float  # largest objective, above ``base``
-    reach: Reach  # a ball or an ellipsoid that holds the whole set
-    domain: Region  # where its models lie
+    reach: Reach  # a ball or an ellipsoid that contains the whole set
+    domain: Region  # domain of its models
 
     @property
     def room(self) -> float:
-        """How much worse than the centre a model may be."""
+        """Largest objective of a model minus that of the centre."""
         return self.level - self.base
 
     def shrink(self, value: FloatArray) -> FloatArray:
-        """Largest t ≤ 1 (K,) that convexity proves to bring θ* + t(θ − θ*) below the level."""
+        """Largest t ≤ 1 (K,) for which convexity proves θ* + t(θ − θ*) to be within the level."""
         above = np.maximum(value - self.base, self.room)
         return np.asarray(self.room / above)
 
     def verified(self, points: FloatArray) -> FloatArray:
-        """Look at every point (p, K) and pull to the centre what rounding left outside."""
+        """Check every point (p, K), and shrink those outside by rounding to the centre."""
         points = self.domain.project(points)
         suspects = np.arange(points.shape[1])
         for share in _PULLS:
@@ -190,7 +190,7 @@ class LevelSet:
         return points
 
     def tangent_limit(self, theta: FloatArray, value: float, gradient: FloatArray) -> float:
-        """Largest g·ϑ over the set by the tangent at θ (p,): level − L(θ) + g·θ."""
+        """Upper bound on g·ϑ over the set from the tangent at θ (p,): level − L(θ) + g·θ."""
         return self.level - value + float(gradient @ theta) + self._error
 
     @property
@@ -200,7 +200,7 @@ class LevelSet:
     def outer(
         self, direction: FloatArray, step: FloatArray, value: FloatArray, gradient: FloatArray
     ) -> FloatArray:
-        """Upper bound (K,) of a·(θ − θ*) over the set for each column a of ``direction`` (p, K)."""
+        """Upper bound (K,) on a·(θ − θ*) over the set for each column a of ``direction`` (p, K)."""
         room = self.level - value + np.einsum("ij,ij->j", gradient, step) + self._error
         return self.reach.least_bound(direction, gradient, np.maximum(room, self.room))
 
@@ -209,27 +209,27 @@ Enough = Callable[[float, float], bool]
 
 _MOST_PROGRAMMES = 150
 _MOST_BACKTRACKS = 30
-_FINEST = 1e-4  # curved faces, of a ball or a ridge, take ever more cuts
+_FINEST = 1e-4  # relative accuracy of cuts: curved boundaries (ball, ridge) need ever more cuts
 _ON_LEVEL = 1e-10
 _WITHOUT_GAIN = 10
 
 
 @dataclass
 class CutPool:
-    """Half-spaces normal·θ ≤ limit that hold every model of the set, for all directions."""
+    """Half-spaces normal·θ ≤ limit that contain the set, shared by all directions."""
 
     normals: list[FloatArray] = field(default_factory=list)  # (p,): of length 1
     limits: list[float] = field(default_factory=list)
 
     def add(self, normal: FloatArray, limit: float) -> None:
-        """Add a half-space; one of a zero normal says nothing."""
+        """Add a half-space; a zero normal is ignored."""
         length = float(np.linalg.norm(normal))
         if length > 0:
             self.normals.append(normal / length)
             self.limits.append(limit / length)
 
     def forget(self, most: int) -> None:
-        """Keep the newest ``most``."""
+        """Keep only the newest ``most`` half-spaces."""
         self.normals, self.limits = self.normals[-most:], self.limits[-most:]
 
 
@@ -240,7 +240,7 @@ def furthest_by_cuts(
     enough: Enough,
     pool: CutPool,
 ) -> tuple[float, FloatArray]:
-    """Outer bound of max a·(ϑ − θ*) over the set, and a model of the set that comes near."""
+    """Upper bound on max a·(ϑ − θ*) over the set, and a nearly optimal model of the set."""
     centre, radius = among.centre, domain.radius_bound
     outer = float(domain.support(direction[:, None])[0] - direction @ centre)
     best, idle = centre, 0
@@ -261,7 +261,7 @@ def furthest_by_cuts(
 def _programme(
     domain: Domain, direction: FloatArray, pool: CutPool, radius: float
 ) -> tuple[FloatArray, float]:
-    """Furthest point of the cuts in a box around the domain, and the bound that they prove."""
+    """Optimum over the cuts in a box around the domain, and the bound that they prove."""
     if not pool.normals:
         return domain.extreme(direction[:, None])[:, 0], np.inf
     normals, limits = np.array(pool.normals), np.array(pool.limits)
@@ -275,7 +275,7 @@ def _programme(
 
 
 def _supported(domain: Domain, among: LevelSet, far: FloatArray, pool: CutPool) -> FloatArray:
-    """Point of the set on the way from the centre to ``far``; tangents met are added as cuts."""
+    """Point of the set between the centre and ``far``; tangents on the way become cuts."""
     nearest = domain.project(far[:, None])[:, 0]
     normal = far - nearest
     if np.linalg.norm(normal) > 1e-12 * domain.radius_bound:
@@ -297,12 +297,12 @@ def _supported(domain: Domain, among: LevelSet, far: FloatArray, pool: CutPool) 
 
 
 _MOST_TILTS = 40
-_LEAST = 1e-12  # of the domain's size: a shorter way is rounding
-_STEEPEST = 1e10  # relative to the first: beyond it the loss drowns in rounding
+_LEAST = 1e-12  # relative to the domain's size: a smaller distance is rounding
+_STEEPEST = 1e10  # largest perturbation relative to the first; beyond it rounding dominates
 
 
 class _LinearlyPerturbed(Penalised):
-    """L(θ) − tilt·θ."""
+    """Linearly perturbed objective L(θ) − tilt·θ."""
 
     def __init__(self, objective: ConvexFunction, tilt: FloatArray) -> None:
         self._base, self._tilt = objective, tilt[:, None]
@@ -326,7 +326,7 @@ def furthest_on(
     tolerance: float,
     enough: Enough,
 ) -> tuple[float, FloatArray]:
-    """Outer bound of max a·(ϑ − θ*) over the set, and a model of the set that comes near."""
+    """Upper bound on max a·(ϑ − θ*) over the set, and a nearly optimal model of the set."""
     centre, room = among.centre, among.room
     outer = min(outer, float(domain.support(direction[:, None])[0] - direction @ centre))
     corner = domain.project(domain.extreme(direction[:, None]))[:, 0]
@@ -355,7 +355,7 @@ def furthest_on(
 
 @dataclass(frozen=True)
 class _End:
-    """A tilt, its minimiser and the excess there."""
+    """Size of a linear perturbation, its minimiser and the excess loss there."""
 
     tilt: float
     theta: FloatArray
@@ -363,7 +363,7 @@ class _End:
 
 
 def _between(low: _End, high: _End | None, room: float) -> FloatArray:
-    """Model on the segment of both minimisers whose excess convexity proves to be ≤ room."""
+    """Model between both minimisers for which convexity proves an excess loss ≤ room."""
     if high is None:
         return low.theta
     share = max(0.0, room - low.excess) / max(high.excess - low.excess, 1e-300)
@@ -376,7 +376,7 @@ def _shrunk_to_level(among: LevelSet, theta: FloatArray, value: float) -> FloatA
 
 
 def _next(low: _End, high: _End | None, room: float, turn: int) -> float:
-    """Secant in √excess, which is linear in the tilt for a quadratic; halved every third turn."""
+    """Next perturbation: secant in √excess (linear for a quadratic), bisection every third turn."""
     root, now = math.sqrt(room), math.sqrt(max(low.excess, 0.0))
     if high is None:
         return low.tilt * max(1.5, min(100.0, 1.02 * root / max(now, 0.01 * root)))

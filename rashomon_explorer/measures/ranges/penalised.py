@@ -1,4 +1,4 @@
-"""Penalised problems, also those of scikit-learn's estimators."""
+"""Penalised problems, including those of scikit-learn's estimators."""
 
 import math
 from collections.abc import Callable
@@ -26,8 +26,8 @@ from rashomon_explorer.problem.problem import add_intercept
 _MOST_STEPS = 100
 _FURTHEST = 1e12
 _ROUNDING = 1e-13
-_DECIDED = 15.0  # margin that fits of data with a minimum hardly ever have; beyond it, look closer
-_SEPARATES = 1e-6  # of the longest row, above the programme's own tolerance
+_DECIDED = 15.0  # margins above this are rare if a minimum exists; then check separability
+_SEPARATES = 1e-6  # relative to the longest row, above the linear programme's tolerance
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class _Penalised(MinimisedObjective):
 class PenalisedProblem:
     """Mean loss of linear scores plus ½ Σ ridge_j θ_j², over all of R^p.
 
-    What scikit-learn's linear models minimise, up to a factor. Curator: it holds private rows.
+    The objective of scikit-learn's linear models, up to a factor. Curator: it holds private rows.
 
     Parameters
     ----------
@@ -75,15 +75,15 @@ class PenalisedProblem:
     loss : Loss
         Logistic or squared.
     ridges : ndarray of shape (p,)
-        Penalty of each parameter, 0 for a free one.
+        Penalty of each parameter, 0 for an unpenalised one.
     intercept : bool
     feature_names : tuple of str
-        Names of the columns but the constant.
+        Names of the columns except the constant.
 
     Raises
     ------
     DataError
-        From ``minimum``: if the objective has no minimum, or not one alone.
+        From ``minimum``: if the objective has no unique minimum.
     """
 
     rows: FloatArray = field(repr=False)
@@ -100,7 +100,7 @@ class PenalisedProblem:
 
     @property
     def row_norm(self) -> float:
-        """Infinite: rows are taken as they are."""
+        """Infinite: rows are not clipped."""
         return math.inf
 
     @property
@@ -131,10 +131,10 @@ class PenalisedProblem:
         return self._certified.minimum
 
     def reach(self, psi: float) -> EllipsoidReach:
-        """Ellipsoid that holds every model with an excess of at most ``psi``.
+        """Ellipsoid that contains every model with an excess loss of at most ``psi``.
 
         With u = A^{1/2}(θ − θ*) for the Hessian A at θ*, the excess is at least
-        bound(‖u‖) − ‖A^{-1/2}∇L(θ*)‖·‖u‖ (docs/theory.md §3), which divided by ‖u‖ does not fall.
+        bound(‖u‖) − ‖A^{-1/2}∇L(θ*)‖·‖u‖ (docs/theory.md §3), nondecreasing when divided by ‖u‖.
         """
         whiten = self._certified.whiten
         return EllipsoidReach(whiten, self._certified.extent(psi + self._rounding))
@@ -176,17 +176,17 @@ class PenalisedProblem:
         along = _separating(self.rows, self.targets) if margins.max() > _DECIDED else ()
         if len(along):
             raise DataError(
-                f"the unpenalised loss has no minimum: along {[names[j] for j in along]} every "
-                "row gains or stays as it is (quasi-complete separation, such as a column that "
-                "is not 0 in one class alone): fit with a finite C, or drop such a column"
+                f"the unpenalised loss has no minimum: along {[names[j] for j in along]} no "
+                "row's loss increases (quasi-complete separation, such as a column that "
+                "is nonzero in only one class): fit with a finite C, or drop such a column"
             )
 
 
 def _separating(rows: FloatArray, targets: FloatArray) -> NDArray[np.intp]:
-    """Parameters of a direction along which no row's margin falls and some rise; none if none.
+    """Parameters of a direction along which no margin falls and some rise; empty if there is none.
 
-    Without such a direction, and only then, the maximum likelihood estimate of a logistic model
-    exists (Albert and Anderson 1984); a linear programme finds it (Konis 2007).
+    The maximum likelihood estimate of a logistic model exists if and only if there is no such
+    direction (Albert and Anderson 1984); a linear programme finds it (Konis 2007).
     """
     size = np.abs(rows).max(axis=0)
     signed = targets[:, None] * rows / np.where(size > 0, size, 1.0)
@@ -198,7 +198,7 @@ def _separating(rows: FloatArray, targets: FloatArray) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class _Certified:
-    """A minimum, and how the objective rises around it."""
+    """A minimum, and a lower bound on the excess loss around it."""
 
     minimum: Minimum
     whiten: FloatArray
@@ -210,7 +210,7 @@ class _Certified:
         curvature, vectors = np.linalg.eigh(objective.hessian(place.theta))
         if not curvature[0] > 1e-15 * curvature[-1]:
             raise DataError(
-                "the objective is flat in some direction, so that coefficients have no range: "
+                "the objective is flat in some direction, so coefficients have no finite range: "
                 "drop collinear columns, or fit with a penalty"
             )
         whiten = vectors / np.sqrt(curvature)
@@ -221,13 +221,13 @@ class _Certified:
         return replace(known, minimum=Minimum(place.theta, place.value, gap, 0.0, gap))
 
     def extent(self, psi: float) -> float:
-        """Radius beyond which the excess is above ``psi``."""
+        """Radius beyond which the excess loss is above ``psi``."""
         low, high = 0.0, 1.0
         while self._excess(high) <= psi:
             low, high = high, 2 * high
             if high > _FURTHEST:
                 raise DataError(
-                    f"no bounded set of models is known to hold all within psi={psi:g} of the "
+                    f"no bounded set is known to contain all models within psi={psi:g} of the "
                     "minimum: lower psi, or fit with a stronger penalty"
                 )
         return bisect(lambda radius: not self._excess(radius) <= psi, high, low, halvings=80)
@@ -236,13 +236,13 @@ class _Certified:
         return float(self.bound.radial(np.array([radius]))[0]) - self.pull * radius
 
 
-_LOOSEST = 1e-3  # a larger tol leaves room for other objectives
-_AVERAGED = 2.0  # sag and saga stop by a change of the weights: slopes of up to 1.8·tol were seen
+_LOOSEST = 1e-3  # with a larger tol other objectives would pass the check
+_AVERAGED = 2.0  # sag and saga stop by the change of weights: slopes up to 1.8·tol were observed
 _EXACT = ("svd", "cholesky", "auto")
 
 
 def stopping_slopes(estimator: Any, problem: PenalisedProblem, theta: FloatArray) -> FloatArray:
-    """Largest slope (p,) of the mean objective where the estimator's solver has converged."""
+    """Upper bound (p,) on the slopes of the mean objective at convergence of the solver."""
     tol = min(float(getattr(estimator, "tol", 0.0)), _LOOSEST)
     solver = getattr(estimator, "solver_", getattr(estimator, "solver", "auto"))
     if problem.loss.task == "classification":
@@ -289,7 +289,7 @@ def _slope_without_weights(problem: PenalisedProblem) -> float:
 
 
 def _rounding(estimator: Any, problem: PenalisedProblem, theta: FloatArray) -> FloatArray:
-    """Slope that rounding of a backward stable solver leaves, in the precision of the fit."""
+    """Slope due to rounding in a backward stable solver, in the precision of the fit."""
     kept = np.sqrt(np.finfo(np.asarray(estimator.coef_).dtype).eps)
     terms = 1.0
     if problem.loss.task == "regression":
@@ -297,28 +297,28 @@ def _rounding(estimator: Any, problem: PenalisedProblem, theta: FloatArray) -> F
     return np.asarray(kept * (np.abs(problem.rows) * np.reshape(terms, (-1, 1))).mean(axis=0))
 
 
-_FAR = 0.01  # of what fitting gained: a solver whose own rule lets it stop further is not trusted
-_NEAR = 1e-9  # of that: here a logistic fit is at the minimum, whatever its slope
+_FAR = 0.01  # largest accepted excess, as a share of the decrease in objective by fitting
+_NEAR = 1e-9  # same share: below it a logistic fit counts as the minimum at any slope
 
 
 def penalised_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> PenalisedProblem:
     """Problem that a fitted scikit-learn linear model solved.  Curator: it holds private rows.
 
-    ``LogisticRegression`` minimises (1/n) Σ log loss + ‖w‖²/(2nC) with the intercept free (but
-    for ``solver="liblinear"``, which penalises it too); ``Ridge`` and ``LinearRegression``
-    minimise (1/n) Σ ½(y − ŷ)² + α‖w‖²/(2n), with the intercept free. These are their objectives
-    over nC and 2n, and ψ is in that unit.
+    ``LogisticRegression`` minimises (1/n) Σ log loss + ‖w‖²/(2nC) with an unpenalised intercept
+    (``solver="liblinear"`` penalises it too); ``Ridge`` and ``LinearRegression`` minimise
+    (1/n) Σ ½(y − ŷ)² + α‖w‖²/(2n), with an unpenalised intercept. These are scikit-learn's
+    objectives divided by nC and 2n, and ψ is in that unit.
 
-    The fitted model must be as near to the minimum of that objective as its solver goes: the
-    objective's slopes there must be those at which the solver stops. Other rows, sample weights
-    and unfinished fits are found so.
+    The fitted model must be a minimum of that objective up to its solver's tolerance: the slopes
+    there must not exceed those at which the solver stops. This check detects other rows, sample
+    weights and unfinished fits.
 
     Parameters
     ----------
     estimator : LogisticRegression, Ridge or LinearRegression
         Fitted, of two classes or one target, without weights and without an L1 penalty.
     X : array-like of shape (n_rows, n_features)
-        Rows it was fitted to; of a pipeline's last step, the transformed rows.
+        Rows it was fitted to; for a pipeline's last step, the transformed rows.
     y : array-like of shape (n_rows,)
 
     Raises
@@ -326,10 +326,10 @@ def penalised_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> PenalisedPr
     TypeError
         If the estimator is of another kind.
     ValueError
-        If it minimised something else (L1 penalty, weights, several outputs), or is further from
-        the minimum on these rows than its solver stops.
+        If it minimised another objective (L1 penalty, weights, several outputs), or is further
+        from the minimum on these rows than its solver's tolerance allows.
     DataError
-        If the rows are no finite table, or the objective has no single minimum.
+        If the rows are not a finite table, or the objective has no unique minimum.
 
     Examples
     --------
@@ -342,7 +342,7 @@ def penalised_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> PenalisedPr
     maker = next((make for kind, make in _makers().items() if type(estimator) is kind), None)
     if maker is None:
         known = ", ".join(kind.__name__ for kind in _makers())
-        steps = ": give a pipeline's last step, and the rows that it sees" * isinstance(
+        steps = ": pass a pipeline's last step and its transformed rows" * isinstance(
             getattr(estimator, "steps", None), list
         )
         raise TypeError(f"estimator must be one of {known}, got {type(estimator).__name__}{steps}")
@@ -350,7 +350,7 @@ def penalised_problem(estimator: Any, X: ArrayLike, y: ArrayLike) -> PenalisedPr
     _check_names(estimator, X)
     rows, y = _table(X), np.asarray(y)
     if y.shape != (len(rows),):
-        raise ValueError(f"y must hold one target a row, got {y.shape} for {len(rows)} rows")
+        raise ValueError(f"y must hold one target per row, got {y.shape} for {len(rows)} rows")
     loss, targets, ridge, intercept_ridge = maker(estimator, y, len(rows))
     intercept = bool(estimator.fit_intercept)
     names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])])
@@ -371,7 +371,7 @@ _Made = tuple[Loss, FloatArray, float, float]
 
 
 def _makers() -> dict[type, Callable[[Any, NDArray[Any], int], _Made]]:
-    # Here and not at the top: linear models would double the time it takes to import measures.
+    # Imported lazily: linear models would double the time to import measures.
     from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
     return {
@@ -387,7 +387,7 @@ def _sklearn_problem_logistic(estimator: Any, y: NDArray[Any], n: int) -> _Made:
     if estimator.class_weight is not None:
         raise ValueError("class weights are not supported: fit with class_weight=None")
     if getattr(estimator, "multi_class", "auto") == "multinomial":
-        raise ValueError("multi_class='multinomial' is another objective: fit without it")
+        raise ValueError("multi_class='multinomial' has another objective: fit without it")
     strange = ~np.isin(y, estimator.classes_)
     if strange.any():
         raise ValueError(f"y must hold the labels {estimator.classes_}, got {y[strange][0]!r}")
@@ -400,8 +400,8 @@ def _sklearn_problem_logistic(estimator: Any, y: NDArray[Any], n: int) -> _Made:
 
 
 def _inverse_penalty(estimator: Any) -> float:
-    """C of the L2 penalty, infinite for none, as every version of scikit-learn spells it."""
-    # "deprecated" from 1.8 on and absent from 1.10 on, where l1_ratio alone decides.
+    """C of the L2 penalty, infinite for none, for every supported version of scikit-learn."""
+    # "deprecated" from 1.8 on and absent from 1.10 on, where only l1_ratio decides.
     penalty = getattr(estimator, "penalty", "deprecated")
     if penalty is None or math.isinf(estimator.C):
         return math.inf
@@ -435,7 +435,7 @@ def _table(X: ArrayLike) -> FloatArray:
     except (TypeError, ValueError) as error:
         raise DataError(f"rows and targets must hold numbers: {error}") from error
     if rows.ndim != 2 or 0 in rows.shape or not np.isfinite(rows).all():
-        raise DataError(f"rows must form a finite table without gaps, got shape {rows.shape}")
+        raise DataError(f"rows must be a finite table without NaN, got shape {rows.shape}")
     return rows
 
 
@@ -454,7 +454,7 @@ def _check_fit(problem: PenalisedProblem, estimator: Any) -> None:
         fitted = np.append(fitted, estimator.intercept_)
     if len(fitted) != problem.p:
         raise ValueError(
-            f"the estimator has {len(fitted)} parameters, the rows ask for {problem.p}"
+            f"the estimator has {len(fitted)} parameters, but the rows need {problem.p}"
         )
     value, gradient = problem.value_and_gradient(fitted[:, None])
     excess = float(value[0]) - problem.minimum.value
@@ -469,7 +469,7 @@ def _check_fit(problem: PenalisedProblem, estimator: Any) -> None:
     worst = int(np.argmax(slopes / np.maximum(limits, 1e-300)))
     raise ValueError(
         f"the estimator's objective on these rows is {max(excess, 0.0):.3g} above the minimum: "
-        "give the rows that it was fitted to (a pipeline's last step was fitted to transformed "
+        "pass the rows that it was fitted to (a pipeline's last step was fitted to transformed "
         "rows), fit without sample weights, and let the solver converge "
         f"({_convergence(estimator)}). The slope along {names[worst]!r} is {slopes[worst]:.3g}, "
         f"and a converged solver leaves at most {limits[worst]:.3g}"

@@ -16,38 +16,38 @@ from rashomon_explorer.sets import RashomonSet
 from rashomon_explorer.sets.scores import likeliest
 
 _NARROW = 1e-3
-_NOT = "not told"
+_NOT = "undecided"
 _ENDS = {"best": "best", "exact_low": "low_outer", "exact_high": "high_outer"}
 
 
 def people_ranges(
     models: Any, X: Any, problem: Problem | None = None, *, tolerance: float = _NARROW
 ) -> pd.DataFrame:
-    """Range of each person's answer over the draws inside ψ, and over the whole set.
+    """Range of each person's prediction over the draws inside ψ, and over the whole set.
 
-    What draws reach is an inner bound of what the set allows. **Curator: computed from private
+    The range over draws is an inner bound on that of the set. **Curator: computed from private
     rows, not private.**
 
     Parameters
     ----------
     models : RashomonSet or PredictorSet
-        Those inside ψ count.
+        Only models inside ψ count.
     X : array-like of shape (n_rows, n_features)
-        Rows as the models take them.
+        Rows in the form that the models accept.
     problem : Problem, optional
-        What linear draws are of, as :func:`set_problem` makes it: adds what is proved of all models
+        The problem of linear draws, from :func:`set_problem`: adds proved ranges over all models
         within ψ.
     tolerance : float, default=0.001
-        Of the exact ends, as in :func:`exact_score_ranges`.
+        Tolerance of the exact ends, as in :func:`exact_score_ranges`.
 
     Returns
     -------
     pandas.DataFrame
-        One row a person, in the order and with the index of ``X``: ``best`` (the best model's
+        One row per person, in the order and with the index of ``X``: ``best`` (the best model's
         probability of the last class, or prediction), ``drawn_low`` and ``drawn_high``; for classes
         ``drawn_flips``, the share of draws that give another label than the best model.
-        With a problem also ``flips`` (``"yes"``, ``"no"``, or ``"not told"`` within the tolerance)
-        and, of one score a row, ``exact_low`` and ``exact_high``.
+        With a problem also ``flips`` (``"yes"``, ``"no"``, or ``"undecided"`` within the tolerance)
+        and, for models with one score per row, ``exact_low`` and ``exact_high``.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def proved_people(
     target_bounds: tuple[float, float] = (-1.0, 1.0),
     tolerance: float = _NARROW,
 ) -> pd.DataFrame:
-    """Range of each person's answer over the whole set, and whether the label can flip.
+    """Range of each person's prediction over the whole set, and whether the label can flip.
 
     **Curator: computed from private rows, not private.**
 
@@ -105,13 +105,13 @@ def proved_people(
     psi : float
     X : array-like of shape (n_rows, n_features)
     target_bounds : (float, float), default=(-1, 1)
-        What a regression's scores from −1 to 1 stand for.
+        Targets that a regression's scores −1 and 1 represent.
     tolerance : float, default=0.001
 
     Returns
     -------
     pandas.DataFrame
-        Columns ``flips``, of classes, and, of one score a row, ``best``, ``exact_low`` and
+        Columns ``flips``, for classes, and, for one score per row, ``best``, ``exact_low`` and
         ``exact_high``, as in :func:`people_ranges`.
 
     Examples
@@ -134,7 +134,7 @@ def proved_people(
 
 
 def _answer(scores: FloatArray, classes: bool, bounds: tuple[float, float]) -> FloatArray:
-    """Turn linear scores into probabilities, or targets in their own units."""
+    """Convert linear scores into probabilities, or into targets in their own units."""
     if classes:
         return np.asarray(np.exp(-np.logaddexp(0.0, -scores)))
     low, high = bounds
@@ -147,10 +147,10 @@ _ROUNDING = 1e-9
 def draws_in_range(
     models: RashomonSet | ArrayLike, exact: pd.DataFrame, *, inside: ArrayLike | None = None
 ) -> pd.DataFrame:
-    """Range that draws reach inside the exact one, and the share of it that they miss.
+    """Range of the draws compared with the exact range, and the share that they miss.
 
-    Extremes of a sample are inner bounds, and fall short of the set's own the more the more
-    parameters there are. Only draws of the Rashomon set count: a private mechanism also draws
+    Extremes of a sample are inner bounds. Their shortfall grows with the number of parameters.
+    Only draws inside the Rashomon set count: a private mechanism also draws
     outside it.
 
     **Curator: computed from private rows, not private.**
@@ -158,26 +158,26 @@ def draws_in_range(
     Parameters
     ----------
     models : RashomonSet or array-like of shape (n_models, k)
-        Draws whose coefficients, by the names that the set has for them, or the values of the
+        A set, whose coefficients are compared under its parameter names, or the values of k
         functionals at each draw: coefficients, or margins of k people.
     exact : pandas.DataFrame
         Their exact ranges for the same rows, loss and ψ: k rows, as from :func:`exact_ranges`.
     inside : array-like of bool of shape (n_models,), optional
-        Which models lie in the Rashomon set. A ``RashomonSet`` knows; of an array all do, unless
-        it is said.
+        For arrays: whether each model lies in the Rashomon set; by default all do. A
+        ``RashomonSet`` has this information.
 
     Returns
     -------
     pandas.DataFrame
-        ``exact`` row by row: exact_low, draw_low, draw_high, exact_high (the exact ends are the
-        outer ones), and shortfall = 1 − (draw_high − draw_low)/(exact_high − exact_low); ``best``
-        as in ``exact``. ``plots.plot_ranges(models, table)`` takes it as it is.
+        For each row of ``exact``: exact_low, draw_low, draw_high, exact_high (the exact ends are
+        the outer ones), shortfall = 1 − (draw_high − draw_low)/(exact_high − exact_low), and
+        ``best`` as in ``exact``. ``plots.plot_ranges(models, table)`` plots the table.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, no model lies in the set, or one that should is outside the exact
-        range: it was computed for other rows, another loss or another ψ.
+        If shapes do not match, no model lies in the set, or a model inside lies outside the exact
+        range, which was then computed for other rows, another loss or another ψ.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def draws_in_range(
     low, high = exact[["low_outer", "high_outer"]].to_numpy(dtype=float).T
     kept = values[inside]
     if not len(kept):
-        raise ValueError("no model lies in the Rashomon set, so that none shows its range")
+        raise ValueError("no model lies in the Rashomon set, so its range cannot be compared")
     _check_contained(kept, low, high, exact.index)
     width = high - low
     reached = kept.max(axis=0) - kept.min(axis=0)
@@ -224,7 +224,7 @@ def draws_in_range(
 def _values(models: RashomonSet | ArrayLike, inside: ArrayLike | None) -> tuple[FloatArray, Mask]:
     if isinstance(models, RashomonSet):
         if inside is not None:
-            raise ValueError("inside is for arrays: a RashomonSet knows which draws lie in its set")
+            raise ValueError("inside is for arrays: a RashomonSet has this information already")
         return models.coef, np.asarray(models.losses <= models.least + models.psi)
     values = as_models_by_rows(models, "models")
     mask = np.ones(len(values), bool) if inside is None else np.asarray(inside)

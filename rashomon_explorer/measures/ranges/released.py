@@ -1,4 +1,4 @@
-"""Ranges over a released ellipsoid, in closed form: paid for already, and free to publish."""
+"""Closed-form ranges over a released ellipsoid, without further privacy cost."""
 
 from typing import TypeAlias
 
@@ -14,7 +14,7 @@ from rashomon_explorer.problem.problem import add_intercept
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
 from rashomon_explorer.sets.scores import linear_scores
 
-_PAID = "from the released ellipsoid: paid"
+_PAID = "from the released ellipsoid: no further privacy cost"
 _CURATOR = "from an ellipsoid without a guarantee: not private"
 
 Drawn: TypeAlias = RashomonSet | ReleasedSet
@@ -23,9 +23,9 @@ Drawn: TypeAlias = RashomonSet | ReleasedSet
 def released_coefficient_ranges(models: Drawn) -> pd.DataFrame:
     """Range of every coefficient over the ellipsoid that was released with a set's draws.
 
-    Made of the release alone: it costs nothing more and may be published with it. It is a range
-    over the *ellipsoid*, whose models nearly all lie in the Rashomon set where its hit rate is
-    high; :func:`exact_coefficient_ranges` has that of the set itself, for the curator.
+    It is post-processing of the release, has no further privacy cost and may be published. The
+    range is over the *ellipsoid*. Nearly all its models lie in the Rashomon set if its hit rate is
+    high. :func:`exact_coefficient_ranges` gives the curator the range over the set itself.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def released_coefficient_ranges(models: Drawn) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a parameter: ``low``, ``centre`` (of the released model) and ``high``.
+        One row per parameter: ``low``, ``centre`` (of the released model) and ``high``.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def released_coefficient_ranges(models: Drawn) -> pd.DataFrame:
     >>> clf = RashomonClassifier(sampler="ellipsoid", ridge=0.1, random_state=0).fit(X, y)
     >>> table = released_coefficient_ranges(clf.rashomon_set_.release())
     >>> list(table.index), bool((table["low"] < table["high"]).all()), table.attrs["view"]
-    (['x0', 'intercept'], True, 'from the released ellipsoid: paid')
+    (['x0', 'intercept'], True, 'from the released ellipsoid: no further privacy cost')
     """
     region = _region(models)
     index = pd.Index(models.parameter_names, name="parameter")
@@ -64,13 +64,13 @@ def released_score_ranges(models: Drawn, X: ArrayLike) -> pd.DataFrame:
     models : RashomonSet or ReleasedSet
         Of ``sampler="ellipsoid"``.
     X : array-like of shape (n_rows, n_features)
-        Public or synthetic rows, or the curator's; shortened as the models' own were.
+        Public or synthetic rows, or the curator's; clipped like the models' own rows.
 
     Returns
     -------
     pandas.DataFrame
-        One row a person, or a person and class but the first: ``low``, ``centre`` and ``high``.
-        Of rows that are private it is for the curator.
+        One row per person, or per person and class but the first: ``low``, ``centre`` and ``high``.
+        For private rows it is for the curator only.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def released_score_ranges(models: Drawn, X: ArrayLike) -> pd.DataFrame:
 
 
 def released_flips(models: Drawn, X: ArrayLike) -> pd.DataFrame:
-    """Whether some model of the released ellipsoid gives a row another label than its start.
+    """Whether some model of the released ellipsoid labels a row unlike the released model.
 
     Parameters
     ----------
@@ -104,14 +104,14 @@ def released_flips(models: Drawn, X: ArrayLike) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a person: ``label`` of the released model (0, 1, …) and ``flips``.
+        One row per person: ``label`` of the released model (0, 1, …) and ``flips``.
 
     Raises
     ------
     ValueError
         If no ellipsoid was released with the draws, or rows cannot be used.
     TypeError
-        For a regression, which knows no labels.
+        For a regression, which has no labels.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def released_flips(models: Drawn, X: ArrayLike) -> pd.DataFrame:
     rows = _scored_rows(models, X)
     directions, label = flip_directions(rows, region.start, models.outputs)
     furthest = region.ranges(directions.reshape(-1, region.p))[1]
-    # Scores that no model moves, those of a row of zeros, tie for ever.
+    # Scores that are the same for all models, as for a row of zeros, always tie.
     flips = (furthest > 0).reshape(len(rows), -1).any(axis=1)
     table = pd.DataFrame({"label": label, "flips": flips}, index=row_index(X))
     table.attrs.update(view=_view(models), psi=models.psi)
@@ -138,14 +138,14 @@ def _region(models: Drawn) -> CutEllipsoid:
     region = models.ellipsoid
     if region is None:
         raise ValueError(
-            'no ellipsoid was released with these draws: fit with sampler="ellipsoid", or ask the '
-            "curator's exact_ranges"
+            'no ellipsoid was released with these draws: fit with sampler="ellipsoid", or use '
+            "exact_ranges (curator)"
         )
     return region
 
 
 def _scored_rows(models: Drawn, X: ArrayLike) -> FloatArray:
-    linear_scores(models.coef[:1], X, models.row_norm, models.outputs)  # refuses what has no score
+    linear_scores(models.coef[:1], X, models.row_norm, models.outputs)  # raises for invalid rows
     return add_intercept(models.rows(X))
 
 

@@ -1,4 +1,4 @@
-"""Search within a level set."""
+"""Search for extremes of linear functions over a level set."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ def furthest_point(
     inverse: FloatArray,
     radius: float,
 ) -> FloatArray:
-    """Point furthest along a of {ϑ : g·(ϑ − θ) + ½(ϑ − θ)ᵀB(ϑ − θ) ≤ room, ‖ϑ‖ ≤ radius}."""
+    """Maximiser of a·ϑ over {ϑ : g·(ϑ − θ) + ½(ϑ − θ)ᵀB(ϑ − θ) ≤ room, ‖ϑ‖ ≤ radius}."""
     both = inverse @ np.stack([gradient.T, direction.T], axis=2)
     down, along = both[:, :, 0].T, both[:, :, 1].T
     square = 2 * room + np.einsum("ij,ij->j", gradient, down)
@@ -45,7 +45,7 @@ def furthest_point(
 
 @dataclass(frozen=True)
 class SharedMetric:
-    """One B for all columns, times a number of each: by its axes a step costs O(p²) a column."""
+    """One B for all columns, scaled per column; with its axes a step costs O(p²) per column."""
 
     curvature: FloatArray  # (p,): > 0
     vectors: FloatArray  # (p, p)
@@ -64,7 +64,7 @@ class SharedMetric:
         stiff: FloatArray,
         radius: float,
     ) -> FloatArray:
-        """Furthest points of models with B times ``stiff`` (K,), see :func:`furthest_point`."""
+        """Apply :func:`furthest_point` with B times ``stiff`` (K,) per column."""
         a, g, start = (self.vectors.T @ one for one in (direction, gradient, theta))
         own = self.curvature[:, None] * stiff
         square = np.maximum(2 * room + (g * g / own).sum(axis=0), 0.0)
@@ -82,7 +82,7 @@ class SharedMetric:
 def _on_sphere(
     direction: FloatArray, centre: FloatArray, room: FloatArray, inverse: FloatArray, radius: float
 ) -> FloatArray:
-    """Furthest point along a of {½(ϑ − c)ᵀB(ϑ − c) ≤ room, ‖ϑ‖ ≤ radius}."""
+    """Maximiser of a·ϑ over {½(ϑ − c)ᵀB(ϑ − c) ≤ room, ‖ϑ‖ ≤ radius}."""
     softness, vectors = np.linalg.eigh(inverse)
     stiff = 1 / np.maximum(softness, softness[:, -1:] * 1e-15)
     a = np.einsum("kij,ik->kj", vectors, direction)
@@ -93,7 +93,7 @@ def _on_sphere(
 def _in_axes(
     a: FloatArray, c: FloatArray, stiff: FloatArray, room: FloatArray, radius: float
 ) -> FloatArray:
-    """Furthest points (K, p) where B is diagonal: ``a``, ``c`` and ``stiff`` are (K, p)."""
+    """Maximisers (K, p) for a diagonal B; ``a``, ``c`` and ``stiff`` are (K, p)."""
     scale = np.sqrt(2 * np.maximum(room, 1e-300) / np.maximum((a * a / stiff).sum(1), 1e-300))
     low, high = np.log(scale) - 12, np.log(scale) + 25
     for _ in range(_MOST_STEPS):
@@ -126,9 +126,9 @@ def _best_of_ball(stiff: FloatArray, pull: FloatArray, radius: float) -> FloatAr
 Decide = Callable[[NDArray[np.intp], FloatArray, FloatArray], Mask]
 
 _MOST_ROUNDS = 60
-_SHARED_ROUNDS = 12  # with one metric for all: what it does not close learns metrics of its own
-_EVERY = 6  # rounds after which a column that still searches gets its own Hessian
-_BLOCK_CELLS = 2**22  # numbers in a block's inverse Hessians: 32 MiB
+_SHARED_ROUNDS = 12  # rounds with a shared metric; columns still open then get their own
+_EVERY = 6  # rounds between exact Hessians of a column that is still open
+_BLOCK_CELLS = 2**22  # entries of the inverse Hessians of a batch: 32 MiB
 _FLAT = 1e-12
 _FLAT_SHARE = 1e-6
 _STIFFER, _SOFTER = 4.0, 0.5
@@ -136,10 +136,10 @@ _STIFFER, _SOFTER = 4.0, 0.5
 
 @dataclass(frozen=True)
 class Extents:
-    """What is known of max a·(ϑ − θ*) over a level set."""
+    """Brackets of max a·(ϑ − θ*) over a level set."""
 
-    inner: FloatArray  # (K,): attained by ``points``: at most the maximum
-    outer: FloatArray  # (K,): proved by a tangent: at least the maximum
+    inner: FloatArray  # (K,): lower bound on the maximum, attained by ``points``
+    outer: FloatArray  # (K,): upper bound on the maximum, proved by a tangent
     points: FloatArray  # (p, K): models of the set
 
 
@@ -158,7 +158,7 @@ def furthest(
     size = max(16, _BLOCK_CELLS // len(directions) ** 2)
     for low in progress(range(0, len(wide), size), "exact ranges"):
         block = wide[low : low + size]
-        # From θ* again: where one metric for all does not do it may have led far astray.
+        # Restart from θ*: a shared metric that did not converge may have led far away.
         again = _Search(among, directions[:, block])
         again.run(_Own(metric, least, len(block)), _MOST_ROUNDS, tolerance, _only(decided, block))
         search.take(block, again)
@@ -173,21 +173,21 @@ def _only(decided: Decide | None, block: NDArray[np.intp]) -> Decide | None:
 
 
 class _Metric(Protocol):
-    """Quadratic models of the loss, one for each column that searches."""
+    """Quadratic models of the loss, one for each active column."""
 
     def furthest(self, active: NDArray[np.intp], search: "_Search", room: FloatArray) -> FloatArray:
-        """Propose the furthest points of the models' level sets."""
+        """Propose the maximisers over the level sets of the quadratic models."""
         ...
 
     def learn(
         self, active: NDArray[np.intp], search: "_Search", theta: FloatArray, gradient: FloatArray
     ) -> None:
-        """Take in the gradients (p, K) at the places proposed."""
+        """Update the models by the gradients (p, K) at the proposed points."""
         ...
 
 
 class _Shared:
-    """The Hessian at θ* for all columns; nothing is learnt."""
+    """The Hessian at θ* for all columns, without updates."""
 
     def __init__(self, metric: SharedMetric) -> None:
         self._metric = metric
@@ -203,7 +203,7 @@ class _Shared:
 
 
 class _Own:
-    """An inverse Hessian for each column of a block, learnt by BFGS updates."""
+    """An inverse Hessian for each column of a batch, with BFGS updates."""
 
     def __init__(self, start: SharedMetric, least: float, count: int) -> None:
         self._least, self._rounds = least, 0
@@ -223,7 +223,7 @@ class _Own:
     def learn(
         self, active: NDArray[np.intp], search: "_Search", theta: FloatArray, gradient: FloatArray
     ) -> None:
-        """BFGS update of the inverse Hessians by the change of gradient along the step."""
+        """BFGS update of the inverse Hessians by the gradient change along the step."""
         _, before, slope = search.evaluate(active)
         s, y = (theta - before).T, (gradient - slope).T
         curved = (s * y).sum(axis=1)
@@ -241,7 +241,7 @@ class _Own:
 
 
 class _Search:
-    """Where each column's search stands, and what is known of it."""
+    """State of each column's search: current point, bracket and best model."""
 
     def __init__(self, among: LevelSet, directions: FloatArray) -> None:
         count = directions.shape[1]
@@ -257,13 +257,13 @@ class _Search:
         self._observe(np.arange(count), self.theta, self._value, self._gradient)
 
     def evaluate(self, active: NDArray[np.intp]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Directions, the places where columns stand, and the gradients there, each (p, K)."""
+        """Directions, current points and gradients there, each (p, K)."""
         return self._directions[:, active], self.theta[:, active], self._gradient[:, active]
 
     def run(
         self, metric: _Metric, rounds: int, tolerance: float, decided: Decide | None
     ) -> NDArray[np.intp]:
-        """Search, and return the columns that are still open."""
+        """Run the search and return the columns that are still open."""
         active = self._open(np.arange(len(self.inner)), tolerance, decided)
         for _ in range(rounds):
             if not len(active):
@@ -298,7 +298,7 @@ class _Search:
     def _observe(
         self, active: NDArray[np.intp], theta: FloatArray, value: FloatArray, gradient: FloatArray
     ) -> Mask:
-        """Tighten both ends by what was seen at ``theta``; says which inner ends moved."""
+        """Tighten both bounds by the values at ``theta``; return which inner ones improved."""
         among, a = self.among, self._directions[:, active]
         step = theta - among.centre[:, None]
         outer = among.outer(a, step, value, gradient)
@@ -312,28 +312,28 @@ class _Search:
         return np.asarray(climbed)
 
     def take(self, block: NDArray[np.intp], other: "_Search") -> None:
-        """Take in what another search found of some columns."""
+        """Merge the results of another search for some columns."""
         self.outer[block] = np.minimum(self.outer[block], other.outer)
         better = other.inner > self.inner[block]
         self.inner[block[better]] = other.inner[better]
         self.points[:, block[better]] = other.points[:, better]
 
     def verify(self) -> None:
-        """Look at the loss of every inner point, and bring home what rounding left outside."""
+        """Check the loss of every inner point, and shrink those outside by rounding."""
         self.points = self.among.verified(self.points)
         step = self.points - self.among.centre[:, None]
         self.inner = np.einsum("ij,ij->j", self._directions, step)
 
 
 def _axes(hessian: FloatArray, least: float) -> SharedMetric:
-    """Metric of a Hessian, with directions flatter than ``least`` as soft as that."""
+    """Metric of a Hessian whose curvatures are at least ``least``."""
     curvature, vectors = np.linalg.eigh(hessian)
     floor = max(_FLAT * float(curvature[-1]), least)
     return SharedMetric(np.maximum(curvature, floor), vectors)
 
 
 def _least_curvature(among: LevelSet) -> float:
-    """Curvature that uses up a millionth of the room from one end of the ball to the other."""
+    """Smallest curvature used: that of a small share of the room over the ball; 0 without one."""
     if np.isfinite(among.reach.radius):
         return _FLAT_SHARE * among.room / among.reach.radius**2
     return 0.0

@@ -242,7 +242,7 @@ ROW_LOSSES: dict[str, RowLoss] = {
 
 
 def _squared_pairs(b: FloatArray, a: FloatArray, y: FloatArray) -> float:
-    # e_orig plus the covariance of moving part and residual: see model_reliance.
+    # The mean of ½(r_i − a_j)² over i ≠ j with r = y − b, expanded.
     residual, n = y - b, len(y)
     crossed = (residual.sum() * a.sum() - residual @ a) / (n - 1)
     return float((residual @ residual + a @ a - 2 * crossed) / (2 * n))

@@ -70,7 +70,7 @@ class ChunkedRisk:
         return replace(self, loss=cast(Loss, _Smoothed(self.loss, smoothing)))
 
     def dual(self, theta: FloatArray, smoothing: float) -> tuple[float, float, FloatArray]:
-        """Return the sums of :meth:`ClippedSlopeRisk.dual`, for a loss of clipped slopes."""
+        """Compute the sums of :meth:`ClippedSlopeRisk.dual`, for a loss of clipped slopes."""
         value, offset, slope = self.mean(_Dual(theta, smoothing))
         return float(value), float(offset), slope
 

@@ -29,7 +29,7 @@ class Pull(Protocol):
         ...
 
     def curvature(self, score: FloatArray, target: FloatArray) -> FloatArray:
-        """Second derivative in the score; same shape."""
+        """Return the second derivative in the score; same shape."""
         ...
 
 

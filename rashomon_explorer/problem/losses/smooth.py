@@ -139,7 +139,7 @@ class LogisticRisk:
         return np.asarray(sigma * (1 - sigma) / self.n)
 
     def _group(self, models: NDArray[Any]) -> int:
-        """Return the number of factors 1 + exp(margin) per logarithm without overflow."""
+        """Find how many factors 1 + exp(margin) one logarithm takes without overflow."""
         reach = self.reach
         if reach is None:
             longest = (models.astype(float) ** 2).sum(axis=-2).max(initial=0.0)

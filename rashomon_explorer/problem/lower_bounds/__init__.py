@@ -79,7 +79,7 @@ def excess_bound(risk: EmpiricalLoss, theta: FloatArray, whiten: FloatArray) -> 
     # Compare exact types: a subclass may be another function, which the bound does not cover.
     if type(risk) not in ENVELOPES:
         raise SamplerError(
-            f"no envelope of {type(risk).__name__} is known: proposals under a plane need none"
+            f"no envelope of {type(risk).__name__} is known: proposals from planes need none"
         )
     return ENVELOPES[type(risk)](risk, theta, whiten)
 

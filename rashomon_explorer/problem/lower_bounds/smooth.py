@@ -319,7 +319,7 @@ def softmax_sums(
 def _sums(
     scores: FloatArray, probability: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return the sums over rows, from scores (C − 1, n, p) and probabilities (C − 1, n)."""
+    """Sum over rows, from scores (C − 1, n, p) and probabilities (C − 1, n)."""
     _, n, p = scores.shape
     lever = np.asarray(_longest_lever(scores)) ** 2
     if p > LARGEST_SPECTRUM:

@@ -132,7 +132,7 @@ class FittedModels:
 
 
 def class_codes(labels: Any, classes: tuple[Any, ...], what: str) -> NDArray[np.int_]:
-    """Return the indices of labels among the classes."""
+    """Find the indices of labels among the classes."""
     code = {label: place for place, label in enumerate(classes)}
     given = np.asarray(labels)
     strange = [label for label in np.unique(given).tolist() if label not in code]

@@ -88,7 +88,7 @@ class DecisionTrees:
         return codes
 
     def complexity(self, tol: float) -> NDArray[np.int_]:
-        """Return the number of leaves of each tree."""
+        """Count the leaves of each tree."""
         return np.array(
             [sum(isinstance(node, Leaf) for node in _nodes(tree)) for tree in self.trees],
             dtype=int,

@@ -125,7 +125,7 @@ def test_many_parameters_fall_back_on_the_lever():
 @pytest.mark.parametrize("name", ["hinge", "absolute"])
 def test_a_loss_with_kinks_says_what_works_without_a_bound(name):
     empirical = get_loss(name).empirical(*random_rows(name, np.random.default_rng(0)))
-    with pytest.raises(SamplerError, match=r"smoothed_hinge.*under a plane"):
+    with pytest.raises(SamplerError, match=r"smoothed_hinge.*from tangent planes"):
         excess_bound(empirical, np.zeros(3), np.eye(3))
 
 
@@ -141,5 +141,5 @@ def test_a_loss_of_a_users_own_is_not_taken_for_the_one_it_extends():
         def value(self, theta):
             return 2 * super().value(theta)
 
-    with pytest.raises(SamplerError, match=r"no envelope of Doubled.*under a plane"):
+    with pytest.raises(SamplerError, match=r"no envelope of Doubled.*from planes"):
         excess_bound(Doubled(np.eye(2)), np.zeros(2), np.eye(2))
