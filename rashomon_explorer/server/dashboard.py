@@ -5,12 +5,10 @@ import logging
 import os
 import re
 import signal
-import sys
 import tempfile
 import threading
 import webbrowser
 from collections.abc import Callable, Mapping
-from types import ModuleType
 from typing import Any, cast
 from urllib.parse import quote, quote_plus
 
@@ -59,11 +57,6 @@ def mask_tokens(token: str) -> None:
     mask = TokenMask(token)
     for name in LOGGERS:
         logging.getLogger(name).addFilter(mask)
-
-
-# Keeps an optional dependency of Voilà from being imported, if it is not loaded yet. Its grammars
-# are not needed here, and building them takes longer than all other imports.
-sys.modules.setdefault("rfc3987_syntax", cast(ModuleType, None))
 
 
 HOME_VARIABLE = "RASHOMON_EXPLORER_HOME"

@@ -247,7 +247,7 @@ BAD = {
         lambda: score_gaps(*SCORED, ["calibration_in_the_large"], agg="ratio"),
         "has no ratio",
     ),
-    "both sides": (lambda: frontier([0.1], accuracy=[1], losses=[1]), "exactly one of accuracy and losses"),
+    "both sides": (lambda: frontier([0.1], accuracy=[1], losses=[1]), "exactly one of accuracy"),
     "no gap": (lambda: frontier([math.nan], accuracy=[0.9]), "at least one model"),
     "NaN accuracy": (lambda: frontier([0.1], accuracy=[math.nan]), "accuracy must be finite"),
     "unlike": (lambda: frontier([0.1, 0.2], losses=[0.9]), r"gaps has shape \(2,\)"),

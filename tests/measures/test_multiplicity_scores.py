@@ -93,7 +93,7 @@ def test_decisions_among_three_classes_compare_the_first_two() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: delta_ambiguity([[0.1]], tolerance=0.0), "tolerance must be a finite score change"),
+        (lambda: delta_ambiguity([[0.1]], tolerance=0.0), "tolerance must be a finite score"),
         (lambda: delta_ambiguity([[0.1]], tolerance=math.nan), "not a privacy parameter"),
         (lambda: delta_discrepancy([[0.1]], tolerance=1, baseline=1), "a model index < 1, got 1"),
         (lambda: delta_obscurity([[0.1]], tolerance=1, baseline=[1, 2]), r"shape \(1,\)"),

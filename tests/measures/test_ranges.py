@@ -338,7 +338,10 @@ BAD = {
     "shape": (lambda p: exact_ranges(p, 0.1, [[1.0]]), r"shape \(k, 2\), got \(1, 1\)"),
     "text": (lambda p: exact_ranges(p, 0.1, [["a", "b"]]), "directions must be numbers"),
     "nan": (lambda p: exact_ranges(p, 0.1, [[np.nan, 1]]), "directions must be finite"),
-    "names": (lambda p: exact_ranges(p, 0.1, names=["a"]), "names must have one per direction, got 1 for 2"),
+    "names": (
+        lambda p: exact_ranges(p, 0.1, names=["a"]),
+        "must have one per direction, got 1 for 2",
+    ),
     "features": (
         lambda p: exact_coefficient_ranges(p, 0.1, feature_names=["a"]),
         "feature_names must hold 2 names, got 1",

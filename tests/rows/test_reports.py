@@ -83,7 +83,7 @@ def test_reliance_under_squared_loss_is_of_moments(form: Any) -> None:
     whole = model_reliance(models, X, y, form=form)
     found = model_reliance(models, blocked(y), form=form)
     pd.testing.assert_frame_equal(found, whole, rtol=1e-11, atol=1e-12)
-    with pytest.raises(TypeError, match=r"under logistic loss needs all pairs of rows.*rows\.sample"):
+    with pytest.raises(TypeError, match=r"logistic loss needs all pairs of rows.*rows\.sample"):
         model_reliance(drawn("two"), blocked(Y["two"]))
 
 
