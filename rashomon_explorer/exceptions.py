@@ -1,5 +1,7 @@
 """Exceptions and warnings of the package."""
 
+from __future__ import annotations
+
 import errno
 import functools
 import logging
@@ -56,7 +58,7 @@ class FitError(SamplerError, ValueError):
         super().__init__(self.MESSAGE)
         self.detail = detail
 
-    def __reduce__(self) -> tuple[type["FitError"], tuple[str]]:
+    def __reduce__(self) -> tuple[type[FitError], tuple[str]]:
         """Pickle the reason too, so that an error in a worker reaches the curator."""
         return type(self), (self.detail,)
 

@@ -1,5 +1,7 @@
 """Array types, and conversion between NumPy and other array libraries."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

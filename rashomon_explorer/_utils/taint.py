@@ -1,5 +1,7 @@
 """Provenance of arrays that were computed from data-dependent statistics."""
 
+from __future__ import annotations
+
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -99,7 +101,7 @@ class _Trace:
     level: int
 
     @classmethod
-    def of(cls, table: Bits, leak: str) -> "_Trace":
+    def of(cls, table: Bits, leak: str) -> _Trace:
         level = 0
         while table.size >> level > _MOST_VALUES:
             level += 1
@@ -107,7 +109,7 @@ class _Trace:
             leak, frozenset(map(_digest, table.T)), np.unique(_sampled_bits(table, level)), level
         )
 
-    def holds(self, column: "_Column") -> bool:
+    def holds(self, column: _Column) -> bool:
         """Whether a column is one of the table's, or consists mostly of the table's values."""
         if column.digest in self.columns:
             return True

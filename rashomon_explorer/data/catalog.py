@@ -1,5 +1,7 @@
 """The data sets of the catalogue and their loaders."""
 
+from __future__ import annotations
+
 import itertools
 import tomllib
 import warnings

@@ -1,5 +1,7 @@
 """Kinds of columns: numeric, categorical, ordered, yes/no."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass

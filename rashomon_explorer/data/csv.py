@@ -1,5 +1,7 @@
 """Load a CSV file with its schema."""
 
+from __future__ import annotations
+
 import codecs
 import csv
 import io

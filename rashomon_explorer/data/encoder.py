@@ -1,5 +1,7 @@
 """Encode the rows of a table as its schema describes."""
 
+from __future__ import annotations
+
 import math
 import os
 import warnings
@@ -181,7 +183,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         self.row_norm = row_norm
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: object = None) -> "TableEncoder":
+    def fit(self, X: ArrayLike, y: object = None) -> TableEncoder:
         """Compare the table's columns with the schema; reads no value.
 
         Parameters
@@ -203,7 +205,7 @@ class TableEncoder(CarriesLeaks, TransformerMixin, BaseEstimator):
         warn_unconfirmed(self.schema_)
         return self
 
-    def note_columns(self, X: Any) -> "TableEncoder":
+    def note_columns(self, X: Any) -> TableEncoder:
         """Do the same as :meth:`fit` without a warning, for callers that have warned already.
 
         Parameters

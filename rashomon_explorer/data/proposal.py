@@ -1,5 +1,7 @@
 """Propose a schema from the rows, for a person to correct and confirm."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable
 from typing import Any

@@ -1,5 +1,7 @@
 """Public description of a table: its columns, their values and roles."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -318,7 +320,7 @@ class TableSchema(ReprMixin):
         write_file(path, self.to_dict(), overwrite=overwrite)
 
     @classmethod
-    def of(cls, given: "TableSchema | str | os.PathLike[str]") -> "TableSchema":
+    def of(cls, given: TableSchema | str | os.PathLike[str]) -> TableSchema:
         """Return a schema unchanged, or load it from the path of its file.
 
         Raises

@@ -1,5 +1,7 @@
 """Base class of the private estimators, and the report of each draw to scikit-learn callbacks."""
 
+from __future__ import annotations
+
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping

@@ -1,5 +1,7 @@
 """Parameters and refits of DPBilevelSearch."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from numbers import Real

@@ -1,5 +1,7 @@
 """Private selection of penalties by validation, with a private refit."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 
@@ -146,7 +148,7 @@ class DPBilevelSearch(MetaEstimatorMixin, RefittedModel):
 
     @reject_sample_weight
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "DPBilevelSearch":
+    def fit(self, X: ArrayLike, y: ArrayLike) -> DPBilevelSearch:
         """Charge the ledger, draw the penalties, and draw the model with them.
 
         Parameters

@@ -1,5 +1,7 @@
 """Logistic models drawn privately from a Rashomon set."""
 
+from __future__ import annotations
+
 import os
 from typing import Any, ClassVar
 
@@ -289,7 +291,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
     @reject_sample_weight
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> "RashomonClassifier":
+    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> RashomonClassifier:
         """Charge the ledger and draw the models.
 
         Parameters

@@ -1,5 +1,7 @@
 """Base of the estimators of one private model: plan, charge, fit and commit."""
 
+from __future__ import annotations
+
 import os
 import warnings
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """One private linear classifier."""
 
+from __future__ import annotations
+
 import os
 from typing import Any, ClassVar
 
@@ -189,7 +191,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
 
     @reject_sample_weight
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> "DPClassifier":
+    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> DPClassifier:
         """Charge the ledger and fit the model.
 
         Parameters

@@ -1,5 +1,7 @@
 """Private linear regression."""
 
+from __future__ import annotations
+
 import os
 from typing import Any, ClassVar
 
@@ -170,7 +172,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
 
     @reject_sample_weight
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> "DPRegressor":
+    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> DPRegressor:
         """Charge the ledger and fit the model.
 
         Parameters

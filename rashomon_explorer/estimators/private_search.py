@@ -1,5 +1,7 @@
 """Private selection among private estimators by held-out rows."""
 
+from __future__ import annotations
+
 import os
 import warnings
 from dataclasses import dataclass, replace
@@ -300,7 +302,7 @@ class PrivateSearch(BestCandidateMixin):
 
     @reject_sample_weight
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> "PrivateSearch":
+    def fit(self, X: ArrayLike, y: ArrayLike) -> PrivateSearch:
         """Charge the ledger, fit the candidates and select one.
 
         Parameters

@@ -1,5 +1,7 @@
 """Base of the estimators that draw a Rashomon set."""
 
+from __future__ import annotations
+
 import math
 import os
 from dataclasses import replace

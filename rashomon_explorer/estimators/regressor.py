@@ -1,5 +1,7 @@
 """Private draws of linear regressions from a Rashomon set."""
 
+from __future__ import annotations
+
 import os
 from typing import Any, ClassVar
 
@@ -148,7 +150,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
     @reject_sample_weight
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> "RashomonRegressor":
+    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> RashomonRegressor:
         """Charge the ledger and draw the models.
 
         Parameters

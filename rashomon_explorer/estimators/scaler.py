@@ -1,5 +1,7 @@
 """Features mapped by declared ranges; ranges computed from the rows void the guarantee."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -79,7 +81,7 @@ class PublicBoundsScaler(CarriesLeaks, OneToOneFeatureMixin, TransformerMixin, B
         self.bounds = bounds
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: object = None) -> "PublicBoundsScaler":
+    def fit(self, X: ArrayLike, y: object = None) -> PublicBoundsScaler:
         """Set the declared range of each column; values are read only for ``bounds="learn"``.
 
         Parameters

@@ -1,5 +1,7 @@
 """Mixins for targets: classes and bounded numbers."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 

@@ -1,5 +1,7 @@
 """Parameters, tables and votes of tree estimators."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

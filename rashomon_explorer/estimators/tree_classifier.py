@@ -1,5 +1,7 @@
 """Private draws of sparse decision trees from an exactly counted Rashomon set."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 
@@ -145,9 +147,7 @@ default=None
     @reject_sample_weight
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None
-    ) -> "RashomonTreeClassifier":
+    def fit(self, X: ArrayLike | ChunkedRows, y: ArrayLike | None = None) -> RashomonTreeClassifier:
         """Charge the ledger and draw the trees.
 
         Parameters

@@ -1,5 +1,7 @@
 """Checked inputs of measures: labels, scores, groups, features and evaluation rows."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -200,7 +202,7 @@ class Labels:
     classes: NDArray[Any]
 
     @classmethod
-    def of(cls, labels: ArrayLike) -> "Labels":
+    def of(cls, labels: ArrayLike) -> Labels:
         """Code labels (n_models, n_rows) of any type."""
         array = _table(labels)
         if array.dtype == np.bool_:
@@ -370,7 +372,7 @@ class LinearTask:
     @classmethod
     def of(
         cls, models: RashomonSet | ReleasedSet, X: ArrayLike, y: ArrayLike, loss: str | None
-    ) -> "LinearTask":
+    ) -> LinearTask:
         """Create a task with the rows and targets as the models use them."""
         need_linear(models)
         if models.n_draws == 0:

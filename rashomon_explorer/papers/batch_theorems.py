@@ -1,5 +1,7 @@
 """Theorems on noisy gradient chains with cyclic or sampled batches."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Grid walks with a pointwise guarantee for their distribution."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

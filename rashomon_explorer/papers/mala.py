@@ -1,5 +1,7 @@
 """Metropolis-adjusted Langevin chains: a non-private reference for the curator."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -98,7 +100,7 @@ class Kernel:
     whiten: FloatArray  # (p, p)
 
     @classmethod
-    def of(cls, target: GibbsTarget) -> "Kernel":
+    def of(cls, target: GibbsTarget) -> Kernel:
         """Kernel whitened by the Hessian at the minimiser and the size of the Rashomon set."""
         problem, minimum = target.problem, target.problem.minimum
         curvature, vectors = np.linalg.eigh(problem.hessian(minimum.theta))

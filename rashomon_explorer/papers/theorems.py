@@ -1,5 +1,7 @@
 """Theorems on Langevin diffusion and full-batch chains: mixing, rates, bilevel noise."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 

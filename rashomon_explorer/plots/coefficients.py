@@ -1,5 +1,7 @@
 """Figures of coefficients and of released aggregates."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from html import escape

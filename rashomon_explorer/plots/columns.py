@@ -1,5 +1,7 @@
 """Distribution of one column over its declared bounds or levels."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Comparison of two sets or two models."""
 
+from __future__ import annotations
+
 from html import escape
 from typing import Any
 

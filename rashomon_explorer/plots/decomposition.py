@@ -1,5 +1,7 @@
 """Decomposition of disagreement into model-set width and mechanism noise."""
 
+from __future__ import annotations
+
 from html import escape
 
 import numpy as np

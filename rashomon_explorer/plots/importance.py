@@ -1,5 +1,7 @@
 """Figures of feature importances, one for each measure, and pairwise figures."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape

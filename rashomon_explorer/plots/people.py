@@ -1,5 +1,7 @@
 """Figures of the disagreement of models about single individuals."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import product
 from typing import Any

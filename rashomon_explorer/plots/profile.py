@@ -1,5 +1,7 @@
 """Partial dependence of the models on one feature: a band over the models."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any

@@ -1,5 +1,7 @@
 """Monte Carlo audits of a mechanism, and the power of the best membership attack."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -298,7 +300,7 @@ if TYPE_CHECKING:
 _GRID = np.linspace(0.0, 25.0, 251)
 
 
-def best_attack(guarantee: "Guarantee", false_alarms: float) -> float:
+def best_attack(guarantee: Guarantee, false_alarms: float) -> float:
     """Bound on the share of members that any attacker detects at a false positive rate.
 
     The attacker knows the mechanism, its output and all records but one. The attacker tests which

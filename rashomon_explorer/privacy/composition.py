@@ -1,5 +1,7 @@
 """Composition of guarantees of every notion, including adaptively chosen charges."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

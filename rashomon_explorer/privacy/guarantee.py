@@ -1,5 +1,7 @@
 """Privacy guarantees: notion, numbers, theorem and assumptions."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sized
 from dataclasses import asdict, dataclass, field, replace
@@ -388,7 +390,7 @@ class Guarantee(ReprMixin):
         table = np.array(self.orders)
         return table[:, 0], table[:, 1]
 
-    def with_seed(self) -> "Guarantee":
+    def with_seed(self) -> Guarantee:
         """Return a copy that is marked as drawn with a known seed."""
         return replace(self, seeded=True)
 
@@ -409,7 +411,7 @@ class Guarantee(ReprMixin):
         return values
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Guarantee":
+    def from_dict(cls, values: dict[str, Any]) -> Guarantee:
         """Inverse of :meth:`to_dict`."""
         plain: dict[str, Any] = {k: math.inf if v == "inf" else v for k, v in values.items()}
         if plain.get("curve") is not None:

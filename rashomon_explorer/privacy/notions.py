@@ -1,5 +1,7 @@
 """Constructors of guarantees, by notion of privacy."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import replace
 

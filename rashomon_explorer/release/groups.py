@@ -1,5 +1,7 @@
 """Queries about groups: their sizes, and the gaps between their rates."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,5 +1,7 @@
 """Queries on losses and excess losses."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

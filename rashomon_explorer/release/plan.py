@@ -1,5 +1,7 @@
 """Plan of a release: noise of each query, from a budget or from target standard errors."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -205,7 +207,7 @@ class ReleasePlan:
     priced: tuple[QueryCost, ...]
     guarantee: Guarantee
 
-    def table(self) -> "pd.DataFrame":
+    def table(self) -> pd.DataFrame:
         """Table of sensitivity, standard deviation of the noise and share of the cost by query."""
         import pandas as pd
 

@@ -1,5 +1,7 @@
 """Queries, and the rows and public numbers that they use."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -90,7 +92,7 @@ class Rows:
     @classmethod
     def read(
         cls, public: PublicShape, X: ArrayLike, y: ArrayLike | None, groups: ArrayLike | None
-    ) -> "Rows":
+    ) -> Rows:
         """Read the rows, and clip each one as the models do."""
         rows = np.asarray(X, dtype=float)
         if not np.isfinite(rows).all():
@@ -104,7 +106,7 @@ class Rows:
         return cls(public, rows, targets, codes)
 
     @classmethod
-    def nobodys(cls, public: PublicShape) -> "Rows":
+    def nobodys(cls, public: PublicShape) -> Rows:
         """Create the same number of rows of zeros, with one class and no group."""
         models, n = public.models, public.n_rows
         regression = models.task == "regression"
@@ -191,7 +193,7 @@ class Sensitivity:
     l2: float
 
     @classmethod
-    def of(cls, widths: ArrayLike) -> "Sensitivity":
+    def of(cls, widths: ArrayLike) -> Sensitivity:
         """Sensitivity of a vector whose coordinates each change by at most their width.
 
         Examples

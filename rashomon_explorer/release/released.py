@@ -1,5 +1,7 @@
 """Released aggregates, and their files."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
@@ -83,7 +85,7 @@ class ReleasedAggregates:
         at = f" at δ = {rounded_up(self.delta)}" if self.delta else ""
         return f"ε = {rounded_up(epsilon)}{at}"
 
-    def table(self, confidence: float = 0.95) -> "pd.DataFrame":
+    def table(self, confidence: float = 0.95) -> pd.DataFrame:
         """Table of the numbers with their error bars.
 
         Parameters

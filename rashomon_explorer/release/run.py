@@ -1,5 +1,7 @@
 """Release of aggregates: reserve and start a charge, compute, add noise, commit."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from collections.abc import Mapping, Sequence

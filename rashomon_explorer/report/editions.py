@@ -1,5 +1,7 @@
 """The report file: head, table of contents, sections, omitted sections and reasons."""
 
+from __future__ import annotations
+
 import base64
 import hashlib
 from collections.abc import Iterable, Sequence

@@ -1,5 +1,7 @@
 """Chunks of rows of one size, and sums over them that do not depend on where they run."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
@@ -103,7 +105,7 @@ class ChunkedRows:
         )
         return tuple(said for said in (steady, self.workers.assumed) if said)
 
-    def then(self, *steps: Step) -> "ChunkedRows":
+    def then(self, *steps: Step) -> ChunkedRows:
         """Return the table with more transformation steps.
 
         Parameters
@@ -113,7 +115,7 @@ class ChunkedRows:
         """
         return replace(self, steps=(*self.steps, *steps), seen=None)
 
-    def through(self, encoder: Any) -> "ChunkedRows":
+    def through(self, encoder: Any) -> ChunkedRows:
         """Return the table encoded by a fitted encoder, such as ``clf.encoder_``.
 
         Parameters
@@ -135,7 +137,7 @@ class ChunkedRows:
 
         return self.then(encoder_step(encoder, self.source.names))
 
-    def with_targets(self, **columns: ArrayLike) -> "ChunkedRows":
+    def with_targets(self, **columns: ArrayLike) -> ChunkedRows:
         """Return the table with other columns as its targets.
 
         Parameters
@@ -158,7 +160,7 @@ class ChunkedRows:
         """
         return replace(self, source=WithColumns.of(self.source, columns), seen=None)
 
-    def sample(self, most: int, seed: int = 0) -> "ChunkedRows":
+    def sample(self, most: int, seed: int = 0) -> ChunkedRows:
         """Return a simple random sample of the rows; their values are not used.
 
         Parameters
@@ -263,7 +265,7 @@ class ChunkedRows:
         self._release_memory(True)
         return self._in_words(lambda: self._reduced(Threads(1), function, merge))
 
-    def with_checksums(self) -> "ChunkedRows":
+    def with_checksums(self) -> ChunkedRows:
         """Return the same table with checksums of its chunks; reads every row once."""
         return replace(self, seen=ChunkChecksums(self.reduce(look, merge=_joined)))
 

@@ -1,5 +1,7 @@
 """Conversion of arrays, files and Dask collections to chunked rows."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Blocks of linear models, and groups of columns that form one feature."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -124,7 +126,7 @@ class ModelBlock(ScoresRows, Selection):
     feature_groups: Mapping[str, Sequence[str]] | None = None
     ellipsoid: CutEllipsoid | None = None
     scale: ColumnMap | None = None
-    schema: "TableSchema | None" = None
+    schema: TableSchema | None = None
     complete: ClassVar[bool] = False  # draws are a sample of an infinite set of models
 
     def __post_init__(self) -> None:
@@ -246,7 +248,7 @@ class ModelBlock(ScoresRows, Selection):
         each = self.coef.reshape(self.n_draws, self.outputs, -1)[..., :-1]
         return np.asarray((np.abs(each) > tol).sum(axis=(1, 2)))
 
-    def to_sklearn(self, draw: int) -> "LinearModel":
+    def to_sklearn(self, draw: int) -> LinearModel:
         """Return one model as a fitted scikit-learn model with the same predictions.
 
         Parameters

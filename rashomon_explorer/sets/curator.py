@@ -1,5 +1,7 @@
 """Base class of curator sets: losses of the models and quantities computed from them."""
 
+from __future__ import annotations
+
 import math
 from os import PathLike
 from typing import TYPE_CHECKING, Self
@@ -183,7 +185,7 @@ class CuratorSet(Selection):
         return self._select(places, f"inside ψ and {name} within {psi:g}", reads_rows=True)
 
     @staticmethod
-    def load(path: "str | PathLike[str]") -> "CuratorSet":
+    def load(path: str | PathLike[str]) -> CuratorSet:
         """Read a curator's set that ``save`` wrote: linear draws, stored predictions or trees.
 
         Parameters

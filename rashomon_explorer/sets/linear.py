@@ -1,5 +1,7 @@
 """Rashomon sets of linear models, and their releases."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, ClassVar, NoReturn, Self
@@ -52,7 +54,7 @@ class ReleasedSet(ModelBlock):
     _curated: ClassVar[bool] = False
 
     @classmethod
-    def load(cls, path: "str | PathLike[str]") -> Self:
+    def load(cls, path: str | PathLike[str]) -> Self:
         """Read a release that :meth:`save` wrote.
 
         Parameters
@@ -168,7 +170,7 @@ class RashomonSet(ModelBlock, CuratorSet):
         """Predictions of the certified best model, as :meth:`scores` without the first axis."""
         return np.asarray(self._scores(self.best[None, :], X)[0])
 
-    def to_arviz(self, n_chains: int = 1) -> "DataTree":
+    def to_arviz(self, n_chains: int = 1) -> DataTree:
         """ArviZ container of draws and losses, for the curator only: not private.
 
         Parameters

@@ -1,5 +1,7 @@
 """Sets of models known by their predictions."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -179,7 +181,7 @@ class PredictorSet(WrittenTrees, CuratorSet):
     independent: bool = False
     uniform: bool = False
     planned: TreePlan | None = None
-    schema: "TableSchema | None" = None
+    schema: TableSchema | None = None
 
     def __post_init__(self) -> None:
         """Make the losses read-only and check the lengths."""

@@ -1,5 +1,7 @@
 """Released sets of trees."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
@@ -155,7 +157,7 @@ class ReleasedTrees(WrittenTrees, Selection):
     loss: str
     steps: tuple[str, ...] = ()
     planned: TreePlan | None = None
-    schema: "TableSchema | None" = None
+    schema: TableSchema | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore the fields; without this method a copy would look it up in itself."""
@@ -272,7 +274,7 @@ class ReleasedTrees(WrittenTrees, Selection):
         return self._sklearn_tree(draw)
 
     @classmethod
-    def load(cls, path: "str | PathLike[str]") -> Self:
+    def load(cls, path: str | PathLike[str]) -> Self:
         """Read a release that :meth:`save` wrote.
 
         Parameters

@@ -1,5 +1,7 @@
 """Links from scores to labels, and scores of rows."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 _TOLERANCE = 1e-9
 
 
-def scaled_rows(schema: "TableSchema", X: Any, row_norm: float) -> FloatArray:
+def scaled_rows(schema: TableSchema, X: Any, row_norm: float) -> FloatArray:
     """Encode a raw table as for the fit of linear models, like ``TableEncoder``."""
     # Local import: sets without a schema need no pandas.
     from rashomon_explorer.data.encoder import check_cell_kinds, encoded_rows
@@ -27,7 +29,7 @@ def scaled_rows(schema: "TableSchema", X: Any, row_norm: float) -> FloatArray:
     return clip_rows(encoded_rows(schema, X, row_norm), row_norm)[0]
 
 
-def unit_rows(schema: "TableSchema", X: Any) -> FloatArray:
+def unit_rows(schema: TableSchema, X: Any) -> FloatArray:
     """Encode a raw table in its columns' own units, as for the fit of trees."""
     from rashomon_explorer.data.encoder import UnitEncoder, check_cell_kinds
 
@@ -35,7 +37,7 @@ def unit_rows(schema: "TableSchema", X: Any) -> FloatArray:
     return UnitEncoder(schema).transform(X)
 
 
-def rows_by_name(X: Any, names: Sequence[str], schema: "TableSchema | None" = None) -> Any:
+def rows_by_name(X: Any, names: Sequence[str], schema: TableSchema | None = None) -> Any:
     """Return encoded rows; raise if a frame's columns are not those of the models, in order."""
     from rashomon_explorer._utils.containers import column_labels, host_values
 
@@ -64,7 +66,7 @@ def check_encoded(X: Any, rows: FloatArray, row_norm: float) -> None:
         )
 
 
-def released_schema(schema: "TableSchema | None", names: Sequence[str]) -> "TableSchema | None":
+def released_schema(schema: TableSchema | None, names: Sequence[str]) -> TableSchema | None:
     """Return the releasable part of a schema; None if it does not encode the models' columns."""
     if schema is None:
         return None
@@ -74,12 +76,12 @@ def released_schema(schema: "TableSchema | None", names: Sequence[str]) -> "Tabl
     return part if part.features and part.encoded_names == tuple(names) else None
 
 
-def schema_values(schema: "TableSchema | None") -> dict[str, Any]:
+def schema_values(schema: TableSchema | None) -> dict[str, Any]:
     """Return a schema as JSON values of a set's file; empty without a schema."""
     return {} if schema is None else {"schema": schema.to_dict()}
 
 
-def schema_from(values: dict[str, Any]) -> "TableSchema | None":
+def schema_from(values: dict[str, Any]) -> TableSchema | None:
     """Inverse of :func:`schema_values`; None for files of older versions."""
     if values.get("schema") is None:
         return None
@@ -98,7 +100,7 @@ def _short(names: Sequence[str]) -> str:
     return str(shown) if len(names) <= 8 else f"{str(shown)[:-1]}, …] ({len(names)})"
 
 
-def _suggestion(schema: "TableSchema | None") -> str:
+def _suggestion(schema: TableSchema | None) -> str:
     if schema is not None:
         return "predict(X) takes the raw table, and encode(X) returns the rows that scores takes"
     return (

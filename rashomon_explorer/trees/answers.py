@@ -1,5 +1,7 @@
 """Exact queries on a counted set."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -184,7 +186,7 @@ class _Room:
     given: list[NDArray[np.float64]]
 
     @classmethod
-    def of(cls, counted: CountedTrees) -> "_Room":
+    def of(cls, counted: CountedTrees) -> _Room:
         """Compute allowances for a limit above all trees: they give the least cost elsewhere."""
         n, penalty = counted.unit, counted.leaf_penalty
         leaves = np.arange(1, counted.trees.most_leaves + 1)

@@ -1,5 +1,7 @@
 """Counted sets of trees."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -184,7 +186,7 @@ class CountedTrees(TreeTally, ReprMixin):
         thresholds: float | Sequence[float] | Mapping[Any, Any] | None = None,
         schema: TableSchema | str | PathLike[str] | None = None,
         **settings: Any,
-    ) -> "CountedTrees":
+    ) -> CountedTrees:
         """Count trees on yes-or-no questions about a table.
 
         Sets of its trees take the table itself, as those of ``RashomonTreeClassifier``; with a

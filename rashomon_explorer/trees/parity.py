@@ -1,5 +1,7 @@
 """Trees with equal rates between groups."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -107,7 +109,7 @@ def best_with_parity(
         psi = max(_FIRST, 2 * psi)
 
 
-def group_rates(counted: CountedTrees, groups: ArrayLike, label: int, most: int) -> "Rates":
+def group_rates(counted: CountedTrees, groups: ArrayLike, label: int, most: int) -> Rates:
     """Check the arguments of a query over all trees, and count rows by group."""
     need_all(counted)
     check_count(most=most)
@@ -123,7 +125,7 @@ class Rates:
     held: IntArray  # (U, G): rows of each combination and group
 
     @classmethod
-    def of(cls, counted: CountedTrees, groups: ArrayLike) -> "Rates":
+    def of(cls, counted: CountedTrees, groups: ArrayLike) -> Rates:
         """Count the rows of each combination of answers by group."""
         given = np.asarray(groups)
         if given.shape != (counted.n,):

@@ -1,5 +1,7 @@
 """Tallies over all trees."""
 
+from __future__ import annotations
+
 from functools import cached_property
 from typing import Any
 
@@ -77,7 +79,7 @@ class Reached:
         return below
 
     def _stumps(
-        self, asked: int, places: list[int], around: list[FloatArray | None], said: "_LeafCounts"
+        self, asked: int, places: list[int], around: list[FloatArray | None], said: _LeafCounts
     ) -> None:
         level, found = self._counts.levels[asked], self._counts.found[asked][0]
         errors, ways = stump_errors(level, np.array(places))
@@ -101,7 +103,7 @@ class Reached:
         leaves: int,
         around: FloatArray,
         below: list[list[FloatArray | None]],
-        said: "_LeafCounts",
+        said: _LeafCounts,
     ) -> None:
         level, found = self._counts.levels[asked], self._counts.found[asked + 1]
         low = self._low(asked, place, leaves)
@@ -141,7 +143,7 @@ class Reached:
         leaves: int,
         around: FloatArray,
         below: list[list[FloatArray | None]],
-        said: "_LeafCounts",
+        said: _LeafCounts,
     ) -> None:
         """Add splits with all rows on one side, and any subtree on the other, which has no rows."""
         level, spare = self._counts.levels[asked], int(self._counts.levels[asked].spare[place])

@@ -1,5 +1,7 @@
 """The class of trees, and costs of their errors."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -226,7 +228,7 @@ class TreeClass(ReprMixin):
             "features, or allow CountedTrees more memory (most_memory=, bytes)"
         )
 
-    def largest(self, n: int, most: int = DEFAULT_MEMORY) -> "TreeClass":
+    def largest(self, n: int, most: int = DEFAULT_MEMORY) -> TreeClass:
         """Return the class with as many leaves, up to its own, as can be counted on n rows.
 
         Depends only on public numbers; one leaf remains if not even two fit.
@@ -245,11 +247,11 @@ class TreeClass(ReprMixin):
         """
         return self if self.memory(n) <= most else self._within(n, most) or self._of(1)
 
-    def _within(self, n: int, most: int) -> "TreeClass | None":
+    def _within(self, n: int, most: int) -> TreeClass | None:
         smaller = map(self._of, range(self.max_leaves - 1, 0, -1))
         return next((trees for trees in smaller if trees.memory(n) <= most), None)
 
-    def _of(self, leaves: int) -> "TreeClass":
+    def _of(self, leaves: int) -> TreeClass:
         return TreeClass(self.n_features, leaves, self.max_depth, self.n_labels)
 
     def _title(self) -> str:

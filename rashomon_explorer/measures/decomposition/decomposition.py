@@ -1,5 +1,7 @@
 """Decomposition of disagreement into model-set width and mechanism noise."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """Mechanism noise at larger privacy budgets, estimated from the available draws."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

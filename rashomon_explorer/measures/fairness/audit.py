@@ -1,5 +1,7 @@
 """Fairness audit of a Rashomon set, and fairlearn's MetricFrame of one model."""
 
+from __future__ import annotations
+
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +46,7 @@ def fairness_frame(
     *,
     positive: Any = None,
     **options: Any,
-) -> "MetricFrame":
+) -> MetricFrame:
     """Fairlearn's MetricFrame of one model's labels: every rate of ``LABEL_RATES``, and counts.
 
     It offers fairlearn's ``by_group``, ``difference()``, ``ratio()``, ``group_min()`` and figures.
@@ -345,7 +347,7 @@ class FairnessAudit(ReprMixin):
         ]
         return pd.DataFrame(np.concatenate(parts), self.table.index, groups.index())
 
-    def frame(self, model: int, **options: Any) -> "MetricFrame":
+    def frame(self, model: int, **options: Any) -> MetricFrame:
         """Fairlearn's MetricFrame of one model, by its index; see :func:`fairness_frame`.
 
         Parameters

@@ -1,5 +1,7 @@
 """Multiplicity by group: how much each group's predictions depend on the choice of model."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Gaps between groups, and their frontier with the loss."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any

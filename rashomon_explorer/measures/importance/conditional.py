@@ -1,5 +1,7 @@
 """Conditional reliance and importance clouds."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce

@@ -1,5 +1,7 @@
 """Rashomon importance distribution."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

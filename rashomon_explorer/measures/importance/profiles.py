@@ -1,5 +1,7 @@
 """Coefficients and partial dependence."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Exact Shapley values of linear models and trees."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -123,7 +125,7 @@ def tree_shap_values(
     tree: Node,
     rows: FloatArray,
     others: FloatArray,
-    groups: "list[NDArray[np.intp]]",
+    groups: list[NDArray[np.intp]],
     n_classes: int,
 ) -> FloatArray:
     """Shapley values (n_rows, groups[, classes]) of one tree."""
@@ -150,7 +152,7 @@ class _Patterns:
     given: Mask
     column: dict[Question, int]
 
-    def meets(self, questions: "list[list[tuple[Split, bool]]]") -> Mask:
+    def meets(self, questions: list[list[tuple[Split, bool]]]) -> Mask:
         """Whether patterns answer all questions of each player as on a path, (U, players)."""
         found = np.ones((len(self.given), len(questions)), dtype=bool)
         for player, own in enumerate(questions):
@@ -215,7 +217,7 @@ def _weights(most: int) -> FloatArray:
     return table
 
 
-def _paths(node: Node, path: Path) -> "list[tuple[Path, Leaf]]":
+def _paths(node: Node, path: Path) -> list[tuple[Path, Leaf]]:
     if isinstance(node, Leaf):
         return [(path, node)]
     yes = _paths(node.if_true, (*path, (node, True)))

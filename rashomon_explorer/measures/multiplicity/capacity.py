@@ -1,5 +1,7 @@
 """Rashomon capacity."""
 
+from __future__ import annotations
+
 import math
 import warnings
 

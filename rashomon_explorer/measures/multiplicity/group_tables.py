@@ -1,5 +1,7 @@
 """Multiplicity by group, and curves over the tolerance."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 from typing import Any

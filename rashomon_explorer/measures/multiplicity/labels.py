@@ -1,5 +1,7 @@
 """Multiplicity of labels."""
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Any
 

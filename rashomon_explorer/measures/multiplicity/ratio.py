@@ -1,5 +1,7 @@
 """The Rashomon ratio: the set's volume over the domain's, with a confidence interval."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Multiplicity of scores."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -300,7 +302,7 @@ class Votes:
         self.counts = np.zeros((n_classes, n_rows), dtype=np.int64)
 
     @classmethod
-    def over(cls, labels: Labels) -> "Votes":
+    def over(cls, labels: Labels) -> Votes:
         """Count all models at once."""
         votes = cls(labels.n_classes, labels.codes.shape[1])
         for block in model_batches(labels.codes):

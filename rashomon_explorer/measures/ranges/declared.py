@@ -1,5 +1,7 @@
 """The problem of a fitted Rashomon estimator, reconstructed from its rows."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Exact ranges of coefficients and scores."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """Labels that can flip."""
 
+from __future__ import annotations
+
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Penalised problems, including those of scikit-learn's estimators."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -140,7 +142,7 @@ class PenalisedProblem:
         return EllipsoidReach(whiten, self._certified.extent(psi + self._rounding))
 
     @cached_property
-    def _objective(self) -> "_Penalised":
+    def _objective(self) -> _Penalised:
         return _Penalised(self.loss.empirical(self.rows, self.targets), self.ridges)
 
     @property
@@ -148,11 +150,11 @@ class PenalisedProblem:
         return _ROUNDING * (1 + abs(self.minimum.value))
 
     @cached_property
-    def _certified(self) -> "_Certified":
+    def _certified(self) -> _Certified:
         with one_blas_thread():
             return self._solved()
 
-    def _solved(self) -> "_Certified":
+    def _solved(self) -> _Certified:
         place = Place.of(self._objective, np.zeros(self.p))
         for _ in range(_MOST_STEPS):
             step = np.linalg.lstsq(self.hessian(place.theta), place.gradient, rcond=1e-15)[0]
@@ -206,7 +208,7 @@ class _Certified:
     pull: float
 
     @classmethod
-    def at(cls, objective: _Penalised, place: Place) -> "_Certified":
+    def at(cls, objective: _Penalised, place: Place) -> _Certified:
         curvature, vectors = np.linalg.eigh(objective.hessian(place.theta))
         if not curvature[0] > 1e-15 * curvature[-1]:
             raise DataError(

@@ -1,5 +1,7 @@
 """Ranges of individuals."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Model class reliance: range of the reliance on a feature over all good models."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -57,7 +59,7 @@ class SquareClass:
     floor: float  # smallest e_orig of any linear model
 
     @classmethod
-    def of(cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool) -> "SquareClass":
+    def of(cls, problem: Problem, psi: float, columns: Columns, *, ratio: bool) -> SquareClass:
         """Reliance on ``columns`` over {L ≤ min L + ψ}."""
         task = problem_task(problem, problem.minimum.theta[None])
         moments = SquareMoments.of(task.rows, task.targets)
@@ -83,7 +85,7 @@ class SquareClass:
             floor=floor,
         )
 
-    def on(self, columns: Columns) -> "SquareClass":
+    def on(self, columns: Columns) -> SquareClass:
         """Reliance of the same models on other columns."""
         return replace(self, rise=self.moments.rise(columns))
 

@@ -1,5 +1,7 @@
 """All certificates of a Gibbs law or a path, the best one, and the largest β that it allows."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace

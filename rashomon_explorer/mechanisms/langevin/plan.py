@@ -1,5 +1,7 @@
 """Plans of Langevin paths."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field, fields, replace
 
@@ -203,7 +205,7 @@ class _Path:
         mu: float,
         n_chains: int,
         max_steps: int,
-    ) -> "_Path":
+    ) -> _Path:
         moved = data_slope(constants, Ball(radius))
         sensitivity = gradient_sensitivity(constants, psi, width=width, data_slope=moved)
         bought = 2 * mu**2 / (n_chains * sensitivity**2) * _SAFE  # β²T

@@ -1,5 +1,7 @@
 """Samplers of Langevin chains: a path to a target, and a path planned for a budget."""
 
+from __future__ import annotations
+
 import math
 import time
 from collections.abc import Iterator
@@ -198,7 +200,7 @@ class LangevinSampler:
         delta: float,
         n_chains: int = 1,
         pace: float = 0.5,
-    ) -> "LangevinSampler":
+    ) -> LangevinSampler:
         """Longest paths within a budget; reads no row.
 
         Parameters

@@ -1,5 +1,7 @@
 """Explanations of plans."""
 
+from __future__ import annotations
+
 import math
 import warnings
 

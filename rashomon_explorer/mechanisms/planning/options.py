@@ -1,5 +1,7 @@
 """Automatic settings of a request, and the options that the planner compares."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -260,7 +262,7 @@ def pareto_table(
     delta: float = 0.0,
     epsilons: Sequence[float] = _BUDGETS,
     n_draws: Sequence[int] = _DRAWS,
-) -> "DataFrame":
+) -> DataFrame:
     """Privacy cost and guaranteed hit rate of every option, and the Pareto front; reads no row.
 
     Parameters

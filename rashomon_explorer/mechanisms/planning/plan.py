@@ -1,5 +1,7 @@
 """Plans of several draws: their numbers, and the distribution that they imply."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass, field, replace
 
@@ -217,7 +219,7 @@ class PublicLaw:
     ridge: float
 
     @classmethod
-    def of(cls, planned: Plan) -> "PublicLaw | None":
+    def of(cls, planned: Plan) -> PublicLaw | None:
         """Law of a plan; None if the plan does not record all of its parameters."""
         if planned.radius is None or planned.row_norm is None:
             return None
@@ -253,7 +255,7 @@ class PublicLaw:
             self.constants, Ball(self.radius), self.psi, planned.delta, planned.ledger, best=True
         )
 
-    def wider(self, factor: float, name: str) -> "PublicLaw":
+    def wider(self, factor: float, name: str) -> PublicLaw:
         """Return the law with one number multiplied by a factor; ``n`` is rounded up."""
         value = factor * getattr(self, name)
         return replace(self, **{name: math.ceil(value) if name == "n" else value})

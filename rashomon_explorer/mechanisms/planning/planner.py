@@ -1,5 +1,7 @@
 """Plans of exact draws from a privacy budget or a hit rate; no row is read."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from rashomon_explorer._utils.formatting import rounded_up

@@ -1,5 +1,7 @@
 """Charges: work that runs after its cost is reserved."""
 
+from __future__ import annotations
+
 import math
 import os
 import warnings
@@ -162,7 +164,7 @@ class Charge:
         mark: Callable[[int, str, str], None],
         path: Path,
         identity: str,
-        extends: "Charge | None" = None,
+        extends: Charge | None = None,
     ) -> None:
         self.id = entry_id
         self.path = path

@@ -1,5 +1,7 @@
 """Durable privacy budget: reserve, run, commit."""
 
+from __future__ import annotations
+
 import math
 import os
 import sqlite3
@@ -145,7 +147,7 @@ class Ledger(ReprMixin):
         *,
         epsilon: float | None = None,
         delta: float | None = None,
-    ) -> "Ledger":
+    ) -> Ledger:
         """Create a new ledger at a path without a file.
 
         Parameters
@@ -168,7 +170,7 @@ class Ledger(ReprMixin):
         return cls(path)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], **budget: object) -> "Ledger":
+    def open(cls, path: str | os.PathLike[str], **budget: object) -> Ledger:
         """Open an existing ledger, as ``Ledger(path)`` does; never create one.
 
         Parameters
@@ -381,7 +383,7 @@ class Ledger(ReprMixin):
     def close(self) -> None:
         """Do nothing, because no connection stays open between calls; counterpart of `open`."""
 
-    def __enter__(self) -> "Ledger":
+    def __enter__(self) -> Ledger:
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -1,5 +1,7 @@
 """Set of linear draws of a problem, from any sampler."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Sets from fitted estimators."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

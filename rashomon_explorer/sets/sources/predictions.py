@@ -1,5 +1,7 @@
 """Set from stored predictions, without the models."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Sets from TreeFARMS and TimberTrek."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
