@@ -1,7 +1,5 @@
 """Array types, and conversion between NumPy and other array libraries."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -40,7 +38,6 @@ class ArrayBackend:
     dtype: str = "float64"
 
     def __post_init__(self) -> None:
-        """Raise if the library, device or precision is unsupported, before a row is read."""
         if self.library not in ("numpy", *_MODULES):
             known = ["numpy", *_MODULES]
             raise ValueError(f"the array library must be one of {known}, got {self.library!r}")
@@ -100,7 +97,6 @@ class ArrayBackend:
             )
 
     def __str__(self) -> str:
-        """Library and device, as displayed."""
         return self.library if self.on_host else f"{self.library} on {self._home}"
 
 

@@ -1,7 +1,5 @@
 """Numbers as text, rounded conservatively, and short reprs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal

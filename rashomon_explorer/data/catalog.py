@@ -1,7 +1,5 @@
 """The data sets of the catalogue and their loaders."""
 
-from __future__ import annotations
-
 import itertools
 import tomllib
 import warnings

@@ -1,7 +1,5 @@
 """Base class of column types, and ignored columns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, Self

@@ -1,7 +1,5 @@
 """Base class of the private estimators, and the report of each draw to scikit-learn callbacks."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -127,7 +125,6 @@ class FittedReprMixin(BaseEstimator):
         rashomon_set_: Any
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """Return scikit-learn's repr, with one more line after a fit."""
         settings = super().__repr__(N_CHAR_MAX)
         fitted = self._fitted_line()
         return f"{settings}\n# {fitted}" if fitted else settings

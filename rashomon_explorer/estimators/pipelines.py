@@ -1,7 +1,5 @@
 """Detection of pipeline steps that compute statistics from rows without a privacy cost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar, cast

@@ -1,7 +1,5 @@
 """Candidates of a private search."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

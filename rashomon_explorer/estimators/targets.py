@@ -1,7 +1,5 @@
 """Mixins for targets: classes and bounded numbers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,5 @@
 """Explorer: the page, its frame and its actions."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Coroutine, Iterator, Sequence

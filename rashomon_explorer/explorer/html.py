@@ -263,7 +263,6 @@ class ProvenanceBadge:
     meaning: str
 
     def __str__(self) -> str:
-        """Return the sign and the name."""
         return f"{self.sign} {self.name}"
 
 

@@ -219,7 +219,6 @@ class Enough:
     effective: float | None = None
 
     def __str__(self) -> str:
-        """Return the interval and the decision as one sentence."""
         interval = f"{self.measure} in [{self.low:.4f}, {self.high:.4f}] at {self.confidence:.0%}"
         if self.effective is not None:
             interval += f" (asymptotic, for one look; effective size {self.effective:.0f})"

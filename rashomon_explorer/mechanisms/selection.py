@@ -161,7 +161,6 @@ class Runs:
     gamma: float
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         if self.shape not in (0, 1):
             raise ValueError(f"shape must be 0 or 1, got {self.shape!r}")
         if not 0 < self.gamma < 1:

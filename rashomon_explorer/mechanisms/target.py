@@ -34,7 +34,6 @@ class GibbsTarget:
         return cls(problem, beta, planned.drawn_psi, planned.threshold)
 
     def __post_init__(self, threshold: str | Threshold) -> None:
-        """Check the parameters."""
         check_positive(beta=self.beta)
         check_nonnegative(psi=self.psi)
         object.__setattr__(self, "shape", get_threshold(threshold, self.psi))

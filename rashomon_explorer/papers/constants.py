@@ -1,7 +1,5 @@
 """Constants as printed in five papers, with their errors; none may be charged."""
 
-from __future__ import annotations
-
 import math
 
 from rashomon_explorer._utils.formatting import rounded_up

@@ -26,7 +26,6 @@ class BatchDrift(DriftInBatches):
     """Gradient of φ(L_b(θ) − min L − ψ) for the mean loss L_b of one batch of rows."""
 
     def __post_init__(self) -> None:
-        """Raise if the batch size is out of range."""
         if not 1 <= self.batch_size <= self.target.problem.n:
             raise ValueError(
                 f"batch_size must be from 1 to the number of rows, {self.target.problem.n}, got "
@@ -88,7 +87,6 @@ class GaussianDrift(GibbsDrift):
     """
 
     def __post_init__(self) -> None:
-        """Raise if the gradient of the loss is unbounded outside the domain."""
         problem = self.target.problem
         if not problem.loss.globally_lipschitz or problem.ridge > 0:
             raise ValueError(

@@ -1,7 +1,5 @@
 """Grid walks with a pointwise guarantee for their distribution."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,7 +38,6 @@ class Mixing:
     error: float = 0.0
 
     def __post_init__(self) -> None:
-        """Raise if a constant is out of range."""
         check_positive(lipschitz=self.lipschitz, edge=self.edge, accuracy=self.accuracy)
         check_count(p=self.p)
         check_nonnegative(error=self.error)

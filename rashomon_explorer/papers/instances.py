@@ -89,7 +89,6 @@ class PackingLoss:
     width: float
 
     def __post_init__(self) -> None:
-        """Raise if wells overlap."""
         check_positive(width=self.width)
         apart = self._distances(self.centres)
         np.fill_diagonal(apart, np.inf)

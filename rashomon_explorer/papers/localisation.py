@@ -1,7 +1,5 @@
 """Iterated and regularised exponential mechanisms, which "auto" never selects."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Langevin chains with a ledger: charge for the last states only, or for the whole path."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from itertools import islice

@@ -1,7 +1,5 @@
 """Theorems on Langevin diffusion and full-batch chains: mixing, rates, bilevel noise."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

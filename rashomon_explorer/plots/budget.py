@@ -1,7 +1,5 @@
 """Privacy budget of a ledger, and trade-off functions."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

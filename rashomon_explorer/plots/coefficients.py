@@ -1,7 +1,5 @@
 """Figures of coefficients and of released aggregates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from html import escape

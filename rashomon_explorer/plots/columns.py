@@ -1,7 +1,5 @@
 """Distribution of one column over its declared bounds or levels."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Decomposition of disagreement into model-set width and mechanism noise."""
 
-from __future__ import annotations
-
 from html import escape
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Figures of fairness gaps, and of multiplicity by group."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

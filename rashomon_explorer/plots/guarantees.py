@@ -1,7 +1,5 @@
 """Figures and tables of what a plan guarantees."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Figure of the excess loss of each draw, with the threshold ψ."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

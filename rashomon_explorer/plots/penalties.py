@@ -1,7 +1,5 @@
 """Private penalty selection: drawn penalties, and for the curator their validation losses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Figures of the predictions for individuals."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Guarantee by privacy cost, one curve for each number of draws; no row is read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache

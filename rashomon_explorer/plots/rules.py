@@ -1,7 +1,5 @@
 """Rules of many trees as one trie, shown as a sunburst (as in TimberTrek)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

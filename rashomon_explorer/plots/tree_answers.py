@@ -1,7 +1,5 @@
 """Figures of exact results about trees."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

@@ -1,7 +1,5 @@
 """Figures of trees and of the features that they use."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

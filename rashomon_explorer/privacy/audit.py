@@ -1,7 +1,5 @@
 """Monte Carlo audits of a mechanism, and the power of the best membership attack."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

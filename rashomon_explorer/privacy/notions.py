@@ -1,7 +1,5 @@
 """Constructors of guarantees, by notion of privacy."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

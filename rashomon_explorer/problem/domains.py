@@ -86,28 +86,11 @@ def inner(a: FloatArray, b: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Ball:
-    """Models θ with ‖θ‖ ≤ radius.
-
-    Parameters
-    ----------
-    radius : float
-        Radius, > 0.
-
-    Raises
-    ------
-    ValueError
-        If the radius is not a finite number above 0.
-
-    Examples
-    --------
-    >>> Ball(2.5).project(np.array([[3.0], [4.0]])).ravel().tolist()
-    [1.5, 2.0]
-    """
+    """Models θ with ‖θ‖ ≤ radius."""
 
     radius: float
 
     def __post_init__(self) -> None:
-        """Raise unless the radius is finite and > 0."""
         check_positive(radius=self.radius)
 
     @property
@@ -156,13 +139,7 @@ class Ball:
         return np.asarray(np.linalg.norm(theta, axis=0) / self.radius)
 
     def chord(self, theta: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Interval of t with θ + t·d in the ball, for each column (p, K) of models in the ball.
-
-        Returns
-        -------
-        low, high : ndarray of shape (K,)
-            The two ends, low ≤ 0 ≤ high up to rounding.
-        """
+        """Interval of t with θ + t·d in the ball, for each column (p, K) of models in the ball."""
         a = inner(direction, direction)
         b = inner(theta, direction)
         c = inner(theta, theta) - self.radius**2
@@ -170,13 +147,7 @@ class Ball:
         return (-b - root) / a, (-b + root) / a
 
     def log_volume_bound(self, p: int) -> float:
-        """Logarithm of the volume π^{p/2} radius^p / Γ(p/2 + 1).
-
-        Examples
-        --------
-        >>> round(math.exp(Ball(2.0).log_volume_bound(2)) / math.pi, 9)
-        4.0
-        """
+        """Logarithm of the volume π^{p/2} radius^p / Γ(p/2 + 1)."""
         return p / 2 * math.log(math.pi) - math.lgamma(p / 2 + 1) + p * math.log(self.radius)
 
     def uniform(self, p: int, size: int, rng: np.random.Generator) -> FloatArray:
@@ -195,24 +166,11 @@ _MOST_REFUSED = 10_000_000
 
 @dataclass(frozen=True)
 class Intersection:
-    """Models of ``body`` with ‖θ‖ ≤ ball.radius.
+    """Models of ``body`` with ‖θ‖ ≤ ball.radius."""
 
-    Projection and support function follow from the body's own projection P and one multiplier.
-    The nearest point to x is P(c·x) for the largest c ≤ 1 that keeps it in the ball: its
-    optimality conditions are those of the nearest point of the body to x/(1 + λ), and its norm
-    is nondecreasing in c.
-
-    Parameters
-    ----------
-    body : Domain
-    ball : Ball
-
-    Examples
-    --------
-    >>> both = Intersection(Ball(2.0), Ball(1.0))
-    >>> both.project(np.array([[3.0], [4.0]])).ravel().round(6).tolist()
-    [0.6, 0.8]
-    """
+    # The nearest point to x is P(c·x) with the body's projection P and the largest c ≤ 1 that keeps
+    # it in the ball: its optimality conditions are those of the nearest point of the body to
+    # x/(1 + λ), and its norm is nondecreasing in c.
 
     body: Domain
     ball: Ball
@@ -257,11 +215,9 @@ class Intersection:
         return np.where(self.ball.contains(corner), corner, self._pulled(direction, pull))
 
     def support(self, direction: FloatArray) -> FloatArray:
-        """Support function (K,) of the columns of ``direction`` (p, K); never below the true one.
-
-        By duality it is the minimum of h_body(u) + radius·‖g − u‖ over u. Every u gives an upper
-        bound; u = g − μθ, with θ the furthest point and μ its multiplier, gives the minimum.
-        """
+        """Support function (K,) of the columns of ``direction`` (p, K), or slightly more."""
+        # By duality it is the minimum of h_body(u) + radius·‖g − u‖ over u. Every u gives an upper
+        # bound; u = g − μθ, with θ the furthest point and μ its multiplier, gives the minimum.
         point = self.extreme(direction)
         square = inner(point, point)
         bounds = [self.body.support(direction), self.ball.support(direction)]
@@ -285,13 +241,7 @@ class Intersection:
         return min(self.body.log_volume_bound(p), self.ball.log_volume_bound(p))
 
     def uniform(self, p: int, size: int, rng: np.random.Generator) -> FloatArray:
-        """Independent models (p, size) by rejection from the smaller of the two.
-
-        Raises
-        ------
-        SamplerError
-            If ten million consecutive draws miss the other set.
-        """
+        """Independent models (p, size) by rejection from the smaller of the two."""
         small, large = sorted((self.body, self.ball), key=lambda part: part.log_volume_bound(p))
         kept: list[FloatArray] = [np.empty((p, 0))]
         missed, found = 0, 0
@@ -379,7 +329,6 @@ class CutEllipsoid:
     start: FloatArray
 
     def __post_init__(self) -> None:
-        """Make the arrays read-only and check that they define an ellipsoid."""
         check_nonnegative(level=self.level)
         check_positive(radius=self.radius)
         for name in ("centre", "matrix", "start"):

@@ -51,7 +51,6 @@ class GaussianThreshold:
     name: str = "gaussian"
 
     def __post_init__(self) -> None:
-        """Raise unless the scale is > 0 and the mean has at least one term."""
         if self.scale is not None:
             check_positive(scale=self.scale)
         check_count(n_samples=self.n_samples)
@@ -117,7 +116,6 @@ class SmoothThreshold:
     name: str = "smooth"
 
     def __post_init__(self) -> None:
-        """Raise unless the width is > 0."""
         check_positive(width=self.width)
 
     def energy(self, beyond: FloatArray) -> FloatArray:

@@ -1,7 +1,5 @@
 """Queries about groups: their sizes, and the gaps between their rates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Queries on losses and excess losses."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

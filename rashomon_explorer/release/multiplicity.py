@@ -41,7 +41,6 @@ class MultiplicityQuery(Query):
     kappa: float = 0.75
 
     def __post_init__(self) -> None:
-        """Convert coefficients to a tuple, so that queries are hashable values."""
         if np.ndim(self.baseline) == 1:
             object.__setattr__(self, "baseline", tuple(np.asarray(self.baseline, dtype=float)))
         elif not isinstance(self.baseline, int | np.integer) or isinstance(self.baseline, bool):

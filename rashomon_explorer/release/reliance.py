@@ -1,7 +1,5 @@
 """Model reliance of the draws on each feature, as a query over all pairs of rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

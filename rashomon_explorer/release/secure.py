@@ -42,7 +42,6 @@ class SecureNoise(ABC):
     grid: float | None = None
 
     def __post_init__(self) -> None:
-        """Raise an error for parameters without a proof."""
         check_count(size=self.size)
         check_positive(sensitivity=self.sensitivity)
         check_positive(scale=self.scale)

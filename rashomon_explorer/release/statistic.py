@@ -1,7 +1,5 @@
 """Released numbers with error bars: linear in the noise, ratios, and gaps of ratios."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

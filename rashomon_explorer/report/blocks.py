@@ -195,7 +195,6 @@ class Plot:
     view: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Set the view, which states who may see the figure, from its metadata."""
         meta = self.figure.layout.meta
         view = meta.get("view", "public") if isinstance(meta, dict) else "public"
         object.__setattr__(self, "view", view)

@@ -180,7 +180,6 @@ class ArrayRows:
     y: Any = None
 
     def __post_init__(self) -> None:
-        """Raise if the shapes do not agree; reads no values."""
         if len(getattr(self.X, "shape", ())) != 2 or 0 in self.X.shape:
             raise DataError(f"X must be a table with rows and columns, got {type(self.X).__name__}")
         if self.labelled and getattr(self.y, "shape", None) != (self.X.shape[0],):

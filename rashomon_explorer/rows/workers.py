@@ -1,7 +1,5 @@
 """Threads, executors and clusters that run the work on chunks."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Selection of models from a set."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from os import PathLike

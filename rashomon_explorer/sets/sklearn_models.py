@@ -1,7 +1,5 @@
 """One linear model of a set as a fitted scikit-learn model, including its row clipping."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, Protocol, Self

@@ -1,7 +1,5 @@
 """Bounds on the hit rate of exact draws and on the number of proposals."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -23,7 +23,6 @@ class ExcessLaw:
     psi: float
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_count(twice_shape=self.twice_shape)
         check_positive(beta=self.beta)
         check_nonnegative(psi=self.psi)

@@ -20,7 +20,6 @@ class Certificate(ReprMixin):
     printed: bool = False
 
     def __post_init__(self) -> None:
-        """Check that only a certificate that is proved has a guarantee."""
         if (self.guarantee is not None) != (self.applies and not self.printed):
             raise ValueError(
                 f"certificate {self.name!r} must have a guarantee exactly if it applies and its "

@@ -57,7 +57,6 @@ class GibbsLaw:
     interior: bool = False
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_nonnegative(psi=self.psi, width=self.width)
         check_positive(beta=self.beta)
         data_lipschitz(self.constants, self.domain)

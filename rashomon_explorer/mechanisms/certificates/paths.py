@@ -52,7 +52,6 @@ class PathRun:
     interior: bool = False
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_nonnegative(psi=self.psi)
         check_positive(beta=self.beta, step_size=self.step_size)
         check_count(n_steps=self.n_steps, n_chains=self.n_chains)

@@ -26,15 +26,7 @@ from rashomon_explorer.problem.problem import Problem
 
 @dataclass(frozen=True)
 class ReleasedCentre:
-    """A private centre, and an estimate of the multiplier of the ball constraint.
-
-    Parameters
-    ----------
-    theta : ndarray of shape (p,)
-        A model of the ball.
-    multiplier : float
-        Estimate of λ ≥ 0 with ∇L(θ) ≈ −λθ; 0 if the path never left the ball.
-    """
+    """A private centre (p,) in the ball, and an estimate of λ ≥ 0 with ∇L(θ) ≈ −λθ."""
 
     theta: FloatArray
     multiplier: float
@@ -168,7 +160,6 @@ class EllipsoidSampler:
     plan: Plan
 
     def __post_init__(self) -> None:
-        """Check that the plan is an ellipsoid plan."""
         if not isinstance(self.plan, EllipsoidPlan):
             raise TypeError("an ellipsoid needs an EllipsoidPlan: make it with plan_ellipsoid")
 
@@ -234,7 +225,6 @@ class EllipsoidExactSampler:
     patience: int | None = 5_000_000
 
     def __post_init__(self) -> None:
-        """Check the plan and the patience."""
         if not isinstance(self.plan, EllipsoidExactPlan):
             raise TypeError("two stages need an EllipsoidExactPlan: use plan_ellipsoid_exact")
         if self.patience is not None and not self.patience >= 1:

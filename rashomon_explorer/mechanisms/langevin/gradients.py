@@ -460,21 +460,7 @@ class ClippedDrift(GibbsDrift):
 
 
 def drift_for(target: GibbsTarget, *, batch_size: int | None, precision: str, lazy: bool) -> Drift:
-    """Return the gradient that a path to ``target`` follows.
-
-    Parameters
-    ----------
-    target : GibbsTarget
-    batch_size : int, optional
-        Rows per step; all of them by default.
-    precision : {"double", "single"}
-    lazy : bool
-
-    Raises
-    ------
-    ValueError
-        If the target has no such gradient.
-    """
+    """Return the gradient that a path to ``target`` follows; ValueError if there is none."""
     if isinstance(target.shape, GaussianThreshold):
         if batch_size is not None:
             raise ValueError("the Gaussian threshold needs all rows: leave batch_size out")

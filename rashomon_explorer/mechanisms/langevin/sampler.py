@@ -433,7 +433,6 @@ class PlannedPath:
     plan: Plan
 
     def __post_init__(self) -> None:
-        """Check that the plan is a path plan."""
         if not isinstance(self.plan, PathPlan):
             raise TypeError("Langevin chains need a PathPlan: make it with plan_path")
 
@@ -529,7 +528,6 @@ class LangevinClipped(PlannedPath):
     traits: ClassVar[Traits] = Traits(independent=True, mechanism="path_clipped", weighed=True)
 
     def __post_init__(self) -> None:
-        """Check that the plan is a clipped path plan."""
         if not isinstance(self.plan, ClippedPathPlan):
             raise TypeError("these chains need a ClippedPathPlan: make it with plan_clipped_path")
 

@@ -1,7 +1,5 @@
 """Draws near an earlier release."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property

@@ -134,7 +134,6 @@ class ObjectivePerturbationSampler:
     plan: Plan
 
     def __post_init__(self) -> None:
-        """Check that the plan is one of objective perturbation."""
         if not isinstance(self.plan, ObjectivePerturbationPlan):
             raise TypeError(
                 "plan must be an ObjectivePerturbationPlan, as plan_objective_perturbation returns"

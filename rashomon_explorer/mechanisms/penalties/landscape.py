@@ -45,7 +45,6 @@ class PenaltyBox:
     high: float
 
     def __post_init__(self) -> None:
-        """Check the bounds, and that every group has a column."""
         check_positive(low=self.low, high=self.high)
         if not self.low < self.high:
             raise ValueError(
@@ -211,7 +210,6 @@ class PenaltyTarget:
     psi: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_positive(beta=self.beta)
         check_nonnegative(psi=self.psi)
 
@@ -261,7 +259,6 @@ class GeneralisedTarget:
     psi: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_positive(eta=self.eta)
         check_nonnegative(psi=self.psi)
 

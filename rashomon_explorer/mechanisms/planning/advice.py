@@ -1,7 +1,5 @@
 """Explanations of plans."""
 
-from __future__ import annotations
-
 import math
 import warnings
 

@@ -50,7 +50,6 @@ class Improvement:
     about: bool = False
 
     def __str__(self) -> str:
-        """Return the goal and all suggestions in one sentence."""
         *first, last = (remedy.words for remedy in self.remedies)
         takes = "takes about" if self.about else "takes"
         comma = "" if self.about else ","

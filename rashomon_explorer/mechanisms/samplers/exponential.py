@@ -1,7 +1,5 @@
 """Exact draws from the exponential mechanism by rejection."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Exact draws from a law on finitely many points."""
 
-from __future__ import annotations
-
 import bisect
 import math
 from collections.abc import Iterator

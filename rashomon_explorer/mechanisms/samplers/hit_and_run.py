@@ -1,7 +1,5 @@
 """Uniform draws from the Rashomon set by hit-and-run: a reference, for the curator only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Self

@@ -52,7 +52,6 @@ class ClippedLogisticLoss:
     outputs: int = 1
 
     def __post_init__(self) -> None:
-        """Raise unless the logistic loss attains the slope."""
         check_positive(most=self.most)
         check_share(most=self.most)
 
@@ -109,7 +108,6 @@ class HuberLoss:
     outputs: int = 1
 
     def __post_init__(self) -> None:
-        """Raise unless both bounds are finite and > 0."""
         check_positive(most=self.most, target_bound=self.target_bound)
 
     def lipschitz(self, reach: float, row_bound: float) -> float:

@@ -150,7 +150,6 @@ class AbsoluteLoss:
     outputs: int = 1
 
     def __post_init__(self) -> None:
-        """Check the target bound and the quantile level."""
         check_positive(target_bound=self.target_bound)
         if not 0 < self.tau < 1:
             raise ValueError(f"tau must lie between 0 and 1, got {self.tau!r}")
@@ -224,7 +223,6 @@ class SmoothedHingeLoss:
     outputs: int = 1
 
     def __post_init__(self) -> None:
-        """Raise unless the smoothing is finite and > 0."""
         if not (np.isfinite(self.smoothing) and self.smoothing > 0):
             raise ValueError(
                 f"smoothing must be finite and > 0, got {self.smoothing!r}; for 0 use the "

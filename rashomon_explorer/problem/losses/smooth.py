@@ -185,7 +185,6 @@ class SquaredLoss:
     outputs: int = 1
 
     def __post_init__(self) -> None:
-        """Raise unless the bound is finite and > 0."""
         check_positive(target_bound=self.target_bound)
 
     def lipschitz(self, reach: float, row_bound: float) -> float:

@@ -56,7 +56,6 @@ class SoftmaxLoss:
     globally_lipschitz: bool = True
 
     def __post_init__(self) -> None:
-        """Raise unless there are at least two classes."""
         if not isinstance(self.classes, Integral) or self.classes < 2:
             raise ValueError(f"classes must be a whole number, at least 2, got {self.classes!r}")
 

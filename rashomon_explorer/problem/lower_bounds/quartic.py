@@ -177,7 +177,6 @@ class ShiftedBound:
     _slopes: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Compute the steepest known line from the centre at each radius."""
         nodes = self.reach * _NODES
         slopes = np.maximum.accumulate((self.held.least(nodes) - self.held_start) / nodes)
         object.__setattr__(self, "_slopes", np.concatenate([[0.0], np.maximum(slopes, 0.0)]))

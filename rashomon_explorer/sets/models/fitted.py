@@ -160,7 +160,6 @@ class StoredPredictions:
     rows: str = ""
 
     def __post_init__(self) -> None:
-        """Make the predictions read-only."""
         object.__setattr__(self, "values", frozen(self.values))
 
     def __len__(self) -> int:

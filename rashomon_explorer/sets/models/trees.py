@@ -68,7 +68,6 @@ class DecisionTrees:
     feature_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise if a tree cannot predict."""
         for place, node in _different_nodes(self.trees):
             self._check(place, node)
 
