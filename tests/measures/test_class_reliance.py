@@ -320,13 +320,13 @@ def test_quadratics_on_ellipses_against_their_rims() -> None:
         ({"psi": 0.0}, "psi must be finite and > 0, got 0.0"),
         ({"psi": float("nan")}, "psi must be finite and > 0, got nan"),
         ({"form": "gap"}, "form must be one of"),
-        ({"features": ["x9"]}, "no feature is called 'x9'"),
+        ({"features": ["x9"]}, "unknown feature 'x9'"),
         ({"feature_names": ["age"]}, "feature_names must hold 2 names, got 1"),
         ({"draws": [[1.0]]}, r"coef must have shape \(n_models, 3\), got \(1, 1\)"),
         ({"draws": [[9.0, 9.0, 9.0]]}, "none of the 1 draws lies in the Rashomon set"),
         (
             {"models_or_problem": Problem(X, np.sign(NOISE), loss="hinge")},
-            "known for .*, got 'hinge'",
+            "needs .* loss, got 'hinge'",
         ),
         ({"models_or_problem": Problem([[0.5]], [1])}, "at least two rows, got 1"),
     ],
@@ -404,9 +404,9 @@ def test_what_has_no_class_is_refused_with_what_answers(call: Any, words: str) -
 
 def test_rows_are_asked_for_where_nothing_holds_them_and_only_there() -> None:
     problem = a_problem("squared", 2)
-    with pytest.raises(ValueError, match="psi must be given"):
+    with pytest.raises(ValueError, match="psi is required"):
         model_class_reliance(problem)
     with pytest.raises(ValueError, match="a problem has its own rows"):
         model_reliance(problem, X, X[:, 0])
-    with pytest.raises(ValueError, match="X must be given"):
+    with pytest.raises(ValueError, match="X is required"):
         model_reliance(Ridge().fit(X, X[:, 0]))

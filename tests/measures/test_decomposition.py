@@ -493,7 +493,7 @@ MASK = [True, True, True, False]
             lambda: disagreement_decomposition([], inside=[]),
             r"models must be a RashomonSet or labels of shape",
         ),
-        (lambda: SPLIT([[0]], inside=MASK), "X is for sets"),
+        (lambda: SPLIT([[0]], inside=MASK), "X is only for sets"),
         (lambda: SPLIT(inside=MASK, confidence=1.5), r"confidence must be in \(0, 1\), got 1.5"),
         (
             lambda: SPLIT(inside=MASK, measure="ambiguity"),
@@ -513,7 +513,7 @@ MASK = [True, True, True, False]
         ),
         (
             lambda: disagreement_decomposition([[[0.1, 0.9]]] * 3, inside=[True] * 3),
-            r"take scores.argmax\(axis=2\)",
+            r"use scores.argmax\(axis=2\)",
         ),
     ],
 )
@@ -534,7 +534,7 @@ def test_sets_that_cannot_answer_are_refused(fitted):
             split(models.release(), X)
     others = from_predictions([[0.9, 0.2], [0.8, 0.6]], [1, 0], psi=0.5)
     cases = [
-        (lambda: disagreement_decomposition(models), "X must be given"),
+        (lambda: disagreement_decomposition(models), "X is required"),
         (
             lambda: disagreement_decomposition(models, X, inside=[True] * 150),
             "inside is for arrays",
@@ -553,7 +553,7 @@ def test_sets_that_cannot_answer_are_refused(fitted):
             lambda: disagreement_decomposition(models, X, reference=fit(psi=0.04)),
             "same Rashomon set: its psi is 0.04",
         ),
-        (lambda: noise_by_budget(models, X, 39.0), "at least 40, the cost of the draws"),
+        (lambda: noise_by_budget(models, X, 39.0), "at least 40, the privacy cost of the draws"),
         (
             lambda: noise_by_budget(fit(sampler="finite_grid", n_draws=9), X, 50.0),
             "sampler='exact'.*got 'finite_grid'",

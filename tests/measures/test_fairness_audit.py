@@ -204,7 +204,7 @@ def test_what_some_group_has_no_rows_for_is_left_out_unless_it_was_asked_for(mod
     assert list(audit.left_out) == ["equal_opportunity", "equalized_odds"]
     assert "; the group 'rejected'" in audit.ranges().attrs["left_out"]["equalized_odds"]
     assert len(audit.gaps) == 4
-    with pytest.raises(ValueError, match="true_positive_rate counts rows positive in y, of which"):
+    with pytest.raises(ValueError, match="true_positive_rate counts rows positive in y; the group"):
         fairness_audit(models, X, Y, groups, metrics=["equal_opportunity"])
 
 
@@ -212,7 +212,7 @@ def test_several_classes_ask_which_one():
     y = np.array(["low", "mid", "top"])[np.digitize(X[:, 0] + X[:, 1], [-0.3, 0.3])]
     fitted = RashomonClassifier(psi=0.05, epsilon=80.0, n_draws=8, random_state=0).fit(X, y)
     models = fitted.rashomon_set_
-    with pytest.raises(ValueError, match=r"which of the classes \['low', 'mid', 'top'\]"):
+    with pytest.raises(ValueError, match=r"the one of the classes \['low', 'mid', 'top'\]"):
         fairness_audit(models, X, y, HOME)
     audit = fairness_audit(models, X, y, HOME, positive="top")
     labels = np.array(models.classes)[models.labels(X)][audit.table.index]
@@ -285,7 +285,7 @@ BAD = {
     "positive": ({"positive": "yes"}, r"one of the classes \[0, 1\], got 'yes'"),
     "targets": ({"y": Y[:5]}, "one group for each of 5 rows"),
     "rows": ({"X": X[:5]}, "one target for each of 5 rows, got 200"),
-    "two targets": ({"y": np.ones((N, 2))}, "one target a row"),
+    "two targets": ({"y": np.ones((N, 2))}, "one target per row"),
     "agg": ({"agg": "mean"}, "agg must be"),
     "empty": ({"psi": 0.0}, "none of the 60 models lies in the Rashomon set"),
 }

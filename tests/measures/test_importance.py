@@ -107,8 +107,8 @@ def test_released_draws_have_the_same_importance(classifiers: RashomonSet) -> No
     [
         ({"n_repeats": 0}, "n_repeats must be a whole number, at least 1"),
         ({"X": X[:, :2]}, r"X must have shape \(n_rows, 3\), got \(60, 2\)"),
-        ({"X": X[:5]}, "one target a row"),
-        ({"X": X[0]}, "one target a row"),
+        ({"X": X[:5]}, "one target per row"),
+        ({"X": X[0]}, "one target per row"),
         ({"X": X[:0], "y": []}, "at least one row"),
         ({"y": LABELS + 1}, r"labels \[0, 1\] of the models, got 2"),
         ({"X": np.where(X > 0.4, np.nan, X)}, "X and y must be finite"),

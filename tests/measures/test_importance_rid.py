@@ -134,9 +134,9 @@ def _switched(tree: Any, X: Any, y: Any, column: int) -> float:
         ({"n_bootstraps": 0}, "n_bootstraps must be a whole number, at least 1, got 0"),
         ({"n_models": 0}, "n_models must be a whole number, at least 1, got 0"),
         ({"psi": 0.0}, "psi must be finite and > 0, got 0.0"),
-        ({"features": ["age"]}, "no feature is called 'age'"),
+        ({"features": ["age"]}, "unknown feature 'age'"),
         ({"form": "gap"}, "form must be one of"),
-        ({"X": X[:1], "y": Y[:1]}, "two rows or more"),
+        ({"X": X[:1], "y": Y[:1]}, "at least two rows"),
     ],
 )
 def test_what_cannot_be_resampled_is_refused(change: dict[str, Any], message: str) -> None:

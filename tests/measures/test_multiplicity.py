@@ -252,8 +252,8 @@ def test_models_that_all_give_one_class_have_no_kappa() -> None:
         (lambda: ambiguity(np.random.default_rng(0).random((9, 40))), "at most 255 .* got 360"),
         (lambda: ambiguity([[0, 1], [math.nan, 0]]), "NaN or infinity for model 1, row 0"),
         (lambda: viable_prediction_range([[math.inf]]), "scores holds NaN or infinity"),
-        (lambda: ambiguity([[0, 1]], 1), "baseline must be a model below 1, got 1"),
-        (lambda: ambiguity([[0, 1]], -2), "baseline must be a model below 1, got -2"),
+        (lambda: ambiguity([[0, 1]], 1), "baseline must be a model index < 1, got 1"),
+        (lambda: ambiguity([[0, 1]], -2), "baseline must be a model index < 1, got -2"),
         (lambda: discrepancy([[0, 1]], [0]), "one label for each of 2 rows"),
         (lambda: discrepancy([[0, 1]], ["no", "yes"]), "baseline must be labels like the models'"),
         (lambda: discrepancy([[0, 1]], [0, math.nan]), "baseline holds NaN"),
@@ -279,13 +279,13 @@ def test_the_arrays_given_are_left_alone() -> None:
 
 def test_sets_and_arrays_in_each_others_place_are_refused_with_advice():
     models = from_predictions([[0.9, 0.2], [0.4, 0.3]], [1, 0])
-    with pytest.raises(TypeError, match=r"got a PredictorSet: take models\.labels\(X\)"):
+    with pytest.raises(TypeError, match=r"got a PredictorSet: use models\.labels\(X\)"):
         ambiguity(models)
-    with pytest.raises(TypeError, match=r"got a PredictorSet: take models\.scores\(X\)"):
+    with pytest.raises(TypeError, match=r"got a PredictorSet: use models\.scores\(X\)"):
         rashomon_capacity(models)
     with pytest.raises(TypeError, match="must be a set of models, got ndarray"):
         multiplicity_table(np.zeros((2, 2)))
     with pytest.raises(TypeError, match=r"by_group\(measure, values, groups\)"):
         by_group([[0, 1], [1, 1]], ["a", "b"], "ambiguity")
-    with pytest.raises(ValueError, match="or be a model's place, got None"):
+    with pytest.raises(ValueError, match="or be a model's index, got None"):
         ambiguity([[0, 1], [1, 1]], baseline=None)

@@ -220,7 +220,7 @@ def of_numbers(name: str) -> bool:
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"psi": 0.06}, ValueError, "psi must be between 0 and 0.05, with which"),
+        ({"psi": 0.06}, ValueError, "psi must be between 0 and 0.05, the threshold of the draws"),
         ({"psi": -1.0}, ValueError, "psi must be between 0 and 0.05"),
         ({"psi": [math.nan]}, ValueError, "psi must be between 0 and 0.05"),
         ({"psi": 0.01, "inside_only": False}, ValueError, "omit psi for all draws"),

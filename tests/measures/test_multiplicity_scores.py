@@ -98,7 +98,7 @@ def test_decisions_among_three_classes_compare_the_first_two() -> None:
         (lambda: delta_discrepancy([[0.1]], tolerance=1, baseline=1), "a model index < 1, got 1"),
         (lambda: delta_obscurity([[0.1]], tolerance=1, baseline=[1, 2]), r"shape \(1,\)"),
         (lambda: delta_obscurity([[0.1]], tolerance=1, baseline=[math.nan]), "baseline holds NaN"),
-        (lambda: delta_obscurity([[0.1]], tolerance=1, baseline=["x"]), "place or its scores"),
+        (lambda: delta_obscurity([[0.1]], tolerance=1, baseline=["x"]), "index or its scores"),
         (lambda: score_variance(np.zeros((0, 3))), "at least one of each"),
         (lambda: score_variance([[0.1, math.nan]]), "NaN or infinity for model 0, row 1"),
         (lambda: score_variance([[0.1]], ddof=2), "ddof must be 0 or 1, got 2"),

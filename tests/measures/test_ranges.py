@@ -349,7 +349,7 @@ BAD = {
     "no rows": (lambda p: exact_flips(p, 0.1, np.empty((0, 2))), r"shape \(n_rows, 2\)"),
     "row nan": (lambda p: exact_flips(p, 0.1, [[0.1, np.nan]]), r"NaN or infinity at \(0, 1\)"),
     "one group": (lambda p: exact_group_gap(p, 0.1, [[0.1, 0.2]], ["a"]), "at least two groups"),
-    "groups": (lambda p: exact_group_gap(p, 0.1, [[0.1, 0.2]], ["a", "b"]), "one a row"),
+    "groups": (lambda p: exact_group_gap(p, 0.1, [[0.1, 0.2]], ["a", "b"]), "one per row"),
     "group gap": (
         lambda p: exact_group_gap(p, 0.1, [[0.1, 0.2]] * 2, ["a", None]),
         "missing value at row 1",

@@ -144,9 +144,9 @@ def test_other_rows_and_hopeless_ones_are_refused():
         penalised_problem(model, scale(X), 1 - Y)
     with pytest.raises(ValueError, match="must hold the labels"):
         penalised_problem(model, scale(X), Y + 1)
-    with pytest.raises(ValueError, match="one target a row"):
+    with pytest.raises(ValueError, match="one target per row"):
         penalised_problem(model, scale(X), Y[1:])
-    with pytest.raises(DataError, match="without gaps"):
+    with pytest.raises(DataError, match="without NaN"):
         penalised_problem(model, np.full((60, 3), np.nan), Y)
     with pytest.raises(DataError, match="must hold numbers"):
         penalised_problem(model, [["old"]] * 60, Y)
@@ -207,7 +207,7 @@ def test_a_fitted_model_is_no_problem_and_the_error_says_how_to_make_one(ask):
 
 def test_a_pipeline_is_refused_with_advice_and_no_row_is_printed():
     pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y)
-    with pytest.raises(TypeError, match="got Pipeline: give a pipeline's last step"):
+    with pytest.raises(TypeError, match="got Pipeline: pass a pipeline's last step"):
         penalised_problem(pipeline, X, Y)
     problem = penalised_problem(pipeline[-1], pipeline[:-1].transform(X), Y)
     assert "array" not in repr(problem).split("ridges")[0]

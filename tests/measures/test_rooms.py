@@ -9,7 +9,7 @@ from rashomon_explorer.measures.multiplicity import MEASURES
 from tests.each import each
 
 ROOMS = ["decomposition", "fairness", "importance", "multiplicity", "ranges", "reliance"]
-FILES = ["confidence_sequence", "features", "stopping"]
+FILES = ["inputs", "stopping"]
 
 
 def room(name):

@@ -211,7 +211,7 @@ class TestCurator:
         assert models.psi > models.plan.law_psi  # so that uniform trees were drawn beside
         other = rows[0].assign(owns=1 - rows[0]["owns"])  # not the rows that were drawn from
         text = read(report(models, tmp_path / "c.html", other, rows[1], interactive=False))
-        assert "equally likely up to s" in words_of(text).split("Not in this report")[1]
+        assert "only up to an excess loss of s" in words_of(text).split("Not in this report")[1]
 
     def test_drawn_trees_are_not_said_to_be_somebody_elses(self, curator_text: str) -> None:
         assert "independent draws from one distribution" in words_of(curator_text)
