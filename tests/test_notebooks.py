@@ -10,7 +10,7 @@ import pytest
 APPS = Path(__file__).resolve().parents[1] / "apps"
 GUIDED = (
     "first_look",
-    "what_epsilon_buys",
+    "privacy_budget",
     "one_private_model",
     "tuning",
     "auditing_a_model",
