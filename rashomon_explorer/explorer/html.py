@@ -39,12 +39,12 @@ def _of_measures() -> dict[str, FigureDefinition]:
 DEFINITIONS: Mapping[str, FigureDefinition] = {
     **_of_measures(),
     "draws": FigureDefinition("models drawn from the set", "θ_1, …, θ_k", f"{_SET}.n_draws"),
-    "paid": FigureDefinition(
+    "spent": FigureDefinition(
         "privacy cost of the draws: a bound on what they reveal about any one record",
         TERMS["(ε, δ)-DP"],
         f"explorer.guarantee.epsilon({_SET}.plan.delta)",
     ),
-    "price": FigureDefinition(
+    "privacy cost": FigureDefinition(
         "increase of the ledger's total ε by the action; it can be less than the ε of the action "
         "as the only charge",
         "total after − total before, rounded up",
@@ -55,7 +55,7 @@ DEFINITIONS: Mapping[str, FigureDefinition] = {
         "Σ ε_i, or else the ε at δ of Σ ρ_i",
         "explorer.ledger.spent()",
     ),
-    "left": FigureDefinition(
+    "remaining": FigureDefinition(
         "remaining privacy budget",
         "budget − total, rounded down",
         "explorer.ledger.remaining",
@@ -90,7 +90,7 @@ DEFINITIONS: Mapping[str, FigureDefinition] = {
     "worst draw": FigureDefinition(
         "largest excess loss of a draw", "max_i e(θ_i)", f"{_SET}.excess.max()"
     ),
-    "rows shortened": FigureDefinition(
+    "clipped rows": FigureDefinition(
         "share of rows clipped because their norm exceeds the declared one",
         "#{i : ‖x_i‖ > row_norm}/n",
         f"{_SET}.clipped_share",
@@ -105,7 +105,7 @@ DEFINITIONS: Mapping[str, FigureDefinition] = {
         "E[L(θ)] − min L ≤ this",
         "explorer.plan.excess_bound",
     ),
-    "what ε risks": FigureDefinition(
+    "attack risk": FigureDefinition(
         "true-positive rate of the best membership attack at a false-positive rate of 5 %, by an "
         "attacker who knows every other record",
         "1 − f(5 %), with the trade-off f of the draw's guarantee",
@@ -122,7 +122,7 @@ DEFINITIONS: Mapping[str, FigureDefinition] = {
         "σ = Δ₂/μ (Gaussian), √2·Δ₁/ε (Laplace)",
         "plan_release(models, n_rows, queries=[…], epsilon=…).table()",
     ),
-    "share of the price": FigureDefinition(
+    "share of the privacy cost": FigureDefinition(
         "share of the privacy cost that one aggregate takes: ε of Laplace noise and μ² of "
         "Gaussian noise add up"
     ),
@@ -155,15 +155,11 @@ _ALSO: Mapping[str, str] = {
     "β": "inverse temperature",
     "ψ": "psi",
     "inverse temperature β": "inverse temperature",
-    "left after this draw": "left",
+    "left after this draw": "remaining",
     "ε in total": "in total",
-    "ε added": "price",
-    "spent": "paid",
-    "privacy cost": "price",
-    "attack risk": "what ε risks",
-    "clipped rows": "rows shortened",
-    "remaining after this draw": "left",
-    "price_share": "share of the price",
+    "ε added": "privacy cost",
+    "remaining after this draw": "remaining",
+    "price_share": "share of the privacy cost",
     "standard_error": "noise",
     "misses at least": "trade-off",
 }
@@ -175,11 +171,11 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
     "people": ("ambiguity", "discrepancy", "disagreement", "range width"),
     "bounds": ("guaranteed hit rate", "expected excess loss", "hit rate"),
     "promise": ("guaranteed hit rate", "expected excess loss"),
-    "plan": ("guaranteed hit rate", "price"),
-    "budget": ("price", "left"),
+    "plan": ("guaranteed hit rate", "privacy cost"),
+    "budget": ("privacy cost", "remaining"),
     "exact": ("exact range",),
     "ranges": ("exact range", "coefficient"),
-    "aggregates": ("noise", "share of the price"),
+    "aggregates": ("noise", "share of the privacy cost"),
     "tradeoff": ("trade-off",),
     "columns": ("distribution",),
 }

@@ -69,7 +69,7 @@ def test_what_epsilon_risks_is_told_and_true(page):
     assert "Attack risk" in told and "at a false-positive rate of 5%, the best attack" in told
     shown = float(told.split("finds at most ")[1].split("%")[0]) / 100
     assert most <= shown < most + 0.01
-    line = DEFINITIONS["what ε risks"].line
+    line = DEFINITIONS["attack risk"].line
     assert eval(line, {"explorer": page, "best_attack": best_attack}) == most
 
 

@@ -70,7 +70,7 @@ class BasketPanel:
         self.table = ChoiceTable(label="Aggregates", headings=_HEADINGS)
         self.epsilon = Slider(
             label="Cost ε of the aggregates",
-            unit="if alone",
+            unit="as the only charge",
             help="A larger ε means less noise. The button shows what the ledger charges.",
             low=0.01,
             high=10.0,

@@ -237,10 +237,10 @@ def _result_html(made: PaidModel) -> str:
         fact("On new rows", made.unseen),
         fact("Made by", made.method.replace("_", " "), made.why),
     ]
-    ways = pd.DataFrame(made.others, columns=["way not taken", "guarantee, or why not"])
+    ways = pd.DataFrame(made.others, columns=["other mechanism", "guarantee, or why not"])
     band = '<span class="rx-band rx-paid-band">released</span>'
     tables = table_html(_coefficients(made), "Coefficients, per unit of encoded feature")
-    others = table_html(ways.set_index("way not taken"), "Other mechanisms")
+    others = table_html(ways.set_index("other mechanism"), "Other mechanisms")
     return f'{band}<dl class="rx-facts">{"".join(facts)}</dl>{tables}{others}'
 
 
