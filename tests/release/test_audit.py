@@ -78,5 +78,5 @@ def test_half_the_noise_is_caught(name, noise, monkeypatch):
         priced, guarantee = full(*given, **settings)
         return tuple(type(p)(noise(p.noise.scale / 2), p.share) for p in priced), guarantee
 
-    monkeypatch.setattr(run, "price", half)
+    monkeypatch.setattr(run, "release_costs", half)
     assert _audit(*CASES[name]).broken
