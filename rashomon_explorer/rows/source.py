@@ -18,6 +18,7 @@ from rashomon_explorer.exceptions import DataError, RowsGoneError
 _SAFE = frozenset({"r", "r+", "w+"})  # copy-on-write may differ from the file
 _WASTE = 4  # bytes read per requested byte, if that saves calls
 _AT_ONCE = 2**24  # bytes that may be read for any request
+_MEMORY = "/proc/self/mem"  # where a lost page is an error of the read, not the signal SIGBUS
 
 
 def mapped_array(values: Any) -> Any:
@@ -52,7 +53,7 @@ class MappedRows:
     def part(self, low: int, high: int) -> NDArray[Any]:
         """Return rows low to high."""
         part = self._values[low:high]
-        if self._fd is None:
+        if self._fd is None and not os.path.exists(_MEMORY):
             if self._mapped._mmap.size() < _extent(part)[1] + self._shift:
                 raise self._gone()
             return part
@@ -64,16 +65,24 @@ class MappedRows:
         if part.ndim and stop - start > max(_WASTE * part.nbytes, _AT_ONCE):
             axis = int(np.argmax(np.abs(part.strides)))
             return np.stack([self._read(each) for each in np.moveaxis(part, axis, 0)], axis=axis)
-        held = self._bytes(start + self._shift, stop - start)
+        held = self._bytes(start, stop - start)
         offset = part.ctypes.data - start
         return np.ndarray(part.shape, part.dtype, held, offset, part.strides)
 
-    def _bytes(self, position: int, count: int) -> bytes:
-        assert self._fd is not None
+    def _bytes(self, address: int, count: int) -> bytes:
+        if self._fd is not None:
+            return self._pread(self._fd, address + self._shift, count)
+        memory = os.open(_MEMORY, os.O_RDONLY)  # anew each time: a fork has another memory
+        try:
+            return self._pread(memory, address, count)
+        finally:
+            os.close(memory)
+
+    def _pread(self, fd: int, position: int, count: int) -> bytes:
         parts: list[bytes] = []
         while count:
             try:
-                parts.append(os.pread(self._fd, count, position))
+                parts.append(os.pread(fd, count, position))
             except OSError as error:
                 raise self._gone() from error
             if not parts[-1]:
