@@ -3,13 +3,15 @@
 import pickle
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from rashomon_explorer.privacy import Charge, Ledger, LedgerError, pure
+from rashomon_explorer.privacy.ledger import file
 
 ANOTHER = r"is not the ledger that was opened there.*Restore that file; or.*open it"
 
@@ -115,3 +117,20 @@ def test_names_are_random_and_stay(ledger: Ledger, other: Ledger) -> None:
             LedgerError, match=r"lost its identifier|is not the ledger that was opened"
         ):
             call()
+
+
+@pytest.mark.parametrize("call", [Ledger.spent, Ledger.entries, lambda one: one.reserve(pure(0.1))])
+def test_a_ledger_that_is_moved_while_it_is_opened_is_missing(
+    ledger: Ledger, call: Callable[[Ledger], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = file._connect
+
+    @contextmanager
+    def moved(path: Path) -> Iterator[sqlite3.Connection]:
+        with connect(path) as connection:
+            path.rename(path.with_name("moved.ledger"))
+            yield connection
+
+    monkeypatch.setattr(file, "_connect", moved)
+    with pytest.raises(LedgerError, match=r"there is no ledger at .*mine\.ledger"):
+        call(ledger)

@@ -1,6 +1,7 @@
 """The ledger's SQLite file and its schema."""
 
 import json
+import os
 import secrets
 import sqlite3
 import time
@@ -267,14 +268,8 @@ _PRAGMAS = (
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """Open an existing ledger; put reads that belong together in one transaction."""
-    if not path.exists():
-        raise LedgerError(
-            f"there is no ledger at {path}, and Ledger.open does not create one: check the path (a "
-            f"relative one starts in the working directory of this process), or create the ledger "
-            f"with "
-            "Ledger.create(path, epsilon=..., delta=...)"
-        )
-    if path.is_file() and path.stat().st_nlink > 1:
+    status = _status(path)
+    if path.is_file() and status.st_nlink > 1:
         raise LedgerError(
             f"the ledger {path} has another hard link: after a crash SQLite looks for its journal "
             "under one name only, so that a charge made under the other could be lost. Remove the "
@@ -282,7 +277,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         )
     _keep_private(path)
     with _connect(path) as connection:
-        if path.stat().st_size == 0:
+        if _status(path).st_size == 0:
             _refuse_empty(connection, path)
         yield connection
 
@@ -322,6 +317,18 @@ def create_file(path: Path, budget: tuple[float, float] | None) -> None:
         raise
 
 
+def _status(path: Path) -> os.stat_result:
+    """Status of the ledger's file; raise a LedgerError if it is missing, or was removed just now."""
+    try:
+        return path.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise LedgerError(
+            f"there is no ledger at {path}, and Ledger.open does not create one: check the path (a "
+            f"relative one starts in the working directory of this process), or create the ledger "
+            f"with Ledger.create(path, epsilon=..., delta=...)"
+        ) from error
+
+
 def _keep_private(path: Path) -> None:
     """Remove read access of other users that an older version or a copy left; keep group writes."""
     # SQLite gives its journal the permissions of the ledger, so new journals need no change.
@@ -345,7 +352,7 @@ def _refuse_empty(connection: sqlite3.Connection, path: Path) -> None:
     for _ in range(_LOOKS):
         connection.execute("BEGIN IMMEDIATE")  # waits for a process that is creating it
         connection.execute("ROLLBACK")
-        if path.stat().st_size > 0:
+        if _status(path).st_size > 0:
             return
         time.sleep(_BETWEEN_LOOKS)  # another process may not have locked its new file yet
     raise LedgerError(
