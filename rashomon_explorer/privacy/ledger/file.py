@@ -318,7 +318,7 @@ def create_file(path: Path, budget: tuple[float, float] | None) -> None:
 
 
 def _status(path: Path) -> os.stat_result:
-    """Status of the ledger's file; raise a LedgerError if it is missing, or was removed just now."""
+    """Status of the ledger's file; raise a LedgerError if it is missing."""
     try:
         return path.stat()
     except (FileNotFoundError, NotADirectoryError) as error:
