@@ -7,7 +7,7 @@ from html import escape
 import pandas as pd
 
 from rashomon_explorer.measures.glossary import MEASURES, TERMS
-from rashomon_explorer.plots.tables import rounded_bounds
+from rashomon_explorer.plots.text import rounded_bounds
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Privacy budget of a ledger, and trade-off functions."""
 
 import math
-from itertools import pairwise
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 import numpy as np
 import pandas as pd
@@ -27,7 +28,7 @@ from rashomon_explorer.plots.theme import (
     empty_figure,
     new_figure,
 )
-from rashomon_explorer.privacy import Guarantee, Ledger, best_attack
+from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, best_attack
 from rashomon_explorer.privacy.composition import running_epsilon
 from rashomon_explorer.privacy.divergence import Divergence
 
@@ -312,3 +313,38 @@ def plot_tradeoff(guarantee: Guarantee | pd.DataFrame, of: str = "") -> go.Figur
         meta={"view": "plan"},
     )
     return figure
+
+
+def plan_table(planned: Plan) -> pd.DataFrame:
+    """Tabulate privacy costs and their guaranteed hit rates."""
+    prices, rates = cost_curve(planned, n_points=13)
+    index = pd.Index(prices, name="ε")
+    frame = pd.DataFrame({"guaranteed hit rate": rates}, index=index)
+    frame.attrs["rounding"] = {"ε": "up", "guaranteed hit rate": "down"}
+    return frame
+
+
+def charges_table(
+    charges: Sequence[LedgerEntry], delta: float, *, order: float | None = None
+) -> pd.DataFrame:
+    """Tabulate the charges of a ledger and the total after each, at the ledger's ``order``."""
+    counted = [entry for entry in charges if entry.counts]
+    totals = running_epsilon(
+        [entry.guarantee for entry in counted],
+        delta,
+        order=order,
+        told=[entry.divergence for entry in counted],
+    )
+    places = accumulate(int(entry.counts) for entry in charges)
+    frame = pd.DataFrame(
+        {
+            "when": [entry.day for entry in charges],
+            "who": [entry.who for entry in charges],
+            "what": [entry.note for entry in charges],
+            "state": [entry.standing for entry in charges],
+            "ε in total": [totals[place] for place in places],
+        },
+        index=pd.Index([entry.id for entry in charges], name="charge"),
+    )
+    frame.attrs["rounding"] = {"ε in total": "up"}
+    return frame

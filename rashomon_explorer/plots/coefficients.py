@@ -19,6 +19,7 @@ from rashomon_explorer.plots.text import (
     faded_words,
     models_band,
     need_curator,
+    need_inside,
     need_release,
     none_phrase,
     number,
@@ -450,3 +451,16 @@ def _add_strip(figure: go.Figure, row: int, answer: Answer, confidence: float) -
     left_out = len(answer.statistics) - len(shown)
     title = answer.query if not left_out else f"{answer.query} · {left_out} more in the table"
     figure.update_xaxes(title={"text": title}, row=row, col=1)
+
+
+def coefficients_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
+    """Tabulate the coefficients of every draw."""
+    index = pd.RangeIndex(models.n_draws, name="draw")
+    return pd.DataFrame(models.coef, columns=list(models.parameter_names), index=index)
+
+
+def spread_table(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
+    """Tabulate the spread of every coefficient."""
+    if isinstance(models, ReleasedSet):
+        return coefficient_spread(models)
+    return coefficient_spread(need_inside(counted(models), models))

@@ -455,3 +455,18 @@ def guarantees_table(given: Plan | RashomonSet, constants: Constants | None = No
         },
         index=pd.Index([f"{row.name} {row.sense}" for row in rows], name="promise"),
     )
+
+
+def excess_table(given: Plan | RashomonSet) -> pd.DataFrame:
+    """Tabulate excess losses and the guaranteed share of draws with at most each of them."""
+    need_as_drawn(given, "excess_table")
+    models = given if isinstance(given, RashomonSet) and given.n_draws else None
+    planned = given.plan if isinstance(given, RashomonSet) else given
+    promise = excess_law(planned)
+    places = np.unique([*np.linspace(0, 4 * promise.mean, 13), planned.psi])
+    shares = {"guaranteed, at least": promise.cdf(places)}
+    if models is not None:
+        shares["draws"] = (models.excess[:, None] <= places).mean(axis=0)
+    frame = pd.DataFrame(shares, index=pd.Index(places, name="excess loss at most"))
+    frame.attrs["rounding"] = {"excess loss at most": "up", "guaranteed, at least": "down"}
+    return frame

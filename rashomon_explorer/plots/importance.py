@@ -24,6 +24,7 @@ from rashomon_explorer.plots.text import (
     empty_set_figure,
     models_band,
     need_curator,
+    need_inside,
     number,
     percent,
     plural,
@@ -541,3 +542,17 @@ def _importances_finding(values: pd.DataFrame) -> str:
     return f"{percent(share)} of models rely most on {name}, the rest on {others} other" + (
         "s" if others > 1 else ""
     )
+
+
+def importance_table(
+    models: RashomonSet,
+    X: ArrayLike,
+    y: ArrayLike,
+    *,
+    features: Features = None,
+    max_rows: int = MOST_ROWS,
+) -> pd.DataFrame:
+    """Tabulate the spread of the permutation importance of every feature."""
+    inside = need_inside(counted(models), models)
+    values, _ = importances(inside, X, y, features=features, max_rows=max_rows)
+    return importance_ranges(values)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from rashomon_explorer._utils.arrays import Mask
@@ -163,4 +164,16 @@ def _add_strip(figure: go.Figure, excess: np.ndarray, kept: np.ndarray, chosen: 
         name="best model",
         marker={"symbol": "x", "size": 12, "color": BEST_MODEL},
         hovertemplate="best model: excess loss 0<extra></extra>",
+    )
+
+
+def losses_table(models: RashomonSet) -> pd.DataFrame:
+    """Tabulate the loss of every draw."""
+    return pd.DataFrame(
+        {
+            "loss": models.losses,
+            "excess": models.excess,
+            "within ψ": models.losses <= models.minimum.value + models.psi,
+        },
+        index=pd.RangeIndex(models.n_draws, name="draw"),
     )

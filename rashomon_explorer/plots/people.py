@@ -340,3 +340,25 @@ def _add_widths(
             row=1,
             col=2,
         )
+
+
+def people_table(
+    models: RashomonSet, X: ArrayLike, groups: ArrayLike | None = None
+) -> pd.DataFrame:
+    """Tabulate the widths of prediction ranges by group."""
+    found = multiplicity(models, X)
+    split = members(found, groups)
+    rows = [_of_group(found, chosen) for _, chosen in split]
+    return pd.DataFrame(rows, index=pd.Index([name for name, _ in split], name="group"))
+
+
+def _of_group(found: Multiplicity, chosen: Mask) -> dict[str, float]:
+    width = found.width[chosen]
+    row = {
+        "people": int(chosen.sum()),
+        "median width": float(np.median(width)),
+        "95 % width": float(np.quantile(width, 0.95)),
+    }
+    if found.ambiguous.size:
+        row["ambiguity"] = float(found.ambiguous[chosen].mean())
+    return row

@@ -1,5 +1,6 @@
 """Guarantee by privacy cost, one curve for each number of draws; no row is read."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -12,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.bisection import bisect
 from rashomon_explorer.mechanisms.planning.advice import plan_at_epsilon
-from rashomon_explorer.mechanisms.planning.offers import Request
+from rashomon_explorer.mechanisms.planning.offers import Offer, Request
+from rashomon_explorer.mechanisms.planning.options import plan_candidates
 from rashomon_explorer.mechanisms.planning.plan import Plan, PublicLaw
 from rashomon_explorer.mechanisms.planning.pricing import draws_guarantee as priced
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
@@ -262,3 +264,41 @@ def _axis(planned: Plan | TreePlan) -> dict[str, object]:
             "nticks": 5,
         }
     return {"type": "log", "title": "excess loss at most", "nticks": 5}
+
+
+def costs_table(planned: Plan | TreePlan, draws: Sequence[int] = DRAWS) -> pd.DataFrame:
+    """Tabulate the guarantee for every privacy cost and number of draws."""
+    table = guarantee_curves(planned, draws).sort_values(["n_draws", "epsilon"])
+    hits = has_hit_rate(planned)
+    name = "guaranteed hit rate" if hits else "excess loss at most"
+    frame = table.rename(columns={"n_draws": "draws", "epsilon": "ε", "promise": name})
+    frame = frame.set_index("draws")
+    frame.attrs["rounding"] = {"ε": "up", name: "down" if hits else "up"}
+    return frame
+
+
+def options_table(planned: Plan) -> pd.DataFrame:
+    """Tabulate the candidate mechanisms for a plan's budget, the best first; empty if unknown."""
+    rows = [
+        {
+            "way": offer.name.replace("_", " ") + ", this plan" * (offer.plan == planned),
+            "a draw is": offer.draws,
+            "within ψ": _guaranteed_share(offer),
+            "those within": "uniform on the set" if offer.uniform else "crowd near the best model",
+            "price": cost_text(offer.guarantee.epsilon(planned.delta)) if offer.guarantee else "–",
+            "why, or why not": offer.why,
+        }
+        for offer in plan_candidates(planned)
+    ]
+    return pd.DataFrame(rows, columns=_CANDIDATE_COLUMNS).set_index("way")
+
+
+_CANDIDATE_COLUMNS = ["way", "a draw is", "within ψ", "those within", "price", "why, or why not"]
+
+
+def _guaranteed_share(offer: Offer) -> str:
+    if not offer.applies:
+        return "not applicable"
+    # A rate may round to 1 in doubles, although no law here reaches it.
+    told = at_least(min(offer.hit_rate, math.nextafter(1.0, 0.0)))
+    return "no guarantee" if told == at_least(0.0) else told

@@ -1,18 +1,26 @@
 """Numbers, names and notes of figures; bounds are rounded so that they stay true."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from html import escape
 from typing import Any, Literal, cast
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer._utils.formatting import as_written, epsilon_text, hit_rate_text, left_text
+from rashomon_explorer._utils.formatting import (
+    as_written,
+    epsilon_text,
+    hit_rate_text,
+    left_text,
+    rounded_down,
+    rounded_up,
+)
 from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import (
@@ -336,3 +344,21 @@ def faded_words(chosen: Mask) -> str:
     """Return the number of faded dots as text; empty if none is selected."""
     picked = int(chosen.sum())
     return f"{plural(picked, 'model')} selected, {len(chosen) - picked:,} faded" if picked else ""
+
+
+_ROUNDED: dict[str, Callable[[float], float]] = {
+    "up": lambda value: float(rounded_up(value)),
+    "down": lambda value: float(rounded_down(value)),
+}
+
+
+def rounded_bounds(frame: pd.DataFrame) -> pd.DataFrame:
+    """Round the bounds of a table to four digits, so that they stay true."""
+    shown = frame.copy()
+    for name, side in frame.attrs.get("rounding", {}).items():
+        if name == frame.index.name:
+            shown.index = pd.Index(frame.index.map(_ROUNDED[side]), name=name)
+        else:
+            # By position, because the labels of the index may have changed.
+            shown[name] = frame[name].map(_ROUNDED[side]).to_numpy()
+    return shown

@@ -12,8 +12,7 @@ import plotly.graph_objects as go
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from rashomon_explorer.plots.tables import rounded_bounds
-from rashomon_explorer.plots.text import number
+from rashomon_explorer.plots.text import number, rounded_bounds
 from rashomon_explorer.plots.theme import CATEGORIES, VERMILLION, curator_band, new_figure
 
 # WebGL traces compile code, which the page's content security policy forbids.

@@ -11,7 +11,8 @@ from rashomon_explorer._utils.formatting import hit_rate_text, rounded_down, rou
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate
 from rashomon_explorer.plots import GTU, GuaranteeRow, list_guarantees, plot_costs, plot_plan
-from rashomon_explorer.plots.tables import costs_table, plan_table
+from rashomon_explorer.plots.budget import plan_table
+from rashomon_explorer.plots.prices import costs_table
 from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.problem.domains import Ball
 from rashomon_explorer.report.blocks import Block, Facts, Plot, Table

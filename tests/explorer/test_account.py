@@ -6,8 +6,7 @@ import pytest
 
 from rashomon_explorer.explorer.account import Account, ledger_path, read_account
 from rashomon_explorer.mechanisms.objective_perturbation.plan import plan_objective_perturbation
-from rashomon_explorer.plots.budget import plot_budget
-from rashomon_explorer.plots.tables import charges_table
+from rashomon_explorer.plots.budget import charges_table, plot_budget
 from rashomon_explorer.privacy import (
     Guarantee,
     Ledger,

@@ -23,7 +23,7 @@ from rashomon_explorer.measures import (
     rid,
 )
 from rashomon_explorer.measures.reliance import switching_loss
-from rashomon_explorer.plots import tables
+from rashomon_explorer.plots.importance import importance_table
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import Reliance
 from rashomon_explorer.sets import ReleasedSet
@@ -88,7 +88,7 @@ def test_estimators_give_their_set_the_groups_and_importances_follow(models, dat
     single = model_reliance(models, rows, data.y, features="columns")
     assert list(single.columns) == NAMES
     assert list(model_reliance(models, rows, data.y, features=["home", 0])) == ["home", "age"]
-    assert list(plots.tables.importance_table(models, rows, data.y).index) == ["age", "home"]
+    assert list(plots.importance.importance_table(models, rows, data.y).index) == ["age", "home"]
 
 
 def test_the_columns_of_a_group_move_together(models, data, rows):
@@ -195,7 +195,7 @@ def test_figures_show_categories_and_columns_on_request(models, data, rows):
     assert set(figure.layout.yaxis.ticktext) == set(NAMES)
     cloud = plots.plot_importance_cloud(models, rows, data.y)
     assert {dimension.label for dimension in cloud.data[0].dimensions} == {"age", "home"}
-    assert len(tables.importance_table(models, rows, data.y, features="columns")) == 4
+    assert len(importance_table(models, rows, data.y, features="columns")) == 4
 
 
 @pytest.mark.parametrize(

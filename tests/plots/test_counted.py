@@ -9,7 +9,9 @@ import pytest
 
 from rashomon_explorer import plots
 from rashomon_explorer.measures import ambiguity
-from rashomon_explorer.plots import tables
+from rashomon_explorer.plots.coefficients import spread_table
+from rashomon_explorer.plots.importance import importance_table
+from rashomon_explorer.plots.people import people_table
 from rashomon_explorer.sets import from_predictions
 
 SET_FIGURES = {
@@ -19,9 +21,9 @@ SET_FIGURES = {
     "cloud": lambda m, rows: plots.plot_importance_cloud(m, rows.X, rows.y),
 }
 SET_TABLES = {
-    "people": lambda m, rows: tables.people_table(m, rows.X, rows.groups),
-    "importance": lambda m, rows: tables.importance_table(m, rows.X, rows.y),
-    "spread": lambda m, rows: tables.spread_table(m),
+    "people": lambda m, rows: people_table(m, rows.X, rows.groups),
+    "importance": lambda m, rows: importance_table(m, rows.X, rows.y),
+    "spread": lambda m, rows: spread_table(m),
 }
 
 
@@ -118,7 +120,7 @@ def test_a_release_is_said_to_be_of_all_draws(models):
         assert "inside ψ" not in title
         chosen = _title(make(released[:5]))
         assert "of 5 selected draws, inside ψ or not" in chosen and "guaranteed" not in chosen
-    table = tables.spread_table(released)
+    table = spread_table(released)
     np.testing.assert_array_equal(table["max"], models.coef.max(axis=0))
 
 

@@ -12,7 +12,7 @@ from rashomon_explorer.mechanisms.planning.plan import Plan
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
 from rashomon_explorer.plots import list_guarantees, plot_bounds, plot_guarantee, plot_plan
-from rashomon_explorer.plots.tables import excess_table
+from rashomon_explorer.plots.guarantees import excess_table
 from rashomon_explorer.problem.constants import Constants
 from rashomon_explorer.problem.domains import Ball
 

@@ -12,7 +12,7 @@ from rashomon_explorer.mechanisms.bounds import (
     uniform_stability,
 )
 from rashomon_explorer.plots import guarantees_table, list_guarantees, plot_guarantee
-from rashomon_explorer.plots.tables import excess_table
+from rashomon_explorer.plots.guarantees import excess_table
 
 CLF = RashomonClassifier(epsilon=4.0, radius=4.0, ridge=0.05, n_draws=20)
 PLANNED, KNOWN = CLF.plan(20_000, 5), CLF.constants(20_000, 5)

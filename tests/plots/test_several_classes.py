@@ -11,8 +11,8 @@ from rashomon_explorer.measures import (
     permutation_importance,
     viable_prediction_range,
 )
-from rashomon_explorer.plots import tables
-from rashomon_explorer.plots.coefficients import default_axes
+from rashomon_explorer.plots.coefficients import coefficients_table, default_axes
+from rashomon_explorer.plots.people import people_table
 
 
 def _trace(figure, name):
@@ -26,7 +26,7 @@ def test_parameters_are_named_by_class_and_feature(several):
     names = models.parameter_names
     assert names[:4] == ("mid: age", "mid: debt", "mid: luck", "mid: intercept")
     assert list(coefficient_spread(models).index) == list(names)
-    assert list(tables.coefficients_table(models.release()).columns) == list(names)
+    assert list(coefficients_table(models.release()).columns) == list(names)
     assert not any("intercept" in axis for axis in default_axes(models))
     figure = plots.plot_coefficients(models, "top: age", "mid: intercept")
     np.testing.assert_allclose(_trace(figure, "draw").x, models.coef[:, 4], rtol=1e-6)
@@ -68,7 +68,7 @@ def test_people_have_the_probability_of_the_best_models_class(several, rows):
     figure = plots.plot_people(models, rows.X, rows.groups)
     assert figure.layout.yaxis.title.text == "probability of the best model's class"
     assert "decision" not in {trace.name for trace in figure.data}
-    assert "ambiguity" in tables.people_table(models, rows.X).columns
+    assert "ambiguity" in people_table(models, rows.X).columns
 
 
 def test_losses_and_bounds_know_nothing_of_classes(several):

@@ -14,24 +14,31 @@ from rashomon_explorer.mechanisms.langevin.plan import plan_path
 from rashomon_explorer.mechanisms.planning.options import plan_candidates
 from rashomon_explorer.mechanisms.planning.planner import plan
 from rashomon_explorer.mechanisms.planning.registry import MECHANISMS
-from rashomon_explorer.plots import tables
+from rashomon_explorer.plots.budget import charges_table, plan_table
+from rashomon_explorer.plots.coefficients import coefficients_table, spread_table
+from rashomon_explorer.plots.guarantees import excess_table
+from rashomon_explorer.plots.importance import importance_table
+from rashomon_explorer.plots.losses import losses_table
+from rashomon_explorer.plots.people import people_table
+from rashomon_explorer.plots.prices import options_table
+from rashomon_explorer.plots.text import rounded_bounds
 from rashomon_explorer.privacy import Ledger, bounded_range
 
 
 def test_tables_of_draws_hold_what_the_set_holds(models, rows):
-    losses = tables.losses_table(models)
+    losses = losses_table(models)
     np.testing.assert_allclose(losses["excess"], models.excess)
     assert losses["within ψ"].mean() == models.hit_rate
-    np.testing.assert_array_equal(tables.coefficients_table(models.release()), models.coef)
-    importance = tables.importance_table(models, rows.X, rows.y)
+    np.testing.assert_array_equal(coefficients_table(models.release()), models.coef)
+    importance = importance_table(models, rows.X, rows.y)
     assert list(importance.index) == ["age", "debt", "luck"]
     assert (importance["min"] <= importance["median"]).all()
     assert "best" in importance
 
 
 def test_people_by_group_add_up_to_everyone(models, rows):
-    everyone = tables.people_table(models, rows.X)
-    split = tables.people_table(models, rows.X, rows.groups)
+    everyone = people_table(models, rows.X)
+    split = people_table(models, rows.X, rows.groups)
     assert split["people"].sum() == everyone["people"].sum() == 300
     weighted = (split["ambiguity"] * split["people"]).sum() / 300
     assert weighted == pytest.approx(everyone["ambiguity"].iloc[0])
@@ -42,7 +49,7 @@ def test_people_by_group_add_up_to_everyone(models, rows):
 def test_every_way_to_spend_a_budget_is_listed_and_one_of_them_is_the_plan(make, ridge):
     asked = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6, "ridge": ridge}
     planned = make(50_000, 11, 0.02, n_draws=5, **asked)
-    offers, table = plan_candidates(planned), tables.options_table(planned)
+    offers, table = plan_candidates(planned), options_table(planned)
     assert len(table) == len(offers) == len(MECHANISMS)
     assert sum("this plan" in way for way in table.index) == 1
     for offer, (_, row) in zip(offers, table.iterrows(), strict=True):
@@ -52,15 +59,15 @@ def test_every_way_to_spend_a_budget_is_listed_and_one_of_them_is_the_plan(make,
 
 def test_of_a_plan_that_does_not_say_what_it_was_made_from_no_way_is_listed():
     planned = plan(50_000, 11, 0.02, radius=4.0, row_norm=1.5, epsilon=1.0)
-    assert tables.options_table(replace(planned, radius=None)).empty
-    assert tables.options_table(replace(planned, oscillation=1.0)).empty
+    assert options_table(replace(planned, radius=None)).empty
+    assert options_table(replace(planned, oscillation=1.0)).empty
 
 
 def test_charges_add_up_to_the_ledger(tmp_path):
     with Ledger.create(tmp_path / "a.ledger", epsilon=8.0, delta=1e-6) as ledger:
         for _ in range(2):
             ledger.reserve(bounded_range(eta=1.0), note="look").commit()
-        table = tables.charges_table(ledger.entries(), 1e-6)
+        table = charges_table(ledger.entries(), 1e-6)
         assert table["ε in total"].iloc[-1] == pytest.approx(ledger.spent())
         assert list(table["state"]) == ["spent", "spent"]
 
@@ -74,20 +81,20 @@ def test_people_by_any_kind_of_group_are_all_there_and_no_number_is_missing(
     models, rows, groups, as_series
 ):
     given_as = pd.Series(groups, dtype=object) if as_series else groups
-    table = tables.people_table(models, rows.X, given_as)
+    table = people_table(models, rows.X, given_as)
     assert table["people"].sum() == 300
     assert table.index.is_unique and table.index.name == "group"
     assert not table.isna().any(axis=None)
     assert table["people"].is_monotonic_decreasing
     kinds = {"no value" if pd.isna(x) else (isinstance(x, str | bytes), x) for x in groups}
     assert len(table) == len(kinds)
-    everyone = tables.people_table(models, rows.X)["ambiguity"].iloc[0]
+    everyone = people_table(models, rows.X)["ambiguity"].iloc[0]
     assert (table["ambiguity"] * table["people"]).sum() / 300 == pytest.approx(everyone)
 
 
 def test_all_of_many_groups_are_in_the_table_and_the_figure_says_how_many_it_shows(models, rows):
     groups = np.arange(300) % 23
-    assert len(tables.people_table(models, rows.X, groups)) == 23
+    assert len(people_table(models, rows.X, groups)) == 23
     figure = plots.plot_people(models, rows.X, groups)
     assert "8 of 23 groups shown, all in the table" in figure.layout.title.text
     shown = [trace for trace in figure.data if trace.name.startswith("group ")]
@@ -101,7 +108,7 @@ def test_all_of_many_groups_are_in_the_table_and_the_figure_says_how_many_it_sho
 
 def test_a_group_too_few_is_refused(models, rows):
     with pytest.raises(ValueError, match="one value for each of 300 rows"):
-        tables.people_table(models, rows.X, rows.groups[:-1])
+        people_table(models, rows.X, rows.groups[:-1])
 
 
 CELLS = st.one_of(st.integers(0, 3), st.floats(0, 4), st.sampled_from([1e-9, 0.1 + 0.2, 2 / 3]))
@@ -112,7 +119,7 @@ def test_rounded_bounds_lose_no_number_whatever_the_index_is(cells):
     index = pd.Index([row[0] for row in cells], name="at most")
     frame = pd.DataFrame([row[1:] for row in cells], columns=["low", "high"], index=index)
     frame.attrs["rounding"] = {"at most": "up", "low": "down", "high": "up"}
-    shown = tables.rounded_bounds(frame)
+    shown = rounded_bounds(frame)
     assert shown.shape == frame.shape and not shown.isna().any(axis=None)
     hair = 1 + 1e-11  # so much of a number is not a digit
     assert (shown["low"].to_numpy() <= frame["low"].to_numpy() * hair).all()
@@ -133,8 +140,8 @@ def test_rounded_bounds_lose_no_number_whatever_the_index_is(cells):
 def test_tables_of_a_plan_are_numbers_throughout(n, p, psi, epsilon, n_draws):
     public = {"radius": 4.0, "row_norm": 1.0, "delta": 1e-6}
     planned = plan(n, p, psi, epsilon=epsilon, n_draws=n_draws, **public)
-    for table in (tables.excess_table(planned), tables.plan_table(planned)):
-        shown = tables.rounded_bounds(table)
+    for table in (excess_table(planned), plan_table(planned)):
+        shown = rounded_bounds(table)
         assert not shown.isna().any(axis=None) and not shown.index.isna().any()
         assert "NaN" not in table_html(table, "numbers")
 
@@ -142,12 +149,12 @@ def test_tables_of_a_plan_are_numbers_throughout(n, p, psi, epsilon, n_draws):
 def test_tables_of_draws_are_numbers_throughout(models, regression, several, rows):
     for models_, y in ((models, rows.y), (regression, rows.target), (several.models, several.y)):
         for table in (
-            tables.losses_table(models_),
-            tables.coefficients_table(models_),
-            tables.spread_table(models_),
-            tables.spread_table(models_.release()),
-            tables.importance_table(models_, rows.X, y),
-            tables.people_table(models_, rows.X, rows.groups),
-            tables.excess_table(models_),
+            losses_table(models_),
+            coefficients_table(models_),
+            spread_table(models_),
+            spread_table(models_.release()),
+            importance_table(models_, rows.X, y),
+            people_table(models_, rows.X, rows.groups),
+            excess_table(models_),
         ):
             assert "NaN" not in table_html(table, "numbers")

@@ -9,7 +9,7 @@ import pytest
 from rashomon_explorer import RashomonTreeClassifier, plots
 from rashomon_explorer.measures import permutation_importance
 from rashomon_explorer.plots import plot_importance, plot_rules, plot_trees, rules_table
-from rashomon_explorer.plots.tables import importance_table
+from rashomon_explorer.plots.importance import importance_table
 from rashomon_explorer.trees import CountedTrees
 
 

@@ -11,7 +11,7 @@ import pytest
 from rashomon_explorer.estimators.feasibility import ledger_rule
 from rashomon_explorer.mechanisms.planning.offers import ZCDP
 from rashomon_explorer.plots import plot_budget
-from rashomon_explorer.plots.tables import charges_table
+from rashomon_explorer.plots.budget import charges_table
 from rashomon_explorer.privacy import (
     BudgetExceededError,
     Guarantee,

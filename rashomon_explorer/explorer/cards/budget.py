@@ -29,9 +29,9 @@ from rashomon_explorer.plots import (
     plot_guarantee,
     plot_tree_guarantee,
 )
-from rashomon_explorer.plots.budget import HEIGHT, budget_bar
-from rashomon_explorer.plots.prices import LEAST_PRICE, MOST_PRICE, draws_at
-from rashomon_explorer.plots.tables import charges_table, costs_table, excess_table
+from rashomon_explorer.plots.budget import HEIGHT, budget_bar, charges_table
+from rashomon_explorer.plots.guarantees import excess_table
+from rashomon_explorer.plots.prices import LEAST_PRICE, MOST_PRICE, costs_table, draws_at
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.plots.tree_answers import tree_guarantee_table
 from rashomon_explorer.sets import RashomonSet

@@ -30,8 +30,13 @@ from rashomon_explorer.plots import (
     plot_ranges,
     plot_released_spread,
 )
-from rashomon_explorer.plots.importance import MOST_ROWS, importance_figure, importances
-from rashomon_explorer.plots.tables import importance_table, spread_table
+from rashomon_explorer.plots.coefficients import spread_table
+from rashomon_explorer.plots.importance import (
+    MOST_ROWS,
+    importance_figure,
+    importance_table,
+    importances,
+)
 from rashomon_explorer.plots.text import counted, plural
 from rashomon_explorer.sets.block import groups_by_name
 

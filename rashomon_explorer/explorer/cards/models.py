@@ -23,9 +23,9 @@ from rashomon_explorer.plots import (
     plot_released_coefficients,
     plot_two_sets,
 )
-from rashomon_explorer.plots.coefficients import default_axes
+from rashomon_explorer.plots.coefficients import coefficients_table, default_axes
 from rashomon_explorer.plots.comparison import pair_table, two_sets_table
-from rashomon_explorer.plots.tables import coefficients_table, losses_table
+from rashomon_explorer.plots.losses import losses_table
 
 
 class CloudCard(FigureCard):

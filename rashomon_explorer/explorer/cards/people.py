@@ -21,8 +21,8 @@ from rashomon_explorer.explorer.cards.base import (
 from rashomon_explorer.explorer.html import EXACT, SAMPLED
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.plots import plot_people, plot_people_ranges, plot_person
+from rashomon_explorer.plots.people import people_table
 from rashomon_explorer.plots.person import contributions
-from rashomon_explorer.plots.tables import people_table
 from rashomon_explorer.plots.text import counted, plural
 from rashomon_explorer.sets import RashomonSet
 

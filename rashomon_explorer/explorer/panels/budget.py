@@ -19,7 +19,7 @@ from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import ExplorerState
 from rashomon_explorer.explorer.widgets.controls import Fold, Slider, ThemeSwitch
 from rashomon_explorer.explorer.widgets.files import Download, FileInTransit, Making
-from rashomon_explorer.plots.tables import charges_table
+from rashomon_explorer.plots.budget import charges_table
 from rashomon_explorer.plots.text import cost_text, number, plural, what_is_left
 from rashomon_explorer.sets import RashomonSet
 

@@ -32,7 +32,8 @@ from rashomon_explorer.explorer.selection import (
 from rashomon_explorer.explorer.session import Session
 from rashomon_explorer.explorer.state import UNPAID, ExplorerState, Favourites
 from rashomon_explorer.explorer.widgets.controls import LiveText, ModelTable, Slider, table_column
-from rashomon_explorer.plots.tables import coefficients_table, losses_table
+from rashomon_explorer.plots.coefficients import coefficients_table
+from rashomon_explorer.plots.losses import losses_table
 from rashomon_explorer.plots.text import plural
 from rashomon_explorer.sets import CuratorSet, RashomonSet
 
@@ -185,9 +186,10 @@ class ModelsPanel:
         table = "coefficients_table(explorer.rashomon_set)"
         if self.state.view == "release":
             table = "coefficients_table(explorer.rashomon_set.release())"
-            return ("from rashomon_explorer.plots.tables import coefficients_table", table)
+            return ("from rashomon_explorer.plots.coefficients import coefficients_table", table)
         return (
-            "from rashomon_explorer.plots.tables import coefficients_table, losses_table",
+            "from rashomon_explorer.plots.coefficients import coefficients_table",
+            "from rashomon_explorer.plots.losses import losses_table",
             f"losses_table(explorer.rashomon_set).join({table})",
             "explorer.state.favourites.starred, explorer.state.selection",
         )

@@ -17,7 +17,7 @@ from rashomon_explorer.mechanisms.planning.suggestions import improvement_messag
 from rashomon_explorer.mechanisms.planning.trees import TreePlan
 from rashomon_explorer.mechanisms.planning.weakness import has_hit_rate, weak_guarantee_reason
 from rashomon_explorer.mechanisms.samplers.feasibility import feasibility_suggestions, preflight
-from rashomon_explorer.plots.tables import options_table
+from rashomon_explorer.plots.prices import options_table
 from rashomon_explorer.plots.text import (
     at_most,
     cost_text,

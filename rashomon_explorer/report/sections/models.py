@@ -21,13 +21,10 @@ from rashomon_explorer.plots import (
     plot_tree_use,
     plot_trees,
 )
+from rashomon_explorer.plots.coefficients import coefficients_table, spread_table
+from rashomon_explorer.plots.guarantees import excess_table
+from rashomon_explorer.plots.losses import losses_table
 from rashomon_explorer.plots.rules import rules_table
-from rashomon_explorer.plots.tables import (
-    coefficients_table,
-    excess_table,
-    losses_table,
-    spread_table,
-)
 from rashomon_explorer.plots.text import number, percent, plural
 from rashomon_explorer.plots.trees import tree_use_table
 from rashomon_explorer.report.blocks import Block, Code, Facts, Plot, Table, Words

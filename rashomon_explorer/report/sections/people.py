@@ -26,7 +26,8 @@ from rashomon_explorer.plots import (
     plot_importance,
     plot_people,
 )
-from rashomon_explorer.plots.tables import importance_table, people_table
+from rashomon_explorer.plots.importance import importance_table
+from rashomon_explorer.plots.people import people_table
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.report.blocks import Block, Plot, Table, Words, plot_curves

@@ -23,7 +23,7 @@ from rashomon_explorer.mechanisms.planning.weakness import weak_guarantee_reason
 from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
 from rashomon_explorer.plots import plot_released
 from rashomon_explorer.plots.budget import plot_tradeoff, tradeoff_table
-from rashomon_explorer.plots.tables import options_table
+from rashomon_explorer.plots.prices import options_table
 from rashomon_explorer.plots.text import number
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, adaptive_epsilon
 from rashomon_explorer.privacy.composition import ledger_order, running_epsilon
