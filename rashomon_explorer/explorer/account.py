@@ -17,8 +17,9 @@ from rashomon_explorer.plots.text import cost_text as text_price
 from rashomon_explorer.plots.text import number, what_is_left
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, pure, zcdp
 from rashomon_explorer.privacy.conversions import filter_order, zcdp_rho
+from rashomon_explorer.privacy.guarantee import ROUNDING
 from rashomon_explorer.privacy.ledger.charge import PendingLedger
-from rashomon_explorer.privacy.ledger.totals import ROUNDING, Totals
+from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
 
 _HALVINGS = 40

@@ -30,7 +30,7 @@ from rashomon_explorer.plots.theme import (
 )
 from rashomon_explorer.privacy import Guarantee, Ledger, LedgerEntry, best_attack
 from rashomon_explorer.privacy.composition import running_epsilon
-from rashomon_explorer.privacy.divergence import Divergence
+from rashomon_explorer.privacy.guarantee import Divergence
 
 HEIGHT = 230
 

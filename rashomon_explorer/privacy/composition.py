@@ -22,9 +22,8 @@ from rashomon_explorer.privacy.conversions import (
     renyi_epsilon,
     zcdp_epsilon,
 )
-from rashomon_explorer.privacy.divergence import Divergence
-from rashomon_explorer.privacy.guarantee import Guarantee
-from rashomon_explorer.privacy.ledger.totals import ROUNDING, Totals, takes_delta
+from rashomon_explorer.privacy.guarantee import Divergence, Guarantee
+from rashomon_explorer.privacy.ledger.totals import Totals
 from rashomon_explorer.privacy.notions import bounded_range
 from rashomon_explorer.privacy.tradeoff.bounded_range import (
     AdaptiveBoundedRange,
@@ -34,21 +33,6 @@ from rashomon_explorer.privacy.tradeoff.bounded_range import (
 from rashomon_explorer.privacy.tradeoff.composition import compose_tradeoffs
 from rashomon_explorer.privacy.tradeoff.curves import Approximate, Gaussian, TradeOff
 from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianObjectivePerturbation
-
-__all__ = [
-    "ROUNDING",
-    "Sum",
-    "adaptive_epsilon",
-    "affordable_repeated_eta",
-    "compose",
-    "composition_report",
-    "least_epsilon",
-    "ledger_order",
-    "rdp",
-    "repeated_bounded_range",
-    "running_epsilon",
-    "takes_delta",
-]
 
 
 def rdp(orders: ArrayLike, epsilons: ArrayLike) -> Guarantee:

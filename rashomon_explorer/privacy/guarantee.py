@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sized
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,15 +17,17 @@ from rashomon_explorer._utils.validation import (
     check_share,
 )
 from rashomon_explorer.privacy.conversions import (
+    bounded_range_renyi,
     check_curve,
     gdp_delta,
     gdp_epsilon,
+    pure_renyi,
     renyi_delta,
     renyi_epsilon,
     zcdp_delta,
     zcdp_epsilon,
 )
-from rashomon_explorer.privacy.divergence import divergence
+from rashomon_explorer.privacy.tradeoff.bounded_range import RepeatedBoundedRange
 from rashomon_explorer.privacy.tradeoff.conversions import from_dict
 from rashomon_explorer.privacy.tradeoff.curves import (
     REPLACE,
@@ -34,107 +35,10 @@ from rashomon_explorer.privacy.tradeoff.curves import (
     Gaussian,
     TradeOff,
     envelope,
+    type_one_errors,
 )
 
-_HAIR = 1e-9  # tolerance, so that a plan that spends the whole request does not fail by an ulp
-
-
-class TradeOffText(Protocol):
-    """A trade-off function that can be described in text."""
-
-    @property
-    def notion(self) -> str:
-        """The notion in which it was proved."""
-
-
-class Numbers(Protocol):
-    """The fields of a guarantee that its text shows."""
-
-    @property
-    def pure_epsilon(self) -> float:
-        """ε of pure ε-DP."""
-
-    @property
-    def rho(self) -> float:
-        """ρ of zero-concentrated DP."""
-
-    @property
-    def mu(self) -> float:
-        """μ of Gaussian DP."""
-
-    @property
-    def approximate_epsilon(self) -> float:
-        """ε of the (ε, δ) parts."""
-
-    @property
-    def approximate_delta(self) -> float:
-        """δ of the (ε, δ) parts."""
-
-    @property
-    def curve(self) -> TradeOffText | None:
-        """Trade-off function, if one is known."""
-
-    @property
-    def orders(self) -> Sized:
-        """Orders at which Rényi DP is known."""
-
-    @property
-    def requested(self) -> tuple[float, float] | None:
-        """The requested (ε, δ)."""
-
-    def epsilon(self, delta: float) -> float:
-        """Least proved ε at δ."""
-
-
-def guarantee_text(guarantee: Numbers) -> str:
-    """Text of the guaranteed notions, with numbers rounded up."""
-    said = _numbers(guarantee)
-    if guarantee.curve is None:
-        return said
-    return f"{said} with a sharper trade-off" if said else guarantee.curve.notion
-
-
-def requested_text(guarantee: Numbers) -> str:
-    """Text of the requested (ε, δ) if it is guaranteed; empty otherwise."""
-    if guarantee.requested is None:
-        return ""
-    epsilon, delta = guarantee.requested
-    if not guarantee.epsilon(delta) <= epsilon * (1 + _HAIR):
-        return ""
-    return epsilon_delta_text(epsilon, delta)
-
-
-def epsilon_delta_text(epsilon: float, delta: float) -> str:
-    """Text of ε, rounded up, and of δ if it is positive."""
-    return f"ε = {rounded_up(epsilon)}" + (f" at δ = {short(delta)}" if delta > 0 else "")
-
-
-def short(value: float) -> str:
-    """Text of a number rounded up, without leading zeros in its exponent."""
-    mantissa, e, power = rounded_up(value).partition("e")
-    return f"{mantissa}e{int(power)}" if e else mantissa
-
-
-def _numbers(guarantee: Numbers) -> str:
-    pure = guarantee.pure_epsilon
-    if not (guarantee.approximate_epsilon or guarantee.approximate_delta):
-        surely = [f"{rounded_up(pure)}-DP"] if math.isfinite(pure) else []
-        # Gaussian DP implies its zCDP, and is stronger.
-        if math.isfinite(guarantee.mu):
-            return " and ".join([*surely, f"{rounded_up(guarantee.mu)}-GDP"])
-        return " and ".join([*surely, *_spread(guarantee)])
-    delta = rounded_up(guarantee.approximate_delta)
-    if math.isfinite(pure):
-        return f"({rounded_up(guarantee.approximate_epsilon + pure)}, {delta})-DP"
-    spread = " and ".join(_spread(guarantee))
-    return f"({rounded_up(guarantee.approximate_epsilon)}, {delta})-DP with {spread}"
-
-
-def _spread(guarantee: Numbers) -> list[str]:
-    said = [f"{rounded_up(guarantee.rho)}-zCDP"] if math.isfinite(guarantee.rho) else []
-    known = len(guarantee.orders)
-    return [*said, f"Rényi DP at {known} order{'s' * (known > 1)}"] if known else said
-
+ROUNDING = 1e-9  # relative to a budget: a plan that spends all of it must not fail by an ulp
 
 ADJACENCY = "replace one record; the number of rows and all bounds are public"
 _SEEDED = "drawn with a known seed: reproducible, not private"
@@ -329,9 +233,7 @@ class Guarantee(ReprMixin):
         >>> round(float(gdp(mu=1.0).tradeoff(0.05)), 4)
         0.7405
         """
-        levels = np.asarray(alpha, dtype=float)
-        if not np.all((levels >= 0) & (levels <= 1)):
-            raise ValueError("alpha must be in [0, 1]")
+        levels = type_one_errors(alpha)
         if not self.holds:
             return np.zeros_like(levels)[()]
         curves: list[TradeOff] = [self.curve] if self.curve is not None else []
@@ -339,15 +241,12 @@ class Guarantee(ReprMixin):
             curves.append(Gaussian(self.mu))
         apart = bool(self.approximate_epsilon or self.approximate_delta)
         # If zCDP also holds, as for many composed draws, a pure ε by itself is a weak bound.
-        bounds = [self._by_pairs(levels)] if apart or not curves else []
+        bounds = [envelope(levels, *self._pairs)] if apart or not curves else []
         if math.isfinite(self.pure_epsilon):
             curves.append(Approximate(self.pure_epsilon))
         if not apart:
             bounds += [curve(levels) for curve in curves]
         return np.asarray(np.max(bounds, axis=0))[()]
-
-    def _by_pairs(self, levels: NDArray[np.float64]) -> NDArray[np.float64]:
-        return envelope(levels, *self._pairs)
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -426,16 +325,14 @@ class Guarantee(ReprMixin):
         if not self.holds:
             return f"no guarantee: {self.theorem}"
         seed = f"; {_SEEDED}" if self.seeded else ""
-        paid = requested_text(self)
-        said = f"{paid} ({guarantee_text(self)})" if paid else guarantee_text(self)
-        return f"{said}, {self.theorem} ({'; '.join(self.assumptions)}){seed}"
+        requested, proved = requested_text(self), guarantee_text(self)
+        text = f"{requested} ({proved})" if requested else proved
+        return f"{text}, {self.theorem} ({'; '.join(self.assumptions)}){seed}"
 
     def _title(self) -> str:
-        return (
-            f"Guarantee: {requested_text(self) or guarantee_text(self)}"
-            if self.holds
-            else "No guarantee"
-        )
+        if not self.holds:
+            return "No guarantee"
+        return f"Guarantee: {requested_text(self) or guarantee_text(self)}"
 
     def _facts(self) -> list[Fact]:
         if not self.holds:
@@ -443,3 +340,79 @@ class Guarantee(ReprMixin):
         facts = [("proved", guarantee_text(self)), ("by", self.theorem)]
         facts += [("if" if k == 0 else "", known) for k, known in enumerate(self.assumptions)]
         return facts + [("but", _SEEDED)] * self.seeded
+
+
+class Divergence(NamedTuple):
+    """D_a at one order a."""
+
+    value: float
+    steady: bool = True
+
+
+def divergence(guarantee: Guarantee, order: float) -> Divergence:
+    """Bound on D_a between neighbours, in both directions, for a sum at one order.
+
+    It is the least bound that pure DP, bounded range, zCDP, a trade-off and known orders prove. It
+    is steady if it comes from pure DP, bounded range, zCDP, a Gaussian mechanism or Gaussian
+    objective perturbation, whose bounds divided by a decrease in a (docs/theory.md §4).
+    """
+    if not 1 < order < math.inf:
+        raise ValueError(f"order must be > 1 and finite, got {order!r}")
+    if guarantee.approximate_delta > 0:
+        return Divergence(math.inf)
+    steady = [order * guarantee.rho, pure_renyi(guarantee.pure_epsilon, order)]
+    others = [math.inf]
+    curve = guarantee.curve
+    if guarantee.notion == "bounded_range":
+        steady.append(bounded_range_renyi(guarantee.pure_epsilon, order))
+    if guarantee.notion == "repeated_bounded_range" and isinstance(curve, RepeatedBoundedRange):
+        steady.append(curve.count * bounded_range_renyi(curve.eta, order))
+    if curve is not None:
+        (steady if curve.steady else others).append(curve.renyi_bound(order))
+    if guarantee.orders and order <= guarantee.orders[-1][0]:
+        known, divergences = np.array(guarantee.orders).T
+        chords = np.interp(order, [1.0, *known], [0.0, *((known - 1) * divergences)])
+        others.append(float(chords) / (order - 1))
+    lost = guarantee.approximate_epsilon
+    if min(steady) <= min(others):
+        return Divergence(lost + min(steady))
+    return Divergence(lost + min(others), steady=False)
+
+
+def guarantee_text(guarantee: Guarantee) -> str:
+    """Text of the guaranteed notions, with numbers rounded up."""
+    notions = _notions_text(guarantee)
+    if guarantee.curve is None:
+        return notions
+    return f"{notions} with a sharper trade-off" if notions else guarantee.curve.notion
+
+
+def requested_text(guarantee: Guarantee) -> str:
+    """Text of the requested (ε, δ) if it is guaranteed; empty otherwise."""
+    if guarantee.requested is None:
+        return ""
+    epsilon, delta = guarantee.requested
+    proved = guarantee.epsilon(delta) <= epsilon * (1 + ROUNDING)
+    return epsilon_delta_text(epsilon, delta) if proved else ""
+
+
+def epsilon_delta_text(epsilon: float, delta: float) -> str:
+    """Text of ε, rounded up, and of δ if it is positive, without zeros before its exponent."""
+    mantissa, e, power = rounded_up(delta).partition("e")
+    at = f" at δ = {mantissa}e{int(power)}" if e else f" at δ = {mantissa}"
+    return f"ε = {rounded_up(epsilon)}" + (at if delta > 0 else "")
+
+
+def _notions_text(guarantee: Guarantee) -> str:
+    pure = guarantee.pure_epsilon
+    known = [f"{rounded_up(guarantee.rho)}-zCDP"] if math.isfinite(guarantee.rho) else []
+    if orders := len(guarantee.orders):
+        known.append(f"Rényi DP at {orders} order{'s' * (orders > 1)}")
+    if not (guarantee.approximate_epsilon or guarantee.approximate_delta):
+        if math.isfinite(guarantee.mu):  # it implies its zCDP, and is stronger
+            known = [f"{rounded_up(guarantee.mu)}-GDP"]
+        return " and ".join([f"{rounded_up(pure)}-DP"] * math.isfinite(pure) + known)
+    delta = rounded_up(guarantee.approximate_delta)
+    if math.isfinite(pure):
+        return f"({rounded_up(guarantee.approximate_epsilon + pure)}, {delta})-DP"
+    return f"({rounded_up(guarantee.approximate_epsilon)}, {delta})-DP with {' and '.join(known)}"

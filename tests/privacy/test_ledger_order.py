@@ -26,7 +26,7 @@ from rashomon_explorer.privacy import (
     zcdp,
 )
 from rashomon_explorer.privacy.conversions import conversion, filter_order, zcdp_epsilon
-from rashomon_explorer.privacy.divergence import Divergence, divergence
+from rashomon_explorer.privacy.guarantee import Divergence, divergence
 from rashomon_explorer.privacy.ledger.charge import remaining_divergence
 from rashomon_explorer.privacy.ledger.totals import Totals, entered_at
 from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation

@@ -28,7 +28,7 @@ from rashomon_explorer.privacy.conversions import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from rashomon_explorer.privacy.divergence import divergence
+from rashomon_explorer.privacy.guarantee import divergence
 from rashomon_explorer.privacy.tradeoff import GaussianObjectivePerturbation
 
 Shape = tuple[tuple[float, int], ...]  # probability and privacy loss, in steps, of each outcome

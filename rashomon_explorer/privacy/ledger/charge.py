@@ -13,8 +13,7 @@ from typing import Any, NoReturn, TypeVar
 
 from rashomon_explorer.exceptions import FitError, LedgerError, LedgerWarning, warn_stacklevel
 from rashomon_explorer.privacy.conversions import filter_order
-from rashomon_explorer.privacy.divergence import Divergence
-from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.guarantee import Divergence, Guarantee
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 from rashomon_explorer._utils.formatting import Fact, ReprMixin, epsilon_text
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.privacy.conversions import zcdp_epsilon
-from rashomon_explorer.privacy.guarantee import Guarantee
+from rashomon_explorer.privacy.guarantee import ROUNDING, Guarantee
 from rashomon_explorer.privacy.ledger.charge import (
     EXTENDS,
     Charge,
@@ -57,7 +57,6 @@ _USUAL_DELTA = 1e-6
 # Gaussian ones, as its documentation states. Sampled batches cost many times more.
 _LOOSE = 1.5
 _SLACK = 0.05
-_HAIR = 1e-9  # tolerance, so that a plan that spends the whole request does not fail by an ulp
 
 
 def check_covered(
@@ -92,7 +91,7 @@ def check_covered(
 def _within_request(guarantee: Guarantee, order: float | None) -> bool:
     """Whether the cost is within the request, as for a plan that was made for this ledger."""
     epsilon, delta = guarantee.requested or (0.0, 0.0)
-    return delta > 0 and _charged(guarantee, delta, order) <= epsilon * (1 + _HAIR)
+    return delta > 0 and _charged(guarantee, delta, order) <= epsilon * (1 + ROUNDING)
 
 
 def _charged(guarantee: Guarantee, delta: float, order: float | None) -> float:

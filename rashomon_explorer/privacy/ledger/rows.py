@@ -17,8 +17,12 @@ from rashomon_explorer._utils.validation import (
 )
 from rashomon_explorer.exceptions import BudgetExceededError, LedgerError
 from rashomon_explorer.privacy.conversions import filter_order
-from rashomon_explorer.privacy.divergence import Divergence
-from rashomon_explorer.privacy.guarantee import Guarantee, epsilon_delta_text
+from rashomon_explorer.privacy.guarantee import (
+    ROUNDING,
+    Divergence,
+    Guarantee,
+    epsilon_delta_text,
+)
 from rashomon_explorer.privacy.ledger.charge import LedgerEntry
 from rashomon_explorer.privacy.ledger.file import (
     SCHEMA_VERSION,
@@ -29,7 +33,6 @@ from rashomon_explorer.privacy.ledger.file import (
     write_totals,
 )
 from rashomon_explorer.privacy.ledger.totals import (
-    ROUNDING,
     Totals,
     entered_at,
     read_divergence,

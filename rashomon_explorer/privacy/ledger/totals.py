@@ -10,10 +10,7 @@ from typing import Any
 from rashomon_explorer._utils.validation import check_delta
 from rashomon_explorer.exceptions import LedgerError
 from rashomon_explorer.privacy.conversions import conversion, zcdp_epsilon
-from rashomon_explorer.privacy.divergence import Divergence, divergence
-from rashomon_explorer.privacy.guarantee import Guarantee
-
-ROUNDING = 1e-9  # relative to a budget: a plan that spends all of it must not fail by an ulp
+from rashomon_explorer.privacy.guarantee import ROUNDING, Divergence, Guarantee, divergence
 
 _LEAST_DOUBLE_BITS = 1074  # every double is an integer multiple of 2⁻¹⁰⁷⁴
 _SUMMED = ("pure_epsilon", "rho", "approximate_epsilon", "approximate_delta")
