@@ -16,6 +16,11 @@ IntArray = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
+def likeliest(scores: FloatArray) -> NDArray[np.int_]:
+    """Class with the largest of the probabilities (…, n_rows) or (n_models, n_rows, n_classes)."""
+    return np.asarray(scores.argmax(axis=-1) if scores.ndim == 3 else (scores > 0.5).astype(int))
+
+
 _MODULES = {
     "torch": "array_api_compat.torch",
     "cupy": "array_api_compat.cupy",

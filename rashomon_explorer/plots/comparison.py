@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, likeliest
 from rashomon_explorer.plots.bars import MOST_FEATURES
 from rashomon_explorer.plots.coefficients import released_band
 from rashomon_explorer.plots.text import (
@@ -26,7 +26,6 @@ from rashomon_explorer.plots.text import (
 )
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, GREY, SKY, new_figure
 from rashomon_explorer.sets import RashomonSet, ReleasedSet
-from rashomon_explorer.sets.scores import likeliest
 
 _FIRST = {"symbol": "circle", "size": 9, "color": BLUE}
 _SECOND = {"symbol": "diamond", "size": 9, "color": "white", "line": {"width": 2, "color": BLUE}}

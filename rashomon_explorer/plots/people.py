@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from numpy.typing import ArrayLike, NDArray
 from plotly.subplots import make_subplots
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
 from rashomon_explorer.measures import ambiguity, disagreement, discrepancy, viable_prediction_range
 from rashomon_explorer.measures.inputs import only_labels
 from rashomon_explorer.plots.text import (
@@ -28,7 +28,6 @@ from rashomon_explorer.plots.text import (
 )
 from rashomon_explorer.plots.theme import BEST_MODEL, BLUE, CATEGORIES, GREY, new_figure
 from rashomon_explorer.sets import RashomonSet
-from rashomon_explorer.sets.scores import likeliest
 
 _MOST_PREDICTIONS = 4_000_000
 _FEWEST_ROWS = 2_000

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, likeliest
 from rashomon_explorer.data.cells import ColumnMap, clip_rows
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.problem.problem import add_intercept
@@ -145,11 +145,6 @@ def linear_scores(
 def model_rows(rows: FloatArray, row_norm: float, scale: ColumnMap | None) -> FloatArray:
     """Rows (n_rows, n_features) for the models: clipped, and mapped if there is a scale."""
     return clip_rows(rows, row_norm)[0] if scale is None else scale.rows(rows)
-
-
-def likeliest(scores: FloatArray) -> NDArray[np.int_]:
-    """Class with the largest of the probabilities (…, n_rows) or (n_models, n_rows, n_classes)."""
-    return np.asarray(scores.argmax(axis=-1) if scores.ndim == 3 else (scores > 0.5).astype(int))
 
 
 def in_words(classes: Sequence[object]) -> tuple[str, ...]:

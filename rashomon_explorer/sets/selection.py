@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, likeliest
 from rashomon_explorer._utils.formatting import Fact, ReprMixin
 from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
 from rashomon_explorer.exceptions import CuratorOnlyError
@@ -16,7 +16,6 @@ from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.guarantee import guarantee_text, requested_text
 from rashomon_explorer.privacy.notions import no_guarantee
 from rashomon_explorer.sets.files import Arrays, Values, save
-from rashomon_explorer.sets.scores import likeliest
 
 
 def _euclidean(coef: FloatArray, goal: FloatArray) -> FloatArray:

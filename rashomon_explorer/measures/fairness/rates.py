@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray, IntArray, Mask, likeliest
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.measures.inputs import (
     Bytes,
@@ -18,7 +18,6 @@ from rashomon_explorer.measures.inputs import (
     group_codes,
     model_batches,
 )
-from rashomon_explorer.sets.scores import likeliest
 
 Codes = NDArray[np.integer[Any]]
 GroupsLike = ArrayLike | pd.Series | pd.DataFrame

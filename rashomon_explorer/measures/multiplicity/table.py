@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.inputs import (
     Labels,
@@ -32,7 +32,6 @@ from rashomon_explorer.measures.multiplicity.group_tables import measure_rows, n
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 from rashomon_explorer.rows.columns import read_column
-from rashomon_explorer.sets.scores import likeliest
 
 _CELLS = 2**21  # models × rows × classes in memory at a time: 16 MB per thread
 _UNCERTAIN = "scores that are no labels"

@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from rashomon_explorer._utils.arrays import FloatArray, Mask
+from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
 from rashomon_explorer.measures.inputs import as_models_by_rows
 from rashomon_explorer.measures.ranges.exact import exact_score_ranges
 from rashomon_explorer.measures.ranges.flips import exact_flips
 from rashomon_explorer.measures.ranges.penalised import PenalisedProblem
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets import RashomonSet
-from rashomon_explorer.sets.scores import likeliest
 
 _NARROW = 1e-3
 _NOT = "undecided"

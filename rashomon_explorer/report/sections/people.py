@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, likeliest
 from rashomon_explorer.measures import (
     disagreement_decomposition,
     exact_ambiguity,
@@ -40,7 +40,6 @@ from rashomon_explorer.report.sections.document import (
     need_rows,
 )
 from rashomon_explorer.sets import PredictorSet, RashomonSet
-from rashomon_explorer.sets.scores import likeliest
 
 _CURVES = {
     "classification": ["ambiguity", "discrepancy", "disagreement"],

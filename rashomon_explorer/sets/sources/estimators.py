@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, likeliest
 from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
 from rashomon_explorer.sets.models.fitted import FittedModels, class_codes
 from rashomon_explorer.sets.predictor import PredictorSet
-from rashomon_explorer.sets.scores import likeliest
 
 
 def sort_labels(*parts: ArrayLike) -> tuple[Any, ...]:
