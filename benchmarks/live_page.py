@@ -20,7 +20,7 @@ def many(models: int = MODELS, people: int = PEOPLE) -> Explorer:
     rows = data.frame.sample(people, random_state=0).reset_index(drop=True)
     explorer = Explorer()
     explorer.session.choose(TableEditor("loans", rows, data.schema).data())
-    for name, value in {"sampler": "hit_and_run", "n_draws": models, "psi": 0.02}.items():
+    for name, value in {"mechanism": "hit_and_run", "n_draws": models, "psi": 0.02}.items():
         setattr(explorer.state, name, value)
     return explorer
 

@@ -79,7 +79,7 @@ def _of_method(
     scores, excess, promised = [], [], None
     for seed, (fit, test) in enumerate(splits):
         settings = {"epsilon": EPSILON, "delta": delta, "row_norm": ROW_NORM, "classes": [0, 1]}
-        model = DPClassifier(method=method, random_state=seed, **settings)
+        model = DPClassifier(mechanism=method, random_state=seed, **settings)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

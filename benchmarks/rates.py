@@ -233,6 +233,6 @@ def _cell(n: int, p: int, epsilon: float, delta: float) -> dict[str, Any]:
         "p": p,
         "epsilon": epsilon,
         "delta": delta,
-        "method": best.method,
+        "method": best.name,
         "excess": float(best.excess),
     }

@@ -33,9 +33,9 @@ CLASSES = ((125, 13, 3), (500, 20, 3), (1_500, 20, 3), (1_500, 30, 6), (1_300, 6
 BALLS = ((35_000, 10, 1.0), (20_000, 20, 4.0), (40_000, 60, 4.0))
 RADII = (4.0, 8.0, 16.0, 32.0)
 _ONE = {"n_draws": 1}
-_TILT = {"sampler": "objective_perturbation", **_ONE}
+_TILT = {"mechanism": "objective_perturbation", **_ONE}
 _WAYS: dict[str, dict[str, Any]] = {
-    "clipped gradients": {"sampler": "langevin_clipped", **_ONE},
+    "clipped gradients": {"mechanism": "langevin_clipped", **_ONE},
     "pure tilt": {**_TILT, "delta": 0.0},
     "Gaussian tilt": _TILT,
 }
@@ -72,10 +72,10 @@ def several_classes() -> Iterator[dict[str, Any]]:
         for kind in ("numeric", "mixed", "factor"):
             table = of_classes(n, d, kind, classes, seed=n + d + classes + len(kind))
             for epsilon in BUDGETS:
-                for sampler in ("langevin_average", "objective_perturbation"):
-                    asked = {"sampler": sampler, "epsilon": epsilon, "delta": DELTA, **_ONE}
+                for mechanism in ("langevin_average", "objective_perturbation"):
+                    asked = {"mechanism": mechanism, "epsilon": epsilon, "delta": DELTA, **_ONE}
                     lost = _lost(table, {**asked, "standardize": None})
-                    yield _told(table, way=sampler, epsilon=epsilon, classes=classes, lost=lost)
+                    yield _told(table, way=mechanism, epsilon=epsilon, classes=classes, lost=lost)
 
 
 def ellipsoids() -> Iterator[dict[str, Any]]:
@@ -83,7 +83,7 @@ def ellipsoids() -> Iterator[dict[str, Any]]:
     for n, d, epsilon in BALLS:
         for table in tables(((n, d),), (*KINDS, *UNBALANCED)):
             for radius in RADII:
-                asked = {"sampler": "ellipsoid", "radius": radius, "n_draws": 20}
+                asked = {"mechanism": "ellipsoid", "radius": radius, "n_draws": 20}
                 lost = _lost(table, {**asked, "epsilon": epsilon, "delta": DELTA})
                 yield _told(table, way="ellipsoid", epsilon=epsilon, radius=radius, lost=lost)
 

@@ -90,7 +90,7 @@ def _counted(table: ChunkedRows) -> int:
 
 
 def _fit(table: ChunkedRows) -> RashomonClassifier:
-    asked: dict[str, Any] = {"sampler": "exact", "radius": 4.0, "psi": 0.02, "epsilon": 4.0}
+    asked: dict[str, Any] = {"mechanism": "exact", "radius": 4.0, "psi": 0.02, "epsilon": 4.0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return RashomonClassifier(**asked, n_draws=5, classes=[-1, 1], random_state=0).fit(table)

@@ -79,7 +79,7 @@ def run(way: Way, task: Task) -> Made:
     return Made(models, time.perf_counter() - start, skipped, refused)
 
 
-def ours(sampler: str = "auto", **settings: Any) -> Callable[[Task], FloatArray]:
+def ours(mechanism: str = "auto", **settings: Any) -> Callable[[Task], FloatArray]:
     """Return what fits one of our estimators, everything else by its defaults.
 
     Rows come with norm 1, and are handed on with the norm that a schema would have given them.
@@ -87,12 +87,12 @@ def ours(sampler: str = "auto", **settings: Any) -> Callable[[Task], FloatArray]
 
     def make(task: Task) -> FloatArray:
         given = {
-            "sampler": sampler,
+            "mechanism": mechanism,
             "epsilon": task.epsilon,
             "delta": task.delta,
             "random_state": task.seed,
             "row_norm": ENCODED_NORM,
-            **({} if sampler == "auto" else {"patience": _PATIENCE}),
+            **({} if mechanism == "auto" else {"patience": _PATIENCE}),
             **settings,
         }
         estimator: Any = (
@@ -116,7 +116,7 @@ def ours(sampler: str = "auto", **settings: Any) -> Callable[[Task], FloatArray]
 
 def _refuse_the_hopeless(estimator: Any, task: Task) -> None:
     n, d = task.rows.shape
-    if not sampler_traits(estimator.sampler).may_give_up:  # and what chooses refuses by itself
+    if not sampler_traits(estimator.mechanism).may_give_up:  # and what chooses refuses by itself
         return
     if (d + 1) * max(1, task.classes - 1) > _MOST_PARAMETERS:
         raise Skipped(f"more than {_MOST_PARAMETERS} parameters")

@@ -94,14 +94,14 @@ def rows(n: int = 240) -> tuple[pd.DataFrame, np.ndarray, np.ndarray, np.ndarray
 
 def _draws() -> Iterator[Setting]:
     X, y, numbers, _ = rows()
-    for sampler in SAMPLERS:
+    for mechanism in SAMPLERS:
         for delta in (0.0, 1e-5):
             for epsilon in (8.0, 40.0):
                 asked = {
-                    "sampler": sampler, "epsilon": epsilon, "delta": delta, "n_draws": 4,
+                    "mechanism": mechanism, "epsilon": epsilon, "delta": delta, "n_draws": 4,
                     "psi": 0.05, "radius": 4.0, "ridge": 0.02, "random_state": 0,
                 }  # fmt: skip
-                key = f"draws/{sampler}-eps{epsilon}-delta{delta}"
+                key = f"draws/{mechanism}-eps{epsilon}-delta{delta}"
                 yield f"{key}-classes", lambda asked=asked: _fitted(
                     RashomonClassifier(classes=[0, 1], **asked), X, y
                 )
@@ -110,7 +110,7 @@ def _draws() -> Iterator[Setting]:
                 )
     for method in METHODS:
         for delta in (0.0, 1e-5):
-            asked = {"method": method, "epsilon": 4.0, "delta": delta, "random_state": 0}
+            asked = {"mechanism": method, "epsilon": 4.0, "delta": delta, "random_state": 0}
             yield f"model/{method}-delta{delta}-classes", lambda asked=asked: _fitted(
                 DPClassifier(classes=[0, 1], **asked), X, y
             )
@@ -163,7 +163,7 @@ def _others() -> Iterator[Setting]:
 def _set() -> Any:
     X, y, _, _ = rows()
     fit = RashomonClassifier(
-        sampler="exact", epsilon=20.0, n_draws=12, psi=0.05, radius=4.0, ridge=0.0, row_norm=1.0,
+        mechanism="exact", epsilon=20.0, n_draws=12, psi=0.05, radius=4.0, ridge=0.0, row_norm=1.0,
         classes=[0, 1], random_state=0,
     )  # fmt: skip
     return fit.fit(X, y).rashomon_set_
@@ -188,7 +188,7 @@ def _ledgers() -> Iterator[Setting]:
             path = Path(folder) / "a.ledger"
             Ledger.create(path, epsilon=30.0, delta=delta).close()
             fit = RashomonClassifier(
-                sampler="exact", epsilon=8.0, n_draws=4, psi=0.05, classes=[0, 1], ledger=path
+                mechanism="exact", epsilon=8.0, n_draws=4, psi=0.05, classes=[0, 1], ledger=path
             ).fit(X, y)
             DPClassifier(epsilon=1.0, delta=delta, classes=[0, 1], ledger=path).fit(X, y)
             with Ledger(path) as ledger:

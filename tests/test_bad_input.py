@@ -226,7 +226,7 @@ def test_targets_beyond_every_bound_are_clipped() -> None:
         ({"delta": -0.1}, "'delta' parameter"),
         ({"row_norm": -1.0}, "'row_norm' parameter"),
         ({"n_draws": 2.0}, "'n_draws' parameter"),
-        ({"sampler": None}, "'sampler' parameter"),
+        ({"mechanism": None}, "'mechanism' parameter"),
         ({"random_state": -1}, "'random_state' parameter"),
     ],
 )
@@ -245,16 +245,16 @@ def test_target_bounds_need_a_width(bounds: Any) -> None:
 
 def test_a_grid_says_how_few_columns_it_takes() -> None:
     with pytest.raises(SamplerError, match=r"at most 3 parameters, got 8 .* use fewer columns"):
-        RashomonClassifier(sampler="finite_grid").fit(X, THREE)
+        RashomonClassifier(mechanism="finite_grid").fit(X, THREE)
 
 
-@pytest.mark.parametrize("sampler", ["hit_and_run", "mala"])
-def test_the_curators_samplers_take_what_the_exact_one_takes(sampler: str) -> None:
+@pytest.mark.parametrize("mechanism", ["hit_and_run", "mala"])
+def test_the_curators_samplers_take_what_the_exact_one_takes(mechanism: str) -> None:
     rows = TABLES["more columns than rows"]
-    model = RashomonClassifier(sampler=sampler, n_draws=3, random_state=0)
+    model = RashomonClassifier(mechanism=mechanism, n_draws=3, random_state=0)
     model.fit(rows, targets_for("three classes", len(rows)))
     assert model.rashomon_set_.n_classes == 3
-    assert sampler != "hit_and_run" or model.rashomon_set_.hit_rate == 1.0
+    assert mechanism != "hit_and_run" or model.rashomon_set_.hit_rate == 1.0
 
 
 class TestProblem:

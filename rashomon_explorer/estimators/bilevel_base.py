@@ -97,7 +97,7 @@ def refitted(
         arrays=NUMPY,
     )
     spread = problem.L * 2 * planned.radius
-    sampler = SAMPLERS[planned.sampler].for_plan(planned, spread=spread)
+    sampler = SAMPLERS[planned.mechanism].for_plan(planned, spread=spread)
     drawn = collect(sampler, GibbsTarget.of(problem, planned), 1, rng).coef[0]
     return np.asarray(drawn * shrunk)
 

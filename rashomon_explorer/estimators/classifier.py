@@ -87,7 +87,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         numbers only, by
         :func:`rashomon_explorer.mechanisms.planning.options.resolve_auto`; ``plan_`` has the
         result: 5 to 20 draws if the guarantees suffice for a Rashomon set, otherwise one model.
-    sampler : str, default="auto"
+    mechanism : str, default="auto"
         ``"auto"`` selects from public numbers and states the reason in ``plan_``
         (docs/choosing.md). Mechanisms whose draws are expected to fail are excluded; if none is
         left, nothing is charged. ``"exact"``, ``"unthresholded"`` (exact draws at ψ = 0) and, for
@@ -102,7 +102,8 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         spends a privacy cost for each draw as well.
     radius : float or "auto", default="auto"
         Radius of the ball of models, including the intercept; at least 2⁻²⁰, the grid of draws.
-        ``"auto"`` increases with rows and budget per parameter. For ``sampler="hit_and_run"`` it is
+        ``"auto"`` increases with rows and budget per parameter. For
+        ``mechanism="hit_and_run"`` it is
         32·√p for p parameters, for any budget: a ``RadiusBindsWarning`` reports if the Rashomon
         set extends beyond it.
     row_norm : float or "auto", default="auto"
@@ -110,15 +111,15 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         features first with :class:`PublicBoundsScaler`. ``"auto"`` is 1, and 2 with a schema,
         whose encoder scales rows to it; the intercept's share of the privacy cost is then a fifth.
     ridge : float or "auto", default="auto"
-        Coefficient of ½‖θ‖² in the loss, at most 2²⁰. ``"auto"`` is 0 for a named ``sampler``;
-        ``sampler="auto"`` may use a small one with a private centre.
+        Coefficient of ½‖θ‖² in the loss, at most 2²⁰. ``"auto"`` is 0 for a named ``mechanism``;
+        ``mechanism="auto"`` may use a small one with a private centre.
     standardize : {"auto", "private"} or None, default="auto"
         ``"private"`` spends a tenth of the budget on noisy centres and spreads of the columns,
         releases them, and draws models of the mapped rows. ψ, radius and Rashomon set then refer
         to the mapped columns (``rashomon_set_.scale``). ``"auto"`` does so only for one good model
-        with ``sampler="auto"``, if this improves the plan (docs/choosing.md). None never does.
+        with ``mechanism="auto"``, if this improves the plan (docs/choosing.md). None never does.
     patience : int, None or "auto", default="auto"
-        Consecutive rejected proposals after which ``sampler="exact"`` gives up, at most
+        Consecutive rejected proposals after which ``mechanism="exact"`` gives up, at most
         2·10¹⁰/p². The guarantee bounds the probability of this where public numbers suffice
         (docs/ledger.md). None never gives up and may run until interrupted. ``"auto"`` is
         5,000,000, and raises before any charge if draws fail on all kinds of simulated rows.
@@ -208,7 +209,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         n_draws: int | str = "auto",
-        sampler: str = "auto",
+        mechanism: str = "auto",
         radius: float | str = "auto",
         row_norm: float | str = "auto",
         ridge: float | str = "auto",
@@ -224,7 +225,7 @@ class RashomonClassifier(MeanClassifier, ClassTargets, BaseRashomon):
             epsilon=epsilon,
             delta=delta,
             n_draws=n_draws,
-            sampler=sampler,
+            mechanism=mechanism,
             radius=radius,
             row_norm=row_norm,
             ridge=ridge,

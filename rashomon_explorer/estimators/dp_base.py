@@ -51,7 +51,7 @@ from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets.scores import linear_scores
 from rashomon_explorer.sets.sklearn_models import EncodedCoefficients
 
-_PLANNED_FOR = ("method", "goal", "radius", "ridge")
+_PLANNED_FOR = ("mechanism", "goal", "radius", "ridge")
 
 
 class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
@@ -60,7 +60,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
     scale_: ColumnMap | None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "method": [StrOptions({AUTO, *METHODS})],
+        "mechanism": [StrOptions({AUTO, *METHODS})],
         "epsilon": [EPSILON],
         "delta": [DELTA],
         "goal": [StrOptions(set(GOALS))],
@@ -76,7 +76,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
     def __init__(
         self,
         *,
-        method: str,
+        mechanism: str,
         epsilon: float,
         delta: float,
         goal: str,
@@ -88,7 +88,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
         ledger: str | os.PathLike[str] | Ledger | None,
         random_state: int | np.random.RandomState | None,
     ) -> None:
-        self.method = method
+        self.mechanism = mechanism
         self.epsilon = epsilon
         self.delta = delta
         self.goal = goal
@@ -179,12 +179,12 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
 
         charge = self._charged(
             guarantee,
-            note=f"{type(self).__name__}, {planned.method}",
+            note=f"{type(self).__name__}, {planned.mechanism}",
             parameters={
                 "n": planned.n,
                 "p": planned.p,
                 "loss": loss.name,
-                "sampler": planned.method,
+                "sampler": planned.mechanism,
                 **{k: getattr(self, k) for k in ("epsilon", "delta", "row_norm")},
                 **{k: getattr(planned, k) for k in ("radius", "ridge")},
             },
@@ -207,7 +207,7 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
         if table.may_be_long:
             warn_if_shortened(shortened, self.row_norm)
         with one_blas_thread():
-            drawn = METHODS[planned.method].draw(problem, planned.offer, rng)
+            drawn = METHODS[planned.mechanism].draw(problem, planned.offer, rng)
         theta = to_public_grid(drawn).reshape(loss.outputs, -1)
         return {
             **self._public(table),
@@ -254,17 +254,17 @@ class BaseOneModel(EncodedCoefficients, BasePrivateEstimator):
             return [""]
         planned: ModelPlan = self.plan_
         promised = f"excess ≤ {rounded_up(self.excess_bound_)} on average"
-        return [f"{planned.method} on {planned.n:,} rows", promised]
+        return [f"{planned.mechanism} on {planned.n:,} rows", promised]
 
 
 def _check_sums_suffice(planned: ModelPlan) -> None:
-    """Raise if the method samples rows and the table is never in memory at once."""
+    """Raise if the mechanism samples rows and the table is never in memory at once."""
     if not planned.offer.picks_rows:
         return
-    others = [one.method for one in planned.options if one.applies and not one.picks_rows]
+    others = [one.name for one in planned.options if one.applies and not one.picks_rows]
     raise TypeError(
-        f"method {planned.method!r} samples rows, but these rows are chunked and never in memory "
-        f"at once. Nothing was read or charged: use a method that needs sums only, "
+        f"mechanism {planned.mechanism!r} samples rows, but these rows are chunked and never in "
+        f"memory at once. Nothing was read or charged: use a mechanism that needs sums only, "
         f"{' or '.join(others)}, or fit a fixed random sample, X, y = "
         "rows.sample(5_000).to_memory(), and report it as one"
     )

@@ -38,16 +38,16 @@ def _has_probabilities(estimator: Any) -> bool:
 class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
     """Linear classifier of low loss, fitted with differential privacy.
 
-    The method is selected from public numbers, before a row is read: the one with the smallest
+    The mechanism is selected from public numbers, before a row is read: the one with the smallest
     bound on the excess loss over the best model of the ball ‖θ‖ ≤ ``radius`` (docs/one-model.md).
-    ``plan_`` contains the method, the reason, and the guarantees of the other methods.
+    ``plan_`` contains the mechanism, the reason, and the guarantees of the other mechanisms.
 
     Parameters
     ----------
     loss : {"logistic", "hinge", "smoothed_hinge"}, default="logistic"
         Loss to minimise, averaged over the rows. With three or more classes, ``"logistic"`` is the
         cross-entropy. The other two support two classes only and have no probabilities.
-    method : str, default="auto"
+    mechanism : str, default="auto"
         A key of :data:`rashomon_explorer.mechanisms.METHODS`, used even if its guarantee is weak,
         or ``"auto"``.
     epsilon : float, default=1.0
@@ -64,7 +64,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
         Declared bound on ‖x‖; longer rows are clipped, in ``fit`` and in ``predict``. Scale
         features first with :class:`PublicBoundsScaler`.
     ridge : float, default=0.0
-        Coefficient of ½‖θ‖² in the loss. The method may increase it, see ``plan_.ridge``.
+        Coefficient of ½‖θ‖² in the loss. The mechanism may increase it, see ``plan_.ridge``.
     standardize : {"auto", "private"} or None, default=None
         ``"private"`` spends a tenth of the budget on noisy centres and spreads of the columns,
         releases them, and fits the model to the mapped rows. Ball, ridge and guarantees then refer
@@ -91,7 +91,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
     guarantee_ : Guarantee
         Privacy of the model, with the limitations stated in :class:`RashomonClassifier`.
     plan_ : ModelPlan
-        Plan made before the rows were read: method, reason, options, bounds.
+        Plan made before the rows were read: mechanism, reason, options, bounds.
     excess_bound_ : float
         Upper bound on the model's expected excess loss, as defined by ``goal``.
     n_features_in_ : int
@@ -115,7 +115,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
     >>> from rashomon_explorer import DPClassifier, load_dataset
     >>> data = load_dataset("lending")
     >>> clf = DPClassifier(epsilon=1.0, row_norm=1.5, random_state=0).fit(data.X, data.y)
-    >>> clf.plan_.method, clf.guarantee_.epsilon(1e-6) <= 1.0
+    >>> clf.plan_.mechanism, clf.guarantee_.epsilon(1e-6) <= 1.0
     ('gibbs', True)
     >>> bool(clf.score(data.X, data.y) > 0.7)
     True
@@ -132,7 +132,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
         self,
         *,
         loss: str = "logistic",
-        method: str = AUTO,
+        mechanism: str = AUTO,
         epsilon: float = 1.0,
         delta: float = 1e-6,
         goal: str = "rows",
@@ -146,7 +146,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         super().__init__(
-            method=method,
+            mechanism=mechanism,
             epsilon=epsilon,
             delta=delta,
             goal=goal,
@@ -178,14 +178,14 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
         Returns
         -------
         ModelPlan
-            Method, reason, bounds, and the guarantees of the other methods.
+            Method, reason, bounds, and the guarantees of the other mechanisms.
 
         Raises
         ------
         ValueError
             If a parameter is out of range.
         SamplerError
-            If no method is applicable, or the named one is not.
+            If no mechanism is applicable, or the named one is not.
         """
         return self._planned(n_samples, self._n_encoded(n_features), self._loss_of(n_classes))
 
@@ -219,7 +219,7 @@ class DPClassifier(ClassifierMixin, ClassTargets, BaseOneModel):
             If parameters, declared classes or shapes are invalid; nothing was read or spent.
             Without a ledger, also for errors caused by the rows.
         TypeError
-            If rows are chunked and the method samples rows; nothing was read or spent.
+            If rows are chunked and the mechanism samples rows; nothing was read or spent.
         """
         table = self._any_table(X, y, numeric=self._numeric)
         self._fit(table, find_leak(X, y))

@@ -39,7 +39,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
     ----------
     loss : {"squared", "absolute"}, default="squared"
         Half the mean squared error, or the mean absolute error.
-    method : str, default="auto"
+    mechanism : str, default="auto"
         As for :class:`DPClassifier`.
     epsilon : float, default=1.0
         Privacy cost ε of one fit.
@@ -52,7 +52,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
     row_norm : float, default=1.0
         Declared bound on ‖x‖; longer rows are clipped.
     ridge : float, default=0.0
-        Coefficient of ½‖θ‖² in the loss. The method may increase it, see ``plan_.ridge``.
+        Coefficient of ½‖θ‖² in the loss. The mechanism may increase it, see ``plan_.ridge``.
     standardize : {"auto", "private"} or None, default=None
         ``"private"`` spends a tenth of the budget on noisy centres and spreads of the columns,
         releases them, and fits the model to the mapped rows. Ball, ridge and guarantees then refer
@@ -76,7 +76,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
     guarantee_ : Guarantee
         Privacy of the model, with the limitations stated in :class:`RashomonClassifier`.
     plan_ : ModelPlan
-        Plan made before the rows were read: method, reason, options, bounds.
+        Plan made before the rows were read: mechanism, reason, options, bounds.
     excess_bound_ : float
         Upper bound on the model's expected excess loss, as defined by ``goal``.
     n_features_in_ : int
@@ -102,7 +102,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
     >>> data = load_dataset("diabetes")
     >>> reg = DPRegressor(epsilon=100.0, target_bounds=data.target_bounds, random_state=0)
     >>> pipe = make_pipeline(PublicBoundsScaler(data.bounds), reg).fit(data.X, data.y)
-    >>> reg.plan_.method, bool(pipe.score(data.X, data.y) > 0.2)
+    >>> reg.plan_.mechanism, bool(pipe.score(data.X, data.y) > 0.2)
     ('gibbs', True)
     """
 
@@ -117,7 +117,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
         self,
         *,
         loss: str = "squared",
-        method: str = AUTO,
+        mechanism: str = AUTO,
         epsilon: float = 1.0,
         delta: float = 1e-6,
         goal: str = "rows",
@@ -131,7 +131,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         super().__init__(
-            method=method,
+            mechanism=mechanism,
             epsilon=epsilon,
             delta=delta,
             goal=goal,
@@ -159,14 +159,14 @@ class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
         Returns
         -------
         ModelPlan
-            Method, reason, bounds, and the guarantees of the other methods.
+            Method, reason, bounds, and the guarantees of the other mechanisms.
 
         Raises
         ------
         ValueError
             If a parameter is out of range.
         SamplerError
-            If no method is applicable, or the named one is not.
+            If no mechanism is applicable, or the named one is not.
         """
         return self._planned(n_samples, self._n_encoded(n_features), get_loss(self.loss))
 
@@ -199,7 +199,7 @@ class DPRegressor(RegressorMixin, BoundedTargets, BaseOneModel):
             If parameters, declared bounds or shapes are invalid; nothing was read or spent.
             Without a ledger, also for errors caused by the rows.
         TypeError
-            If rows are chunked and the method samples rows; nothing was read or spent.
+            If rows are chunked and the mechanism samples rows; nothing was read or spent.
         """
         self._target_bounds()
         table = self._any_table(X, y, numeric=self._numeric)

@@ -40,12 +40,12 @@ _LONG = 60.0
 """Expected duration of the draws, in seconds, from which a fit warns."""
 
 
-def check_feasibility(planned: Plan, sampler: str, patience: int | str | None) -> None:
+def check_feasibility(planned: Plan, mechanism: str, patience: int | str | None) -> None:
     """Raise if draws are expected to fail; warn if they may fail or are slow; charge nothing."""
     if weak_warnings_suppressed():
         return
-    refuse_if_hopeless(planned, sampler, patience)
-    if not sampler_traits(sampler).may_give_up or not is_tried(planned):
+    refuse_if_hopeless(planned, mechanism, patience)
+    if not sampler_traits(mechanism).may_give_up or not is_tried(planned):
         return
     told = infeasibility_message(planned)
     kind: type[Warning] = HopelessDrawWarning if told else SlowDrawWarning
@@ -56,17 +56,17 @@ def check_feasibility(planned: Plan, sampler: str, patience: int | str | None) -
         warnings.warn(f"{told} Nothing is charged yet.", kind, stacklevel=warn_stacklevel())
 
 
-def refuse_if_hopeless(planned: Plan, sampler: str, patience: int | str | None) -> None:
+def refuse_if_hopeless(planned: Plan, mechanism: str, patience: int | str | None) -> None:
     """Raise, before a charge, if draws fail on every kind of simulated rows of this shape."""
-    named = sampler_traits(sampler)
+    named = sampler_traits(mechanism)
     if patience != AUTO or not named.may_give_up or not is_tried(planned):
         return
     if is_infeasible(planned):
         raise SamplerError(
             f"{infeasibility_message(planned)} They failed on every kind of simulated rows, so "
-            'nothing was charged. sampler="auto" selects a mechanism that is expected to succeed; '
-            "patience=5_000_000 or patience=None tries this sampler nevertheless; its privacy "
-            "cost then stays spent"
+            'nothing was charged. mechanism="auto" selects a mechanism that is expected to '
+            "succeed; patience=5_000_000 or patience=None tries this mechanism nevertheless; its "
+            "privacy cost then stays spent"
         )
 
 
@@ -129,7 +129,7 @@ class _EpsilonRange(NumberRange):
     def __str__(self) -> str:
         return (
             f"a number from {self.left:g} to {self.right:g}, usually 0.1 to 10 (no privacy? "
-            'RashomonClassifier or RashomonRegressor with sampler="hit_and_run")'
+            'RashomonClassifier or RashomonRegressor with mechanism="hit_and_run")'
         )
 
 

@@ -198,13 +198,13 @@ def _how_it_is_declared(step: TableEncoder) -> str:
 
 def _has_a_guarantee(step: Any) -> bool:
     # Trees, penalty searches and single models have only mechanisms with a guarantee.
-    sampler = getattr(step, "sampler", AUTO)
-    if sampler == AUTO:  # considers only mechanisms with a guarantee
+    mechanism = getattr(step, "mechanism", AUTO)
+    if mechanism == AUTO:  # considers only mechanisms with a guarantee
         return True
-    if sampler not in SAMPLERS:
+    if mechanism not in SAMPLERS:
         return False
-    some = MECHANISMS[SAMPLERS[sampler].traits.mechanism].plan(_SOME)
-    return SAMPLERS[sampler].for_plan(some).guarantee(some).holds
+    some = MECHANISMS[SAMPLERS[mechanism].traits.mechanism].plan(_SOME)
+    return SAMPLERS[mechanism].for_plan(some).guarantee(some).holds
 
 
 def _elementwise(step: Any) -> bool:

@@ -90,7 +90,7 @@ class RashomonParameters(BasePrivateEstimator):
         "epsilon": [EPSILON],
         "delta": [DELTA],
         "n_draws": [N_DRAWS, StrOptions({AUTO})],
-        "sampler": [StrOptions({AUTO, *SAMPLERS})],
+        "mechanism": [StrOptions({AUTO, *SAMPLERS})],
         "radius": [Interval(Real, 2.0**-20, None, closed="left"), StrOptions({AUTO})],
         "row_norm": [Interval(Real, 0, None, closed="neither"), StrOptions({AUTO})],
         "ridge": [Interval(Real, 0, 2.0**20, closed="both"), StrOptions({AUTO})],
@@ -108,7 +108,7 @@ class RashomonParameters(BasePrivateEstimator):
         epsilon: float,
         delta: float,
         n_draws: int | str,
-        sampler: str,
+        mechanism: str,
         radius: float | str,
         row_norm: float | str,
         ridge: float | str,
@@ -122,7 +122,7 @@ class RashomonParameters(BasePrivateEstimator):
         self.epsilon = epsilon
         self.delta = delta
         self.n_draws = n_draws
-        self.sampler = sampler
+        self.mechanism = mechanism
         self.radius = radius
         self.row_norm = row_norm
         self.ridge = ridge
@@ -174,7 +174,7 @@ class RashomonParameters(BasePrivateEstimator):
     def _planned(self, n_samples: int, n_features: int, loss: Loss) -> Plan:
         planned = self._plan_with_scaling(n_samples, n_features, loss)
         # The curator's uniform draws lie in the set by construction, so no hit rate is needed.
-        if not sampler_traits(self.sampler).stays_inside:
+        if not sampler_traits(self.mechanism).stays_inside:
             warn_if_weak(planned, "this plan")
             warn_large_delta(self.delta, n_samples)
         return planned
@@ -193,7 +193,7 @@ class RashomonParameters(BasePrivateEstimator):
             self.delta,
             ledger=ledger_rule(self.ledger, self.delta),
         )
-        if not wants_private_scaling(self.standardize, self.sampler, planned, paid):
+        if not wants_private_scaling(self.standardize, self.mechanism, planned, paid):
             return planned
         shape = n_samples, n_features, loss
         # A remaining budget that suffices for one model only is not planned for a set again.
@@ -223,15 +223,15 @@ class RashomonParameters(BasePrivateEstimator):
             **{name: getattr(self, name) for name in _PLANNED_FOR},
             **settled,
         }
-        if self.sampler != AUTO:
-            if sampler_traits(self.sampler).n_chains and self.n_draws == AUTO:
+        if self.mechanism != AUTO:
+            if sampler_traits(self.mechanism).n_chains and self.n_draws == AUTO:
                 asked["n_draws"] = MOST_DRAWS  # draws for the curator only have no privacy cost
-            return plan_named(self.sampler, **asked)
+            return plan_named(self.mechanism, **asked)
         return select_mechanism(**asked)
 
     def _carrier(self, planned: Plan) -> str:
         """Name of the sampler that executes a plan."""
-        return planned.sampler if self.sampler == AUTO else self.sampler
+        return planned.mechanism if self.mechanism == AUTO else self.mechanism
 
     def _constants(self, n_samples: int, n_features: int, loss: Loss) -> Constants:
         radius: Any = self.radius
@@ -292,8 +292,8 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
         leak = leak or find_data_dependent_step(self) or table.unconfirmed
         loss = self._posed(table)
         planned = self._planned(*table.shape, loss)
-        if self.sampler != AUTO:  # automatic selection has checked this already
-            check_feasibility(planned, self.sampler, self.patience)
+        if self.mechanism != AUTO:  # automatic selection has checked this already
+            check_feasibility(planned, self.mechanism, self.patience)
         sampler = self._sampler(planned, loss)
         guarantee = no_guarantee(leak) if leak else self._guarantee(planned, sampler)
         if guarantee.holds:
@@ -432,7 +432,7 @@ class BaseRashomon(EncodedCoefficients, CallbackSupportMixin, RashomonParameters
             minimum=problem.minimum,
             clipped_share=shortened,
             acceptance=draws.acceptance,
-            sampler=self._carrier(planned),
+            mechanism=self._carrier(planned),
             feature_groups=table.feature_groups,
             ellipsoid=draws.region,
             scale=public["scale_"],

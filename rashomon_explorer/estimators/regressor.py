@@ -41,7 +41,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         have a certificate that is not pure: see ``plan_.certificate``.
     n_draws : int or "auto", default="auto"
         Number of models; ``"auto"`` as for :class:`RashomonClassifier`.
-    sampler : str, default="auto"
+    mechanism : str, default="auto"
         As for :class:`RashomonClassifier`.
     radius : float or "auto", default="auto"
         Radius of the ball of models, for mapped targets, including the intercept. ``"auto"`` is as
@@ -119,7 +119,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         n_draws: int | str = "auto",
-        sampler: str = "auto",
+        mechanism: str = "auto",
         radius: float | str = "auto",
         row_norm: float | str = "auto",
         ridge: float | str = "auto",
@@ -135,7 +135,7 @@ class RashomonRegressor(RegressorMixin, BoundedTargets, BaseRashomon):
             epsilon=epsilon,
             delta=delta,
             n_draws=n_draws,
-            sampler=sampler,
+            mechanism=mechanism,
             radius=radius,
             row_norm=row_norm,
             ridge=ridge,

@@ -95,7 +95,7 @@ def plan_candidates(
             one.set_params(epsilon=epsilon, delta=delta)
             plan = one.plan(*shape)
             if isinstance(one, BaseRashomon):
-                refuse_if_hopeless(plan, one.sampler, one.patience)
+                refuse_if_hopeless(plan, one.mechanism, one.patience)
             made = Candidate(setting, plan, _stated(one, plan))
             if not made.guarantee.holds:
                 raise ValueError(

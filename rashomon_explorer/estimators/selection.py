@@ -43,8 +43,8 @@ _ALIKE = 1.1  # bounds within a tenth count as equal: they exceed actual losses 
 
 
 @lru_cache(maxsize=64, typed=True)
-def planned_model(*, method: str, goal: str, radius: float | str, **asked: Any) -> ModelPlan:
-    """Plan one model by a method, or by the one with the best bound; reads no row."""
+def planned_model(*, mechanism: str, goal: str, radius: float | str, **asked: Any) -> ModelPlan:
+    """Plan one model by a mechanism, or by the one with the best bound; reads no row."""
     given = 1.0 if isinstance(radius, str) else float(radius)
     # A bound in single precision would reduce the precision of all results.
     plain: dict[str, Any] = {
@@ -54,31 +54,31 @@ def planned_model(*, method: str, goal: str, radius: float | str, **asked: Any) 
     if radius == AUTO:
         request = replace(request, radius=auto_radius(request))
     offers = {name: one.offer(request) for name, one in METHODS.compared().items()}
-    if method == AUTO:
+    if mechanism == AUTO:
         taken, why = _best(request, list(offers.values()), goal)
     else:
-        named = offers[method] if method in offers else METHODS[method].offer(request)
+        named = offers[mechanism] if mechanism in offers else METHODS[mechanism].offer(request)
         taken, why = _named(named, request)
     return ModelPlan(request, taken, goal, why, tuple(offers.values()))
 
 
 def _named(offer: ModelOffer, request: Request) -> tuple[ModelOffer, str]:
-    method = offer.method
+    name = offer.name
     if not offer.applies:
         raise SamplerError(
-            f"method={method!r} does not apply: {offer.why}. Nothing was charged; "
-            'method="auto" selects one that does'
+            f"mechanism={name!r} does not apply: {offer.why}. Nothing was charged; "
+            'mechanism="auto" selects one that does'
         )
     if told := _infeasible_message(offer, request):
         raise SamplerError(
-            f"{told}, so nothing was charged for method={method!r}; "
-            'method="auto" selects one that is expected to succeed'
+            f"{told}, so nothing was charged for mechanism={name!r}; "
+            'mechanism="auto" selects one that is expected to succeed'
         )
     return offer, "it was requested"
 
 
 def _infeasible_message(offer: ModelOffer, request: Request) -> str:
-    """Message if draws of a named method fail on all simulated rows; empty otherwise."""
+    """Message if draws of a named mechanism fail on all simulated rows; empty otherwise."""
     none = "exact draws failed on all kinds of simulated rows that were tried"
     if offer.exact is not None:
         away = is_tried(offer.exact) and is_infeasible(offer.exact)
@@ -99,14 +99,14 @@ def _best(request: Request, offers: list[ModelOffer], goal: str) -> tuple[ModelO
     if not good:
         _, hopes = _good([one.offer(request) for one in METHODS.values()], goal)
         told = "; ".join(f"{name}: {why}" for name, why in hopes.items())
-        raise SamplerError(f"no method is expected to succeed, so nothing was charged. {told}")
+        raise SamplerError(f"no mechanism is expected to succeed, so nothing was charged. {told}")
     order = list(METHODS)
-    taken = min(good, key=lambda one: (one.may_give_up, order.index(one.method)))
+    taken = min(good, key=lambda one: (one.may_give_up, order.index(one.name)))
     alike = "" if taken is good[0] else ", or within a tenth of it"
     comes = "it never gives up"
     if taken.may_give_up:
         comes = "it is expected to succeed, except on unusual rows"
-    least = f"the smallest excess bound {GOALS[goal]} of any method{alike}"
+    least = f"the smallest excess bound {GOALS[goal]} of any mechanism{alike}"
     if taken.looseness > 1:
         least = f"{least}, where its own bound counts for {1 / taken.looseness:.0%} of itself"
     return taken, f"{least}, {rounded_up(taken.bound(goal))}; {comes}"
@@ -114,19 +114,19 @@ def _best(request: Request, offers: list[ModelOffer], goal: str) -> tuple[ModelO
 
 def _good(offers: list[ModelOffer], goal: str) -> tuple[list[ModelOffer], dict[str, str]]:
     """Candidates near the best bound that are expected to succeed, and reasons against others."""
-    hopes: dict[str, str] = {one.method: one.why for one in offers if not one.applies}
+    hopes: dict[str, str] = {one.name: one.why for one in offers if not one.applies}
     good: list[ModelOffer] = []
     for one in sorted(offers, key=lambda one: one.weighed(goal)):
         if not one.applies or (good and one.weighed(goal) > _ALIKE * good[0].weighed(goal)):
             continue
-        hopes[one.method] = _hopeless(one)
-        if not hopes[one.method]:
+        hopes[one.name] = _hopeless(one)
+        if not hopes[one.name]:
             good.append(one)
     return good, hopes
 
 
 def _hopeless(offer: ModelOffer) -> str:
-    """Reason why a method is expected to fail; empty if it is not."""
+    """Reason why a mechanism is expected to fail; empty if it is not."""
     if not offer.may_give_up:
         return ""
     if offer.exact is not None:
@@ -157,16 +157,16 @@ _SMALLER = (16.0, 8.0, 4.0, 2.0, 1.0)
 
 @dataclass(frozen=True)
 class MechanismCandidate:
-    """A sampler, and the candidate of its mechanism for a request."""
+    """A mechanism, and its candidate for a request."""
 
-    sampler: str
+    mechanism: str
     offer: Offer
     cost: float
 
     @property
     def may_give_up(self) -> bool:
         """Whether its draws may fail."""
-        return SAMPLERS[self.sampler].traits.may_give_up
+        return SAMPLERS[self.mechanism].traits.may_give_up
 
     @property
     def around_the_set(self) -> bool:
@@ -198,16 +198,16 @@ def select_mechanism(**asked: Any) -> Plan:
         for way in chain(ways, _in_smaller_balls(ways, asked)):
             if way.offer.applies and not way.hopeless:
                 return _taken(way, ways)
-        told = "; ".join(f"{way.sampler}: {way.why_not}" for way in ways)
+        told = "; ".join(f"{way.mechanism}: {way.why_not}" for way in ways)
     raise SamplerError(
         f"no mechanism is expected to succeed, so nothing was charged. {told}. "
-        'To try one nevertheless, name it: sampler="exact", patience=5_000_000'
+        'To try one nevertheless, name it: mechanism="exact", patience=5_000_000'
     )
 
 
-def plan_named(sampler: str, **asked: Any) -> Plan:
-    """Plan a named sampler, in the default ball or a smaller one in which draws are likely."""
-    traits = SAMPLERS[sampler].traits
+def plan_named(name: str, **asked: Any) -> Plan:
+    """Plan a named mechanism, in the default ball or a smaller one in which draws are likely."""
+    traits = SAMPLERS[name].traits
     asked = {**asked, **_open(asked, {"ridge": 0.0})}
     if traits.curator_only and traits.stays_inside:
         asked = {**asked, **_open(asked, {"radius": _LONGEST_COEFFICIENT * asked["p"] ** 0.5})}
@@ -222,7 +222,7 @@ def plan_named(sampler: str, **asked: Any) -> Plan:
                 f"in the default ball, of radius {planned.radius:.4g}, draws are expected to "
                 f"fail: this is the largest of a few smaller balls in which they are not"
             )
-            return replace(smaller, sampler=sampler, why=why)
+            return replace(smaller, mechanism=name, why=why)
     return planned
 
 
@@ -233,24 +233,24 @@ def is_about_one(planned: Plan) -> bool:
 
 def _taken(way: MechanismCandidate, ways: list[MechanismCandidate]) -> Plan:
     offers = tuple(one.offer for one in ways)
-    planned: Plan = replace(way.offer.plan, sampler=way.sampler, why=_why(way), options=offers)
+    planned: Plan = replace(way.offer.plan, mechanism=way.mechanism, why=_why(way), options=offers)
     return planned
 
 
-def _candidate(sampler: str, asked: dict[str, Any]) -> MechanismCandidate:
-    """Fill in the request of a sampler by the default rule, and return its candidate."""
-    traits = SAMPLERS[sampler].traits
+def _candidate(name: str, asked: dict[str, Any]) -> MechanismCandidate:
+    """Fill in the request of a mechanism by the default rule, and return its candidate."""
+    traits = SAMPLERS[name].traits
     mechanism = traits.mechanism
     probe = MECHANISMS[mechanism].offer(Request(**{**asked, **_open(asked, _ANY)}))
     if not probe.applies and not MECHANISMS[mechanism].instead:
-        return MechanismCandidate(sampler, probe, math.inf)
+        return MechanismCandidate(name, probe, math.inf)
     if not probe.applies:
         mechanism = MECHANISMS[mechanism].instead
     if traits.may_give_up:  # a ridge changes the set: only on request
         asked = {**asked, **_open(asked, {"ridge": 0.0})}
     request = resolve_auto(mechanism, **asked) if AUTO in asked.values() else Request(**asked)
     offer = MECHANISMS[mechanism].offer(request)
-    return MechanismCandidate(sampler, offer, cost(mechanism, offer.plan))
+    return MechanismCandidate(name, offer, cost(mechanism, offer.plan))
 
 
 def _open(asked: dict[str, Any], taken: dict[str, Any]) -> dict[str, Any]:
@@ -266,7 +266,7 @@ def _in_smaller_balls(
         for way in islice(found, 1):
             largest = way.offer.plan.radius
             for radius in (R for R in _SMALLER if R < largest):
-                yield _candidate(way.sampler, {**asked, "radius": radius})
+                yield _candidate(way.mechanism, {**asked, "radius": radius})
 
 
 def _rank(way: MechanismCandidate) -> tuple[Any, ...]:
@@ -364,9 +364,9 @@ def _with(paid: ColumnsPlan, planned: Planned) -> Planned:
 
 
 def wants_private_scaling(
-    standardize: str | None, sampler: str, planned: Plan, whole: ColumnsPlan
+    standardize: str | None, mechanism: str, planned: Plan, whole: ColumnsPlan
 ) -> bool:
     """Whether private centres and spreads are part of the plan."""
     if standardize == AUTO:
-        return sampler == AUTO and is_about_one(planned) and whole.improves_the_plan
+        return mechanism == AUTO and is_about_one(planned) and whole.improves_the_plan
     return standardize == PRIVATE

@@ -30,10 +30,10 @@ from rashomon_explorer.privacy.ledger.tables import TableRegistry, warn_unkept
 from rashomon_explorer.problem.constants import Constants
 
 _MANY: Mapping[str, dict[str, Any]] = {
-    "classification": {"radius": 4.0, "ridge": 0.0, "n_draws": 20, "sampler": AUTO},
-    "regression": {"radius": 2.0, "ridge": 0.0, "n_draws": 20, "sampler": AUTO},
+    "classification": {"radius": 4.0, "ridge": 0.0, "n_draws": 20, "mechanism": AUTO},
+    "regression": {"radius": 2.0, "ridge": 0.0, "n_draws": 20, "mechanism": AUTO},
 }
-BY_THE_RULE: Mapping[str, Any] = {"radius": AUTO, "ridge": AUTO, "n_draws": AUTO, "sampler": AUTO}
+BY_THE_RULE: Mapping[str, Any] = {"radius": AUTO, "ridge": AUTO, "n_draws": AUTO, "mechanism": AUTO}
 """All automatic settings stay automatic; this usually plans one good model."""
 
 

@@ -168,7 +168,7 @@ class FeasibilityCheck:
     def _is_to_be_tried(self, plan: Plan) -> bool:
         if isinstance(plan, TreePlan):
             return False
-        named = sampler_traits(self._state.sampler)  # "auto" has tested such samplers already
+        named = sampler_traits(self._state.mechanism)  # "auto" has tested such samplers already
         return named.may_give_up and is_tried(plan) and repr(plan) not in self._refused
 
     @property

@@ -150,7 +150,7 @@ class PaidModel:
     """Private model and its guarantee; may be published."""
 
     model: dict[str, Any]
-    method: str
+    mechanism: str
     why: str
     others: tuple[tuple[str, str], ...]
     excess: str
@@ -228,7 +228,7 @@ class SingleModelController(PaidAction[PaidModel]):
         return lambda: _paid_model(estimator.fit(rows, targets), data, columns, adds)
 
     def _receipt(self, made: PaidModel) -> str:
-        return f"Made one model by {made.method} for {cost_text(made.adds)}"
+        return f"Made one model by {made.mechanism} for {cost_text(made.adds)}"
 
 
 def _paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> PaidModel:
@@ -246,13 +246,13 @@ def _paid_model(fitted: Any, data: Any, columns: list[str], adds: float) -> Paid
         "intercepts": [_scored(np.atleast_1d(fitted.encoded_intercept_)).tolist()],
     }
     others = tuple(
-        (one.method, f"excess loss {at_most(one.bound(plan.goal))}" if one.applies else one.why)
+        (one.name, f"excess loss {at_most(one.bound(plan.goal))}" if one.applies else one.why)
         for one in plan.options
-        if one.method != plan.method
+        if one.name != plan.mechanism
     )
     return PaidModel(
         told,
-        plan.method,
+        plan.mechanism,
         plan.why,
         others,
         at_most(plan.excess_bound),

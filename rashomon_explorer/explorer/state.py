@@ -73,7 +73,7 @@ SETTINGS = (
     "delta",
     "n_draws",
     "loss",
-    "sampler",
+    "mechanism",
     "max_leaves",
     "max_depth",
     "leaf_penalty",
@@ -112,7 +112,7 @@ class ExplorerState(traitlets.HasTraits):
     epsilon = traitlets.Float(4.0)
     delta = traitlets.Float(1e-6)
     n_draws = _or_auto(traitlets.Int(20))
-    sampler = traitlets.Enum((AUTO, *SAMPLERS), AUTO)
+    mechanism = traitlets.Enum((AUTO, *SAMPLERS), AUTO)
     budget_epsilon = traitlets.Float(8.0)
     budget_delta = traitlets.Float(1e-6)
     plan = traitlets.Any(None, allow_none=True)
@@ -184,8 +184,8 @@ class ExplorerState(traitlets.HasTraits):
         """Why the next draw has no privacy cost and no guarantee; empty if it has both."""
         if self.unconfirmed:
             return self.unconfirmed
-        if self.family == LINEAR and sampler_traits(self.sampler).curator_only:
-            return f"{self.sampler} reads the rows without noise and is not private"
+        if self.family == LINEAR and sampler_traits(self.mechanism).curator_only:
+            return f"{self.mechanism} reads the rows without noise and is not private"
         return ""
 
     @property

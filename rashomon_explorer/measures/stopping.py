@@ -234,7 +234,7 @@ def enough_draws(
     half_width: float = 0.01,
     confidence: float = 0.95,
     baseline: ArrayLike | None = None,
-    sampler: str = "exact",
+    mechanism: str = "exact",
     n_chains: int | None = None,
 ) -> Enough:
     """Whether the models drawn so far determine a measure to ± ``half_width``.
@@ -259,15 +259,15 @@ def enough_draws(
     confidence : float, default=0.95
     baseline : array-like of shape (n_rows,), optional
         Labels of the reference model for the obscurity; it must not be one of the draws.
-    sampler : str, default="exact"
-        Name of the sampler that drew the models (``rashomon_set_.sampler``).
+    mechanism : str, default="exact"
+        Name of the mechanism that drew the models (``rashomon_set_.mechanism``).
     n_chains : int, optional
         Number of chains, whose states alternate in ``values``; by default the sampler's own.
 
     Raises
     ------
     ValueError
-        If the measure is an extreme, the sampler is unknown, the obscurity has no baseline,
+        If the measure is an extreme, the mechanism is unknown, the obscurity has no baseline,
         there are fewer than two models, chains are too few or too short, or a number is out of
         range.
     ImportError
@@ -279,7 +279,7 @@ def enough_draws(
     >>> print(enough_draws("disagreement", labels))
     disagreement in [0.0910, 0.0985] at 95%: ±0.01 after 764 draws: enough
     """
-    chains = _check(measure, half_width, sampler, n_chains)
+    chains = _check(measure, half_width, mechanism, n_chains)
     terms, bounds, models_a_term = _TERMS[measure](values, baseline)
     if chains is not None:
         value, low, high, effective = chain_interval(
@@ -317,7 +317,7 @@ def enough_draws(
     )
 
 
-def _check(measure: str, half_width: float, sampler: str, n_chains: int | None) -> int | None:
+def _check(measure: str, half_width: float, mechanism: str, n_chains: int | None) -> int | None:
     """Raise if no interval exists; return the number of chains, None for independent draws."""
     if measure in MEASURES and MEASURES[measure].sampled == LOWER_BOUND:
         raise ValueError(
@@ -326,11 +326,11 @@ def _check(measure: str, half_width: float, sampler: str, n_chains: int | None) 
         )
     if measure not in _TERMS:
         raise ValueError(f"measure must be one of {sorted(_TERMS)}, got {measure!r}")
-    known = sampler_traits(sampler)
+    known = sampler_traits(mechanism)
     if n_chains is None and not known.dependence_known:
         allowed = sorted(name for name, kind in SAMPLERS.items() if kind.traits.dependence_known)
         raise ValueError(
-            f"the dependence between draws of the sampler {sampler!r} is unknown: use one of "
+            f"the dependence between draws of the mechanism {mechanism!r} is unknown: use one of "
             f"{allowed}, or pass n_chains= for states of chains"
         )
     check_positive(half_width=half_width)

@@ -156,9 +156,9 @@ def _found(models: RashomonSet, promise: ExcessLaw) -> list[str]:
         f"in the set {percent(models.share_within(models.plan.psi))}, guaranteed {promised}",
         f"mean excess {number(float(models.excess.mean()))}, guaranteed {at_most(promise.mean)}",
     ]
-    known = sampler_traits(models.sampler)
+    known = sampler_traits(models.mechanism)
     if not known.planned_law:
-        words.append(known.unplanned or f"guaranteed for exact draws, not for {models.sampler}")
+        words.append(known.unplanned or f"guaranteed for exact draws, not for {models.mechanism}")
     return words
 
 

@@ -132,7 +132,7 @@ def plot_costs(
         },
         showlegend=False,
         meta={"view": "plan", "draws": counts, "handle": _handle(planned, counts)},
-        uirevision=f"{planned.sampler}",
+        uirevision=f"{planned.mechanism}",
     )
     return figure
 
@@ -206,7 +206,7 @@ def _one_by_one(planned: Plan, count: int) -> pd.DataFrame:
 def _at_prices(planned: Plan, prices: Sequence[float], count: int) -> list[float]:
     """Guarantee at each privacy cost by new plans; empty for unknown mechanisms."""
     law = PublicLaw.of(planned)
-    way = sampler_traits(planned.sampler).mechanism if planned.sampler else ""
+    way = sampler_traits(planned.mechanism).mechanism if planned.mechanism else ""
     if law is None or way not in MECHANISMS:
         return []
     asked = {name: getattr(planned, name) for name in ("psi", "delta", "ledger")}

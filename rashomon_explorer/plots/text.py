@@ -279,8 +279,8 @@ def need_exact_draws(planned: Plan | TreePlan, plot: str) -> None:
     if not planned.of_exact_draws:
         raise ValueError(
             f"{plot} shows guarantees of exact draws, and this plan is for "
-            f"{planned.sampler or 'another sampler'}: explain(plan) states its guarantees; use a "
-            "plan for sampler='exact' here"
+            f"{planned.mechanism or 'another sampler'}: explain(plan) states its guarantees; use a "
+            "plan for mechanism='exact' here"
         )
 
 

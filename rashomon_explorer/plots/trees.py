@@ -268,7 +268,7 @@ def tree_use_table(models: PredictorSet | ReleasedTrees) -> pd.DataFrame:
             "first": pd.Series({words: first.get(words, 0) for words in counts}, dtype=int),
         }
     )
-    if models.as_drawn and sampler_traits(models.sampler).independent and len(trees) > 1:
+    if models.as_drawn and sampler_traits(models.mechanism).independent and len(trees) > 1:
         ends = [hit_interval(k, len(trees), _CONFIDENCE) for k in table["trees"].tolist()]
         table["low"], table["high"] = [one.low for one in ends], [one.high for one in ends]
     return table.rename_axis("question").sort_values("trees", ascending=False, kind="stable")

@@ -260,7 +260,7 @@ def curator_report(
     >>> import tempfile
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> asked = {"sampler": "exact", "radius": 4.0, "n_draws": 9, "epsilon": 50.0}
+    >>> asked = {"mechanism": "exact", "radius": 4.0, "n_draws": 9, "epsilon": 50.0}
     >>> models = RashomonClassifier(**asked, random_state=0).fit(X, y).rashomon_set_
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = curator_report(models, folder + "/card.html", X, y, interactive=False)
@@ -339,7 +339,7 @@ def release_report(
     >>> import tempfile
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> asked = {"sampler": "exact", "radius": 4.0, "n_draws": 9, "epsilon": 50.0}
+    >>> asked = {"mechanism": "exact", "radius": 4.0, "n_draws": 9, "epsilon": 50.0}
     >>> models = RashomonClassifier(**asked).fit(X, y).rashomon_set_
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = release_report(models.release(), folder + "/card.html", interactive=False)

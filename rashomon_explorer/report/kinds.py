@@ -81,7 +81,7 @@ class ModelKind(Protocol):
         """List the proved guarantees of the draws."""
         ...
 
-    def estimator(self, given: PublicMaterial, models: Any, sampler: str) -> list[str]:
+    def estimator(self, given: PublicMaterial, models: Any, mechanism: str) -> list[str]:
         """Return Python lines that make draws with the same settings."""
         ...
 
@@ -196,7 +196,7 @@ class Linear:
             ),
         ]
 
-    def estimator(self, given: PublicMaterial, models: Any, sampler: str) -> list[str]:
+    def estimator(self, given: PublicMaterial, models: Any, mechanism: str) -> list[str]:
         """Return Python lines with the estimator's settings, if an estimator made the draws."""
         planned = models.plan
         if math.isnan(planned.beta):
@@ -211,8 +211,8 @@ class Linear:
             "n_draws": planned.n_draws,
             "row_norm": models.row_norm,
         }
-        if planned.sampler or sampler:
-            settings["sampler"] = planned.sampler or sampler
+        if planned.mechanism or mechanism:
+            settings["mechanism"] = planned.mechanism or mechanism
         if isinstance(given.domain, Ball) and given.constants is not None:
             settings |= {"radius": given.domain.radius, "ridge": given.constants.m}
         elif planned.radius is not None:
@@ -282,7 +282,7 @@ class Others:
         """Nothing."""
         return []
 
-    def estimator(self, given: PublicMaterial, models: Any, sampler: str) -> list[str]:
+    def estimator(self, given: PublicMaterial, models: Any, mechanism: str) -> list[str]:
         """Return a comment on the origin of the models."""
         return ["# these models were imported: see rashomon_set.from_…"]
 
@@ -424,7 +424,7 @@ class Trees:
             ),
         ]
 
-    def estimator(self, given: PublicMaterial, models: Any, sampler: str) -> list[str]:
+    def estimator(self, given: PublicMaterial, models: Any, mechanism: str) -> list[str]:
         """Return Python lines with the estimator's settings, if an estimator made the draws."""
         planned = _plan(models)
         if planned is None:

@@ -51,6 +51,7 @@ def plan_values(plan: Plan) -> Values:
     """Fields of a plan, with its type."""
     # Its options follow from the other fields.
     plain = _plain_values(replace(plan, options=()), without="options")
+    plain["sampler"] = plain.pop("mechanism")  # the key in files
     return {**plain, "type": type(plan).__name__}
 
 
@@ -73,6 +74,8 @@ def tree_plan_from_values(values: Values | None) -> TreePlan | None:
 def plan_from_values(values: Values) -> Plan:
     """Inverse of :func:`plan_values`."""
     kind = _PLANS[values["type"]]
+    if "sampler" in values:  # the key in files
+        values = {**values, "mechanism": values["sampler"]}
     # Files of older versions lack newer fields.
     plain = {field.name: values[field.name] for field in fields(kind) if field.name in values}
     numbers: Values = {k: _NUMBERS.get(v, v) if isinstance(v, str) else v for k, v in plain.items()}

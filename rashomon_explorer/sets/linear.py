@@ -92,8 +92,8 @@ class RashomonSet(ModelBlock, CuratorSet):
         Share of rows that were longer than ``row_norm``.
     acceptance : float
         Accepted draws per evaluated model.
-    sampler : str
-        Name of the sampler.
+    mechanism : str
+        Name of the mechanism that drew them.
     narrowed : float, optional
         Another ψ, set by :meth:`inside` or :meth:`rethreshold`; the plan keeps the original
         one.
@@ -117,7 +117,7 @@ class RashomonSet(ModelBlock, CuratorSet):
     minimum: Minimum
     clipped_share: float
     acceptance: float
-    sampler: str
+    mechanism: str
     narrowed: float | None = None
     reaches_sphere: bool = False
 
@@ -216,7 +216,7 @@ class RashomonSet(ModelBlock, CuratorSet):
             attributes={
                 "psi": self.psi,
                 "beta": self.beta,
-                "sampler": self.sampler,
+                "mechanism": self.mechanism,
                 "guarantee": str(self.guarantee),
             },
         )
@@ -264,7 +264,7 @@ class RashomonSet(ModelBlock, CuratorSet):
             "minimum": certified,
             "clipped_share": number(self.clipped_share),
             "acceptance": number(self.acceptance),
-            "sampler": self.sampler,
+            "sampler": self.mechanism,
             "narrowed": None if self.narrowed is None else number(self.narrowed),
             "reaches_sphere": self.reaches_sphere,
         }
@@ -280,7 +280,7 @@ class RashomonSet(ModelBlock, CuratorSet):
             minimum=Minimum(arrays["best"], **certified),
             clipped_share=number_from_value(values["clipped_share"]),
             acceptance=number_from_value(values["acceptance"]),
-            sampler=values["sampler"],
+            mechanism=values["sampler"],
             narrowed=None if narrowed is None else number_from_value(narrowed),
             reaches_sphere=values.get("reaches_sphere", False),  # absent in older files
         )

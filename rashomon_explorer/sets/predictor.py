@@ -231,7 +231,7 @@ class PredictorSet(WrittenTrees, CuratorSet):
         return in_words(self.classes)
 
     @property
-    def sampler(self) -> str:
+    def mechanism(self) -> str:
         """Sampler with the distribution of these draws; the type of models from elsewhere."""
         return "exact" if self.independent else self.models.kind
 

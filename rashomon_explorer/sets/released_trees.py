@@ -192,7 +192,7 @@ class ReleasedTrees(WrittenTrees, Selection):
         return len(self.models)
 
     @property
-    def sampler(self) -> str:
+    def mechanism(self) -> str:
         """Sampler with the distribution of these draws: independent, from the planned one."""
         return "exact"
 

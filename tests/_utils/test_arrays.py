@@ -198,7 +198,7 @@ METHODS = {
 @pytest.mark.parametrize("method", METHODS)
 def test_one_private_model_is_the_same_by_seed(there: ArrayBackend, method: str) -> None:
     rows, targets = _rows(get_loss("logistic"))
-    asked = DPClassifier(method=method, loss=METHODS[method], random_state=0, ridge=0.1)
+    asked = DPClassifier(mechanism=method, loss=METHODS[method], random_state=0, ridge=0.1)
     asked.set_params(epsilon=20.0, delta=1e-6)
     found = []
     for backend in (NUMPY, there):
@@ -207,12 +207,12 @@ def test_one_private_model_is_the_same_by_seed(there: ArrayBackend, method: str)
     np.testing.assert_allclose(found[1], found[0], atol=2.0**-19)
 
 
-@pytest.mark.parametrize("sampler", ["langevin_average", "ellipsoid", "exact", "langevin"])
-def test_an_estimator_works_where_its_rows_are(there: ArrayBackend, sampler: str) -> None:
+@pytest.mark.parametrize("mechanism", ["langevin_average", "ellipsoid", "exact", "langevin"])
+def test_an_estimator_works_where_its_rows_are(there: ArrayBackend, mechanism: str) -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, (3_000, 2))
     y = (X[:, 0] > 0).astype(float)
-    asked = RashomonClassifier(sampler=sampler, random_state=0, psi=0.1, **PUBLIC)
+    asked = RashomonClassifier(mechanism=mechanism, random_state=0, psi=0.1, **PUBLIC)
     here = asked.fit(X, y).rashomon_set_
     found = RashomonClassifier(**asked.get_params()).fit(there.put(X), there.put(y))
     np.testing.assert_allclose(found.rashomon_set_.coef, here.coef, atol=2.0**-19)
@@ -228,7 +228,7 @@ def test_single_precision_has_no_certificate_and_costs_nothing(tmp_path: Path) -
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=30.0, delta=1e-5)
     with array_backend("array_api_strict", dtype="float32"):
         target = _target("smooth")
-        asked = RashomonClassifier(sampler="langevin_average", random_state=0, **PUBLIC)
+        asked = RashomonClassifier(mechanism="langevin_average", random_state=0, **PUBLIC)
         asked.set_params(ledger=ledger, classes=[-1, 1])
         with pytest.warns(LedgerWarning, match="single precision"):
             fitted = asked.fit(rows, targets)

@@ -64,9 +64,9 @@ def test_an_error_lifts_the_limit() -> None:
     assert _threads() == {2}
 
 
-@pytest.mark.parametrize("sampler", ["exact", pytest.param("hit_and_run", marks=pytest.mark.law)])
+@pytest.mark.parametrize("mechanism", ["exact", pytest.param("hit_and_run", marks=pytest.mark.law)])
 def test_a_whole_fit_and_its_minimum_run_on_one_blas_thread(
-    sampler: str, monkeypatch: pytest.MonkeyPatch
+    mechanism: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: set[int] = set()
     for name in ("eigh", "norm"):
@@ -79,7 +79,7 @@ def test_a_whole_fit_and_its_minimum_run_on_one_blas_thread(
             return plain(*args, **kwargs)
 
         monkeypatch.setattr(np.linalg, name, watched)
-    RashomonClassifier(epsilon=200, n_draws=2, sampler=sampler, random_state=0).fit(X, Y)
+    RashomonClassifier(epsilon=200, n_draws=2, mechanism=mechanism, random_state=0).fit(X, Y)
     exact_ranges(Problem(X, 2.0 * Y - 1), 0.01)
     assert seen == {1}
 

@@ -93,7 +93,7 @@ def test_a_fit_shows_its_draws_in_a_terminal_unless_a_callback_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "_SECONDS", 0.0)
-    clf = RashomonClassifier(sampler="exact", classes=[0, 1], n_draws=7, random_state=0)
+    clf = RashomonClassifier(mechanism="exact", classes=[0, 1], n_draws=7, random_state=0)
     for callbacks, shown in (((), True), ((Watcher(),), False)):
         stream = Terminal()
         monkeypatch.setattr(sys, "stderr", stream)
@@ -106,9 +106,9 @@ def test_the_steps_of_one_model_are_shown_unless_its_callback_shows_them(
 ) -> None:
     monkeypatch.setattr(module, "_SECONDS", 0.0)
     one = {"n_draws": 1, "epsilon": 4.0, "delta": 1e-6, "random_state": 0}
-    chain = RashomonClassifier(sampler="langevin_average", classes=[0, 1], **one)
+    chain = RashomonClassifier(mechanism="langevin_average", classes=[0, 1], **one)
     watched = clone(chain).set_callbacks(Watcher())
-    descent = DPClassifier(method="noisy_descent", classes=[0, 1], delta=1e-6)
+    descent = DPClassifier(mechanism="noisy_descent", classes=[0, 1], delta=1e-6)
     for made, shown in ((chain, True), (watched, False), (descent, True)):
         stream = Terminal()
         monkeypatch.setattr(sys, "stderr", stream)

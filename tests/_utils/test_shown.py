@@ -28,7 +28,7 @@ ROWS = {"radius": 4.0, "row_norm": 1.5, "epsilon": 4.0, "delta": 1e-6}
 
 
 def _fitted(**settings):
-    exact = {"sampler": "exact", "radius": 4.0, "ridge": 0.0, "row_norm": 1.0}
+    exact = {"mechanism": "exact", "radius": 4.0, "ridge": 0.0, "row_norm": 1.0}
     return RashomonClassifier(**{"epsilon": 50.0, "n_draws": 4, **exact, **settings}).fit(X, Y)
 
 

@@ -59,7 +59,7 @@ def _release(ledger: Any, X: Any, y: Any) -> Any:
 IN_CHUNKS: dict[str, Callable[[Any, Any, Any], Any]] = {
     "RashomonClassifier": _fits(RashomonClassifier, n_draws=1, **LABELS),
     "RashomonRegressor": _fits(RashomonRegressor, n_draws=1, epsilon=EPSILON),
-    "DPClassifier": _fits(DPClassifier, method="objective_perturbation", **LABELS),
+    "DPClassifier": _fits(DPClassifier, mechanism="objective_perturbation", **LABELS),
     "DPRegressor": _fits(DPRegressor, epsilon=EPSILON),
     "RashomonTreeClassifier": _fits(_trees, **LABELS),
 }

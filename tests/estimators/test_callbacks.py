@@ -124,7 +124,9 @@ class TestDraws:
     ) -> None:
         monkeypatch.setitem(SAMPLERS, "exact", Refusing)
         watcher = Watcher()
-        model = kind(n_draws=4, epsilon=20.0, sampler="exact").set_callbacks(watcher).fit(X, labels)
+        model = (
+            kind(n_draws=4, epsilon=20.0, mechanism="exact").set_callbacks(watcher).fit(X, labels)
+        )
         names = [name for name, _ in watcher.seen]
         assert names[:2] == ["proposals", "proposals"]
         assert all(fitted is None for name, fitted in watcher.seen if name == "proposals")
@@ -142,7 +144,7 @@ class TestDraws:
         path = tmp_path / "data.ledger"
         Ledger.create(path)
         watcher = Watcher(stop_at=2, task="proposals")
-        asked = {"n_draws": 4, "epsilon": 2.0, "ledger": path, "sampler": "exact"}
+        asked = {"n_draws": 4, "epsilon": 2.0, "ledger": path, "mechanism": "exact"}
         model = kind(**asked, **declared(kind)).set_callbacks(watcher)
         with pytest.raises(FitError) as caught:
             model.fit(X, labels)
@@ -161,7 +163,7 @@ class TestDraws:
         monkeypatch.setitem(SAMPLERS, "exact", Refusing)
         watcher = Watcher(stop_at=4, task="proposals")
         model = (
-            kind(n_draws=50, epsilon=20.0, sampler="exact").set_callbacks(watcher).fit(X, labels)
+            kind(n_draws=50, epsilon=20.0, mechanism="exact").set_callbacks(watcher).fit(X, labels)
         )
         assert model.rashomon_set_.n_draws == watcher.count("draw") == 2
 
@@ -202,7 +204,7 @@ def test_a_stop_by_losses_tells_them_which_the_guarantee_takes_for_excluded() ->
     rows, stopped = np.full((4, 1), 0.5), []
     for labels in ([1, 1, 1, 0], [1, 1, 0, 0]):
         for seed in range(20):
-            asked = {"n_draws": 20, "epsilon": 0.2, "psi": 0.0, "sampler": "exact"}
+            asked = {"n_draws": 20, "epsilon": 0.2, "psi": 0.0, "mechanism": "exact"}
             model = RashomonClassifier(**asked, radius=4.0, ridge=0.0, random_state=seed)
             found = model.set_callbacks(ByLoss()).fit(rows, labels).rashomon_set_
             stopped.append(found.n_draws < 20)

@@ -21,7 +21,7 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.law
 def test_a_ridge_buys_a_colder_draw_for_the_same_price(rows) -> None:
     best = RashomonClassifier(**SETTINGS).fit(*rows)
-    pure = RashomonClassifier(**{**SETTINGS, "delta": 0.0, "sampler": "exact"}).fit(*rows)
+    pure = RashomonClassifier(**{**SETTINGS, "delta": 0.0, "mechanism": "exact"}).fit(*rows)
     assert best.plan_.certificate == "localised" and "localised" in best.guarantee_.theorem
     assert pure.plan_.certificate == "oscillation"
     assert best.plan_.beta > 2 * pure.plan_.beta
@@ -31,12 +31,12 @@ def test_a_ridge_buys_a_colder_draw_for_the_same_price(rows) -> None:
 
 def test_a_ledger_and_a_grid_keep_to_bounded_range(rows, tmp_path) -> None:
     ledger = Ledger.create(tmp_path / "budget.ledger", epsilon=2.0, delta=1e-6)
-    charged = RashomonClassifier(**SETTINGS, classes=[0, 1], ledger=ledger, sampler="exact").fit(
+    charged = RashomonClassifier(**SETTINGS, classes=[0, 1], ledger=ledger, mechanism="exact").fit(
         *rows
     )
     assert charged.plan_.certificate == "oscillation"
     assert ledger.spent() == pytest.approx(2.0)
-    grid = RashomonClassifier(**SETTINGS, sampler="finite_grid").fit(*rows)
+    grid = RashomonClassifier(**SETTINGS, mechanism="finite_grid").fit(*rows)
     assert grid.guarantee_.pure_epsilon == pytest.approx(4 * grid.plan_.eta)
 
 

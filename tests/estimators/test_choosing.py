@@ -1,4 +1,4 @@
-"""Which sampler ``sampler="auto"`` takes: an answer, or a refusal before anything is charged."""
+"""Which sampler ``mechanism="auto"`` takes: an answer, or a refusal before anything is charged."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +37,7 @@ def ask(**changed: Any) -> Any:
 
 def test_many_models_are_drawn_uniformly_where_most_are_promised_to_hit() -> None:
     bought = ask()
-    assert bought.sampler == "exact"
+    assert bought.mechanism == "exact"
     assert bought.hit_rate_bound >= 0.5
     assert "uniformly" in bought.why
 
@@ -46,7 +46,7 @@ def test_many_models_are_drawn_uniformly_where_most_are_promised_to_hit() -> Non
 def test_no_other_way_promises_more_of_what_was_asked_for(draws: int, epsilon: float) -> None:
     bought = ask(n_draws=draws, epsilon=epsilon)
     others = [offer for offer in bought.options if offer.applies]
-    if draws > 1 and bought.hit_rate_bound >= 0.5 and bought.sampler == "exact":
+    if draws > 1 and bought.hit_rate_bound >= 0.5 and bought.mechanism == "exact":
         return
     if bought.centre_excess is not None and not bought.hit_rate_bound:
         assert max(offer.hit_rate for offer in others) < WEAK_HIT_RATE
@@ -56,7 +56,7 @@ def test_no_other_way_promises_more_of_what_was_asked_for(draws: int, epsilon: f
         assert bought.hit_rate_bound >= max(offer.hit_rate for offer in others) - 0.01
     else:
         costs = {offer.name: cost(offer.name, offer.plan) for offer in others}
-        taken = sampler_traits(bought.sampler).mechanism
+        taken = sampler_traits(bought.mechanism).mechanism
         assert costs[taken] <= 1.06 * min(costs.values())
 
 
@@ -69,7 +69,7 @@ def test_each_way_is_completed_by_the_rule_before_they_are_compared(
     open_ = {"radius": "auto", "ridge": "auto", "n_draws": "auto"}
     asked = {**LENDING, "n": n, "p": p, **BUDGET, "epsilon": epsilon, **open_}
     bought = select_mechanism(**asked)
-    mechanism = sampler_traits(bought.sampler).mechanism
+    mechanism = sampler_traits(bought.mechanism).mechanism
     if mechanism == "exact_best":
         mechanism, asked = "exact", {**asked, "ridge": 0.0}
     if mechanism == "unthresholded":
@@ -94,7 +94,7 @@ def test_fewer_than_five_models_are_no_set() -> None:
 
 def test_many_columns_are_answered_around_a_private_centre() -> None:
     bought = ask(n=48_842, p=92, n_draws=20, epsilon=1.0, ridge=0.003, radius=8.0)
-    assert bought.sampler == "ellipsoid"
+    assert bought.mechanism == "ellipsoid"
     assert bought.hit_rate_bound == 0
     assert "no hit rate is proved" in bought.why
 
@@ -118,7 +118,7 @@ def test_what_may_give_up_is_not_taken_where_simulated_rows_say_that_it_does(
     _nothing_comes(monkeypatch)
     bought = ask(epsilon=3.99)
     select_mechanism.cache_clear()
-    assert not sampler_traits(bought.sampler).may_give_up
+    assert not sampler_traits(bought.mechanism).may_give_up
 
 
 def test_nothing_is_charged_for_ways_that_are_all_hopeless(
@@ -129,7 +129,7 @@ def test_nothing_is_charged_for_ways_that_are_all_hopeless(
     X, y = _rows()
     ledger = Ledger.create(tmp_path / "a.ledger")
     model = RashomonClassifier(epsilon=3.98, delta=0.0, classes=[0, 1], ledger=ledger)
-    with pytest.raises(SamplerError, match=r"nothing was charged.*use less.*sampler=\"exact\""):
+    with pytest.raises(SamplerError, match=r"nothing was charged.*use less.*mechanism=\"exact\""):
         model.fit(X, y)
     select_mechanism.cache_clear()
     assert ledger.entries() == []
@@ -142,17 +142,17 @@ def test_what_was_chosen_is_drawn_charged_and_said(draws: int, tmp_path: Path) -
     model = RashomonClassifier(epsilon=8.0, n_draws=draws, classes=[0, 1], ledger=ledger).fit(X, y)
     planned = model.plan_
     assert planned == model.plan(*X.shape)
-    assert model.rashomon_set_.sampler == planned.sampler
+    assert model.rashomon_set_.mechanism == planned.mechanism
     assert model.rashomon_set_.n_draws == draws
     (entry,) = ledger.entries()
-    assert entry.parameters["sampler"] == planned.sampler
+    assert entry.parameters["sampler"] == planned.mechanism
     assert planned.why in str(planned)
 
 
 @pytest.mark.parametrize("name", ["unthresholded", "langevin_average"])
 def test_draws_at_psi_zero_keep_the_psi_of_the_set(name: str, tmp_path: Path) -> None:
     X, y = _rows()
-    model = RashomonClassifier(sampler=name, psi=0.05, epsilon=20.0, n_draws=4).fit(X, y)
+    model = RashomonClassifier(mechanism=name, psi=0.05, epsilon=20.0, n_draws=4).fit(X, y)
     models = model.rashomon_set_
     assert models.psi == model.plan_.psi == 0.05
     assert model.plan_.drawn_psi == 0
@@ -165,8 +165,8 @@ def test_draws_at_psi_zero_keep_the_psi_of_the_set(name: str, tmp_path: Path) ->
 def test_draws_at_psi_zero_are_those_of_the_law_at_psi_zero() -> None:
     X, y = _rows()
     asked = {"epsilon": 20.0, "n_draws": 4, "random_state": 0}
-    crowded = RashomonClassifier(sampler="unthresholded", psi=0.05, **asked).fit(X, y)
-    plain = RashomonClassifier(sampler="exact", psi=0.0, **asked).fit(X, y)
+    crowded = RashomonClassifier(mechanism="unthresholded", psi=0.05, **asked).fit(X, y)
+    plain = RashomonClassifier(mechanism="exact", psi=0.0, **asked).fit(X, y)
     assert np.array_equal(crowded.rashomon_set_.coef, plain.rashomon_set_.coef)
 
 
@@ -193,7 +193,7 @@ def test_one_model_is_never_asked_of_a_way_that_may_refuse(n: int, p: int, class
     for epsilon in (0.01, 1.0, 20.0):
         budget = {"epsilon": epsilon, "delta": 0.0, "n_draws": 1}
         bought = select_mechanism(n=n, p=p * (classes - 1), **asked, **budget)
-        assert bought.sampler == "objective_perturbation"
+        assert bought.mechanism == "objective_perturbation"
         assert bought.why.endswith("it never gives up")
         assert bought.guarantee.epsilon(0.0) <= epsilon
 
@@ -258,13 +258,13 @@ def test_uniform_draws_of_the_set_have_a_ball_of_their_own(
     assert (given.radius, given.ridge) == (3.0, 0.25)
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("mechanism", SAMPLERS)
 @pytest.mark.parametrize("given", [{"n": 6_000, "p": 24}, {"n": 50_000, "p": 11, "epsilon": 8.0}])
-def test_a_ridge_comes_unasked_to_no_named_sampler(sampler: str, given: dict[str, Any]) -> None:
+def test_a_ridge_comes_unasked_to_no_named_sampler(mechanism: str, given: dict[str, Any]) -> None:
     asked = {"psi": 0.02, "loss": "logistic", **OPEN, "epsilon": 1.0, "delta": 1e-6, "n_draws": 20}
     asked |= given
-    assert plan_named(sampler, **asked).ridge == 0
-    assert plan_named(sampler, **{**asked, "ridge": 0.01}).ridge == 0.01
+    assert plan_named(mechanism, **asked).ridge == 0
+    assert plan_named(mechanism, **{**asked, "ridge": 0.01}).ridge == 0.01
 
 
 def test_the_rule_by_itself_takes_a_ridge_for_draws_without_a_threshold() -> None:

@@ -27,8 +27,8 @@ Y = (X[:, 0] > 0).astype(int)
 ESTIMATORS = {
     "classifier": (RashomonClassifier, {}),
     "regressor": (RashomonRegressor, {"target_bounds": (0, 1)}),
-    "named sampler": (RashomonClassifier, {"sampler": "exact", "n_draws": 2}),
-    "curator's own": (RashomonClassifier, {"sampler": "hit_and_run", "n_draws": 2}),
+    "named sampler": (RashomonClassifier, {"mechanism": "exact", "n_draws": 2}),
+    "curator's own": (RashomonClassifier, {"mechanism": "hit_and_run", "n_draws": 2}),
     "one classifier": (DPClassifier, {}),
     "one regressor": (DPRegressor, {"target_bounds": (0, 1)}),
     "trees": (RashomonTreeClassifier, {"thresholds": 0.0}),
@@ -60,7 +60,9 @@ def test_an_absurd_epsilon_is_refused_in_the_same_words_by_plan_and_fit(name, ep
         said.add(str(caught.value))
     (words,) = said
     assert "must be a number from 1e-09 to 1e+09, usually 0.1 to 10" in words
-    assert 'no privacy? RashomonClassifier or RashomonRegressor with sampler="hit_and_run"' in words
+    assert (
+        'no privacy? RashomonClassifier or RashomonRegressor with mechanism="hit_and_run"' in words
+    )
     assert f"Got {epsilon!r} instead" in words
 
 

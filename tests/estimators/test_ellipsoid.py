@@ -1,4 +1,4 @@
-"""``sampler="ellipsoid"`` from a table to a release: one payment, and what follows from it."""
+"""``mechanism="ellipsoid"`` from a table to a release: one payment, and what follows from it."""
 
 import pickle
 from pathlib import Path
@@ -24,7 +24,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (6_000, 3))
 SCORE = X @ [2.0, -1.0, 0.0]
 Y = (SCORE + 0.3 * RNG.standard_normal(6_000) > 0).astype(int)
-SETTINGS = {"sampler": "ellipsoid", "psi": 0.05, "ridge": 0.05, "radius": 4.0, "n_draws": 50}
+SETTINGS = {"mechanism": "ellipsoid", "psi": 0.05, "ridge": 0.05, "radius": 4.0, "n_draws": 50}
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""``sampler="ellipsoid_exact"`` from a table to a release: both stages paid, one ledger entry."""
+"""``mechanism="ellipsoid_exact"`` from a table to a release: both stages paid, one ledger entry."""
 
 from pathlib import Path
 
@@ -16,7 +16,13 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-0.5, 0.5, (6_000, 3))
 SCORE = X @ [2.0, -1.0, 0.0]
 Y = (SCORE + 0.3 * RNG.standard_normal(6_000) > 0).astype(int)
-SETTINGS = {"sampler": "ellipsoid_exact", "psi": 0.05, "ridge": 0.05, "radius": 4.0, "n_draws": 20}
+SETTINGS = {
+    "mechanism": "ellipsoid_exact",
+    "psi": 0.05,
+    "ridge": 0.05,
+    "radius": 4.0,
+    "n_draws": 20,
+}
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +35,7 @@ def test_a_fit_draws_what_its_plan_says(fitted) -> None:
     assert isinstance(fitted.plan_, EllipsoidExactPlan) and models.coef.shape == (20, 4)
     assert 0.99 < fitted.guarantee_.epsilon(1e-6) <= 1.0
     assert any("did not give up" in one for one in fitted.guarantee_.assumptions)
-    assert models.hit_rate > 0.9 and models.sampler == "ellipsoid_exact"
+    assert models.hit_rate > 0.9 and models.mechanism == "ellipsoid_exact"
     assert models.ellipsoid.height(models.coef.T).max() <= models.ellipsoid.level * 1.001
 
 
@@ -67,5 +73,5 @@ def test_it_is_weighed_and_not_taken_before_a_way_that_always_answers() -> None:
     budget = {"radius": 8.0, "row_norm": 2**0.5, "epsilon": 1.0, "delta": 1e-6}
     bought = select_mechanism(**rows, **budget, n_draws=20)
     names = [offer.name for offer in bought.options]
-    assert bought.sampler == "ellipsoid"
+    assert bought.mechanism == "ellipsoid"
     assert names.index("ellipsoid") < names.index("ellipsoid_exact")

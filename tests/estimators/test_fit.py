@@ -248,7 +248,7 @@ class TestBoth:
     def test_hit_and_run_has_no_guarantee_and_is_not_released(
         self, kind: type[Estimator], X: FloatArray, labels: FloatArray
     ) -> None:
-        model = kind(n_draws=4, sampler="hit_and_run", random_state=0).fit(X, labels)
+        model = kind(n_draws=4, mechanism="hit_and_run", random_state=0).fit(X, labels)
         assert model.rashomon_set_.hit_rate == 1.0
         assert not model.guarantee_.holds
         assert model.guarantee_.epsilon(1e-6) == math.inf
@@ -272,7 +272,7 @@ class TestBoth:
             ({"row_norm": math.inf}, "row_norm"),
             ({"ridge": -1}, "ridge"),
             ({"ridge": math.inf}, "ridge"),
-            ({"sampler": "magic"}, "sampler"),
+            ({"mechanism": "magic"}, "mechanism"),
             ({"ledger": 7}, "ledger"),
             ({"random_state": "dice"}, "random_state"),
         ],

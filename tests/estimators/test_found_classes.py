@@ -35,7 +35,7 @@ def _search(schema, ledger=None, **classes):
 
 
 MAKES = {
-    "set": lambda **k: RashomonClassifier(n_draws=1, sampler="langevin", epsilon=2.0, **k),
+    "set": lambda **k: RashomonClassifier(n_draws=1, mechanism="langevin", epsilon=2.0, **k),
     "one": lambda **k: DPClassifier(epsilon=2.0, **k),
     "trees": lambda **k: RashomonTreeClassifier(n_draws=1, max_leaves=2, **k),
     "penalty": lambda **k: DPBilevelSearch(

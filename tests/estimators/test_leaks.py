@@ -301,8 +301,8 @@ class Resampling(Pipeline):
 
 PUBLIC = [
     RashomonClassifier(),
-    RashomonRegressor(sampler="langevin"),
-    RashomonRegressor(sampler="finite_grid"),
+    RashomonRegressor(mechanism="langevin"),
+    RashomonRegressor(mechanism="finite_grid"),
     OrdinalEncoder(categories=[["a"]], handle_unknown="use_encoded_value", unknown_value=-1),
     make_pipeline(PublicBoundsScaler({"age": (0, 1)}), Normalizer(), RashomonRegressor()),
     make_pipeline("passthrough", FunctionTransformer(np.log1p), RashomonClassifier()),
@@ -331,8 +331,8 @@ LEAKY = [
     (OneHotEncoder(categories=[["a"]]), "an undeclared level is revealed"),
     (OneHotEncoder(categories=[["a"]], handle_unknown="warn"), "handle_unknown='ignore'"),
     (OrdinalEncoder(categories=[["a"]]), "handle_unknown='use_encoded_value'"),
-    (RashomonClassifier(sampler="hit_and_run"), "its sampler has no guarantee"),
-    (make_pipeline(RashomonRegressor(sampler="mala")), "its sampler has no guarantee"),
+    (RashomonClassifier(mechanism="hit_and_run"), "its sampler has no guarantee"),
+    (make_pipeline(RashomonRegressor(mechanism="mala")), "its sampler has no guarantee"),
     (FunctionTransformer(np.log, kw_args={"where": [True, False]}), "sees all rows at once"),
     (FunctionTransformer(np.frompyfunc(sorted, 1, 1)), "sees all rows at once"),
     (

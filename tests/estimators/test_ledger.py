@@ -91,7 +91,7 @@ class TestCharge:
         monkeypatch.setattr(base, "Problem", explode)
         Ledger.create(path)
         with pytest.raises(FitError) as caught:
-            kind(epsilon=1.5, delta=1e-6, ledger=path, sampler="exact").fit(X, labels)
+            kind(epsilon=1.5, delta=1e-6, ledger=path, mechanism="exact").fit(X, labels)
         assert caught.value.detail == "AssertionError: the rows were read"
         (entry,) = Ledger(path).entries()
         assert entry.state == "started"
@@ -114,7 +114,7 @@ class TestCharge:
         monkeypatch.setitem(SAMPLERS, "exact", Failing)
         Ledger.create(path)
         with pytest.raises(FitError) as caught:
-            kind(n_draws=2, ledger=path, sampler="exact").fit(X, labels)
+            kind(n_draws=2, ledger=path, mechanism="exact").fit(X, labels)
         assert caught.value.detail == "SamplerError: out of luck"
         assert [entry.state for entry in Ledger(path).entries()] == ["started"]
 
@@ -122,7 +122,7 @@ class TestCharge:
         self, kind: Callable[..., Estimator], X: FloatArray, labels: FloatArray, path: Path
     ) -> None:
         Ledger.create(path, epsilon=1e-9)
-        look = kind(sampler="hit_and_run", n_draws=3, ledger=path, random_state=0)
+        look = kind(mechanism="hit_and_run", n_draws=3, ledger=path, random_state=0)
         with pytest.warns(LedgerWarning, match="curator only: .* the ledger is not charged"):
             look.fit(X, labels)
         assert Ledger(path).entries() == []

@@ -22,9 +22,9 @@ def table() -> tuple[Any, Any]:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"sampler": "objective_perturbation", "standardize": "private"},
-        {"sampler": "ellipsoid"},
-        {"sampler": "langevin_clipped"},
+        {"mechanism": "objective_perturbation", "standardize": "private"},
+        {"mechanism": "ellipsoid"},
+        {"mechanism": "langevin_clipped"},
     ],
     ids=["tilt", "ellipsoid", "gradients"],
 )

@@ -101,7 +101,7 @@ def test_the_plan_counts_a_model_for_each_class_but_one() -> None:
     assert model.plan(100, 4).p == 5
     assert model.plan(100, 4, n_classes=2) == model.plan(100, 4)
     assert model.plan(100, 4, n_classes=4).p == 15
-    asked = {"epsilon": 4.0, "radius": 4.0, "ridge": 0.0, "n_draws": 20, "sampler": "exact"}
+    asked = {"epsilon": 4.0, "radius": 4.0, "ridge": 0.0, "n_draws": 20, "mechanism": "exact"}
     declared = RashomonClassifier(**asked, classes=["a", "b", "c"])
     bought = plan(
         *(100, 10, 0.02),
@@ -125,7 +125,7 @@ def test_what_was_planned_is_charged_and_drawn(
 ) -> None:
     Ledger.create(tmp_path / "a.ledger")
     model = RashomonClassifier(
-        epsilon=4.0, n_draws=5, classes=range(3), ledger=tmp_path / "a.ledger", sampler="exact"
+        epsilon=4.0, n_draws=5, classes=range(3), ledger=tmp_path / "a.ledger", mechanism="exact"
     )
     model.fit(rows, codes)
     assert model.plan_ == model.plan(*rows.shape, n_classes=3)

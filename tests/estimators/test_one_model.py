@@ -42,10 +42,10 @@ def classifier(**settings: Any) -> DPClassifier:
 
 @crossed({"method": ["auto", *METHODS], "kind": ["classes", "numbers"]})
 def test_every_method_fits_within_its_price(X, labels, targets, method, kind):
-    model: Any = classifier(method=method, ridge=0.0)
+    model: Any = classifier(mechanism=method, ridge=0.0)
     y = labels
     if kind == "numbers":
-        model, y = DPRegressor(method=method, epsilon=8.0, random_state=0), targets
+        model, y = DPRegressor(mechanism=method, epsilon=8.0, random_state=0), targets
     try:
         planned = model.plan(*X.shape)
     except SamplerError as error:
@@ -62,7 +62,7 @@ def test_every_method_fits_within_its_price(X, labels, targets, method, kind):
     assert fitted.guarantee_.epsilon(1e-6) <= 8.0 * (1 + 1e-9)
     assert fitted.guarantee_.seeded
     assert fitted.excess_bound_ == planned.excess_bound
-    assert {one.method for one in planned.options} == set(METHODS)
+    assert {one.name for one in planned.options} == set(METHODS)
     assert fitted.predict(X).shape == (120,)
     again = clone(model).fit(X, y)
     assert np.array_equal(again.encoded_coef_, fitted.encoded_coef_)
@@ -116,7 +116,7 @@ def test_auto_takes_the_least_promise_and_says_why(X, labels):
     planned = classifier().plan(5_000, 3)
     applying = [one for one in planned.options if one.applies]
     assert planned.excess_bound <= 1.1 * min(one.excess for one in applying)
-    assert "the smallest excess bound on the rows of any method" in planned.why
+    assert "the smallest excess bound on the rows of any mechanism" in planned.why
     assert planned.why.endswith("it never gives up") == (not planned.offer.may_give_up)
     new = classifier(goal="population").plan(5_000, 3)
     assert new.offer.unseen <= 1.1 * min(one.unseen for one in applying)
@@ -125,13 +125,13 @@ def test_auto_takes_the_least_promise_and_says_why(X, labels):
     assert all(name in shown for name in METHODS) and "not available: " in shown
     assert planned.why in repr(planned) and planned._repr_html_().startswith("<table>")
     fitted = classifier().fit(X, labels)
-    assert f"# fitted: {fitted.plan_.method} on 120 rows, excess ≤" in repr(fitted)
+    assert f"# fitted: {fitted.plan_.mechanism} on 120 rows, excess ≤" in repr(fitted)
 
 
 def test_a_method_that_does_not_apply_is_refused_before_a_charge(X, labels, tmp_path):
     ledger = Ledger.create(tmp_path / "l.sqlite", epsilon=10.0, delta=1e-5)
     with pytest.raises(SamplerError, match="needs delta > 0"):
-        classifier(method="langevin_average", delta=0.0, ledger=ledger).fit(X, labels)
+        classifier(mechanism="langevin_average", delta=0.0, ledger=ledger).fit(X, labels)
     assert not ledger.entries()
 
 
@@ -141,7 +141,7 @@ def test_a_ledger_is_charged_before_a_value_is_read(X, labels, tmp_path):
     model = classifier(ledger=path, epsilon=4.0, random_state=None).fit(X, labels)
     (entry,) = ledger.entries()
     assert entry.state == "committed" and "DPClassifier" in entry.note
-    assert entry.parameters["sampler"] == model.plan_.method
+    assert entry.parameters["sampler"] == model.plan_.mechanism
     LOOKS.clear()
     with pytest.raises(FitError):
         classifier(ledger=path, epsilon=4.0).fit(TrapArray(120, 3), TrapArray(120))

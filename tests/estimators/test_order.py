@@ -164,7 +164,7 @@ def test_parameters_alone_are_refused_for_nothing(ledger: Ledger) -> None:
         (lambda: RashomonClassifier(classes=[0], ledger=ledger), ValueError, "at least two labels"),
         (lambda: RashomonRegressor(target_bounds=(1, 0), ledger=ledger), ValueError, "low < high"),
         (
-            lambda: RashomonRegressor(sampler="finite_grid", ledger=ledger),
+            lambda: RashomonRegressor(mechanism="finite_grid", ledger=ledger),
             RuntimeError,
             "at most 3 parameters, got 5",
         ),
@@ -222,9 +222,9 @@ def test_every_failure_by_rows_is_one_error(kind: Callable[..., Any], ledger: Le
 def test_without_a_ledger_the_curator_sees_the_reason() -> None:
     nan = good_X()
     nan[0, 0] = np.nan
-    for sampler in ("exact", "hit_and_run"):
+    for mechanism in ("exact", "hit_and_run"):
         with pytest.raises(ValueError, match="Input X contains NaN") as caught:
-            RashomonClassifier(classes=(0, 1), sampler=sampler).fit(nan, good_y())
+            RashomonClassifier(classes=(0, 1), mechanism=mechanism).fit(nan, good_y())
         assert not isinstance(caught.value, FitError)
 
 

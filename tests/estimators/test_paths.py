@@ -16,7 +16,7 @@ def rows(n=3000, seed=0):
 
 def test_a_classifier_draws_one_model_a_chain_for_the_price_of_the_paths():
     X, score = rows()
-    clf = RashomonClassifier(sampler="langevin", psi=0.05, epsilon=8.0, n_draws=4, random_state=0)
+    clf = RashomonClassifier(mechanism="langevin", psi=0.05, epsilon=8.0, n_draws=4, random_state=0)
     planned = clf.plan(*X.shape)
     assert isinstance(planned, PathPlan)
     clf.fit(X, score > 0)
@@ -24,7 +24,7 @@ def test_a_classifier_draws_one_model_a_chain_for_the_price_of_the_paths():
     assert clf.guarantee_.notion == "gdp"
     assert clf.guarantee_.epsilon(1e-6) <= 8.0
     assert clf.guarantee_.reproducible
-    assert clf.rashomon_set_.sampler == "langevin"
+    assert clf.rashomon_set_.mechanism == "langevin"
     assert clf.score(X, score > 0) > 0.8
 
 
@@ -32,7 +32,7 @@ def test_a_ledger_takes_the_whole_budget_of_a_path(tmp_path):
     X, score = rows(500)
     ledger = Ledger.create(tmp_path / "paths.ledger", epsilon=2.0, delta=1e-6)
     reg = RashomonRegressor(
-        sampler="langevin", epsilon=2.0, n_draws=2, ledger=ledger, random_state=0
+        mechanism="langevin", epsilon=2.0, n_draws=2, ledger=ledger, random_state=0
     )
     reg.fit(X, score)
     assert 1.9 < ledger.spent() <= 2.0
@@ -44,13 +44,13 @@ def test_a_ledger_takes_the_whole_budget_of_a_path(tmp_path):
 def test_pure_privacy_is_refused_before_anything_is_spent(tmp_path):
     X, score = rows(50)
     ledger = Ledger.create(tmp_path / "paths.ledger", epsilon=2.0, delta=1e-6)
-    clf = RashomonClassifier(sampler="langevin", delta=0.0, classes=[0, 1], ledger=ledger)
+    clf = RashomonClassifier(mechanism="langevin", delta=0.0, classes=[0, 1], ledger=ledger)
     with pytest.raises(ValueError, match=r"delta must be in \(0, 1\)"):
         clf.fit(X, score > 0)
     assert ledger.entries() == []
 
 
 def test_a_chain_needs_a_plan_with_steps():
-    planned = RashomonClassifier(sampler="exact").plan(100, 2)
+    planned = RashomonClassifier(mechanism="exact").plan(100, 2)
     with pytest.raises(TypeError, match="make it with plan_path"):
         PlannedPath(planned)

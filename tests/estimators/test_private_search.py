@@ -118,7 +118,7 @@ def test_one_row_moves_a_score_by_no_more_than_is_paid_for(X, labels, targets, k
     search: Any = trees(way="every")
     y, wild = labels, [0, 1]
     if kind == "numbers":
-        model = DPRegressor(method="output_perturbation", radius=1.0)
+        model = DPRegressor(mechanism="output_perturbation", radius=1.0)
         search = PrivateSearch(model, {"ridge": [0.1, 1.0]}, way="every", random_state=0)
         y, wild = targets, [-1e6, 1e6]
     candidates = search._candidates()
@@ -284,7 +284,7 @@ def test_what_learnt_from_the_rows_takes_the_guarantee_away(X, labels):
         ),
         (PrivateSearch(PrivateSearch(TREES, GRID), {}), TypeError, "must be private estimators"),
         (
-            PrivateSearch(RashomonClassifier(sampler="hit_and_run"), {"psi": [0.1]}, way="every"),
+            PrivateSearch(RashomonClassifier(mechanism="hit_and_run"), {"psi": [0.1]}, way="every"),
             ValueError,
             "curator only",
         ),

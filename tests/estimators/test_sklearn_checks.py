@@ -46,14 +46,14 @@ ESTIMATORS = [
     PublicBoundsScaler(),
 ]
 OTHER_SETTINGS = [
-    RashomonClassifier(sampler="hit_and_run", random_state=0),
-    RashomonRegressor(sampler="hit_and_run", random_state=0),
+    RashomonClassifier(mechanism="hit_and_run", random_state=0),
+    RashomonRegressor(mechanism="hit_and_run", random_state=0),
     PublicBoundsScaler("learn"),
 ]
 METHODS_OF_ONE_MODEL = [
-    DPRegressor(method="localised_gaussian"),
-    DPClassifier(loss="hinge", method="localised_gaussian", ridge=0.1),
-    DPClassifier(method="langevin_average", ridge=0.1),
+    DPRegressor(mechanism="localised_gaussian"),
+    DPClassifier(loss="hinge", mechanism="localised_gaussian", ridge=0.1),
+    DPClassifier(mechanism="langevin_average", ridge=0.1),
 ]
 
 

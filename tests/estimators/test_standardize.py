@@ -47,22 +47,22 @@ def test_auto_pays_for_them_and_wins(table: Any) -> None:
 
 def test_auto_leaves_sets_named_ways_and_few_rows_alone() -> None:
     assert _made(n_draws=20).plan(N, D).columns is None
-    assert _made(sampler="langevin_average").plan(N, D).columns is None
+    assert _made(mechanism="langevin_average").plan(N, D).columns is None
     assert _made().plan(400, D).columns is None
     assert _made(standardize="private", n_draws=20).plan(N, D).columns is not None
 
 
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
-@pytest.mark.parametrize("sampler", ["exact", "langevin_average"])
-def test_all_together_cost_what_was_asked(sampler: str, delta: float) -> None:
-    if delta == 0 and sampler != "exact":
+@pytest.mark.parametrize("mechanism", ["exact", "langevin_average"])
+def test_all_together_cost_what_was_asked(mechanism: str, delta: float) -> None:
+    if delta == 0 and mechanism != "exact":
         return
-    wanted = _made(standardize="private", sampler=sampler, delta=delta, radius=2.0)
+    wanted = _made(standardize="private", mechanism=mechanism, delta=delta, radius=2.0)
     planned = wanted.plan(N, 2)
     paid = planned.columns
     assert 0.98 < planned.guarantee.epsilon(delta) <= 1.0
     # The draws are those of a plan at a smaller ε; both add up to what is stated.
-    alone = _made(sampler=sampler, delta=delta, radius=2.0, epsilon=paid.left, standardize=None)
+    alone = _made(mechanism=mechanism, delta=delta, radius=2.0, epsilon=paid.left, standardize=None)
     draws = alone.plan(N, 2).guarantee
     both = compose([paid.guarantee, draws]).epsilon(delta)
     if np.isfinite(draws.mu) or delta == 0:
@@ -72,7 +72,9 @@ def test_all_together_cost_what_was_asked(sampler: str, delta: float) -> None:
 
 
 def test_a_grid_of_models_pays_for_both() -> None:
-    planned = _made(standardize="private", sampler="finite_grid", radius=2.0, delta=0.0).plan(N, 1)
+    planned = _made(standardize="private", mechanism="finite_grid", radius=2.0, delta=0.0).plan(
+        N, 1
+    )
     stated = SAMPLERS["finite_grid"].for_plan(planned).guarantee(planned)
     assert stated.epsilon(0.0) == pytest.approx(1.0) and STATED in stated.assumptions
 
@@ -97,14 +99,14 @@ def test_beside_what_is_not_gaussian_dp_delta_is_halved() -> None:
 @pytest.mark.parametrize("d", [2, 90])
 def test_auto_pays_for_them_beside_a_tilt_of_either_noise(d: int) -> None:
     planned = _made(delta=1e-6, n_draws=1).plan(6_000, d)
-    assert planned.sampler == "objective_perturbation" and planned.gaussian == (d == 90)
+    assert planned.mechanism == "objective_perturbation" and planned.gaussian == (d == 90)
     assert planned.columns.halved and planned.delta == 1e-6
     assert 0.99 < planned.guarantee.epsilon(1e-6) <= 1.0
     assert (planned.guarantee.epsilon(0.9e-6) > 1) == planned.gaussian
 
 
 def test_draws_without_a_guarantee_get_none(table: Any) -> None:
-    fitted = _made(standardize="private", sampler="hit_and_run", n_draws=4).fit(*table)
+    fitted = _made(standardize="private", mechanism="hit_and_run", n_draws=4).fit(*table)
     assert not fitted.guarantee_.holds
 
 
@@ -117,7 +119,7 @@ def test_one_charge_in_the_ledger(table: Any, tmp_path: Path) -> None:
 
 def test_a_set_carries_its_map(table: Any, tmp_path: Path) -> None:
     X, y = table
-    fitted = _made(standardize="private", sampler="ellipsoid", n_draws=5, radius=4.0).fit(X, y)
+    fitted = _made(standardize="private", mechanism="ellipsoid", n_draws=5, radius=4.0).fit(X, y)
     models = fitted.rashomon_set_
     by_hand = 1 / (1 + np.exp(-(models.rows(X) @ models.coef[:, :-1].T + models.coef[:, -1])))
     np.testing.assert_allclose(models.scores(X), by_hand.T)

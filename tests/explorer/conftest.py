@@ -81,7 +81,7 @@ def loans_page(tmp_path_factory):
             learn_bounds=True,
         )
     explorer = Explorer(data=data, home=home)
-    for name, value in {"psi": 0.3, "n_draws": 12, "sampler": "hit_and_run"}.items():
+    for name, value in {"psi": 0.3, "n_draws": 12, "mechanism": "hit_and_run"}.items():
         setattr(explorer.state, name, value)
     explorer.draw()
     return explorer
@@ -112,6 +112,6 @@ def opens_with_exact_draws(request, monkeypatch):
 
     def exactly(task, planned):
         many = opening._MANY[task]
-        return {**many, "sampler": "exact"}
+        return {**many, "mechanism": "exact"}
 
     monkeypatch.setattr("rashomon_explorer.explorer.dataset.default_settings", exactly)

@@ -49,7 +49,7 @@ def blocked(folder: Path) -> Any:
 
 
 def drawn(explorer: Explorer) -> None:
-    settings = {"psi": 0.3, "n_draws": 6, "sampler": "exact", "epsilon": 6.0, "radius": 2.0}
+    settings = {"psi": 0.3, "n_draws": 6, "mechanism": "exact", "epsilon": 6.0, "radius": 2.0}
     for name, value in settings.items():
         setattr(explorer.state, name, value)
     explorer.draw()

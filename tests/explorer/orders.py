@@ -20,7 +20,7 @@ from tests.explorer.pressing import press_draw
 
 ACTS: dict[str, Callable[["Visit"], Any]] = {}
 
-SETTINGS = {"psi": 0.3, "n_draws": 2, "epsilon": 2.0, "sampler": "exact", "radius": 4.0}
+SETTINGS = {"psi": 0.3, "n_draws": 2, "epsilon": 2.0, "mechanism": "exact", "radius": 4.0}
 
 
 class Visit:

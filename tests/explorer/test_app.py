@@ -27,7 +27,7 @@ def _evaluate(lines, explorer):
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory, cancer):
     explorer = Explorer(data=cancer, home=tmp_path_factory.mktemp("home"))
-    for name, value in {"radius": 4.0, "ridge": 0.0, "n_draws": 20, "sampler": "exact"}.items():
+    for name, value in {"radius": 4.0, "ridge": 0.0, "n_draws": 20, "mechanism": "exact"}.items():
         setattr(explorer.state, name, value)
     explorer.draw()
     return explorer

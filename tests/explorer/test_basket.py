@@ -38,7 +38,7 @@ def bought(tmp_path_factory, cancer):
 
 def _drawn(cancer, home):
     explorer = Explorer(data=cancer, home=home)
-    for name, value in {"n_draws": 4, "sampler": "langevin", "psi": 0.2, "epsilon": 1.0}.items():
+    for name, value in {"n_draws": 4, "mechanism": "langevin", "psi": 0.2, "epsilon": 1.0}.items():
         setattr(explorer.state, name, value)
     explorer.draw()
     return explorer
@@ -162,7 +162,7 @@ def test_what_was_bought_is_there_again_on_a_new_page(bought, cancer):
 def test_the_page_stays_alive_while_it_pays(tmp_path, cancer):
     async def scenario():
         explorer = Explorer(data=cancer, home=tmp_path)
-        for name, value in {"n_draws": 2, "sampler": "langevin", "epsilon": 1.0}.items():
+        for name, value in {"n_draws": 2, "mechanism": "langevin", "epsilon": 1.0}.items():
             setattr(explorer.state, name, value)
         explorer.draw()
         await explorer.wait_until_idle()
@@ -181,7 +181,7 @@ def test_groups_with_declared_levels_can_be_bought(explorer, table):
     editor = TableEditor.proposed("loans", pd.read_csv(table))
     editor = editor.edited("sex", "role", "sensitive").confirmed()
     explorer.session.choose(editor.data())
-    explorer.state.n_draws, explorer.state.sampler, explorer.state.epsilon = 2, "langevin", 1.0
+    explorer.state.n_draws, explorer.state.mechanism, explorer.state.epsilon = 2, "langevin", 1.0
     explorer.draw()
     panel = explorer.basket_panel
     assert panel.group.value == "sex"

@@ -83,7 +83,7 @@ def test_the_release_shows_the_promise_alone(chosen):
 
 def test_draws_of_a_chain_are_not_given_the_promise(cancer, tmp_path):
     rows = cancer.X.to_numpy()[:, :2] / 1e3
-    fitted = RashomonClassifier(sampler="hit_and_run", n_draws=3, random_state=0)
+    fitted = RashomonClassifier(mechanism="hit_and_run", n_draws=3, random_state=0)
     explorer = Explorer(fitted.fit(rows, cancer.y), home=tmp_path)
     assert "draws of hit_and_run, which has no guarantee" in _words(explorer)
     assert explorer.constants.p == 3

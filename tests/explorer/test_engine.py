@@ -20,13 +20,13 @@ def slow():
     """Rows and a law for which exact draws do not come."""
     rng = np.random.default_rng(0)
     asked = {"psi": 0.02, "epsilon": 100.0, "n_draws": 1, "radius": 32.0}
-    estimator = RashomonClassifier(**asked, sampler="exact")
+    estimator = RashomonClassifier(**asked, mechanism="exact")
     return estimator, rng.uniform(-1, 1, (400, 60)) / np.sqrt(60), rng.integers(0, 2, 400)
 
 
 def test_partial_sets_grow_until_all_draws_are_made(cancer):
     seen = []
-    estimator = RashomonClassifier(n_draws=15, sampler="exact")
+    estimator = RashomonClassifier(n_draws=15, mechanism="exact")
     job = DrawJob(estimator, _scaled(cancer), cancer.y)
     publish = job._publish
     job._publish = lambda partial: (publish(partial), seen.append(job.latest.n_draws))

@@ -145,7 +145,7 @@ def of_dask(X: Any, y: Any) -> Any:
 
 def test_a_fitted_estimator_is_shown_with_its_rows_in_blocks(page: Any, tmp_path: Path) -> None:
     folder = page.session.home / "loans"
-    settings = {"psi": 0.3, "n_draws": 4, "sampler": "exact", "radius": 2.0, "epsilon": 6.0}
+    settings = {"psi": 0.3, "n_draws": 4, "mechanism": "exact", "radius": 2.0, "epsilon": 6.0}
     clf = RashomonClassifier(**settings, schema=SCHEMA, random_state=0).fit(blocked(folder))
     explorer = Explorer(clf, data=blocked(folder), home=tmp_path)
     assert explorer.targets.tolist()[:3] == explorer.data.frame["repaid"].tolist()[:3]
@@ -354,7 +354,7 @@ def test_the_page_never_holds_the_table(tmp_path: Path, monkeypatch: pytest.Monk
     rows = replace(rows, workers=Threads(2))
     explorer = Explorer(rows, home=tmp_path, schema=schema)
     explorer.state.psi, explorer.state.radius = 0.3, 1.0
-    explorer.state.n_draws, explorer.state.sampler = 1, "exact"
+    explorer.state.n_draws, explorer.state.mechanism = 1, "exact"
     explorer.draw()
     assert explorer.state.phase == "done", explorer.state.alert
     explorer.cards["gaps"].redraw()

@@ -35,7 +35,7 @@ def test_the_price_on_the_button_is_what_the_ledger_charges(page):
     (entry,) = page.ledger.entries()
     assert entry.state == "committed" and entry.note.startswith("DPClassifier")
     made = page.state.one_model
-    assert made.method == page.state.one_plan.method and made.why in page.one_panel.told.value
+    assert made.mechanism == page.state.one_plan.mechanism and made.why in page.one_panel.told.value
     assert {name for name, _ in made.others} >= {"gibbs", "output_perturbation"}
     assert page.session.rows.columns[0] in page.one_panel.told.value
     again = Explorer(data=page.data, home=page.session.home)

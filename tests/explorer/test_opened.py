@@ -99,7 +99,7 @@ def test_a_predictor_set_is_shown_with_and_without_rows(rows, tmp_path):
 
 def test_a_rashomon_set_is_shown_with_the_data_it_was_drawn_from(cancer, tmp_path):
     wide = {"psi": 0.6, "radius": 4.0, "epsilon": 50.0, "random_state": 0}
-    fitted = RashomonClassifier(schema=cancer.schema, sampler="exact", **wide)
+    fitted = RashomonClassifier(schema=cancer.schema, mechanism="exact", **wide)
     fitted = fitted.fit(cancer.frame, cancer.frame["diagnosis"])
     models = fitted.rashomon_set_
     alone = Explorer(models, home=tmp_path)

@@ -24,7 +24,7 @@ PNG, SVG = b"\x89PNG\r\n\x1a\n...", b"<svg class='main-svg'></svg>"
 @pytest.fixture(scope="module")
 def page(tmp_path_factory, cancer):
     explorer = Explorer(data=cancer, home=tmp_path_factory.mktemp("home"))
-    for name, value in {"n_draws": 4, "sampler": "langevin", "psi": 0.2, "epsilon": 1.0}.items():
+    for name, value in {"n_draws": 4, "mechanism": "langevin", "psi": 0.2, "epsilon": 1.0}.items():
         setattr(explorer.state, name, value)
     explorer.draw()
     explorer.basket_panel.table.ticked = {"ambiguity": 1.0}

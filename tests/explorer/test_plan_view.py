@@ -46,7 +46,7 @@ def test_a_number_that_no_slider_reaches_has_no_button(page):
     page.state.epsilon = 0.5
     offered = page.draw_panel.remedies
     assert all(button.description != "ε = 0.5" for button in offered.buttons)
-    page.state.psi, page.state.n_draws, page.state.sampler = 0.001, 500, "exact"
+    page.state.psi, page.state.n_draws, page.state.mechanism = 0.001, 500, "exact"
     assert not any(button.description.startswith("ε") for button in offered.buttons)
     assert "ε = " in offered.words
 
@@ -56,7 +56,7 @@ def test_the_first_number_is_what_is_promised(page):
         return page.plan_panel.facts.value.split("rx-lead")[1].split("</div>")[0]
 
     assert "Guaranteed hit rate" in lead() and "≥ 66%" in lead()
-    page.state.sampler = "langevin_average"
+    page.state.mechanism = "langevin_average"
     assert page.plan.by_excess and "≥" not in page.plan_panel.facts.value
     assert "Expected excess loss" in lead() and at_most(page.plan.weighed_excess) in lead()
     assert page.plan_panel.facts.value.count("Expected excess loss") == 1
@@ -94,7 +94,7 @@ def test_the_papers_bounds_are_folded_away_below_the_stronger(page):
 
 
 def test_one_private_model_has_its_curve_too(page):
-    page.state.sampler = "langevin_clipped"
+    page.state.mechanism = "langevin_clipped"
     page.cards["plan"].redraw()
     figure = page.cards["plan"].view.figure
     assert "for 20 draws, excess loss ≤" in figure["layout"]["title"]["text"]
@@ -105,7 +105,7 @@ def test_a_draw_that_may_buy_nothing_is_asked_about_once(page, monkeypatch):
     drawn = []
     panel = page.draw_panel
     monkeypatch.setattr(panel.question, "_go_on", lambda: drawn.append("asked"))
-    page.state.epsilon, page.state.sampler = 0.5, "exact"
+    page.state.epsilon, page.state.mechanism = 0.5, "exact"
     assert panel.draw.button_style == ""
     panel.draw.click()
     assert panel.question.open and not drawn and page.state.phase == "planning"
@@ -124,7 +124,7 @@ def test_a_draw_that_may_buy_nothing_is_asked_about_once(page, monkeypatch):
 def test_the_plan_is_dragged_and_its_promise_follows(page, curve):
     card = page.cards["plan"]
     card.redraw()
-    page.state.n_draws, page.state.sampler = 20, "exact"
+    page.state.n_draws, page.state.mechanism = 20, "exact"
     card.view.dragged = {"x": 2.3456, "y": 0.5, "curve": curve, "at": 1}
     wanted = draws_at(page.plan, 2.3456, 0.5) if curve is None else curve
     assert (page.state.epsilon, page.state.n_draws) == (2.35, wanted)

@@ -73,7 +73,7 @@ def told(explorer, table):
     editor = editor.edited("note", "kind", "anything").confirmed()
     explorer.session.choose(editor.data())
     state = explorer.state
-    state.n_draws, state.sampler, state.epsilon, state.psi = 3, "langevin", 1.0, 0.6
+    state.n_draws, state.mechanism, state.epsilon, state.psi = 3, "langevin", 1.0, 0.6
     explorer.draw()
     explorer.data_panel.schema.preview.value = True
     for card in explorer.cards.values():
@@ -159,7 +159,7 @@ def _proposed(explorer: Any) -> None:
 def _settings(explorer: Any) -> None:
     state = explorer.state
     if state.family == "linear":
-        state.sampler = "langevin"
+        state.mechanism = "langevin"
     state.n_draws, state.epsilon = 3, 1.0
 
 

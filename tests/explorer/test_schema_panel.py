@@ -264,7 +264,7 @@ def test_found_labels_are_confirmed_by_one_press_and_paid_sets_come_back(table, 
     panel, state = explorer.data_panel.schema, explorer.state
     assert "the labels of &#x27;repaid&#x27;" in explorer.draw_panel.price.value
     assert "nothing is charged" in explorer.draw_panel.price.value
-    state.n_draws, state.sampler = 2, "langevin"
+    state.n_draws, state.mechanism = 2, "langevin"
     explorer.draw()
     assert not explorer.guarantee.holds and explorer.ledger is None
     for seller in (explorer.single, explorer.tuner):

@@ -20,7 +20,7 @@ from rashomon_explorer.explorer.session import HOME_VARIABLE, default_home
 from rashomon_explorer.privacy import Ledger, bounded_range
 from tests.explorer.pressing import press_draw
 
-PAGE = {"radius": 4.0, "ridge": 0.0, "n_draws": 20, "sampler": "exact"}
+PAGE = {"radius": 4.0, "ridge": 0.0, "n_draws": 20, "mechanism": "exact"}
 
 
 def test_home_is_where_the_command_was_started(monkeypatch, tmp_path):
@@ -298,7 +298,7 @@ def test_show_a_fitted_pipeline(cancer, tmp_path):
     ledger = tmp_path / "mine.ledger"
     Ledger.create(ledger, epsilon=3.0, delta=1e-6)
     classifier = RashomonClassifier(
-        epsilon=2.0, n_draws=7, classes=(0, 1), ledger=ledger, sampler="exact"
+        epsilon=2.0, n_draws=7, classes=(0, 1), ledger=ledger, mechanism="exact"
     )
     pipeline = make_pipeline(PublicBoundsScaler(cancer.bounds), classifier)
     pipeline.fit(cancer.X, cancer.y)
@@ -314,7 +314,7 @@ def test_show_a_fitted_pipeline(cancer, tmp_path):
 def test_a_fitted_estimator_whose_ledger_was_lost_is_shown_and_draws_nothing(cancer, tmp_path):
     ledger = Ledger.create(tmp_path / "mine.ledger", epsilon=3.0, delta=1e-6)
     classifier = RashomonClassifier(
-        epsilon=2.0, n_draws=7, classes=(0, 1), ledger=ledger, sampler="exact"
+        epsilon=2.0, n_draws=7, classes=(0, 1), ledger=ledger, mechanism="exact"
     )
     pipeline = make_pipeline(PublicBoundsScaler(cancer.bounds), classifier)
     pipeline.fit(cancer.X, cancer.y)
@@ -330,7 +330,7 @@ def test_a_fitted_estimator_whose_ledger_was_lost_is_shown_and_draws_nothing(can
 
 def test_show_a_fitted_classifier_without_its_rows(cancer, tmp_path):
     rows = PublicBoundsScaler(cancer.bounds).fit_transform(cancer.X)
-    classifier = RashomonClassifier(n_draws=7, sampler="exact").fit(rows, cancer.y)
+    classifier = RashomonClassifier(n_draws=7, mechanism="exact").fit(rows, cancer.y)
     explorer = Explorer(classifier, home=tmp_path)
     drawn = {t["name"] for t in explorer.cards["losses"].view.figure["data"]}
     assert drawn == {"draws", "draw", "best model"}

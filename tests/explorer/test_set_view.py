@@ -23,7 +23,7 @@ def drawn(tmp_path_factory, cancer):
     from rashomon_explorer.explorer import Explorer
 
     explorer = Explorer(data=cancer, home=tmp_path_factory.mktemp("home"))
-    explorer.state.psi, explorer.state.n_draws, explorer.state.sampler = 0.6, 12, "exact"
+    explorer.state.psi, explorer.state.n_draws, explorer.state.mechanism = 0.6, 12, "exact"
     explorer.draw()
     return explorer
 

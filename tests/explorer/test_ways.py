@@ -27,7 +27,7 @@ def test_a_large_table_opens_with_many_and_a_small_one_with_one_good_model(
     assert "Selected: exact. At least" in explorer.model_panel.way.why.value
     explorer.session.choose(cancer)
     assert {name: getattr(explorer.state, name) for name in RULE} == RULE
-    assert explorer.plan.sampler == "objective_perturbation" and explorer.plan.gaussian
+    assert explorer.plan.mechanism == "objective_perturbation" and explorer.plan.gaussian
     assert explorer.plan.n_draws == 1
     assert "Draw 1 model" in explorer.draw_panel.draw.description
     dials = explorer.model_panel.dials
@@ -55,11 +55,11 @@ def test_what_was_touched_stays_and_moving_a_dial_leaves_the_rule(as_it_opens, t
 def test_a_way_that_cannot_be_had_is_refused_in_words_and_has_no_button(explorer, cancer):
     explorer.session.choose(cancer)
     explorer.state.delta = 0.0
-    explorer.state.sampler = "langevin_average"
+    explorer.state.mechanism = "langevin_average"
     assert explorer.plan is None and "delta" in explorer.state.no_plan
     assert "This mechanism is unavailable" in explorer.model_panel.way.why.value
     assert "Unavailable" in explorer.draw_panel.price.value and explorer.draw_panel.draw.disabled
-    explorer.state.sampler = "exact"
+    explorer.state.mechanism = "exact"
     assert explorer.plan is not None and explorer.state.no_plan == ""
     assert not explorer.draw_panel.draw.disabled
 
@@ -67,7 +67,7 @@ def test_a_way_that_cannot_be_had_is_refused_in_words_and_has_no_button(explorer
 def test_the_curator_explores_without_a_charge_and_it_is_marked(explorer, table):
     declared = {"bounds": {"age": (18, 90), "debt": (0, 1)}, "classes": ["no", "yes"]}
     explorer.session.choose(load_csv(table, target="repaid", sensitive=["sex"], **declared))
-    explorer.state.sampler = "hit_and_run"
+    explorer.state.mechanism = "hit_and_run"
     assert "nothing is charged" in explorer.draw_panel.price.value
     facts = explorer.plan_panel.facts.value
     assert "hit_and_run reads the rows without noise and is not private" in facts

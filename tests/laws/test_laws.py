@@ -111,7 +111,7 @@ def test_lending_hits_as_promised():
         excess.append(models.excess.mean())
     assert np.mean(rates) >= many.plan_.hit_rate_bound and np.min(rates) >= 0.6
     assert np.mean(excess) <= many.plan_.excess_bound
-    one = RashomonClassifier(psi=0.02, epsilon=1.0, delta=0.0, n_draws=1, sampler="exact")
+    one = RashomonClassifier(psi=0.02, epsilon=1.0, delta=0.0, n_draws=1, mechanism="exact")
     y = np.where(np.asarray(data.y) == np.unique(data.y)[1], 1.0, -1.0)
     planned = one.plan(*data.X.shape)
     problem = Problem(data.X, y, radius=planned.radius, row_norm=1.0)

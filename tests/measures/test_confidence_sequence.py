@@ -137,11 +137,11 @@ def test_the_other_means_are_those_of_the_measures() -> None:
         (lambda: enough_draws("rashomon_capacity", [[0]] * 4), "bound it from below only"),
         (lambda: enough_draws("beauty", [[0]] * 4), "measure must be one of"),
         (
-            lambda: enough_draws("disagreement", [[0]] * 4, sampler="mala"),
+            lambda: enough_draws("disagreement", [[0]] * 4, mechanism="mala"),
             "are too few to estimate",
         ),
         (
-            lambda: enough_draws("disagreement", [[0]] * 4, sampler="any"),
+            lambda: enough_draws("disagreement", [[0]] * 4, mechanism="any"),
             "dependence between draws of",
         ),
         (lambda: enough_draws("disagreement", [[0]] * 40, n_chains=5), "must be an even number"),
@@ -175,7 +175,7 @@ def test_chains_get_an_interval_as_wide_as_their_dependence() -> None:
     truth, level, missed, too_sure = 0.5, 0.9, 0, 0
     for seed in range(60):
         labels = _chains(np.random.default_rng(seed), 8, 400, stay=0.9)
-        found = enough_draws("disagreement", labels, sampler="mala", n_chains=8, confidence=level)
+        found = enough_draws("disagreement", labels, mechanism="mala", n_chains=8, confidence=level)
         missed += not found.low <= truth <= found.high
         # The control: the same states, taken for independent draws.
         half = 1.645 * 0.5 / math.sqrt(len(labels) / 2)
@@ -186,11 +186,11 @@ def test_chains_get_an_interval_as_wide_as_their_dependence() -> None:
 
 def test_chains_say_how_little_they_know() -> None:
     labels = _chains(np.random.default_rng(0), 32, 40, stay=0.8)
-    found = enough_draws("obscurity", labels, baseline=[0.0], sampler="hit_and_run")
+    found = enough_draws("obscurity", labels, baseline=[0.0], mechanism="hit_and_run")
     assert found.effective is not None and found.effective < 0.5 * found.n_draws
     assert "asymptotic, for one look; effective size" in str(found)
-    wide = enough_draws("obscurity", labels, baseline=[0.0], sampler="mala", half_width=0.3)
+    wide = enough_draws("obscurity", labels, baseline=[0.0], mechanism="mala", half_width=0.3)
     assert wide.enough and wide.stopped_at == wide.n_draws
-    same = enough_draws("disagreement", np.zeros((320, 2)), sampler="hit_and_run")
+    same = enough_draws("disagreement", np.zeros((320, 2)), mechanism="hit_and_run")
     assert (same.low, same.high, same.enough) == (0.0, 1.0, False)
     assert enough_draws("disagreement", labels).effective is None

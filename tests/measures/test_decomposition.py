@@ -337,7 +337,7 @@ def fitted():
     rng = np.random.default_rng(3)
     X = pd.DataFrame(rng.uniform(-0.5, 0.5, (400, 2)), columns=["age", "debt"], index=range(7, 407))
     y = (4 * X["age"] - 3 * X["debt"] + rng.normal(scale=0.5, size=400) > 0).astype(int)
-    settings = {"psi": 0.05, "epsilon": 40.0, "random_state": 0, "sampler": "exact"}
+    settings = {"psi": 0.05, "epsilon": 40.0, "random_state": 0, "mechanism": "exact"}
     settings |= {"radius": 4.0, "ridge": 0.0}
 
     def fit(**changed):
@@ -348,7 +348,7 @@ def fitted():
 
 def test_a_set_is_split_like_its_arrays(fitted):
     X, _, fit = fitted
-    models, reference = fit(), fit(sampler="hit_and_run", n_draws=128)
+    models, reference = fit(), fit(mechanism="hit_and_run", n_draws=128)
     assert 0.05 < 1 - models.hit_rate < 0.95
     inside = models.losses <= models.least + models.psi
     found = disagreement_decomposition(models, X, reference=reference, measure="score_variance")
@@ -378,22 +378,22 @@ def test_a_set_is_split_like_its_arrays(fitted):
 def test_a_regression_has_no_bound_and_grids_split_by_themselves(fitted):
     X, _, fit = fitted
     target = (2 * X["age"]).clip(-1, 1)
-    asked = {"psi": 0.05, "epsilon": 40.0, "n_draws": 60, "sampler": "exact"}
+    asked = {"psi": 0.05, "epsilon": 40.0, "n_draws": 60, "mechanism": "exact"}
     models = RashomonRegressor(**asked, random_state=0).fit(X, target)
     found = disagreement_decomposition(models.rashomon_set_, X, measure="score_variance")
     assert found.width.value > 0
     with pytest.raises(TypeError, match="labels need a classification set"):
         disagreement_decomposition(models.rashomon_set_, X)
-    grid = fit(sampler="finite_grid", n_draws=60)
+    grid = fit(mechanism="finite_grid", n_draws=60)
     assert disagreement_decomposition(grid, X).width.value > 0
     with pytest.raises(ValueError, match="'hit_and_run' draws from another set of models"):
-        disagreement_decomposition(grid, X, reference=fit(sampler="hit_and_run", n_draws=64))
+        disagreement_decomposition(grid, X, reference=fit(mechanism="hit_and_run", n_draws=64))
 
 
 def test_chains_with_noise_need_a_reference_which_then_is_the_width(fitted):
     X, _, fit = fitted
-    reference = fit(sampler="hit_and_run", n_draws=128)
-    drawn = replace(fit(), sampler="langevin")  # as if the hits were not uniform
+    reference = fit(mechanism="hit_and_run", n_draws=128)
+    drawn = replace(fit(), mechanism="langevin")  # as if the hits were not uniform
     with pytest.raises(ValueError, match=r"not proved to be uniform inside.*hit_and_run"):
         disagreement_decomposition(drawn, X)
     found = disagreement_decomposition(drawn, X, reference=reference)
@@ -407,7 +407,7 @@ def test_chains_with_noise_need_a_reference_which_then_is_the_width(fitted):
 
 def test_at_psi_0_all_is_the_mechanisms(fitted):
     X, _, fit = fitted
-    drawn, best = fit(psi=0.0), fit(psi=0.0, sampler="hit_and_run", n_draws=64)
+    drawn, best = fit(psi=0.0), fit(psi=0.0, mechanism="hit_and_run", n_draws=64)
     with pytest.raises(ValueError, match="none of the 150 draws is in the Rashomon set"):
         disagreement_decomposition(drawn, X)
     found = disagreement_decomposition(drawn, X, reference=best)
@@ -544,7 +544,7 @@ def test_sets_that_cannot_answer_are_refused(fitted):
             "must be all draws of a fit.*inside",
         ),
         (lambda: disagreement_decomposition(others), "independent draws of one of the samplers"),
-        (lambda: disagreement_decomposition(fit(sampler="mala", n_draws=64), X), "got 'mala'"),
+        (lambda: disagreement_decomposition(fit(mechanism="mala", n_draws=64), X), "got 'mala'"),
         (
             lambda: disagreement_decomposition(models, X, reference=others),
             "reference must be a RashomonSet",
@@ -555,14 +555,14 @@ def test_sets_that_cannot_answer_are_refused(fitted):
         ),
         (lambda: noise_by_budget(models, X, 39.0), "at least 40, the privacy cost of the draws"),
         (
-            lambda: noise_by_budget(fit(sampler="finite_grid", n_draws=9), X, 50.0),
-            "sampler='exact'.*got 'finite_grid'",
+            lambda: noise_by_budget(fit(mechanism="finite_grid", n_draws=9), X, 50.0),
+            "mechanism='exact'.*got 'finite_grid'",
         ),
     ]
     for call, message in cases:
         with pytest.raises(ValueError, match=message):
             call()
-    flipped = RashomonClassifier(psi=0.05, epsilon=40.0, sampler="exact", random_state=0).fit(
+    flipped = RashomonClassifier(psi=0.05, epsilon=40.0, mechanism="exact", random_state=0).fit(
         X, 1 - y.where(X["age"] < 0.4, 0)
     )
     with pytest.raises(ValueError, match="its least is"):
@@ -589,7 +589,7 @@ SETTINGS = {
 def test_the_setting_in_which_a_reference_differs_is_named(fitted, case):
     X, _, fit = fitted
     changed, message = SETTINGS[case]
-    reference = fit(sampler="hit_and_run", n_draws=64, **changed)
+    reference = fit(mechanism="hit_and_run", n_draws=64, **changed)
     with pytest.raises(ValueError, match=f"same Rashomon set: {message}"):
         disagreement_decomposition(fit(), X, reference=reference)
 
@@ -614,7 +614,7 @@ def test_released_scales_of_a_reference_are_compared(fitted):
 
 def test_other_rows_and_columns_of_a_reference_are_named(fitted):
     X, y, fit = fitted
-    asked = {"psi": 0.05, "sampler": "hit_and_run", "radius": 4.0, "n_draws": 64}
+    asked = {"psi": 0.05, "mechanism": "hit_and_run", "radius": 4.0, "n_draws": 64}
     reference = RashomonClassifier(**asked, random_state=0)
     other = reference.fit(X.iloc[:-1], y.iloc[:-1]).rashomon_set_
     with pytest.raises(
@@ -634,7 +634,7 @@ def test_other_rows_and_columns_of_a_reference_are_named(fitted):
 @pytest.mark.parametrize("n_draws", [2, 20])
 def test_a_reference_of_fewer_draws_than_chains_is_one_state_a_chain(fitted, n_draws):
     X, _, fit = fitted
-    reference = fit(sampler="hit_and_run", n_draws=n_draws)
+    reference = fit(mechanism="hit_and_run", n_draws=n_draws)
     found = disagreement_decomposition(fit(), X, reference=reference)
     explicit = disagreement_decomposition(fit(), X, reference=reference, reference_chains=n_draws)
     assert (found.width.value, found.width.high) == (explicit.width.value, explicit.width.high)

@@ -43,7 +43,7 @@ def test_with_few_misses_two_statements_share_the_error(monkeypatch):
 
 
 def test_the_width_of_a_reference_is_of_its_models_inside():
-    settings = {"psi": 0.05, "epsilon": 20.0, "n_draws": 60, "sampler": "exact", "radius": 4.0}
+    settings = {"psi": 0.05, "epsilon": 20.0, "n_draws": 60, "mechanism": "exact", "radius": 4.0}
     drawn, reference = (
         RashomonClassifier(**settings, ridge=0.0, random_state=seed).fit(X, Y).rashomon_set_
         for seed in (0, 1)

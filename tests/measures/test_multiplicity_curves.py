@@ -42,7 +42,7 @@ def of(name: str) -> tuple[NDArray[Any], dict[str, Any]]:
 @pytest.fixture(scope="module")
 def models() -> RashomonSet:
     found = RashomonClassifier(
-        n_draws=30, epsilon=160.0, psi=0.05, radius=4.0, sampler="exact", random_state=0
+        n_draws=30, epsilon=160.0, psi=0.05, radius=4.0, mechanism="exact", random_state=0
     ).fit(X, Y)
     assert 0.2 < found.rashomon_set_.hit_rate < 0.9
     return found.rashomon_set_

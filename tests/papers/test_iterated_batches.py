@@ -150,7 +150,7 @@ def test_a_fit_for_new_rows():
     X = rng.uniform(-0.7, 0.7, (4_000, 1))
     y = (X[:, 0] + 0.2 * rng.standard_normal(4_000) > 0).astype(int)
     clf = DPClassifier(
-        method="iterated_batches",
+        mechanism="iterated_batches",
         goal="population",
         delta=0.0,
         random_state=0,

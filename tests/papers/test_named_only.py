@@ -77,5 +77,5 @@ def _papers_after(models: str) -> str:
 def test_fitting_with_auto_imports_nothing_of_papers() -> None:
     budget = "epsilon=8.0, classes=[0, 1], random_state=0"
     assert _papers_after(f"DPClassifier({budget}), RashomonClassifier({budget})") == "[]"
-    named = _papers_after(f"DPClassifier(method='iterated', {budget}, ridge=1.0),")
+    named = _papers_after(f"DPClassifier(mechanism='iterated', {budget}, ridge=1.0),")
     assert "rashomon_explorer.papers.localisation" in named

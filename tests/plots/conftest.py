@@ -9,7 +9,7 @@ from rashomon_explorer.estimators import RashomonClassifier, RashomonRegressor
 
 # Exact draws of a ball that stays as it is, whatever the rule for what is left open.
 EXACT = {
-    "sampler": "exact",
+    "mechanism": "exact",
     "psi": 0.05,
     "n_draws": 12,
     "radius": 4.0,

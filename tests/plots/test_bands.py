@@ -15,7 +15,7 @@ _MOST_LETTERS = 42  # of the band's size, in the narrowest figure of a window of
 def weak() -> RashomonSet:
     X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 10, [1, 1, 0, 0] * 10
     with suppress_weak_warnings():
-        drawn = RashomonClassifier(n_draws=20, sampler="exact", random_state=0).fit(X, y)
+        drawn = RashomonClassifier(n_draws=20, mechanism="exact", random_state=0).fit(X, y)
         return drawn.rashomon_set_
 
 

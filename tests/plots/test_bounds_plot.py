@@ -85,7 +85,9 @@ def test_draws_that_break_the_promise_are_seen(models):
 
 
 def test_a_chain_is_not_given_the_promise_of_exact_draws(models):
-    assert "not for langevin" in plot_bounds(replace(models, sampler="langevin")).layout.title.text
+    assert (
+        "not for langevin" in plot_bounds(replace(models, mechanism="langevin")).layout.title.text
+    )
     assert "not of" not in plot_bounds(models).layout.title.text
 
 
@@ -107,12 +109,12 @@ def test_many_draws_are_drawn_with_few_steps(models):
 
 
 @pytest.mark.parametrize(
-    ("sampler", "words"),
+    ("mechanism", "words"),
     [
         ("finite_grid", "guaranteed for draws from the ball; these are exact on a grid in it"),
         ("mala", "guaranteed for exact draws, not for mala"),
     ],
 )
-def test_draws_of_which_it_is_not_promised_say_why(models, sampler, words):
-    assert words in plot_bounds(replace(models, sampler=sampler)).layout.title.text
+def test_draws_of_which_it_is_not_promised_say_why(models, mechanism, words):
+    assert words in plot_bounds(replace(models, mechanism=mechanism)).layout.title.text
     assert words not in plot_bounds(models).layout.title.text

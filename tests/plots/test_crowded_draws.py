@@ -62,8 +62,8 @@ def test_no_theorem_of_exact_draws_is_quoted_for_others(name: str, show: object)
 
 
 def test_draws_at_psi_zero_do_not_end_at_the_width_of_the_set(models) -> None:
-    crowded = replace(models, plan=replace(models.plan, law_psi=0.0), sampler="unthresholded")
-    with pytest.raises(ValueError, match="sampler='exact'"):
+    crowded = replace(models, plan=replace(models.plan, law_psi=0.0), mechanism="unthresholded")
+    with pytest.raises(ValueError, match="mechanism='exact'"):
         noise_by_budget(crowded, np.zeros((2, 3)), 50.0)
     title = plot_bounds(crowded).layout.title.text
     assert "not of" not in title

@@ -54,7 +54,7 @@ def test_beyond_the_curves_the_outermost_is_taken(bought):
 
 
 def test_a_promised_excess_is_the_better_the_smaller_it_is():
-    clf = RashomonClassifier(epsilon=4.0, delta=1e-6, n_draws=5, sampler="langevin_clipped")
+    clf = RashomonClassifier(epsilon=4.0, delta=1e-6, n_draws=5, mechanism="langevin_clipped")
     with suppress_weak_warnings():
         cold = clf.plan(50_000, 10)
     at = [guarantee_at(cold, 4.0, count) for count in (1, 5, 20, 100)]

@@ -42,7 +42,7 @@ def test_a_set_has_both_sides(models):
 
 
 def test_without_strong_convexity_stability_says_what_it_needs():
-    flat = RashomonClassifier(epsilon=4.0, ridge=0.0, sampler="exact")
+    flat = RashomonClassifier(epsilon=4.0, ridge=0.0, mechanism="exact")
     rows = list_guarantees(flat.plan(100, 2), flat.constants(100, 2))
     assert [row.promised for row in rows[4:]] == ["needs ridge > 0"] * 2
     assert guarantees_table(PLANNED, KNOWN)["bound"].notna().all()

@@ -544,7 +544,7 @@ class TestFiles:
         rows = [[0.123456789, -0.3], [-0.1, 0.987654321], [0.1, 0.2], [-0.1, 0.1]] * 5
         Ledger.create(path)
         labels = ["secret-a", "secret-b"]
-        asked = {"n_draws": 2, "ledger": path, "classes": labels, "sampler": "exact"}
+        asked = {"n_draws": 2, "ledger": path, "classes": labels, "mechanism": "exact"}
         model = RashomonClassifier(**asked, random_state=0)
         model.fit(rows, labels * 10)
         ledger = Ledger(path)

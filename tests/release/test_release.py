@@ -212,7 +212,7 @@ def test_what_has_no_useful_bound_is_refused_with_a_reason(name):
 
 
 def test_models_without_a_guarantee_are_refused():
-    fit = RashomonClassifier(sampler="hit_and_run", n_draws=3, row_norm=1.5, random_state=0)
+    fit = RashomonClassifier(mechanism="hit_and_run", n_draws=3, row_norm=1.5, random_state=0)
     with pytest.raises(CuratorOnlyError, match="cannot be released"):
         _released(models=fit.fit(X, Y).rashomon_set_)
     theirs = from_predictions(np.tile(Y, (2, 1)), Y)

@@ -94,7 +94,7 @@ def test_dependent_draws_get_no_interval(rows: Any, tmp_path: Path) -> None:
     exact = RashomonClassifier(psi=0.05, epsilon=400.0, n_draws=4, random_state=0).fit(X, y)
     told = words_of(read(report(exact.rashomon_set_, tmp_path / "a.html")))
     assert "interval of Clopper and Pearson" in told
-    chain = replace(exact.rashomon_set_, sampler="mala")
+    chain = replace(exact.rashomon_set_, mechanism="mala")
     told = words_of(read(report(chain, tmp_path / "b.html")))
     assert "interval of Clopper" not in told and "without an interval" in told
 

@@ -62,7 +62,7 @@ def traces_of(text: str, values: Any, least_digits: int = 4) -> list[float]:
 
 def test_losses_and_minima_make_no_byte_of_difference(models: Any, tmp_path: Path) -> None:
     one = read(report(models.release(), tmp_path / "one.html"))
-    other = replace(with_sentinels(models), sampler="other", narrowed=0.0123)
+    other = replace(with_sentinels(models), mechanism="other", narrowed=0.0123)
     assert read(report(other.release(), tmp_path / "other.html")) == one
 
 

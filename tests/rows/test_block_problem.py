@@ -81,7 +81,7 @@ FIT: dict[str, Any] = {"epsilon": 50.0, "n_draws": 3, "radius": 2.0, "random_sta
 
 
 def test_a_fit_on_blocks_draws_what_a_fit_on_the_array_draws() -> None:
-    asked = {**FIT, "sampler": "exact", "classes": [0, 1]}
+    asked = {**FIT, "mechanism": "exact", "classes": [0, 1]}
     labels = (SIGNS > 0).astype(int)
     one = RashomonClassifier(**asked).fit(0.3 * X, labels)
     other = RashomonClassifier(**asked).fit(replace(chunk_rows(0.3 * X, labels), rows=64))
@@ -91,7 +91,12 @@ def test_a_fit_on_blocks_draws_what_a_fit_on_the_array_draws() -> None:
 
 
 def test_private_columns_and_bounded_targets_work_on_blocks() -> None:
-    asked = {**FIT, "sampler": "ellipsoid", "standardize": "private", "target_bounds": (-2.0, 2.0)}
+    asked = {
+        **FIT,
+        "mechanism": "ellipsoid",
+        "standardize": "private",
+        "target_bounds": (-2.0, 2.0),
+    }
     one = RashomonRegressor(**asked).fit(0.3 * X, X[:, 0])
     other = RashomonRegressor(**asked).fit(replace(chunk_rows(0.3 * X, X[:, 0]), rows=64))
     np.testing.assert_allclose(other.rashomon_set_.coef, one.rashomon_set_.coef, atol=1e-5)
@@ -114,7 +119,7 @@ def test_a_dask_table_with_text_and_missing_values_in_three_lines() -> None:
             Categorical("paid", [False, True], role="target"),
         ]
     )
-    asked = {**FIT, "sampler": "exact", "schema": schema}
+    asked = {**FIT, "mechanism": "exact", "schema": schema}
     one = RashomonClassifier(**asked).fit(chunk_rows(frame, target="paid"))
     table = dd.from_pandas(frame, npartitions=4)
     other = RashomonClassifier(**asked).fit(table[["age", "home"]], table["paid"])
@@ -126,7 +131,7 @@ def test_a_dask_table_with_text_and_missing_values_in_three_lines() -> None:
 
 def _refusing(tmp_path: Path) -> tuple[Ledger, dict[str, Any]]:
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=100.0, delta=1e-5)
-    asked = {"epsilon": 1.0, "n_draws": 1, "radius": 2.0, "ledger": ledger, "sampler": "exact"}
+    asked = {"epsilon": 1.0, "n_draws": 1, "radius": 2.0, "ledger": ledger, "mechanism": "exact"}
     return ledger, {**asked, "classes": [0, 1], "patience": 100}
 
 
@@ -173,7 +178,7 @@ def test_a_bad_row_costs_the_charge_and_its_place_is_for_the_curator(tmp_path: P
 @pytest.mark.filterwarnings("ignore::rashomon_explorer.exceptions.WeakGuaranteeWarning")
 def test_a_table_in_blocks_is_known_again_under_another_ledger(tmp_path: Path) -> None:
     labels = (SIGNS > 0).astype(int)
-    asked = {**FIT, "sampler": "exact", "classes": [0, 1]}
+    asked = {**FIT, "mechanism": "exact", "classes": [0, 1]}
     for name in ("one", "two"):
         Ledger.create(tmp_path / f"{name}.ledger", epsilon=100.0, delta=1e-5)
     RashomonClassifier(**asked, ledger=tmp_path / "one.ledger").fit(0.3 * X, labels)
@@ -190,7 +195,7 @@ def test_a_guarantee_names_what_it_assumes_of_files_and_of_the_way_to_workers(
     assert chunk_rows(X, SIGNS).assumptions == ()
     (steady,) = chunk_rows(mapped, SIGNS).assumptions
     assert "the same in every pass" in steady
-    asked = {**FIT, "sampler": "exact", "classes": [-1, 1], "row_norm": 4.0, "random_state": None}
+    asked = {**FIT, "mechanism": "exact", "classes": [-1, 1], "row_norm": 4.0, "random_state": None}
     found = RashomonClassifier(**asked).fit(chunk_rows(mapped, SIGNS)).guarantee_
     assert steady in found.assumptions
     assert "joblib" in chunk_rows(X, SIGNS, n_jobs=2).assumptions[0]

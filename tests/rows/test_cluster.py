@@ -317,7 +317,7 @@ def test_kills_during_fits_leave_one_charge_each_and_the_same_draws(
     cluster: Any, tmp_path: Path
 ) -> None:
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
-    asked: dict[str, Any] = {"sampler": "exact", "epsilon": 1.0, "n_draws": 2, "radius": 2.0}
+    asked: dict[str, Any] = {"mechanism": "exact", "epsilon": 1.0, "n_draws": 2, "radius": 2.0}
     asked |= {"classes": [-1, 1], "random_state": 0, "ledger": ledger}
     want = RashomonClassifier(**asked).fit(chunk_rows(X, Y)).rashomon_set_.coef
     cluster.run(os.chdir, "/")  # a worker stands in another folder
@@ -348,7 +348,7 @@ def test_a_lost_scheduler_leaves_a_charge_that_is_started_and_says_why(
 ) -> None:
     """Before the first pass over the rows, and in the midst of them."""
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=50.0, delta=1e-5)
-    asked: dict[str, Any] = {"sampler": "exact", "epsilon": 1.0, "n_draws": 2, "radius": 2.0}
+    asked: dict[str, Any] = {"mechanism": "exact", "epsilon": 1.0, "n_draws": 2, "radius": 2.0}
     gather, left = threads.gather, [passes]
 
     def lose(*given: Any, **named: Any) -> Any:

@@ -50,7 +50,7 @@ def _written(frame: pd.DataFrame, folder: Path) -> Path:
 
 
 ESTIMATORS = {
-    "exact": (RashomonClassifier, {"sampler": "exact", "n_draws": 1, "epsilon": 1.0}),
+    "exact": (RashomonClassifier, {"mechanism": "exact", "n_draws": 1, "epsilon": 1.0}),
     "one": (DPClassifier, {"epsilon": 1.0}),
     "trees": (RashomonTreeClassifier, {"n_draws": 1, "epsilon": 1.0}),
 }

@@ -45,7 +45,7 @@ def drawn(kind: str) -> RashomonSet:
         y = RNG.integers(0, CLASSES[kind], N)
         model = RashomonClassifier(classes=range(CLASSES[kind]))
     own = {"epsilon": 500.0, "n_draws": 3, "radius": 2.0, "row_norm": 1.0, "random_state": 0}
-    models = model.set_params(**own, sampler="langevin").fit(X, y).rashomon_set_
+    models = model.set_params(**own, mechanism="langevin").fit(X, y).rashomon_set_
     coef = 1.0 + RNG.normal(size=(DRAWS, models.coef.shape[1]))
     coef[5] = coef[2]  # two that label alike
     excess = np.linspace(0.0, 1.2, DRAWS)[RNG.permutation(DRAWS)] * models.psi
@@ -179,7 +179,7 @@ def _first_three(rows: pd.DataFrame) -> Any:
 
 def test_exact_ranges_of_rows_in_blocks_are_those_of_all_rows() -> None:
     y = np.where(X[:, 0] > 0, "yes", "no")
-    own = {"epsilon": 500.0, "psi": 0.5, "n_draws": 2, "radius": 2.0, "sampler": "langevin"}
+    own = {"epsilon": 500.0, "psi": 0.5, "n_draws": 2, "radius": 2.0, "mechanism": "langevin"}
     model = RashomonClassifier(**own, random_state=0).fit(X, y)
     problems = [
         declared_problem(model, X, y),

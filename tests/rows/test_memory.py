@@ -144,7 +144,7 @@ def test_nothing_is_charged_for_rows_that_have_no_room(
     ledger = Ledger.create(tmp_path / "clinic.ledger", epsilon=9.0, delta=1e-6)
     rows = np.random.default_rng(0).normal(size=(500, 2)) * 0.2
     table = chunk_rows(rows, np.sign(rows[:, 0]))
-    model = RashomonClassifier(sampler="objective_perturbation", classes=[-1, 1], ledger=ledger)
+    model = RashomonClassifier(mechanism="objective_perturbation", classes=[-1, 1], ledger=ledger)
     with monkeypatch.context() as patched:
         _only(patched, MemoryLimit("ulimit -v", 700 * MIB, 699 * MIB, own=True))
         with pytest.raises(MemoryLimitError, match="chunks of 500 rows"):
@@ -179,7 +179,7 @@ folder, ledger, more = sys.argv[2], sys.argv[3], int(sys.argv[4])
 rows = chunk_rows(folder, target="label")
 taken = next(limit for limit in memory_limits() if limit.own).taken
 allow = lambda more: resource.setrlimit(KIND, (taken + more * 2**20, allowed))
-asked = {"sampler": "objective_perturbation", "n_draws": 1, "radius": 2.0, "random_state": 0}
+asked = {"mechanism": "objective_perturbation", "n_draws": 1, "radius": 2.0, "random_state": 0}
 asked |= {"classes": [-1, 1], "ledger": ledger}
 told = {}
 allow(60)
@@ -250,7 +250,7 @@ def test_a_row_group_larger_than_what_is_left_is_fitted(kind: str, tmp_path: Pat
     assert f"ulimit -{'v' if own else 'd'} leaves less" in words and entries == 0
     assert told["states"] == ["committed"]
     whole = chunk_rows(folder, target="label")
-    asked: dict[str, Any] = {"sampler": "objective_perturbation", "n_draws": 1, "radius": 2.0}
+    asked: dict[str, Any] = {"mechanism": "objective_perturbation", "n_draws": 1, "radius": 2.0}
     asked |= {"classes": [-1, 1], "ledger": tmp_path / "clinic.ledger", "random_state": 0}
     here = RashomonClassifier(**asked).fit(whole)
     np.testing.assert_array_equal(here.rashomon_set_.coef, told["coef"])

@@ -55,7 +55,7 @@ def _methods() -> list[Any]:
         options = estimator(**{**BUDGET, **own}).plan(N, 2, **known).options
         slow = [] if kind in ("two", "numbers") else [pytest.mark.law]
         found += [
-            pytest.param(kind, one.method, marks=slow)
+            pytest.param(kind, one.name, marks=slow)
             for one in options
             if one.applies and not one.picks_rows
         ]
@@ -64,7 +64,7 @@ def _methods() -> list[Any]:
 
 @pytest.mark.parametrize(("kind", "method"), _methods())
 def test_the_model_of_blocks_is_that_of_the_table(kind: str, method: str) -> None:
-    whole, blocked = _both(kind, method=method)
+    whole, blocked = _both(kind, mechanism=method)
     if not (kind in KINKED and method in EXACT):  # the same law, proposed by a coarser bound
         np.testing.assert_allclose(
             blocked.encoded_coef_, whole.encoded_coef_, rtol=1e-12, atol=1e-12
@@ -101,10 +101,12 @@ def test_all_rows_a_step_are_a_sum_and_picked_rows_are_refused() -> None:
     for ledger in (False, True):
         assert method.offer(_request(ledger=ledger)).picks_rows
     settings: dict[str, Any] = {"classes": ["no", "yes"], "loss": "hinge"}
-    whole = DPClassifier(**BUDGET, **settings, method="noisy_sgd").fit(_blocks(LABELS))
+    whole = DPClassifier(**BUDGET, **settings, mechanism="noisy_sgd").fit(_blocks(LABELS))
     assert whole.plan_.offer.settings.rate == 1.0
-    picking = DPClassifier(**BUDGET, **settings, method="iterated_batches", ridge=10.0)
-    with pytest.raises(TypeError, match=r"samples rows.*Nothing was read or charged: use a method"):
+    picking = DPClassifier(**BUDGET, **settings, mechanism="iterated_batches", ridge=10.0)
+    with pytest.raises(
+        TypeError, match=r"samples rows.*Nothing was read or charged: use a mechanism"
+    ):
         picking.fit(_blocks(LABELS))
 
 

@@ -34,7 +34,7 @@ cache_chunks.__globals__["KEPT_BYTES"] = 2**24  # or the whole table would be ke
 start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 X, y = (np.load(f"{folder}/{name}.npy", mmap_mode="r") for name in "xy")
 rows = chunk_rows(X, y)
-own = {"n_draws": 2, "sampler": "exact", "radius": 2.0, "epsilon": 8.0, "classes": (0, 1)}
+own = {"n_draws": 2, "mechanism": "exact", "radius": 2.0, "epsilon": 8.0, "classes": (0, 1)}
 models = RashomonClassifier(psi=0.02, **own).fit(rows).rashomon_set_
 assert len(multiplicity_table(models, rows))
 groups = (np.arange(n) % 3).astype("i1")

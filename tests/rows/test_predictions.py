@@ -31,7 +31,7 @@ def table() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def clf(table: pd.DataFrame) -> Any:
-    own = {"epsilon": 500.0, "n_draws": 3, "sampler": "langevin", "random_state": 0}
+    own = {"epsilon": 500.0, "n_draws": 3, "mechanism": "langevin", "random_state": 0}
     return RashomonClassifier(schema=SCHEMA, **own).fit(table, table["paid"])
 
 
@@ -58,7 +58,7 @@ def test_blocks_and_dask_are_predicted_as_the_whole_table(
 def test_a_dask_array_keeps_its_chunks() -> None:
     da = pytest.importorskip("dask.array")
     X = np.random.default_rng(1).uniform(-0.5, 0.5, size=(50, 2))
-    own = {"epsilon": 500.0, "n_draws": 2, "sampler": "langevin", "random_state": 0}
+    own = {"epsilon": 500.0, "n_draws": 2, "mechanism": "langevin", "random_state": 0}
     clf = RashomonClassifier(**own).fit(X, X[:, 0] > 0)
     lazy = clf.predict(da.from_array(X, chunks=(20, 1)))
     assert lazy.chunks == ((20, 20, 10),)
@@ -68,7 +68,7 @@ def test_a_dask_array_keeps_its_chunks() -> None:
 def test_a_row_that_cannot_be_predicted_is_named(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     X = np.random.default_rng(1).uniform(-0.5, 0.5, size=(90, 1))
-    own = {"epsilon": 500.0, "n_draws": 2, "sampler": "langevin", "random_state": 0}
+    own = {"epsilon": 500.0, "n_draws": 2, "mechanism": "langevin", "random_state": 0}
     clf = RashomonClassifier(**own).fit(pd.DataFrame(X, columns=["a"]), X[:, 0] > 0)
     X[71] = np.nan
     pd.DataFrame(X, columns=["a"]).to_parquet(tmp_path / "part.parquet", row_group_size=30)

@@ -30,7 +30,7 @@ Y = {
 
 @cache
 def drawn(kind: str) -> RashomonSet:
-    own = {"psi": 0.2, "n_draws": 8, "sampler": "exact", "radius": 1.0, "random_state": 0}
+    own = {"psi": 0.2, "n_draws": 8, "mechanism": "exact", "radius": 1.0, "random_state": 0}
     if kind == "number":
         model: Any = RashomonRegressor(target_bounds=(-1, 1), epsilon=200.0, **own)
     else:

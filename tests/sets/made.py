@@ -23,6 +23,6 @@ def make(**changes: Any) -> RashomonSet:
         "minimum": Minimum(np.array([1.0, 1.0, 0.0]), 0.4, 1e-9, 0.0, 0.0),
         "clipped_share": 0.25,
         "acceptance": 0.1,
-        "sampler": "exact",
+        "mechanism": "exact",
     }
     return RashomonSet(**{**values, **changes})

@@ -67,7 +67,7 @@ def models():
     X = rng.uniform(-0.5, 0.5, (200, 2))
     y = (X[:, 0] + 0.3 * rng.standard_normal(200) > 0).astype(int)
     return RashomonClassifier(
-        psi=0.05, epsilon=20.0, n_draws=12, sampler="exact", random_state=0
+        psi=0.05, epsilon=20.0, n_draws=12, mechanism="exact", random_state=0
     ).fit(X, y)
 
 
@@ -164,7 +164,7 @@ def test_a_set_goes_to_arviz_and_its_functions_read_it(models):
     assert tree.attrs["view"] == "curator: not private"
     assert tree.attrs["psi"] == given.psi
     assert tree.attrs["beta"] == given.beta
-    assert tree.attrs["sampler"] == "exact"
+    assert tree.attrs["mechanism"] == "exact"
     assert tree.attrs["guarantee"] == str(given.guarantee)
 
 

@@ -196,12 +196,12 @@ def test_report_audit_and_stopping(drawn, private, table, tmp_path):
     for place, models in enumerate((drawn, private)):
         report(models, tmp_path / f"{place}.html", X=X, y=y, groups=X[:, 2])
         assert "independent draws" in (tmp_path / f"{place}.html").read_text()
-        assert enough_draws("disagreement", models.labels(X), sampler=models.sampler).n_draws
+        assert enough_draws("disagreement", models.labels(X), mechanism=models.mechanism).n_draws
         assert fairness_audit(models, X, y, groups=X[:, 2]) is not None
     models = drawn.to_timbertrek(*table)
     with pytest.raises(ValueError, match="dependence between draws"):
         again = from_timbertrek(models)
-        enough_draws("disagreement", again.labels(X), sampler=again.sampler)
+        enough_draws("disagreement", again.labels(X), mechanism=again.mechanism)
 
 
 def test_files_keep_that_draws_are_independent(drawn, private, tmp_path):
@@ -209,4 +209,4 @@ def test_files_keep_that_draws_are_independent(drawn, private, tmp_path):
 
     drawn.save(tmp_path / "a.npz")
     assert RashomonSet.load(tmp_path / "a.npz").independent
-    assert private.independent and private.release().sampler == "exact"
+    assert private.independent and private.release().mechanism == "exact"

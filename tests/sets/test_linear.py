@@ -217,7 +217,7 @@ def test_every_attribute_of_the_curators_set_is_either_public_or_refused() -> No
     curators = {
         name for name in dir(make()) if not name.startswith("_") and not hasattr(public, name)
     }
-    assert curators - {"release", "sampler", *SOURCES} == set(CURATOR_ONLY)
+    assert curators - {"release", "mechanism", *SOURCES} == set(CURATOR_ONLY)
 
 
 def test_a_misspelt_name_is_an_ordinary_error() -> None:
@@ -251,7 +251,7 @@ def reachable(thing: Any) -> Iterator[Any]:
 def test_nothing_private_is_reachable_from_a_release(kind: type) -> None:
     rng = np.random.default_rng(0)
     rows = rng.uniform(-0.5, 0.5, (40, 3))
-    asked = {"n_draws": 5, "epsilon": 20.0, "sampler": "exact", "random_state": 0}
+    asked = {"n_draws": 5, "epsilon": 20.0, "mechanism": "exact", "random_state": 0}
     fitted = kind(**asked).fit(rows, (rows[:, 0] > 0).astype(int))
     curator: RashomonSet = fitted.rashomon_set_
     public = curator.release()

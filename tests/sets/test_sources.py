@@ -340,8 +340,8 @@ def test_uniform_draws_and_a_certificate_of_the_samplers_own() -> None:
     problem = Problem(ROWS, SIGNS, radius=3.0)
     target = GibbsTarget(problem, beta=50.0, psi=0.05)
     drawn = collect(HitAndRunSampler(), target, 5, np.random.default_rng(0))
-    models = from_draws(problem, drawn, 0.05, sampler="hit_and_run")
-    assert (models.hit_rate, models.sampler) == (1.0, "hit_and_run")
+    models = from_draws(problem, drawn, 0.05, mechanism="hit_and_run")
+    assert (models.hit_rate, models.mechanism) == (1.0, "hit_and_run")
     assert models.acceptance == drawn.acceptance
     assert models.inside(0.02).hit_rate in (1.0, pytest.approx(math.nan, nan_ok=True))
     with pytest.raises(ValueError, match="these models have no guarantee"):

@@ -168,8 +168,8 @@ def _remark(given: Plan | RashomonSet) -> str:
         said.append(
             "A mean over few draws can exceed its bound by chance. –: not measurable on one table."
         )
-        if not sampler_traits(given.sampler).planned_law:
-            said.append(f"These are draws of {given.sampler}, which has no guarantee.")
+        if not sampler_traits(given.mechanism).planned_law:
+            said.append(f"These are draws of {given.mechanism}, which has no guarantee.")
     return f'<p class="rx-note">{escape(" ".join(said))}</p>'
 
 

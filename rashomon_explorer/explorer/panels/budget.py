@@ -271,7 +271,7 @@ class TopBar:
             [brand, self.data, self.gauge, menu, self.sets.widget, who, self.theme, saver]
         )
         self.widget.add_class("rx-topbar")
-        state.observe(lambda _: self.refresh(), ["data", "account", "plan", "phase", "sampler"])
+        state.observe(lambda _: self.refresh(), ["data", "account", "plan", "phase", "mechanism"])
         self.refresh()
 
     def refresh(self) -> None:

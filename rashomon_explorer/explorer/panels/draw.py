@@ -40,7 +40,7 @@ class SuggestionButtons:
         self.buttons: tuple[ipywidgets.Button, ...] = ()
         self.widget = ipywidgets.VBox([self._words, self._row, self._rest])
         self.widget.add_class("rx-wish")
-        state.observe(lambda _: self.refresh(), ["plan", "phase", "sampler", "data"])
+        state.observe(lambda _: self.refresh(), ["plan", "phase", "mechanism", "data"])
         self.refresh()
 
     @property

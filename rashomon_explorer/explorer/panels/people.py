@@ -170,7 +170,9 @@ def _enough(session: Any) -> str:
         return "Too few draws lie within ψ to estimate the disagreement."
     labels = np.asarray(inside.labels(session.picked.rows))
     try:
-        found = enough_draws("disagreement", labels, half_width=_HALF_WIDTH, sampler=models.sampler)
+        found = enough_draws(
+            "disagreement", labels, half_width=_HALF_WIDTH, mechanism=models.mechanism
+        )
     except (ValueError, ImportError) as error:
         return f"The precision of the disagreement is unknown: {escape(str(error).split(':')[0])}."
     ends = f"{percent(max(found.low, 0.0), 'down')} to {percent(min(found.high, 1.0), 'up')}"

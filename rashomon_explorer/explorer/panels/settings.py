@@ -216,8 +216,8 @@ class MechanismPicker:
         self.why = ipywidgets.HTML()
         self.why.add_class("rx-note")
         hide_when_empty(self.why)
-        traitlets.link((self.way, "value"), (state, "sampler"))
-        state.observe(lambda _: self.update(), ["plan", "no_plan", "sampler"])
+        traitlets.link((self.way, "value"), (state, "mechanism"))
+        state.observe(lambda _: self.update(), ["plan", "no_plan", "mechanism"])
         self.widget = ipywidgets.VBox([self.way, self.why])
         self.update()
 
@@ -233,8 +233,8 @@ class MechanismPicker:
             return ""
         if state.uncharged:
             return f"Nothing is charged and nothing can be released: {state.uncharged}."
-        taken, why = state.plan.sampler or state.sampler, state.plan.why
-        if state.sampler == AUTO:
+        taken, why = state.plan.mechanism or state.mechanism, state.plan.why
+        if state.mechanism == AUTO:
             return f"Selected: {taken.replace('_', ' ')}. {why[:1].upper()}{why[1:]}."
         if has_hit_rate(state.plan):
             return f"Guaranteed hit rate: {guaranteed_hits(state.plan)}."
@@ -350,7 +350,7 @@ def linear_lines(state: ExplorerState) -> tuple[str, ...]:
     """Python that makes the estimator of linear models of these settings."""
     regression = state.data is not None and state.data.task == "regression"
     kind = "RashomonRegressor" if regression else "RashomonClassifier"
-    names = (*_MAIN, *_MORE, "sampler")
+    names = (*_MAIN, *_MORE, "mechanism")
     settings = ", ".join(f"{name}={getattr(state, name)!r}" for name in names)
     bounds = f", target_bounds={state.data.target_bounds!r}" if regression else ""
     several = (
@@ -449,7 +449,7 @@ class ModelPanel:
     def _watch(self) -> None:
         state = self.state
         self.more.observe(self._toggle, "value")
-        state.observe(lambda _: self._code.refresh(), [*self.dials, "sampler"])
+        state.observe(lambda _: self._code.refresh(), [*self.dials, "mechanism"])
         state.observe(self._offer, "data")
         state.observe(lambda _: self._lock(), ["phase", "data"])
         state.observe(lambda _: self._of_family(), "family")

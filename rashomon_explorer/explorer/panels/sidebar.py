@@ -93,7 +93,7 @@ def _model_line(state: ExplorerState) -> str:
         return _tree_line(state)
     told = [
         state.loss,
-        state.sampler.replace("_", " "),
+        state.mechanism.replace("_", " "),
         f"ψ = {number(state.psi)}",
         cost_text(state.epsilon),
         plural(state.requested_draws, "draw"),
@@ -124,7 +124,7 @@ def _plan_line(state: ExplorerState) -> str:
         return "Needs a data set."
     if state.uncharged:
         return "nothing is charged, nothing can be released"
-    way = (state.plan.sampler or state.sampler).replace("_", " ")
+    way = (state.plan.mechanism or state.mechanism).replace("_", " ")
     if not has_hit_rate(state.plan):
         excess = at_most(getattr(state.plan, "weighed_excess", state.plan.excess_bound))
         return f"{escape(way)} · excess loss <b>{escape(excess)}</b>"

@@ -155,8 +155,8 @@ def _over(adds: str, account: Account, plan: ModelPlan) -> str:
 
 def _words(plan: ModelPlan, adds: str) -> str:
     promise = f"Expected excess loss: <b>{escape(at_most(plan.excess_bound))}</b>"
-    method = escape(plan.method.replace("_", " "))
-    spent = f"This will spend <b>{adds}</b> on one model by {method}. {promise}."
+    mechanism = escape(plan.mechanism.replace("_", " "))
+    spent = f"This will spend <b>{adds}</b> on one model by {mechanism}. {promise}."
     doubt = f" <b>Weak guarantee</b>: {escape(plan.weakness)}." if plan.weakness else ""
     excess = f"excess {escape(at_most(plan.excess_bound))}"
     brief = "weak guarantee" if plan.weakness else excess
@@ -235,7 +235,7 @@ def _result_html(made: PaidModel) -> str:
         fact("Spent", paid, f"added {cost_text(made.adds)}", kind="rx-paid"),
         fact("Expected excess loss", made.excess, "on these rows"),
         fact("On new rows", made.unseen),
-        fact("Made by", made.method.replace("_", " "), made.why),
+        fact("Made by", made.mechanism.replace("_", " "), made.why),
     ]
     ways = pd.DataFrame(made.others, columns=["other mechanism", "guarantee, or why not"])
     band = '<span class="rx-band rx-paid-band">released</span>'
@@ -256,7 +256,7 @@ def _coefficients(made: PaidModel) -> pd.DataFrame:
 def _zipped(made: PaidModel, table: str, schema: str) -> FileInTransit:
     paid = cost_text(made.guarantee.epsilon(made.delta), made.delta)
     readme = (
-        f"One differentially private model of {table}, by {made.method}: {made.why}.\n\n"
+        f"One differentially private model of {table}, by {made.mechanism}: {made.why}.\n\n"
         f"Privacy cost: {paid}. Guaranteed expected excess loss: {made.excess} on these rows and "
         f"{made.unseen} on new "
         f"ones.\n\nscore.py predicts with model.json, by numpy only, on rows encoded as "

@@ -84,7 +84,7 @@ def disagreement_decomposition(
     measure : {"disagreement", "score_variance"}, default="disagreement"
         Pr[f(x) ≠ f'(x)], or ½E(s − s')², the variance of scores (summed over several classes).
     reference : RashomonSet, PredictorSet, CountedTrees or array-like, optional
-        Models that are uniform on the same set, from ``sampler="hit_and_run"`` or, for trees,
+        Models that are uniform on the same set, from ``mechanism="hit_and_run"`` or, for trees,
         ``CountedTrees.draw``. They are pooled with the draws inside, or replace them if these are
         not proved uniform. With CountedTrees, all trees within ψ, the width is exact, and X
         must be some of the table's own rows.

@@ -349,8 +349,8 @@ def _reference(reference: Any, drawn: Any) -> Any:
     if not isinstance(reference, CuratorSet) or not known.uniform_on:
         raise ValueError(
             "reference must be a RashomonSet of draws that are uniform on the set, fitted with "
-            "sampler='hit_and_run' (curator) or 'exact' on the same rows, or for trees the result "
-            f"of CountedTrees.draw, got {known.name!r}"
+            "mechanism='hit_and_run' (curator) or 'exact' on the same rows, or for trees the "
+            f"result of CountedTrees.draw, got {known.name!r}"
         )
     wanted = draw_law(drawn).uniform_on
     of_trees = isinstance(drawn, PredictorSet)

@@ -150,13 +150,13 @@ def draw_law(models: object) -> Law:
     for kind, tell in _LAWS.items():
         if isinstance(models, kind):
             return tell(models)
-    return Law(getattr(models, "sampler", type(models).__name__))
+    return Law(getattr(models, "mechanism", type(models).__name__))
 
 
 def _linear(models: RashomonSet) -> Law:
-    known = sampler_traits(models.sampler)
+    known = sampler_traits(models.mechanism)
     return Law(
-        name=models.sampler,
+        name=models.mechanism,
         independent=known.independent,
         uniform_on=known.uniform_on,
         stays_inside=known.stays_inside,
@@ -169,9 +169,9 @@ def _linear(models: RashomonSet) -> Law:
 def _suggestion(models: RashomonSet) -> str:
     """Suggest a reference for the same set: one with the same ball and ridge."""
     return (
-        f"pass reference=, draws with sampler='hit_and_run', radius={models.plan.radius!r} and "
+        f"pass reference=, draws with mechanism='hit_and_run', radius={models.plan.radius!r} and "
         f"ridge={models.plan.ridge!r} of the same rows, row_norm and psi, draw with "
-        "sampler='exact', or raise epsilon or psi"
+        "mechanism='exact', or raise epsilon or psi"
     )
 
 

@@ -77,7 +77,7 @@ def noise_by_budget(
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
     >>> asked = {"psi": 0.1, "epsilon": 40.0, "n_draws": 50, "radius": 4.0, "random_state": 0}
-    >>> fitted = RashomonClassifier(sampler="exact", ridge=0.0, **asked).fit(X, y)
+    >>> fitted = RashomonClassifier(mechanism="exact", ridge=0.0, **asked).fit(X, y)
     >>> table = noise_by_budget(fitted.rashomon_set_, X, [40, 90, np.inf])
     >>> table["hit_rate"].round(2).tolist(), float(table["noise"].iloc[-1])
     ([0.66, 0.77, 1.0], 0.0)
@@ -137,12 +137,12 @@ def _check_models(models: Any) -> None:
             "represent another: fit again with the larger epsilon, and "
             "decompose those draws"
         )
-    known = isinstance(models, RashomonSet) and sampler_traits(models.sampler).planned_law
+    known = isinstance(models, RashomonSet) and sampler_traits(models.mechanism).planned_law
     # As ε → ∞, a law at ψ = 0 concentrates at the best model and does not yield the set's width.
     if not known or models.plan.law_psi is not None:
-        kind = getattr(models, "sampler", type(models).__name__)
+        kind = getattr(models, "mechanism", type(models).__name__)
         raise ValueError(
-            f"models must be a RashomonSet of sampler='exact', whose law is known at every "
+            f"models must be a RashomonSet of mechanism='exact', whose law is known at every "
             f"epsilon, got {kind!r}"
         )
     if not models.plan.by_bounded_range:

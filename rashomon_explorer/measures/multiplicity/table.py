@@ -236,7 +236,7 @@ def multiplicity_table(
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
-    >>> asked = {"sampler": "exact", "radius": 4.0, "n_draws": 9, "epsilon": 50.0}
+    >>> asked = {"mechanism": "exact", "radius": 4.0, "n_draws": 9, "epsilon": 50.0}
     >>> models = RashomonClassifier(**asked, random_state=0).fit(X, y).rashomon_set_
     >>> table = multiplicity_table(models, X, measures=["ambiguity", "disagreement"])
     >>> table[["measure", "sampled"]].values.tolist()

@@ -30,7 +30,7 @@ def released_coefficient_ranges(models: Drawn) -> pd.DataFrame:
     Parameters
     ----------
     models : RashomonSet or ReleasedSet
-        Of ``sampler="ellipsoid"``.
+        Of ``mechanism="ellipsoid"``.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def released_coefficient_ranges(models: Drawn) -> pd.DataFrame:
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 2_000, [1, 1, 0, 0] * 2_000
-    >>> clf = RashomonClassifier(sampler="ellipsoid", ridge=0.1, random_state=0).fit(X, y)
+    >>> clf = RashomonClassifier(mechanism="ellipsoid", ridge=0.1, random_state=0).fit(X, y)
     >>> table = released_coefficient_ranges(clf.rashomon_set_.release())
     >>> list(table.index), bool((table["low"] < table["high"]).all()), table.attrs["view"]
     (['x0', 'intercept'], True, 'from the released ellipsoid: no further privacy cost')
@@ -62,7 +62,7 @@ def released_score_ranges(models: Drawn, X: ArrayLike) -> pd.DataFrame:
     Parameters
     ----------
     models : RashomonSet or ReleasedSet
-        Of ``sampler="ellipsoid"``.
+        Of ``mechanism="ellipsoid"``.
     X : array-like of shape (n_rows, n_features)
         Public or synthetic rows, or the curator's; clipped like the models' own rows.
 
@@ -81,7 +81,7 @@ def released_score_ranges(models: Drawn, X: ArrayLike) -> pd.DataFrame:
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 2_000, [1, 1, 0, 0] * 2_000
-    >>> clf = RashomonClassifier(sampler="ellipsoid", ridge=0.1, random_state=0).fit(X, y)
+    >>> clf = RashomonClassifier(mechanism="ellipsoid", ridge=0.1, random_state=0).fit(X, y)
     >>> released_score_ranges(clf.rashomon_set_, [[0.5], [0.0]]).shape
     (2, 3)
     """
@@ -97,7 +97,7 @@ def released_flips(models: Drawn, X: ArrayLike) -> pd.DataFrame:
     Parameters
     ----------
     models : RashomonSet or ReleasedSet
-        Of ``sampler="ellipsoid"`` and a classification.
+        Of ``mechanism="ellipsoid"`` and a classification.
     X : array-like of shape (n_rows, n_features)
         Public or synthetic rows, or the curator's.
 
@@ -117,7 +117,7 @@ def released_flips(models: Drawn, X: ArrayLike) -> pd.DataFrame:
     --------
     >>> from rashomon_explorer import RashomonClassifier
     >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 2_000, [1, 1, 0, 0] * 2_000
-    >>> clf = RashomonClassifier(sampler="ellipsoid", ridge=0.1, random_state=0).fit(X, y)
+    >>> clf = RashomonClassifier(mechanism="ellipsoid", ridge=0.1, random_state=0).fit(X, y)
     >>> released_flips(clf.rashomon_set_, [[0.9], [0.01]])["flips"].tolist()
     [False, True]
     """
@@ -138,7 +138,7 @@ def _region(models: Drawn) -> CutEllipsoid:
     region = models.ellipsoid
     if region is None:
         raise ValueError(
-            'no ellipsoid was released with these draws: fit with sampler="ellipsoid", or use '
+            'no ellipsoid was released with these draws: fit with mechanism="ellipsoid", or use '
             "exact_ranges (curator)"
         )
     return region

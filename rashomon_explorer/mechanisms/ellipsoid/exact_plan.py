@@ -87,7 +87,7 @@ class EllipsoidExactPlan(EllipsoidPlan):
     """Plan of exact draws on a private ellipsoid, from public numbers."""
 
     draw_eta: float
-    sampler: str = field(default="ellipsoid_exact", kw_only=True, compare=False)
+    mechanism: str = field(default="ellipsoid_exact", kw_only=True, compare=False)
 
     @property
     def of_exact_draws(self) -> bool:
@@ -187,7 +187,7 @@ def _with_draws(
     )
     kept = {name: getattr(first, name) for name in first.__dataclass_fields__}
     changed = {"beta": beta, "margin": size, "hit_rate_bound": bound, "guarantee": paid}
-    changed |= {"certificate": "two stages", "sampler": "ellipsoid_exact", "draw_eta": draw_eta}
+    changed |= {"certificate": "two stages", "mechanism": "ellipsoid_exact", "draw_eta": draw_eta}
     return EllipsoidExactPlan(**{**kept, **changed})
 
 

@@ -102,7 +102,7 @@ class EllipsoidPlan(Plan):
     hessian_noise: float
     lift: float
     margin: float
-    sampler: str = field(default="ellipsoid", kw_only=True, compare=False)
+    mechanism: str = field(default="ellipsoid", kw_only=True, compare=False)
 
     @property
     def has_hit_rate(self) -> bool:

@@ -283,6 +283,6 @@ def _hopeless(target: GibbsTarget, refused: int) -> str:
     return (
         f"none of {refused:,} models of the ellipsoid was accepted (n={target.problem.n}, "
         f"p={target.problem.p}, β={target.beta:.3g}, ψ={target.psi:.3g}): the private centre is "
-        'too far from the best model here. Use sampler="ellipsoid", which never gives up, more '
+        'too far from the best model here. Use mechanism="ellipsoid", which never gives up, more '
         "ridge, a larger ε or a smaller radius. The privacy cost of this run stays spent."
     )

@@ -37,7 +37,7 @@ class PathPlan(Plan):
     sensitivity: float
     step_size: float
     n_steps: int
-    sampler: str = field(default="langevin", kw_only=True, compare=False)
+    mechanism: str = field(default="langevin", kw_only=True, compare=False)
 
     @property
     def along_path(self) -> bool:
@@ -224,7 +224,7 @@ class ClippedPathPlan(PathPlan):
 
     most: float = field(default=MOST_PULL, kw_only=True)
     clipped_excess: float = field(default=math.inf, kw_only=True)
-    sampler: str = field(default="langevin_clipped", kw_only=True, compare=False)
+    mechanism: str = field(default="langevin_clipped", kw_only=True, compare=False)
 
     @property
     def weighed_excess(self) -> float:
@@ -273,7 +273,7 @@ def plan_clipped_path(
     settings = {one.name: getattr(path, one.name) for one in fields(path)}
     settings |= {"psi": psi, "law_psi": 0.0, "loss": whole.name, "excess_bound": math.inf}
     settings |= {"oscillation": plain.oscillation, "zero_loss": plain.zero_loss}
-    settings |= {"sampler": "langevin_clipped", "certificate": "clipped path"}
+    settings |= {"mechanism": "langevin_clipped", "certificate": "clipped path"}
     planned = ClippedPathPlan(**settings, most=most, clipped_excess=path.excess_bound)
     warn_if_weak(planned, "this plan")
     return planned

@@ -46,7 +46,7 @@ class ObjectivePerturbationPlan(Plan):
     solver: float = field(default=0.0, kw_only=True)
     blur: float = field(default=0.0, kw_only=True)
     followed_excess: float = field(default=math.inf, kw_only=True)
-    sampler: str = field(default="objective_perturbation", kw_only=True, compare=False)
+    mechanism: str = field(default="objective_perturbation", kw_only=True, compare=False)
 
     @property
     def weighed_excess(self) -> float:

@@ -17,9 +17,9 @@ from rashomon_explorer.problem.problem import Problem
 
 @dataclass(frozen=True)
 class ModelOffer:
-    """Candidate: guarantees of a method for a budget, or the reason why it does not apply."""
+    """Candidate: guarantees of a mechanism for a budget, or the reason why it does not apply."""
 
-    method: str
+    name: str
     model: str
     why: str
     guarantee: Guarantee | None = None
@@ -34,7 +34,7 @@ class ModelOffer:
 
     @property
     def applies(self) -> bool:
-        """Whether the method applies to the request."""
+        """Whether the mechanism applies to the request."""
         return self.guarantee is not None
 
     def bound(self, goal: str) -> float:
@@ -47,7 +47,7 @@ class ModelOffer:
 
 
 class Method(Protocol):
-    """Protocol of a method that releases one private model."""
+    """Protocol of a mechanism that releases one private model."""
 
     name: ClassVar[str]
     model: ClassVar[str]
@@ -62,7 +62,7 @@ class Method(Protocol):
 
 
 def declined(method: Method, why: str) -> ModelOffer:
-    """Candidate of a method that does not apply, with the reason."""
+    """Candidate of a mechanism that does not apply, with the reason."""
     return ModelOffer(method.name, method.model, why)
 
 

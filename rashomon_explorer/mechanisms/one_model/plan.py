@@ -20,7 +20,7 @@ from rashomon_explorer.problem.losses import get_loss, zero_model_loss
 
 @dataclass(frozen=True, repr=False)
 class ModelPlan(ReprMixin):
-    """Plan for one private model: selected method, reason, guarantees and alternatives."""
+    """Plan for one private model: selected mechanism, reason, guarantees and alternatives."""
 
     request: Request
     offer: ModelOffer
@@ -39,7 +39,7 @@ class ModelPlan(ReprMixin):
 
     @cached_property
     def options(self) -> tuple[ModelOffer, ...]:
-        """Candidates of all methods, the least bound first: those compared, and those of papers."""
+        """Candidates of all mechanisms, the least bound first, those of papers included."""
         others = [one.offer(self.request) for one in METHODS.named_only().values()]
         return tuple(
             sorted(
@@ -49,9 +49,9 @@ class ModelPlan(ReprMixin):
         )
 
     @property
-    def method(self) -> str:
-        """Name of the method."""
-        return self.offer.method
+    def mechanism(self) -> str:
+        """Name of the mechanism."""
+        return self.offer.name
 
     @property
     def n(self) -> int:
@@ -70,7 +70,7 @@ class ModelPlan(ReprMixin):
 
     @property
     def ridge(self) -> float:
-        """Ridge of the model: the requested ridge, and what the method adds."""
+        """Ridge of the model: the requested ridge, and what the mechanism adds."""
         return self.offer.ridge
 
     @property
@@ -86,7 +86,7 @@ class ModelPlan(ReprMixin):
     @property
     def guarantee(self) -> Guarantee:
         """Privacy guarantee of the model."""
-        assert self.offer.guarantee is not None  # a selected method always applies
+        assert self.offer.guarantee is not None  # a selected mechanism always applies
         held = with_scaling_cost(self.columns, self.offer.guarantee)
         return replace(held, requested=(self.epsilon, self.delta))
 
@@ -118,7 +118,7 @@ class ModelPlan(ReprMixin):
         )
 
     def _title(self) -> str:
-        return f"{type(self).__name__}: {self.method} on {self.n:,} rows, p = {self.p}"
+        return f"{type(self).__name__}: {self.mechanism} on {self.n:,} rows, p = {self.p}"
 
     def _facts(self) -> list[Fact]:
         facts = [
@@ -130,8 +130,8 @@ class ModelPlan(ReprMixin):
             ("ball", f"radius {self.radius:.4g}, ridge {self.ridge:.4g}"),
         ]
         facts += [] if self.columns is None else [self.columns.fact]
-        others = [one for one in self.options if one.method != self.method]
-        facts += [(one.method, _instead(one, self.goal)) for one in others]
+        others = [one for one in self.options if one.name != self.mechanism]
+        facts += [(one.name, _instead(one, self.goal)) for one in others]
         return facts + [("warning", self.weakness)] * bool(self.weakness)
 
 

@@ -143,7 +143,7 @@ class TuningPlan(ReprMixin):
         if self.refit is not None:
             bound = self.refit.excess_bound
             promise = f"excess ≤ {rounded_up(bound)}" if math.isfinite(bound) else "no guarantee"
-            facts.append(("refit", f"{promise}, by {self.refit.sampler}"))
+            facts.append(("refit", f"{promise}, by {self.refit.mechanism}"))
         return facts + [("warning", f"{self.weakness}. {self.suggestion}")] * bool(self.weakness)
 
 

@@ -68,8 +68,8 @@ class Plan(ReprMixin):
     columns : ColumnsPlan, optional
         Private centres and spreads of the columns, released before the draws: ``epsilon`` and
         ``guarantee`` then cover both, and all bounds are for draws in the mapped columns.
-    sampler : str, default=""
-        Name of the sampler that carries out the plan; empty if several can.
+    mechanism : str, default=""
+        Name of the mechanism that carries out the plan; empty if several can.
     why : str, default=""
         Reason why this option was selected, if there were several.
     options : tuple of Offer
@@ -98,7 +98,7 @@ class Plan(ReprMixin):
     zero_loss: float | None = field(default=None, kw_only=True)
     law_psi: float | None = field(default=None, kw_only=True)
     columns: ColumnsPlan | None = field(default=None, kw_only=True)
-    sampler: str = field(default="", kw_only=True, compare=False)
+    mechanism: str = field(default="", kw_only=True, compare=False)
     why: str = field(default="", kw_only=True, compare=False)
     options: tuple[Offer, ...] = field(default=(), kw_only=True, repr=False, compare=False)
 
@@ -183,7 +183,7 @@ class Plan(ReprMixin):
             ("law", f"{self.loss} loss, β = {self.beta:,.0f}"),
         ]
         facts += [] if self.columns is None else [self.columns.fact]
-        chosen = [("chosen", f"{self.sampler}: {self.why}")] if self.why else []
+        chosen = [("chosen", f"{self.mechanism}: {self.why}")] if self.why else []
         return (
             facts
             + chosen

@@ -130,7 +130,7 @@ class PathAverage(Path):
         """See :class:`Mechanism`."""
         bought = plan_path(**{**request.numbers, "psi": 0.0})
         within = max(0.0, 1 - bought.excess_bound / request.psi) if request.psi else 0.0
-        return replace(_of_the_set(bought, request, within), sampler="langevin_average")
+        return replace(_of_the_set(bought, request, within), mechanism="langevin_average")
 
 
 class PathClipped(Path):

@@ -61,8 +61,8 @@ class TreePlan(ReprMixin):
         return False
 
     @property
-    def sampler(self) -> str:
-        """Name of the sampler that carries out the plan."""
+    def mechanism(self) -> str:
+        """Name of the mechanism that carries out the plan."""
         return "counted_trees"
 
     @property

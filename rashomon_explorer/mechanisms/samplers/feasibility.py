@@ -185,7 +185,7 @@ def feasibility_suggestions(planned: Plan) -> str:
     if law is None or found is None or found.likely:
         return ""
     if isinstance(planned, EllipsoidExactPlan):
-        return 'sampler="ellipsoid" never gives up.'
+        return 'mechanism="ellipsoid" never gives up.'
     # β·osc determines the cost of a draw: a smaller ball has a larger β at the same cost.
     paid = float(planned.beta) * law.constants.charged_oscillation
     columns = [replace(law, p=(k + 1) * law.loss.outputs) for k in _FEWER_COLUMNS]

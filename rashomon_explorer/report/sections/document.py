@@ -58,7 +58,7 @@ def need_linear(given: Curator) -> RashomonSet:
     if not isinstance(given.models, RashomonSet):
         raise Skip(
             f"it needs linear models with a certified best model, and these are "
-            f"{given.models.sampler}"
+            f"{given.models.mechanism}"
         )
     if not given.models.n_draws:
         raise Skip("the set holds no models")
@@ -203,7 +203,7 @@ def definitions_release(given: Any) -> list[Block]:
 def reproduce_curator(given: Curator) -> list[Block]:
     """Write the settings of the draws as Python, and the line that made this file."""
     lines = model_kind(given.models).estimator(
-        given, given.models, getattr(given.models, "sampler", "")
+        given, given.models, getattr(given.models, "mechanism", "")
     )
     handed = [name for name in ("X", "y") if getattr(given, name) is not None]
     handed += [f"{n}={n}" for n in ("groups", "problem") if getattr(given, n) is not None]

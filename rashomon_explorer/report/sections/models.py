@@ -159,7 +159,7 @@ def _losses(models: AnySet) -> Rows:
 
 
 def _interval(models: AnySet) -> str:
-    if not sampler_traits(models.sampler).independent or not models.as_drawn:
+    if not sampler_traits(models.mechanism).independent or not models.as_drawn:
         return "of these models; without an interval, because they are not an independent sample"
     hits = round(models.hit_rate * models.n_draws)
     low, high = hit_rate_interval(hits, models.n_draws)
@@ -169,10 +169,10 @@ def _interval(models: AnySet) -> str:
 
 def _origin(models: AnySet) -> str:
     if isinstance(models, RashomonSet):
-        return f"drawn by the sampler “{models.sampler}”"
+        return f"drawn by the sampler “{models.mechanism}”"
     if models.independent:
         return f"independent draws: {models.models.kind}"
-    return f"imported: {models.sampler}"
+    return f"imported: {models.mechanism}"
 
 
 def _planned(models: Any) -> str:

@@ -200,9 +200,9 @@ def certificates_section(given: Any) -> list[Block]:
         raise Skip("certificates apply to exact draws, and these draws use objective perturbation")
     if isinstance(planned, ClippedPathPlan):
         raise Skip("the constants are those of the loss, and these chains use clipped gradients")
-    sampler = getattr(given.models, "sampler", "") if isinstance(given, Curator) else ""
-    if sampler and not sampler_traits(sampler).planned_law and not planned.along_path:
-        raise Skip(f"certificates apply to exact draws, and these are draws of {sampler}")
+    mechanism = getattr(given.models, "mechanism", "") if isinstance(given, Curator) else ""
+    if mechanism and not sampler_traits(mechanism).planned_law and not planned.along_path:
+        raise Skip(f"certificates apply to exact draws, and these are draws of {mechanism}")
     found = _found(planned, given.constants, given.domain)
     frame = pd.DataFrame(
         {

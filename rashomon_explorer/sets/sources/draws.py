@@ -30,7 +30,7 @@ def from_draws(
     feature_groups: Mapping[str, Sequence[str]] | None = None,
     classes: Sequence[Any] = (),
     target_bounds: tuple[float, float] = (-1.0, 1.0),
-    sampler: str = "unknown",
+    mechanism: str = "unknown",
     plan: Plan | None = None,
     guarantee: Guarantee | None = None,
 ) -> RashomonSet:
@@ -52,8 +52,8 @@ def from_draws(
         Labels of the classes 0, 1, ….
     target_bounds : tuple of float, default=(-1.0, 1.0)
         Range of the targets of a regression.
-    sampler : str, default="unknown"
-        Name of the sampler.
+    mechanism : str, default="unknown"
+        Name of the mechanism.
     plan : Plan, optional
         Plan of the draws; by default a plan without a budget, and no temperature.
     guarantee : Guarantee, optional
@@ -73,7 +73,7 @@ def from_draws(
     >>> problem = Problem([[0.9], [0.6], [-0.7], [-0.5]], [1, 1, -1, -1])
     >>> target = GibbsTarget(problem, beta=10.0, psi=0.1)
     >>> drawn = collect(HitAndRunSampler(), target, 6, np.random.default_rng(0))
-    >>> models = from_draws(problem, drawn, 0.1, sampler="hit_and_run")
+    >>> models = from_draws(problem, drawn, 0.1, mechanism="hit_and_run")
     >>> models.coef.shape, models.hit_rate, models.guarantee.holds
     ((6, 2), 1.0, False)
     """
@@ -102,7 +102,7 @@ def from_draws(
         minimum=replace(problem.minimum, theta=best),
         clipped_share=problem.clipped_share,
         acceptance=math.nan if drawn is None else drawn.acceptance,
-        sampler=sampler,
+        mechanism=mechanism,
     )
 
 

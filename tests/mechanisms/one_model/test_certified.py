@@ -16,7 +16,7 @@ def test_a_noisy_minimisers_gap_is_that_of_the_distance_that_was_paid_for(monkey
     monkeypatch.setattr(output_perturbation, "refined", refined)
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, (400, 2))
-    one = DPClassifier(method="output_perturbation", epsilon=4.0, radius=4.0, random_state=0)
+    one = DPClassifier(mechanism="output_perturbation", epsilon=4.0, radius=4.0, random_state=0)
     one.fit(X, (X[:, 0] > 0).astype(int))
     [(tolerance, m)] = asked
     assert tolerance == m * one.plan_.offer.settings.solver**2 / 2

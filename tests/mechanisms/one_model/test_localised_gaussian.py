@@ -123,7 +123,7 @@ def test_a_hinge_is_fitted_by_it_unasked():
     X = rng.uniform(-0.5, 0.5, (800, 4))
     y = (X[:, 0] > 0).astype(int)
     clf = DPClassifier(loss="hinge", epsilon=4.0, delta=1e-5, radius=4.0, ridge=0.05)
-    assert clf.fit(X, y).plan_.method == "localised_gaussian"
+    assert clf.fit(X, y).plan_.mechanism == "localised_gaussian"
     assert clf.score(X, y) > 0.9
     assert any("certified" in one for one in clf.guarantee_.assumptions)
 

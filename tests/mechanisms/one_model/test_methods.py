@@ -39,7 +39,7 @@ def posed(request, ridge=None, seed=0):
 def test_offers_keep_to_the_budget_or_say_why_not(name, delta, ledger):
     request = asked(delta=delta, ledger=ledger, n=3_000, ridge=0.0)
     offer = METHODS[name].offer(request)
-    assert offer.method == name and offer.why and offer.model
+    assert offer.name == name and offer.why and offer.model
     if not offer.applies:
         assert offer.excess == math.inf
         return

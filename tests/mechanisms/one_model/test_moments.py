@@ -130,10 +130,10 @@ def test_models_keep_the_promise(radius):
 
 def test_a_regression_is_made_so_where_delta_allows():
     planned = DPRegressor(radius=2.0).plan(5_000, 8)
-    assert planned.method == "moments" and "counts for 33% of itself" in planned.why
-    by_name = {one.method: one for one in planned.options}
+    assert planned.mechanism == "moments" and "counts for 33% of itself" in planned.why
+    by_name = {one.name: one for one in planned.options}
     assert by_name["moments"].weighed("rows") == by_name["moments"].excess / 3
-    assert DPRegressor(radius=2.0, delta=0.0).plan(5_000, 8).method != "moments"
+    assert DPRegressor(radius=2.0, delta=0.0).plan(5_000, 8).mechanism != "moments"
     assert (
         "squared loss"
         in METHODS["moments"]

@@ -160,7 +160,7 @@ def test_without_the_extra_all_rows_are_taken_and_it_says_so(monkeypatch):
 def test_auto_takes_it_for_kinks_of_many_columns():
     clf = DPClassifier(loss="hinge", delta=1e-6, radius=4.0)
     planned = clf.plan(5_000, 100)
-    assert planned.method == "noisy_sgd" and planned.guarantee.epsilon(1e-6) <= 1.0
+    assert planned.mechanism == "noisy_sgd" and planned.guarantee.epsilon(1e-6) <= 1.0
     assert "see noisy_descent" in METHODS["noisy_sgd"].offer(asked(loss="logistic")).why
 
 
@@ -172,24 +172,24 @@ def test_the_numbers_of_the_documentation(tmp_path):
         return DPClassifier(**given, **more).plan(5_000, n_columns).excess_bound
 
     of_kinks = {
-        method: round(promised(100, loss="hinge", method=method), 2)
+        method: round(promised(100, loss="hinge", mechanism=method), 2)
         for method in ("noisy_sgd", "gibbs", "output_perturbation")
     }
     assert of_kinks == {"noisy_sgd": 0.12, "gibbs": 0.21, "output_perturbation": 1.22}
     ledger = Ledger.create(tmp_path / "l", epsilon=4.0, delta=1e-6)
     in_ledger = {"loss": "hinge", "classes": [0, 1], "ledger": ledger, "ridge": 0.1}
-    assert round(promised(20, method="noisy_sgd", **in_ledger), 3) == 0.094
-    assert round(promised(20, method="localised_gaussian", **in_ledger), 4) == 0.0069
-    with_ridge = [promised(20, method=m, ridge=0.1) for m in ("last_iterate", "noisy_descent")]
+    assert round(promised(20, mechanism="noisy_sgd", **in_ledger), 3) == 0.094
+    assert round(promised(20, mechanism="localised_gaussian", **in_ledger), 4) == 0.0069
+    with_ridge = [promised(20, mechanism=m, ridge=0.1) for m in ("last_iterate", "noisy_descent")]
     assert [round(bound, 3) for bound in with_ridge] == [0.006, 0.010]
-    without = [promised(20, method=m) for m in ("last_iterate", "noisy_descent")]
+    without = [promised(20, mechanism=m) for m in ("last_iterate", "noisy_descent")]
     assert [round(bound, 2) for bound in without] == [0.13, 0.08]
 
 
 def test_a_fit_is_kept_with_its_guarantee():
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, (400, 2))
-    clf = DPClassifier(loss="hinge", method="noisy_sgd", epsilon=8.0, delta=1e-5, radius=4.0)
+    clf = DPClassifier(loss="hinge", mechanism="noisy_sgd", epsilon=8.0, delta=1e-5, radius=4.0)
     clf.fit(X, (X[:, 0] > 0).astype(int))
     assert clf.plan_.offer.settings.rate < 1 and clf.score(X, X[:, 0] > 0) > 0.8
     kept = pickle.loads(pickle.dumps(clf)).guarantee_

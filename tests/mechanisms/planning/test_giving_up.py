@@ -150,11 +150,13 @@ def test_endless_patience_outlasts_what_the_other_gives_up_on(
 def test_estimators_pass_patience_on_and_say_it(tmp_path: Any) -> None:
     X = np.random.default_rng(0).uniform(-0.5, 0.5, (60, 1))
     y = (X[:, 0] > 0).astype(int)
-    model = RashomonClassifier(n_draws=2, classes=(0, 1), patience=None, sampler="exact").fit(X, y)
+    model = RashomonClassifier(n_draws=2, classes=(0, 1), patience=None, mechanism="exact").fit(
+        X, y
+    )
     assert any("never give up" in said for said in model.guarantee_.assumptions)
     assert any("only the curator may see" in said for said in model.guarantee_.assumptions)
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
-    charged = RashomonRegressor(n_draws=2, epsilon=1.0, ledger=ledger, sampler="exact")
+    charged = RashomonRegressor(n_draws=2, epsilon=1.0, ledger=ledger, mechanism="exact")
     told = charged.fit(X, y - 0.5).guarantee_
     assert any("for all rows" in said for said in told.assumptions)
     assert any(said.endswith("make it fail") for said in told.assumptions)

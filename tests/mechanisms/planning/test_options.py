@@ -212,7 +212,7 @@ def test_every_estimator_s_sampler_carries_out_a_mechanism() -> None:
         planned = MECHANISMS[sampler_traits(name).mechanism].plan(request)
         assert planned == RashomonClassifier(
             **{k: ASKED[k] for k in ("psi", "radius", "epsilon", "delta", "n_draws")},
-            sampler=name,
+            mechanism=name,
             ridge=0.1,
             row_norm=1.0,
         ).plan(50_000, 10), name

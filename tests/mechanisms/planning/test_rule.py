@@ -144,7 +144,7 @@ def test_estimators_plan_by_the_rule_before_a_row_is_read(tmp_path):
 
 
 def test_a_regressor_plans_by_it_too():
-    reg = RashomonRegressor(radius="auto", sampler="langevin", psi=0.0, n_draws=1)
+    reg = RashomonRegressor(radius="auto", mechanism="langevin", psi=0.0, n_draws=1)
     assert (
         reg.plan(5_000, 4).radius
         == resolve_auto(

@@ -138,7 +138,7 @@ def test_estimators_draw_save_and_load_it(kind, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, (1_000, 2))
     y = (X[:, 0] > 0).astype(int) if kind is RashomonClassifier else X[:, 0]
-    fitted = kind(sampler="langevin_clipped", epsilon=8.0, n_draws=3, random_state=0).fit(X, y)
+    fitted = kind(mechanism="langevin_clipped", epsilon=8.0, n_draws=3, random_state=0).fit(X, y)
     models = fitted.rashomon_set_
     assert isinstance(models.plan, ClippedPathPlan)
     assert models.plan.psi == 0.02 and models.plan.drawn_psi == 0

@@ -205,7 +205,7 @@ def test_giving_up_is_an_error_that_names_what_always_answers(monkeypatch) -> No
     monkeypatch.setattr(Known, "region", far)
     sampler = EllipsoidExactSampler(planned, patience=2_000)
     target = GibbsTarget(problem, 1e4, 0.01)
-    with pytest.raises(SamplerError, match=r'sampler="ellipsoid", which never gives up'):
+    with pytest.raises(SamplerError, match=r'mechanism="ellipsoid", which never gives up'):
         collect(sampler, target, 1, np.random.default_rng(0))
     both = sampler, replace(sampler, patience=None)
     assumed = [one.guarantee(planned).assumptions[-1] for one in both]

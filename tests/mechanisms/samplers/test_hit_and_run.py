@@ -97,7 +97,7 @@ def drawn(**settings):
     rng = np.random.default_rng(1)
     X = rng.uniform(-0.5, 0.5, (300, 3))
     y = X[:, 0] + 0.3 * rng.logistic(size=300) > 0
-    asked = {"sampler": "hit_and_run", "n_draws": 40, "random_state": 0, "psi": 0.02, **settings}
+    asked = {"mechanism": "hit_and_run", "n_draws": 40, "random_state": 0, "psi": 0.02, **settings}
     return RashomonClassifier(**asked).fit(X, y).rashomon_set_
 
 

@@ -225,7 +225,7 @@ ODD = {
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 50.0])
 def test_draws_come_on_odd_tables(name, epsilon):
     X, y = ODD[name](np.random.default_rng(1))
-    asked = {"sampler": "objective_perturbation", "delta": 0.0, "random_state": 0}
+    asked = {"mechanism": "objective_perturbation", "delta": 0.0, "random_state": 0}
     with suppress_weak_warnings():
         fitted = RashomonClassifier(epsilon=epsilon, classes=[-1, 1], **asked).fit(X, y.astype(int))
     assert np.isfinite(fitted.encoded_coef_).all()
@@ -242,7 +242,7 @@ def test_pure_dp_takes_it_unasked_charges_it_and_keeps_it(classes, tmp_path):
     models = model.rashomon_set_
     assert (
         isinstance(models.plan, ObjectivePerturbationPlan)
-        and models.sampler == "objective_perturbation"
+        and models.mechanism == "objective_perturbation"
     )
     (entry,) = ledger.entries()
     assert entry.guarantee.epsilon(0.0) <= 2.0
@@ -265,7 +265,7 @@ def test_rows_in_blocks_give_the_same_model():
     whole = RashomonClassifier(**asked).fit(X, (y > 0).astype(int))
     blocks = replace(chunk_rows(X, (y > 0).astype(int)), rows=300)
     parts = RashomonClassifier(**asked).fit(blocks)
-    assert parts.plan_.sampler == "objective_perturbation"
+    assert parts.plan_.mechanism == "objective_perturbation"
     np.testing.assert_allclose(parts.encoded_coef_, whole.encoded_coef_, atol=1e-4)
 
 

@@ -107,7 +107,7 @@ def test_levels_of_a_category_depend_on_each_other():
 
 def test_the_worst_table_counts():
     """Nobody pays unasked for what would come on the kind tables alone."""
-    asked = {"sampler": "unthresholded", "psi": 0.0, "epsilon": 4.0, "delta": 0.0, "radius": 16.0}
+    asked = {"mechanism": "unthresholded", "psi": 0.0, "epsilon": 4.0, "delta": 0.0, "radius": 16.0}
     planned = RashomonClassifier(n_draws=1, row_norm=2.0, **asked).plan(20_990, 21)
     law = module.PublicLaw.of(planned)
     kind = module._tried_on(law, float(planned.beta), simulated_rows.signs)
@@ -144,7 +144,7 @@ def test_the_warning_comes_before_the_rows_are_read(monkeypatch):
 
     monkeypatch.setattr(base, "check_feasibility", stop)
     with pytest.raises(InterruptedError):
-        RashomonClassifier(classes=[0, 1], sampler="exact").fit([[np.nan]] * 4, [0, 1, 0, 1])
+        RashomonClassifier(classes=[0, 1], mechanism="exact").fit([[np.nan]] * 4, [0, 1, 0, 1])
 
 
 COLD = {"psi": 0.0, "radius": 8.0, "epsilon": 4.0, "row_norm": 2**0.5, "delta": 0.0}
@@ -166,15 +166,15 @@ def test_a_hopeless_fit_is_refused_before_it_charges(tmp_path, monkeypatch):
     monkeypatch.setattr(beforehand, "feasibility_suggestions", lambda planned: "Do this.")
     ledger = Ledger.create(tmp_path / "a.ledger", epsilon=9.0, delta=1e-6)
     wide = {"radius": 32.0, "row_norm": 2.0, "epsilon": 4.0, "delta": 0.0, "classes": [0, 1]}
-    clf = RashomonClassifier(sampler="exact", psi=0.0, n_draws=1, **wide)
+    clf = RashomonClassifier(mechanism="exact", psi=0.0, n_draws=1, **wide)
     rows = np.full((4_000, 30), np.nan)  # which would fail if one were looked at
     with pytest.raises(
         SamplerError, match=r"Do this\. They failed on every .* nothing was charged"
     ):
         clone(clf).set_params(ledger=ledger).fit(rows, rows[:, 0])
     for method in ("gibbs", "localised"):
-        with pytest.raises(SamplerError, match=f"nothing was charged for method='{method}'"):
-            DPClassifier(method=method, ledger=ledger, **wide).fit(rows, rows[:, 0])
+        with pytest.raises(SamplerError, match=f"nothing was charged for mechanism='{method}'"):
+            DPClassifier(mechanism=method, ledger=ledger, **wide).fit(rows, rows[:, 0])
     with pytest.raises(SamplerError, match="nothing was charged"):
         PrivateSearch(clf, {"psi": [0.0]}, epsilon=4.0, ledger=ledger).fit(rows, rows[:, 0])
     assert not ledger.entries()
@@ -198,7 +198,7 @@ def test_how_long_it_takes_is_said_before_a_charge(monkeypatch):
 
 def test_a_way_that_is_named_has_the_largest_ball_in_which_its_draws_are_likely():
     """Negative control: a radius that is given is kept, and then refused."""
-    asked = {"sampler": "exact", "row_norm": 2.0, "delta": 0.0}
+    asked = {"mechanism": "exact", "row_norm": 2.0, "delta": 0.0}
     wide = RashomonClassifier(**asked, radius=64.0, n_draws=1).plan(4_000, 18)
     assert wide.radius == 64.0 and is_infeasible(wide)
     planned = RashomonClassifier(**asked).plan(4_000, 18)

@@ -57,7 +57,7 @@ def test_a_plan_names_the_sampler_that_alone_carries_it_out(name: str) -> None:
     bought = MECHANISMS[name].plan(Request(**rows, **PUBLIC))
     if isinstance(bought, Plan):
         assert bought.along_path == name.startswith("path")
-        assert not bought.sampler or sampler_traits(bought.sampler).mechanism == name
+        assert not bought.mechanism or sampler_traits(bought.mechanism).mechanism == name
 
 
 def test_a_name_is_no_setting() -> None:

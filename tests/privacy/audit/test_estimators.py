@@ -15,7 +15,7 @@ BINARY = [-1.0, 1.0, 1.0], [-1.0, -1.0, 1.0]
 SEVERAL = [0, 1, 2, 0], [0, 1, 2, 2]
 
 
-def mechanism(kind, price=ETA, sampler="exact", **settings):
+def mechanism(kind, price=ETA, named="exact", **settings):
     """Draws of one fit are independent: one fit runs the mechanism once a draw."""
 
     def draw(labels, rng, size):
@@ -25,7 +25,7 @@ def mechanism(kind, price=ETA, sampler="exact", **settings):
             delta=0.0,
             n_draws=size,
             radius=1.0,
-            sampler=sampler,
+            mechanism=named,
             random_state=int(rng.integers(2**31)),
             **settings,
         )
@@ -61,7 +61,7 @@ def test_draws_leak_no_more_than_their_price(kind, neighbours):
 @pytest.mark.law
 @pytest.mark.parametrize("neighbours", [BINARY, SEVERAL])
 def test_tilted_minimisers_leak_no_more_than_their_price(neighbours):
-    tilted = mechanism(RashomonClassifier, sampler="objective_perturbation")
+    tilted = mechanism(RashomonClassifier, named="objective_perturbation")
     assert not audited(tilted, neighbours, pure(ETA), n_runs=2_000).broken
 
 
@@ -84,7 +84,7 @@ def test_planned_paths_leak_no_more_than_one_chain_costs(kind, neighbours, psi):
 
     def model(size):
         return kind(
-            sampler="langevin", psi=psi, epsilon=3.0 * size, delta=1e-3, n_draws=size, radius=1.0
+            mechanism="langevin", psi=psi, epsilon=3.0 * size, delta=1e-3, n_draws=size, radius=1.0
         )
 
     def draw(labels, rng, size):
