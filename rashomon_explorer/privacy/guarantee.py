@@ -28,13 +28,13 @@ from rashomon_explorer.privacy.conversions import (
     zcdp_epsilon,
 )
 from rashomon_explorer.privacy.tradeoff.bounded_range import RepeatedBoundedRange
-from rashomon_explorer.privacy.tradeoff.conversions import from_dict
 from rashomon_explorer.privacy.tradeoff.curves import (
     REPLACE,
     Approximate,
     Gaussian,
     TradeOff,
     envelope,
+    from_dict,
     type_one_errors,
 )
 
@@ -368,7 +368,7 @@ def divergence(guarantee: Guarantee, order: float) -> Divergence:
     if guarantee.notion == "repeated_bounded_range" and isinstance(curve, RepeatedBoundedRange):
         steady.append(curve.count * bounded_range_renyi(curve.eta, order))
     if curve is not None:
-        (steady if curve.steady else others).append(curve.renyi_bound(order))
+        (steady if curve.steady else others).append(curve.renyi(order))
     if guarantee.orders and order <= guarantee.orders[-1][0]:
         known, divergences = np.array(guarantee.orders).T
         chords = np.interp(order, [1.0, *known], [0.0, *((known - 1) * divergences)])

@@ -97,7 +97,7 @@ def _cost_ratio(
     curve = PoissonSampled(noise, rate, steps)
     if not orders:
         return curve.epsilon(delta) / epsilon
-    return max(curve.renyi_bound(order) / most for order, most in orders) * _SAFE
+    return max(curve.renyi(order) / most for order, most in orders) * _SAFE
 
 
 def _in_the_limit(mu: float) -> float:

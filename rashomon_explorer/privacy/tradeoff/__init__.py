@@ -6,17 +6,14 @@ from rashomon_explorer.privacy.tradeoff.bounded_range import (
     RepeatedBoundedRange,
 )
 from rashomon_explorer.privacy.tradeoff.composition import Composition, compose_tradeoffs
-from rashomon_explorer.privacy.tradeoff.conversions import from_dict, from_renyi, from_zcdp
 from rashomon_explorer.privacy.tradeoff.curves import (
     Approximate,
     Gaussian,
     Laplace,
     TradeOff,
-    envelope,
-    pure_curve,
 )
 from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianObjectivePerturbation
-from rashomon_explorer.privacy.tradeoff.piecewise import Piecewise, from_profile, from_samples, hull
+from rashomon_explorer.privacy.tradeoff.piecewise import Piecewise, from_profile, from_samples
 from rashomon_explorer.privacy.tradeoff.sampled import PoissonSampled, Subsampled
 
 __all__ = [
@@ -33,12 +30,6 @@ __all__ = [
     "Subsampled",
     "TradeOff",
     "compose_tradeoffs",
-    "envelope",
-    "from_dict",
     "from_profile",
-    "from_renyi",
     "from_samples",
-    "from_zcdp",
-    "hull",
-    "pure_curve",
 ]

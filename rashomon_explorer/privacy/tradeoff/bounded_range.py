@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -67,10 +67,6 @@ class BoundedRange(TradeOff):
         """ρ = η²/2, that of pure η-DP; η²/8 holds for the mechanism, not for every f-DP one."""
         return self.eta**2 / 2
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {"kind": self.kind, "eta": self.eta}
-
 
 _MOST = 400  # mechanisms; the work grows with their square
 _WIDEST = 600.0  # kη, so that e^(kη) is a double
@@ -132,10 +128,6 @@ class AdaptiveBoundedRange(TradeOff):
     def epsilon(self, delta: float) -> float:
         """Least ε ≥ 0 with δ(ε) ≤ ``delta``, never above kη."""
         return min(super().epsilon(delta), self.count * self.eta)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {"kind": self.kind, "eta": self.eta, "count": self.count}
 
     @cached_property
     def _table(self) -> tuple[FloatArray, FloatArray]:
@@ -240,10 +232,6 @@ class RepeatedBoundedRange(TradeOff):
         """ρ = kη²/8 of the draws (Cesar and Rogers 2021); an f-DP mechanism may have more."""
         # Not η**2, which raises an error on overflow; an infinite value is valid here.
         return self.count * self.eta * self.eta / 8
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {"kind": self.kind, "eta": self.eta, "count": self.count}
 
     def _largest(self, epsilon: float) -> float:
         """Return δ at one ε ≥ 0."""

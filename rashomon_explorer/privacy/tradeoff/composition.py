@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,54 +15,8 @@ from rashomon_explorer.privacy.tradeoff.curves import Gaussian, TradeOff, envelo
 from rashomon_explorer.privacy.tradeoff.objective_perturbation import GaussianObjectivePerturbation
 
 
-@dataclass(frozen=True, eq=False)
-class LossMasses:
-    """Masses of losses on a grid, stored as a probability mass function of dp-accounting."""
-
-    pmf: Any
-
-    @classmethod
-    def above(cls, delta: FloatArray, spacing: float) -> "LossMasses":
-        """Least masses on a grid around 0 whose profile is ≥ ``delta`` ("connect the dots")."""
-        half = len(delta) // 2
-        make = _pmf_module().create_pmf_pessimistic_connect_dots_fixed_gap
-        return cls(make(spacing, -half, half, delta).to_dense_pmf())
-
-    @property
-    def probs(self) -> FloatArray:
-        """Mass of each loss, in increasing order of the losses."""
-        return np.asarray(_inside(self.pmf, "_probs"))
-
-    @property
-    def first(self) -> int:
-        """Index of the least loss, in units of the spacing."""
-        return int(_inside(self.pmf, "_lower_loss"))
-
-    @property
-    def infinite(self) -> float:
-        """Mass of an infinite loss."""
-        return float(_inside(self.pmf, "_infinity_mass"))
-
-    def repeated(self, count: int, tail: float) -> "LossMasses":
-        """Masses of the sum of independent losses; at most ``tail`` is truncated on either side."""
-        return self if count == 1 else LossMasses(self.pmf.self_compose(count, tail))
-
-    def joined(self, other: "LossMasses", tail: float) -> "LossMasses":
-        """Masses of the sum of a loss of each distribution."""
-        return LossMasses(self.pmf.compose(other.pmf, tail))
-
-
-def _inside(pmf: Any, name: str) -> Any:
-    try:
-        return getattr(pmf, name)
-    except AttributeError:
-        raise ImportError(
-            f"this version of dp-accounting keeps no {name} in {type(pmf).__name__}: install the "
-            'supported version, pip install "rashomon-explorer[accounting]"'
-        ) from None
-
-
-def _pmf_module() -> ModuleType:
+def connect_dots(delta: FloatArray, spacing: float) -> Any:
+    """Least loss masses on a grid around 0 whose profile is ≥ ``delta``, of dp-accounting."""
     try:
         from dp_accounting.pld import pld_pmf
     except ImportError as missing:
@@ -71,7 +24,20 @@ def _pmf_module() -> ModuleType:
             "this composition has no closed form and needs dp-accounting: "
             'pip install "rashomon-explorer[accounting]"'
         ) from missing
-    return pld_pmf
+    half = len(delta) // 2
+    make = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap
+    return make(spacing, -half, half, delta).to_dense_pmf()
+
+
+def masses(pmf: Any) -> tuple[FloatArray, int, float]:
+    """Mass of each loss in increasing order, index of the least loss, and mass at infinity."""
+    try:
+        return np.asarray(pmf._probs), int(pmf._lower_loss), float(pmf._infinity_mass)
+    except AttributeError as error:
+        raise ImportError(
+            f"this version of dp-accounting keeps no {error.name} in {type(pmf).__name__}: install "
+            'the supported version, pip install "rashomon-explorer[accounting]"'
+        ) from None
 
 
 Part = tuple[TradeOff, int]
@@ -146,9 +112,9 @@ class Composition(TradeOff):
         """Sum of ρ over the parts."""
         return math.fsum(count * curve.rho for curve, count in self.parts)
 
-    def renyi_bound(self, order: float) -> float:
+    def renyi(self, order: float) -> float:
         """Sum of the bounds on D_a over the parts."""
-        return math.fsum(count * curve.renyi_bound(order) for curve, count in self.parts)
+        return math.fsum(count * curve.renyi(order) for curve, count in self.parts)
 
     @property
     def steady(self) -> bool:
@@ -156,8 +122,8 @@ class Composition(TradeOff):
         return all(curve.steady for curve, _ in self.parts)
 
     @cached_property
-    def _losses(self) -> "_Losses":
-        return _Losses.of(self.parts, self.grid)
+    def _losses(self) -> "_LossDistribution":
+        return _LossDistribution.from_parts(self.parts, self.grid)
 
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         return self._losses.delta(epsilon)
@@ -167,14 +133,9 @@ class Composition(TradeOff):
         epsilon = self._losses.lines()
         return envelope(alpha, epsilon, self._profile(epsilon))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values: parts and counts, not the result, so that loading is exact."""
-        parts = [[curve.to_dict(), count] for curve, count in self.parts]
-        return {"kind": self.kind, "parts": parts, "grid": self.grid}
-
 
 @dataclass(frozen=True, eq=False)
-class _Losses:
+class _LossDistribution:
     """Losses ε_i with, above each, the mass under either distribution and the mass at infinity."""
 
     losses: FloatArray
@@ -185,24 +146,25 @@ class _Losses:
     error: float
 
     @classmethod
-    def of(cls, parts: tuple[Part, ...], grid: float | None) -> "_Losses":
+    def from_parts(cls, parts: tuple[Part, ...], grid: float | None) -> "_LossDistribution":
         tops = [_largest_loss(curve, count) for curve, count in parts]
         spacing = grid or _spacing(parts, max(tops))
-        total, error = None, 0.0
+        total: Any = None
+        error = 0.0
         for (curve, count), top in zip(parts, tops, strict=True):
             half = max(1, math.ceil(top / spacing))
             epsilon = np.arange(-half, half + 1) * spacing
             profile = np.minimum.accumulate(np.asarray(curve.delta(epsilon)))
-            one = LossMasses.above(profile, spacing)
-            many = one.repeated(count, _TAIL)
-            error += _rounding(one.probs, len(many.probs), count)
+            one = connect_dots(profile, spacing)
+            many = one if count == 1 else one.self_compose(count, _TAIL)
+            error += _power_rounding(masses(one)[0], len(masses(many)[0]), count)
             if total is not None:
-                error += _joined(total.probs, many.probs)
-                many = total.joined(many, _TAIL)
+                error += _product_rounding(masses(total)[0], masses(many)[0])
+                many = total.compose(many, _TAIL)
             total = many
-        assert total is not None
-        probs = np.maximum(total.probs, 0.0)
-        losses: FloatArray = (total.first + np.arange(len(probs), dtype=float)) * spacing
+        probs, first, infinite = masses(total)
+        probs = np.maximum(probs, 0.0)
+        losses: FloatArray = (first + np.arange(len(probs), dtype=float)) * spacing
         kept = losses > 0
         probs, losses = probs[kept], losses[kept]
         upper, lower = (
@@ -211,7 +173,7 @@ class _Losses:
         # Tails, then the rounding error of each profile and of the two sums over all losses.
         error += 2 * _TAIL * len(parts) + 1e-15 * sum(count for _, count in parts)
         error += 5e-16 * len(losses)
-        return cls(losses, upper, lower, total.infinite, spacing, error)
+        return cls(losses, upper, lower, infinite, spacing, error)
 
     def delta(self, epsilon: FloatArray) -> FloatArray:
         """E max(0, 1 − e^(ε − loss)) over all losses, including the infinite one."""
@@ -301,7 +263,7 @@ def _spacing(parts: tuple[Part, ...], top: float) -> float:
     return max(min(_COARSEST, narrowest / 4), top / _MOST)
 
 
-def _rounding(probs: FloatArray, size: int, count: int) -> float:
+def _power_rounding(probs: FloatArray, size: int, count: int) -> float:
     """Bound on the sum of errors of a k-fold convolution by FFT."""
     if count == 1:
         return 0.0
@@ -311,8 +273,8 @@ def _rounding(probs: FloatArray, size: int, count: int) -> float:
     return stage * (2 * count + 1) * float(np.sum(transform ** (count - 1)))
 
 
-def _joined(one: FloatArray, other: FloatArray) -> float:
-    """Bound on the sum of errors of one convolution by FFT; see :func:`_rounding`."""
+def _product_rounding(one: FloatArray, other: FloatArray) -> float:
+    """Bound on the sum of errors of one convolution by FFT; see :func:`_power_rounding`."""
     size = len(one) + len(other)
     heights = float(np.linalg.norm(one) * np.linalg.norm(other))
     return 3 * _UNIT * math.log2(size) * size * heights

@@ -1,9 +1,9 @@
 """Trade-off function of objective perturbation with Gaussian noise."""
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import gammaln, ndtr
@@ -81,10 +81,6 @@ class GaussianObjectivePerturbation(TradeOff):
         own = self.jump + order * self.ratio**2 / 2 + max(0.0, share) / excess
         return _UP * (self.draws * own + order * self.mu**2 / 2)
 
-    def renyi_bound(self, order: float) -> float:
-        """See :class:`TradeOff`."""
-        return self.renyi(order)
-
     def repeated(self, draws: int) -> "GaussianObjectivePerturbation":
         """Curve of several copies of the minimisers, with everything composed with them."""
         return replace(self, draws=draws * self.draws, mu=math.sqrt(draws) * self.mu)
@@ -120,10 +116,6 @@ class GaussianObjectivePerturbation(TradeOff):
         if self.monotone and self.outputs == 1:
             return np.log(ndtr(t) + np.exp(-t * t / 2) / 2)
         return _log_length_share(t, self.outputs)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {"kind": self.kind, **asdict(self)}
 
 
 def _log_length_share(t: FloatArray, dimensions: int) -> FloatArray:

@@ -64,9 +64,6 @@ class Piecewise(TradeOff):
         table = np.asarray(self.corners, dtype=float).reshape(-1, 2)
         return table[:, 0], table[:, 1]
 
-    def _profile(self, epsilon: FloatArray) -> FloatArray:
-        return self.delta(epsilon)
-
     def delta(self, epsilon: ArrayLike) -> FloatArray:
         """Return δ(ε) for any real ε: the maximum of 1 − β − e^ε α over the corners."""
         epsilon = np.asarray(epsilon, dtype=float)
@@ -77,6 +74,8 @@ class Piecewise(TradeOff):
         for a, b in zip(alpha, beta, strict=True):
             result = np.maximum(result, 1 - b - slope * a)
         return result[()]
+
+    _profile = delta
 
     def __call__(self, alpha: ArrayLike) -> FloatArray:
         """Return f(α), exactly."""
@@ -95,8 +94,9 @@ class Piecewise(TradeOff):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        plain = {"kind": self.kind, "corners": [list(corner) for corner in self.corners]}
-        return plain if self.relation == REPLACE else {**plain, "relation": self.relation}
+        plain = super().to_dict()
+        relation = plain.pop("relation")
+        return plain if relation == REPLACE else {**plain, "relation": relation}
 
 
 def hull(alpha: ArrayLike, beta: ArrayLike, *, relation: str = REPLACE) -> Piecewise:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -205,16 +205,16 @@ class PoissonSampled(TradeOff):
     def _profile(self, epsilon: FloatArray) -> FloatArray:
         if self.rate == 0:
             return np.zeros_like(epsilon)
-        return np.asarray(np.max([way.delta(epsilon) for way in self._ways], axis=0))
+        return np.asarray(np.max([curve.delta(epsilon) for curve in self._directions], axis=0))
 
     @cached_property
-    def _ways(self) -> list[TradeOff]:
-        ways: list[TradeOff] = [_OneWay(self, *pair) for pair in _PAIRS[self.relation]]
+    def _directions(self) -> list[TradeOff]:
+        curves: list[TradeOff] = [_Direction(self, *pair) for pair in _PAIRS[self.relation]]
         if self.steps == 1:
-            return ways
-        return [Composition(((way, self.steps),), _GRID) for way in ways]
+            return curves
+        return [Composition(((curve, self.steps),), _GRID) for curve in curves]
 
-    def renyi_bound(self, order: float) -> float:
+    def renyi(self, order: float) -> float:
         """Bound on D_a: a multiple of one step, as the neighbours are worst for any divergence."""
         if self.steady:
             return order * self.rho
@@ -232,25 +232,14 @@ class PoissonSampled(TradeOff):
         apart = max(first - second for first, second in _PAIRS[self.relation])
         return self.steps * (apart / self.sigma) ** 2 / 2 if self.rate else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {
-            "kind": self.kind,
-            "sigma": self.sigma,
-            "rate": self.rate,
-            "steps": self.steps,
-            "relation": self.relation,
-        }
-
 
 @dataclass(frozen=True)
-class _OneWay(TradeOff):
+class _Direction(TradeOff):
     """One step and one order of the neighbours; the density ratio of first to second increases."""
 
     of: PoissonSampled
     first: int
     second: int
-    kind: ClassVar[str] = "poisson, one way"
 
     def delta(self, epsilon: ArrayLike) -> FloatArray:
         """P(x > c) − e^ε Q(x > c) for any ε, where the ratio of the densities at c is e^ε."""
@@ -266,8 +255,7 @@ class _OneWay(TradeOff):
             off = off + np.where(np.isinf(edge) & (edge > 0), 0.0, math.ulp(0.0))
         return np.clip(mass - lost + off, 0.0, 1.0)[()]
 
-    def _profile(self, epsilon: FloatArray) -> FloatArray:
-        return self.delta(epsilon)
+    _profile = delta
 
     @property
     def relation(self) -> str:
@@ -276,7 +264,7 @@ class _OneWay(TradeOff):
 
     def inverse(self) -> TradeOff:
         """Swap the two distributions, and left and right, so that the ratio increases again."""
-        return _OneWay(self.of, -self.second, -self.first)
+        return _Direction(self.of, -self.second, -self.first)
 
     def _edge(self, epsilon: FloatArray) -> FloatArray:
         """Point where the density ratio is e^ε, or an infinity."""
@@ -299,10 +287,6 @@ class _OneWay(TradeOff):
         rest = math.log1p(-self.of.rate) if self.of.rate < 1 else -math.inf
         taken = math.log(self.of.rate) + log_ndtr(place / self.of.sigma - edge)
         return np.asarray(np.logaddexp(rest + log_ndtr(-edge), taken))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Raise NotImplementedError: only the curve of both orders is stored."""
-        raise NotImplementedError("store the curve of both orders of the neighbours")
 
 
 def _log_share(epsilon: FloatArray, rate: float) -> FloatArray:
@@ -356,12 +340,12 @@ class Subsampled(TradeOff):
         inner = np.where(epsilon < 50.0, near, epsilon - np.log(self.rate))
         return self.rate * np.asarray(self.of.delta(inner))
 
-    def renyi_bound(self, order: float) -> float:
+    def renyi(self, order: float) -> float:
         """Bound on D_a for a Gaussian mechanism on batches; the bound of f for other mechanisms."""
         if self.rate == 0:
             return 0.0
         if not isinstance(self.of, Gaussian) or self.of.mu in (0.0, math.inf):
-            return self.of.renyi_bound(order)
+            return self.of.renyi(order)
         return batches_renyi(self.of.mu, self.rate, order)
 
     @property
@@ -378,7 +362,3 @@ class Subsampled(TradeOff):
     def rho(self) -> float:
         """ρ of f, which is also valid for C_q(f) ≥ f."""
         return self.of.rho
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {"kind": self.kind, "of": self.of.to_dict(), "rate": self.rate}

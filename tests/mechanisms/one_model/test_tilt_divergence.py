@@ -12,8 +12,8 @@ from rashomon_explorer.privacy.tradeoff import (
     Gaussian,
     GaussianObjectivePerturbation,
     compose_tradeoffs,
-    from_dict,
 )
+from rashomon_explorer.privacy.tradeoff.curves import from_dict
 from rashomon_explorer.problem.losses.smooth import LogisticLoss
 from tests.crossing import crossed
 from tests.mechanisms.one_model.test_objective import (

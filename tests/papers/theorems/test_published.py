@@ -44,7 +44,7 @@ def test_a_convex_body_tells_less_than_its_range_from_ld_677_on():
 
 
 @given(st.floats(0.0, 0.9999), st.integers(1, 50), st.integers(1, 300))
-def test_the_renyi_bound_is_never_below_the_sharper_one(contraction, batches, epochs):
+def test_the_renyi_is_never_below_the_sharper_one(contraction, batches, epochs):
     settings = {"contraction": contraction, "batches_per_epoch": batches, "epochs": epochs}
     older = theory.cyclic_strongly_convex_renyi(**MNIST, **settings)
     sharper = theory.cyclic_strongly_convex(**MNIST, **settings)

@@ -11,8 +11,8 @@ from rashomon_explorer.privacy.tradeoff import (
     AdaptiveBoundedRange,
     BoundedRange,
     RepeatedBoundedRange,
-    from_dict,
 )
+from rashomon_explorer.privacy.tradeoff.curves import from_dict
 
 CASES = [(0.2, 12), (0.5, 8), (1.0, 4), (3.0, 3), (2.0, 1)]
 

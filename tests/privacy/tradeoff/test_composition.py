@@ -20,8 +20,8 @@ from rashomon_explorer.privacy.tradeoff import (
     Piecewise,
     Subsampled,
     compose_tradeoffs,
-    from_dict,
 )
+from rashomon_explorer.privacy.tradeoff.curves import from_dict
 from tests.patience import processor_time
 
 ALPHAS = np.concatenate([[0.0], np.logspace(-12, 0, 400)])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rashomon_explorer.privacy import rdp, zcdp
 from rashomon_explorer.privacy.conversions import gdp_delta
 from rashomon_explorer.privacy.tradeoff import (
     Approximate,
@@ -16,14 +17,11 @@ from rashomon_explorer.privacy.tradeoff import (
     Laplace,
     Piecewise,
     Subsampled,
-    from_dict,
     from_profile,
-    from_renyi,
     from_samples,
-    from_zcdp,
-    hull,
-    pure_curve,
 )
+from rashomon_explorer.privacy.tradeoff.curves import from_dict
+from rashomon_explorer.privacy.tradeoff.piecewise import hull
 
 SIZES = st.floats(1e-3, 6.0)
 SMOOTH = st.one_of(SIZES.map(Gaussian), SIZES.map(Laplace), SIZES.map(BoundedRange))
@@ -106,7 +104,7 @@ def test_bounded_range_is_below_every_two_valued_pair_and_touches_them():
         assert np.all(BoundedRange(eta)(ALPHAS) <= pair + 1e-12)
         least = np.minimum(least, pair)
     assert least == pytest.approx(BoundedRange(eta)(ALPHAS), abs=2e-3)
-    assert np.all(BoundedRange(eta)(ALPHAS) >= pure_curve(eta)(ALPHAS) - 1e-12)
+    assert np.all(BoundedRange(eta)(ALPHAS) >= Approximate(eta)(ALPHAS) - 1e-12)
     assert np.any(BoundedRange(eta)(ALPHAS) > BoundedRange(eta * 1.01)(ALPHAS) + 1e-4)
 
 
@@ -130,24 +128,12 @@ def test_subsampling_at_the_ends():
     assert whole.delta(EPSILONS) == pytest.approx(Gaussian(2.0).delta(EPSILONS), abs=1e-14)
 
 
-@pytest.mark.parametrize("order", [1.5, 2.0, 3.0])
-def test_renyi_curves_agree_with_the_integral_over_the_profile(order):
-    for curve in (Gaussian(0.8), Laplace(1.1), pure_curve(0.9)):
-        generic = super(type(curve), curve).renyi(order)
-        assert curve.renyi(order) == pytest.approx(generic, rel=1e-5)
-        assert curve.renyi(order) <= order * curve.rho * (1 + 1e-9)
-    ranged = BoundedRange(0.9)
-    # η²/8 is true of a mechanism of bounded range, and false of the curve that bounds it.
-    assert order * 0.9**2 / 8 < ranged.renyi(order) <= order * ranged.rho
-    assert Approximate(1.0, 0.1).renyi(order) == math.inf
-
-
 def test_what_zcdp_and_renyi_prove_is_below_the_truth():
     truth, orders = Gaussian(0.7), np.linspace(1.05, 100, 3000)
-    for proved in (from_zcdp(truth.rho), from_renyi(orders, orders * truth.rho)):
-        assert np.all(proved(ALPHAS) <= truth(ALPHAS) + 1e-12)
+    for proved in (zcdp(truth.rho), rdp(orders, orders * truth.rho)):
+        assert np.all(proved.tradeoff(ALPHAS) <= truth(ALPHAS) + 1e-12)
         assert proved.delta(1.0) < 10 * truth.delta(1.0)
-    assert not np.all(from_zcdp(truth.rho / 4)(ALPHAS) <= truth(ALPHAS))
+    assert not np.all(zcdp(truth.rho / 4).tradeoff(ALPHAS) <= truth(ALPHAS))
 
 
 @given(CLOSED)
@@ -192,7 +178,6 @@ def test_curves_go_through_plain_values(curve):
         (lambda: Piecewise(((0.0, 0.5), (0.4, 0.4), (0.5, 0.0))), "convex"),
         (lambda: from_profile([1.0, 0.5], [0.1, 0.2]), "increasing"),
         (lambda: from_samples([], [1.0]), "at least one score"),
-        (lambda: from_renyi([0.5], [1.0]), "orders must be > 1"),
         (lambda: from_dict({"kind": "magic"}), "known trade-off"),
         (lambda: Gaussian(1.0).renyi(1.0), "order must be > 1"),
         (lambda: BoundedRange(1.0).epsilon(1.0), "delta must be in"),
@@ -207,7 +192,7 @@ def test_what_is_no_trade_off_is_refused(make, message):
 @pytest.mark.parametrize("alpha", [-0.1, 1.5, [0.1, 2.0], float("nan")])
 @pytest.mark.parametrize(
     "curve",
-    [Gaussian(1.0), Laplace(1.0), Approximate(1.0, 1e-3), BoundedRange(1.0), from_zcdp(0.5)],
+    [Gaussian(1.0), Laplace(1.0), Approximate(1.0, 1e-3), BoundedRange(1.0), zcdp(0.5).tradeoff],
 )
 def test_no_curve_answers_beyond_its_ends(curve, alpha):
     with pytest.raises(ValueError, match=r"alpha must be in \[0, 1\], got"):

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rashomon_explorer.privacy.tradeoff import Composition, Gaussian, PoissonSampled, from_dict
+from rashomon_explorer.privacy.tradeoff import Composition, Gaussian, PoissonSampled
+from rashomon_explorer.privacy.tradeoff.curves import from_dict
 from tests.crossing import crossed
 
 RELATIONS = ("replace", "add_or_remove")
@@ -95,7 +96,7 @@ def test_forty_digits_are_never_above(relation, sigma, rate, epsilon):
             return above(low, first) - mpmath.exp(e) * above(low, second)
 
         curve = PoissonSampled(sigma, rate, relation=relation)
-        for way in curve._ways:  # each order by itself, also where the ratio is below 1
+        for way in curve._directions:  # each order by itself, also where the ratio is below 1
             exact = best(way.first, way.second)
             found = mpmath.mpf(float(way.delta(float(epsilon))))
             assert exact <= found <= exact * (1 + mpmath.mpf(10) ** -9) + mpmath.mpf(10) ** -13

@@ -21,10 +21,10 @@ from rashomon_explorer.privacy.tradeoff import (
     Subsampled,
     TradeOff,
     compose_tradeoffs,
-    from_dict,
     from_profile,
     from_samples,
 )
+from rashomon_explorer.privacy.tradeoff.curves import from_dict
 
 USUAL = PoissonSampled(1.0, 0.01, relation="add_or_remove")
 SAME = PoissonSampled(1.0, 0.01)

@@ -14,9 +14,9 @@ from rashomon_explorer.privacy.tradeoff import (
     BoundedRange,
     Gaussian,
     RepeatedBoundedRange,
-    from_dict,
 )
 from rashomon_explorer.privacy.tradeoff import bounded_range as repeated_bounded_range
+from rashomon_explorer.privacy.tradeoff.curves import from_dict
 
 ALPHAS = np.concatenate([[0.0], np.logspace(-9, 0, 120)])
 
