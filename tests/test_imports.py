@@ -242,6 +242,50 @@ def test_every_room_imports_alone(folders: list[str]) -> None:
     assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
 
 
+# Rooms of the package, and other libraries, that a statement may load, and those that it may not.
+_ARRAYS = """
+import numpy as np
+from rashomon_explorer import measures
+from rashomon_explorer.measures import fairness, multiplicity
+labels, y, groups = np.array([[0, 0, 1, 1], [0, 1, 1, 1]]), [0, 1, 0, 1], list("aabb")
+measures.ambiguity(labels), measures.disagreement(labels), multiplicity.cohen_kappa(labels)
+measures.rashomon_capacity(labels), measures.by_group("score_std", labels, groups)
+measures.fairness_gaps(labels, y, groups), measures.frontier([0.1, 0.2], losses=[0.3, 0.2])
+measures.importance_spread(labels, list("abcd")), measures.rashomon_ratio([0.1, 0.2], psi=0.1)
+measures.disagreement_decomposition(labels, inside=np.array([True, True]))
+measures.ConfidenceSequence().update(labels.mean(axis=1))
+"""
+_PAGE = {"plots", "report", "explorer", "server", "cli", "IPython", "ipywidgets", "plotly"}
+_ABOVE_PRIVACY = set(FLOOR) - {"privacy", "_utils", "exceptions", "__main__"}
+_MODELS = {"problem", "mechanisms", "papers", "sets", "trees", "estimators", "sklearn"}
+
+
+def _loaded(code: str) -> set[str]:
+    """Rooms of the package, and other libraries, that some code loads in a process of its own."""
+    code += "\nimport sys\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names = [module.split(".") for module in done.stdout.split()]
+    return {one[1] if one[0] == PACKAGE.name and one[1:] else one[0] for one in names}
+
+
+@pytest.mark.parametrize(
+    ("code", "refused"),
+    [
+        ("import rashomon_explorer.measures", _PAGE | _MODELS | {"rows", "data", "privacy"}),
+        (_ARRAYS, _PAGE | _MODELS | {"data", "release"}),
+        ("import rashomon_explorer.privacy", _ABOVE_PRIVACY),
+        ("import rashomon_explorer.estimators", _PAGE | {"release", "papers", "measures"}),
+    ],
+    ids=["measures", "measures of arrays", "privacy", "estimators"],
+)
+def test_a_room_loads_only_what_it_needs(code: str, refused: set[str]) -> None:
+    assert _loaded(code) & refused == set()
+
+
+def test_a_room_that_is_loaded_is_seen() -> None:
+    assert {"measures", "sets", "numpy"} <= _loaded("import rashomon_explorer.measures.reliance")
+
+
 def test_importing_the_package_is_cheap() -> None:
     code = f"import rashomon_explorer, sys; print([m for m in {HEAVY} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -4,59 +4,62 @@ The subpackages ``multiplicity`` (with the registry ``MEASURES``), ``importance`
 ``ranges``, ``fairness`` and ``decomposition`` export all functions, registries and result classes.
 """
 
-from rashomon_explorer.measures.decomposition.decomposition import (
-    decomposition_by_person,
-    disagreement_decomposition,
-)
-from rashomon_explorer.measures.decomposition.price import noise_by_budget
-from rashomon_explorer.measures.fairness.audit import fairness_audit, fairness_frame
-from rashomon_explorer.measures.fairness.burden import multiplicity_by_person_group
-from rashomon_explorer.measures.fairness.gaps import (
-    fairness_gaps,
-    frontier,
-    group_rates,
-    score_gaps,
-)
-from rashomon_explorer.measures.importance.conditional import (
-    conditional_reliance,
-    importance_cloud,
-    importance_tradeoffs,
-    reliance_within,
-)
-from rashomon_explorer.measures.importance.distribution import importance_distribution, rid
-from rashomon_explorer.measures.importance.permutation import permutation_importance
-from rashomon_explorer.measures.importance.profiles import (
-    coefficient_spread,
-    importance_spread,
-    partial_dependence_band,
-)
-from rashomon_explorer.measures.importance.shap import linear_shap, shap_importance, tree_shap
-from rashomon_explorer.measures.inputs import feature_groups
-from rashomon_explorer.measures.multiplicity.capacity import rashomon_capacity
-from rashomon_explorer.measures.multiplicity.group_tables import by_group, multiplicity_curve
-from rashomon_explorer.measures.multiplicity.labels import (
-    ambiguity,
-    disagreement,
-    discrepancy,
-    viable_prediction_range,
-)
-from rashomon_explorer.measures.multiplicity.ratio import linear_rashomon_ratio, rashomon_ratio
-from rashomon_explorer.measures.multiplicity.spread import decide_or_abstain
-from rashomon_explorer.measures.multiplicity.table import multiplicity_table
-from rashomon_explorer.measures.ranges.declared import declared_problem
-from rashomon_explorer.measures.ranges.exact import (
-    exact_coefficient_ranges,
-    exact_group_gap,
-    exact_ranges,
-    exact_score_ranges,
-    relative_psi,
-)
-from rashomon_explorer.measures.ranges.flips import exact_ambiguity, exact_flips, flip_psi
-from rashomon_explorer.measures.ranges.penalised import penalised_problem
-from rashomon_explorer.measures.ranges.people import draws_in_range
-from rashomon_explorer.measures.reliance.class_reliance import model_class_reliance
-from rashomon_explorer.measures.reliance.set_reliance import model_reliance
-from rashomon_explorer.measures.stopping import ConfidenceSequence, enough_draws
+from importlib import import_module
+from typing import Any
+
+# Home of each name: it is imported on first use, so that measures of arrays load no mechanisms.
+_HOMES = {
+    "ConfidenceSequence": "stopping",
+    "ambiguity": "multiplicity.labels",
+    "by_group": "multiplicity.group_tables",
+    "coefficient_spread": "importance.profiles",
+    "conditional_reliance": "importance.conditional",
+    "decide_or_abstain": "multiplicity.spread",
+    "declared_problem": "ranges.declared",
+    "decomposition_by_person": "decomposition.decomposition",
+    "disagreement": "multiplicity.labels",
+    "disagreement_decomposition": "decomposition.decomposition",
+    "discrepancy": "multiplicity.labels",
+    "draws_in_range": "ranges.people",
+    "enough_draws": "stopping",
+    "exact_ambiguity": "ranges.flips",
+    "exact_coefficient_ranges": "ranges.exact",
+    "exact_flips": "ranges.flips",
+    "exact_group_gap": "ranges.exact",
+    "exact_ranges": "ranges.exact",
+    "exact_score_ranges": "ranges.exact",
+    "fairness_audit": "fairness.audit",
+    "fairness_frame": "fairness.audit",
+    "fairness_gaps": "fairness.gaps",
+    "feature_groups": "inputs",
+    "flip_psi": "ranges.flips",
+    "frontier": "fairness.gaps",
+    "group_rates": "fairness.gaps",
+    "importance_cloud": "importance.conditional",
+    "importance_distribution": "importance.distribution",
+    "importance_spread": "importance.profiles",
+    "importance_tradeoffs": "importance.conditional",
+    "linear_rashomon_ratio": "multiplicity.ratio",
+    "linear_shap": "importance.shap",
+    "model_class_reliance": "reliance.class_reliance",
+    "model_reliance": "reliance.set_reliance",
+    "multiplicity_by_person_group": "fairness.burden",
+    "multiplicity_curve": "multiplicity.group_tables",
+    "multiplicity_table": "multiplicity.table",
+    "noise_by_budget": "decomposition.price",
+    "partial_dependence_band": "importance.profiles",
+    "penalised_problem": "ranges.penalised",
+    "permutation_importance": "importance.permutation",
+    "rashomon_capacity": "multiplicity.capacity",
+    "rashomon_ratio": "multiplicity.ratio",
+    "relative_psi": "ranges.exact",
+    "reliance_within": "importance.conditional",
+    "rid": "importance.distribution",
+    "score_gaps": "fairness.gaps",
+    "shap_importance": "importance.shap",
+    "tree_shap": "importance.shap",
+    "viable_prediction_range": "multiplicity.labels",
+}
 
 _ROOMS = ("decomposition", "fairness", "importance", "multiplicity", "ranges", "reliance")
 
@@ -112,6 +115,14 @@ __all__ = [
     "tree_shap",
     "viable_prediction_range",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"{__name__}.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
-from rashomon_explorer.problem.problem import add_intercept
-from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
-from rashomon_explorer.sets.block import groups_by_name
+
+if TYPE_CHECKING:
+    from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
 
 _CELLS = 2**20  # models × rows × classes of one batch: fits into the cache
 _MOST_MODELS = 255  # a count over one batch fits into a byte
@@ -374,6 +374,8 @@ class LinearTask:
         cls, models: RashomonSet | ReleasedSet, X: ArrayLike, y: ArrayLike, loss: str | None
     ) -> LinearTask:
         """Create a task with the rows and targets as the models use them."""
+        from rashomon_explorer.problem.problem import add_intercept
+
         need_linear(models)
         if models.n_draws == 0:
             raise ValueError("the set has no models, so there is nothing to measure")
@@ -397,6 +399,8 @@ class LinearTask:
 
 def need_linear(models: object) -> None:
     """Raise TypeError unless the models have coefficients."""
+    from rashomon_explorer.sets import RashomonSet, ReleasedSet
+
     if not isinstance(models, RashomonSet | ReleasedSet):
         raise TypeError(
             "this importance needs linear models, a RashomonSet or a ReleasedSet, or decision "
@@ -486,6 +490,8 @@ def feature_groups(
     >>> list(feature_groups(["age", [1, "age"]], names))
     ['age', 'home=own + age']
     """
+    from rashomon_explorer.sets.block import groups_by_name
+
     known = groups_by_name(names) if groups is None else groups
     if features is None:
         return _every_feature(names, known)

@@ -15,8 +15,6 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_inner_share, check_positive
 from rashomon_explorer.measures.inputs import Labels, as_models_by_rows
 from rashomon_explorer.measures.multiplicity.catalogue import LOWER_BOUND, MEASURES
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, sampler_traits
-from rashomon_explorer.sets.diagnostics import effective_size
 
 _CELLS = 2000  # grid cells of the unit interval: interval ends are rounded outwards to the grid
 _AT_ONCE = 32  # terms per array: cells excluded by earlier terms need no further work
@@ -193,6 +191,8 @@ def chain_interval(
             f"their dependence: at least {_FEWEST} of each chain are needed; draw more, "
             "or pass n_chains= if there were fewer chains"
         )
+    from rashomon_explorer.sets.diagnostics import effective_size
+
     kept = terms[: length * columns]
     effective = effective_size(kept.reshape(length, columns).T)
     mean = float(kept.mean())
@@ -326,6 +326,8 @@ def _check(measure: str, half_width: float, mechanism: str, n_chains: int | None
         )
     if measure not in _TERMS:
         raise ValueError(f"measure must be one of {sorted(_TERMS)}, got {measure!r}")
+    from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS, sampler_traits
+
     known = sampler_traits(mechanism)
     if n_chains is None and not known.dependence_known:
         allowed = sorted(name for name, kind in SAMPLERS.items() if kind.traits.dependence_known)

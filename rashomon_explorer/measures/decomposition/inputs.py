@@ -1,9 +1,11 @@
 """Inputs of the decomposition."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,14 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.exceptions import CuratorOnlyError
 from rashomon_explorer.measures.decomposition.kernels import TREES, Law, PairMeasure, draw_law
-from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import as_chunked_rows
 from rashomon_explorer.rows.columns import read_column
-from rashomon_explorer.sets import CuratorSet, PredictorSet, RashomonSet, ReleasedSet, ReleasedTrees
-from rashomon_explorer.sets.models.trees import DecisionTrees
-from rashomon_explorer.trees import CountedTrees, label_shares
-from rashomon_explorer.trees.reconstruction import planned_class
+
+if TYPE_CHECKING:
+    from rashomon_explorer.sets import CuratorSet, PredictorSet
+    from rashomon_explorer.trees import CountedTrees
 
 _SAME = 1e-9  # relative tolerance: a minimum differs with the summation order of threads
 _SETTABLE = ("psi", "radius", "ridge", "row_norm", "loss", "target_bounds", "classes")
@@ -43,6 +44,8 @@ def check_same_set(drawn: Any, reference: Any) -> None:
 
 def _settings(drawn: Any, reference: Any) -> Iterator[tuple[str, Any, Any]]:
     """Yield each setting's name, the draws' value and the reference's."""
+    from rashomon_explorer.sets import RashomonSet
+
     for name in ("task", "psi"):
         yield name, getattr(drawn, name), getattr(reference, name)
     if isinstance(drawn, RashomonSet) and isinstance(reference, RashomonSet):
@@ -97,6 +100,10 @@ def counted_width(
     counted: CountedTrees, drawn: Any, X: ArrayLike, measure: PairMeasure
 ) -> FloatArray:
     """Measure, for each row, of two trees drawn uniformly from all within ψ."""
+    from rashomon_explorer.sets import PredictorSet
+    from rashomon_explorer.sets.models.trees import DecisionTrees
+    from rashomon_explorer.trees import label_shares
+
     if not isinstance(drawn, PredictorSet) or not isinstance(drawn.models, DecisionTrees):
         raise ValueError(
             "reference must be uniform on the set of the draws; counted trees require drawn trees"
@@ -110,6 +117,8 @@ def counted_width(
 
 
 def _refuse_others(counted: CountedTrees, drawn: PredictorSet) -> None:
+    from rashomon_explorer.trees.reconstruction import planned_class
+
     planned: Any = drawn.planned
     apart: list[str] = []
     if planned is None or not planned.questions:
@@ -220,6 +229,10 @@ def check_inputs(
     reference_chains: int | None,
 ) -> Inputs:
     """Check and prepare the arguments of :func:`disagreement_decomposition`."""
+    if isinstance(models, np.ndarray | list | tuple):
+        return _of_arrays(models, X, measure, inside, reference, reference_chains)
+    from rashomon_explorer.sets import CuratorSet, ReleasedSet, ReleasedTrees
+
     if isinstance(models, ReleasedSet | ReleasedTrees):
         raise CuratorOnlyError(
             "the decomposition depends on which draws lie inside the set, hence on private rows: "
@@ -241,6 +254,8 @@ def check_chunked_inputs(
     models: Any, X: Any, measure: PairMeasure, reference: Any, chains: int | None, groups: Any
 ) -> Inputs:
     """Check and prepare the arguments for chunked rows; means over all rows are compared."""
+    from rashomon_explorer.trees import CountedTrees
+
     if isinstance(reference, CountedTrees):
         raise ValueError(
             "reference must be models for chunked rows: use counted.draw(2_000, psi) instead of "
@@ -260,6 +275,9 @@ def _of_set(
     reference: Any,
     reference_chains: int | None,
 ) -> Inputs:
+    from rashomon_explorer.sets import PredictorSet
+    from rashomon_explorer.trees import CountedTrees
+
     hit = np.asarray(drawn.losses <= drawn.least + drawn.psi)
     values = _values(drawn, X, measure)
     others, chains = values[:0], np.zeros(0, dtype=int)
@@ -329,6 +347,8 @@ def _of_arrays(
 
 
 def _draws(models: CuratorSet) -> Any:
+    from rashomon_explorer.mechanisms.samplers.registry import SAMPLERS
+
     known = draw_law(models)
     if not known.independent:
         allowed = sorted(name for name, kind in SAMPLERS.items() if kind.traits.independent)
@@ -345,6 +365,8 @@ def _draws(models: CuratorSet) -> Any:
 
 
 def _reference(reference: Any, drawn: Any) -> Any:
+    from rashomon_explorer.sets import CuratorSet, PredictorSet
+
     known = draw_law(reference)
     if not isinstance(reference, CuratorSet) or not known.uniform_on:
         raise ValueError(

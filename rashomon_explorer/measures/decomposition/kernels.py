@@ -1,17 +1,18 @@
 """Pair measures, laws of draws, and sums over pairs of models."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rashomon_explorer._utils.arrays import FloatArray, Mask
 from rashomon_explorer.measures.inputs import Labels, as_scores
-from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
-from rashomon_explorer.sets import CuratorSet, PredictorSet, RashomonSet
-from rashomon_explorer.sets.models.trees import DecisionTrees
+
+if TYPE_CHECKING:
+    from rashomon_explorer.sets import PredictorSet, RashomonSet
 
 _ROWS = 2**16  # rows per product: sums of ±1 in single precision are exact up to 2²⁴
 
@@ -147,13 +148,18 @@ class Law:
 
 def draw_law(models: object) -> Law:
     """Law of a set's draws; an unknown law for anything else."""
-    for kind, tell in _LAWS.items():
-        if isinstance(models, kind):
-            return tell(models)
+    from rashomon_explorer.sets import PredictorSet, RashomonSet
+
+    if isinstance(models, RashomonSet):
+        return _linear(models)
+    if isinstance(models, PredictorSet):
+        return _others(models)
     return Law(getattr(models, "mechanism", type(models).__name__))
 
 
 def _linear(models: RashomonSet) -> Law:
+    from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
+
     known = sampler_traits(models.mechanism)
     return Law(
         name=models.mechanism,
@@ -176,6 +182,8 @@ def _suggestion(models: RashomonSet) -> str:
 
 
 def _others(models: PredictorSet) -> Law:
+    from rashomon_explorer.sets.models.trees import DecisionTrees
+
     if not isinstance(models.models, DecisionTrees) or not models.independent:
         return Law(models.models.kind)
     if models.uniform:
@@ -205,10 +213,6 @@ _REFERENCE = (
     "pass reference=, all trees of the same rows and class, "
     "RashomonTreeClassifier(...).counted(X, y), or uniform draws of them, counted.draw(2000, psi)"
 )
-_LAWS: dict[type[CuratorSet], Callable[[Any], Law]] = {
-    RashomonSet: _linear,
-    PredictorSet: _others,
-}
 
 
 @dataclass(frozen=True)
@@ -226,7 +230,7 @@ class Layout:
     weights: FloatArray
 
     @classmethod
-    def of(cls, inside: Mask, chains: NDArray[np.int_]) -> "Layout":
+    def of(cls, inside: Mask, chains: NDArray[np.int_]) -> Layout:
         """Layout from the hits of the draws and the chain 0, 1, … of each reference model."""
         unit = np.concatenate([np.arange(len(inside)), len(inside) + chains])
         sizes = np.bincount(unit).astype(float)
@@ -271,20 +275,20 @@ class Units:
     layout: Layout
 
     @classmethod
-    def of(cls, matrix: FloatArray, layout: Layout) -> "Units":
+    def of(cls, matrix: FloatArray, layout: Layout) -> Units:
         """Pair sums from the differences k of all pairs of models, (n_models, n_models)."""
         member = np.zeros((len(layout.sizes), len(matrix)))
         member[layout.unit, np.arange(len(matrix))] = 1
         single = len(layout.sizes) == len(matrix)
         return cls(matrix if single else member @ matrix @ member.T, layout)
 
-    def only(self, of: Mask) -> "Units":
+    def only(self, of: Mask) -> Units:
         """Keep some units; the numbering of models is dropped."""
         old, unit = self.layout, np.arange(int(of.sum()))
         layout = Layout(unit, old.sizes[of], old.hit[of], old.missed[of], old.weights[of])
         return Units(self.sums[np.ix_(of, of)], layout)
 
-    def reweighted(self, weights: FloatArray) -> "Units":
+    def reweighted(self, weights: FloatArray) -> Units:
         """Replace the weights (n_units,) of the draws outside."""
         old = self.layout
         new = np.where(old.missed, weights, 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -17,11 +17,10 @@ from rashomon_explorer.measures.decomposition.decomposition import estimates, fl
 from rashomon_explorer.measures.decomposition.estimates import CURATOR, Mixture
 from rashomon_explorer.measures.decomposition.inputs import check_inputs
 from rashomon_explorer.measures.decomposition.kernels import Layout, get_pair_measure
-from rashomon_explorer.measures.reliance.tree_reliance import held_trees
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.pricing import affordable_eta
-from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
-from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
+
+if TYPE_CHECKING:
+    from rashomon_explorer.mechanisms.planning.plan import Plan
+    from rashomon_explorer.sets import RashomonSet
 
 _SAME = 1 - 1e-9  # relative tolerance on the budget spent, which bisection recomputes
 
@@ -121,12 +120,18 @@ def _weights(energy: FloatArray, colder: float) -> FloatArray:
 
 
 def _eta(price: float, plan: Plan) -> float:
+    from rashomon_explorer.mechanisms.planning.pricing import affordable_eta
+
     if not np.isfinite(price):
         return float("inf")
     return max(plan.eta, affordable_eta(price, plan.delta, plan.n_draws, ledger=plan.ledger))
 
 
 def _check_models(models: Any) -> None:
+    from rashomon_explorer.measures.reliance.tree_reliance import held_trees
+    from rashomon_explorer.mechanisms.samplers.registry import sampler_traits
+    from rashomon_explorer.sets import RashomonSet, ReleasedSet, ReleasedTrees
+
     if isinstance(models, ReleasedSet | ReleasedTrees):
         raise CuratorOnlyError(
             "the weights of draws outside depend on private rows: not available for a release"

@@ -27,16 +27,15 @@ from rashomon_explorer.measures.fairness.gaps import check_names, frontier
 from rashomon_explorer.measures.fairness.rates import LABEL_RATES, Groups, GroupsLike, Judged
 from rashomon_explorer.measures.fairness.task import QUALITY, FairnessTask, need_curator
 from rashomon_explorer.measures.multiplicity.table import CURATOR
-from rashomon_explorer.measures.ranges.exact import exact_ranges, gap_directions
-from rashomon_explorer.measures.ranges.people import draws_in_range
 from rashomon_explorer.privacy.guarantee import guarantee_text
 from rashomon_explorer.rows import ChunkedRows
 from rashomon_explorer.rows.coercion import as_chunked_rows, is_chunked
 from rashomon_explorer.rows.columns import each_row
-from rashomon_explorer.sets import CuratorSet
 
 if TYPE_CHECKING:
     from fairlearn.metrics import MetricFrame
+
+    from rashomon_explorer.sets import CuratorSet
 
 
 def fairness_frame(
@@ -127,6 +126,9 @@ def margin_gaps(
     models: Any, places: pd.Index, problem: Any, X: Any, groups: ArrayLike, psi: float
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Signed gaps (models, pairs of groups) of linear models, and their exact ranges."""
+    from rashomon_explorer.measures.ranges.exact import exact_ranges, gap_directions
+    from rashomon_explorer.measures.ranges.people import draws_in_range
+
     coef = getattr(models, "coef", None)
     if coef is None or coef.shape[1] != problem.p:
         raise TypeError(

@@ -26,8 +26,6 @@ from rashomon_explorer.measures.fairness.rates import (
     Judged,
     Scored,
 )
-from rashomon_explorer.sets import CuratorSet, ReleasedSet
-from rashomon_explorer.sets.models.fitted import class_codes
 
 _USUAL = {
     "classification": (
@@ -73,6 +71,8 @@ class FairnessTask:
         n_bins: int,
     ) -> "FairnessTask":
         """Create a task with targets in the models' coding."""
+        from rashomon_explorer.sets.models.fitted import class_codes
+
         check_kinds(agg, method)
         names = _metrics(models, metrics, agg)
         given = np.asarray(y)
@@ -118,6 +118,8 @@ class FairnessTask:
 
 def need_curator(models: object, instead: str) -> None:
     """Raise for sets for which the models inside ψ are unknown."""
+    from rashomon_explorer.sets import CuratorSet, ReleasedSet
+
     if isinstance(models, ReleasedSet):
         raise CuratorOnlyError(
             "a release does not state which draws lie in the Rashomon set; on public rows use "

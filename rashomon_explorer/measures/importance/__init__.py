@@ -3,25 +3,26 @@
 Results on private rows are for the curator, who may see the rows: they are not private.
 """
 
-from rashomon_explorer.measures.importance.conditional import (
-    conditional_reliance,
-    importance_cloud,
-    importance_tradeoffs,
-    reliance_within,
-)
-from rashomon_explorer.measures.importance.distribution import (
-    ImportanceDistribution,
-    importance_distribution,
-    rid,
-)
-from rashomon_explorer.measures.importance.permutation import permutation_importance
-from rashomon_explorer.measures.importance.profiles import (
-    coefficient_spread,
-    importance_spread,
-    partial_dependence,
-    partial_dependence_band,
-)
-from rashomon_explorer.measures.importance.shap import linear_shap, shap_importance, tree_shap
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "ImportanceDistribution": "distribution",
+    "coefficient_spread": "profiles",
+    "conditional_reliance": "conditional",
+    "importance_cloud": "conditional",
+    "importance_distribution": "distribution",
+    "importance_spread": "profiles",
+    "importance_tradeoffs": "conditional",
+    "linear_shap": "shap",
+    "partial_dependence": "profiles",
+    "partial_dependence_band": "profiles",
+    "permutation_importance": "permutation",
+    "reliance_within": "conditional",
+    "rid": "distribution",
+    "shap_importance": "shap",
+    "tree_shap": "shap",
+}
 
 __all__ = [
     "ImportanceDistribution",
@@ -40,3 +41,14 @@ __all__ = [
     "shap_importance",
     "tree_shap",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """Public names of the package."""
+    return __all__

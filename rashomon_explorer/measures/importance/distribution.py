@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,13 +16,11 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.progress import progress
 from rashomon_explorer._utils.validation import check_count, check_positive
 from rashomon_explorer.measures.inputs import Features, as_models_by_rows, feature_groups
-from rashomon_explorer.measures.reliance.set_reliance import reliance_table, tree_table
-from rashomon_explorer.measures.reliance.tree_reliance import problem_task
-from rashomon_explorer.mechanisms.samplers.base import Sampler, collect
-from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
-from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.problem import Problem
-from rashomon_explorer.trees import CountedTrees
+
+if TYPE_CHECKING:
+    from rashomon_explorer.mechanisms.samplers.base import Sampler
+    from rashomon_explorer.problem.problem import Problem
+    from rashomon_explorer.trees import CountedTrees
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,11 +133,8 @@ def importance_distribution(
     return ImportanceDistribution(tuple(str(name) for name in features), samples)
 
 
-MakeProblem = Callable[[FloatArray, NDArray[Any]], Problem | CountedTrees]
-
-
 def rid(
-    make_problem: MakeProblem,
+    make_problem: Callable[[FloatArray, NDArray[Any]], Problem | CountedTrees],
     X: ArrayLike,
     y: ArrayLike,
     *,
@@ -194,6 +189,7 @@ def rid(
 
     Examples
     --------
+    >>> from rashomon_explorer.problem.problem import Problem
     >>> X, y = [[0.9, 0.1], [0.6, 0.2], [-0.7, 0.1], [-0.5, 0.2]] * 20, [1, 1, -1, -1] * 20
     >>> found = rid(Problem, X, y, psi=0.02, n_bootstraps=2, n_models=16, random_state=0)
     >>> bool(found.mean()["x0"] > found.mean()["x1"])
@@ -208,6 +204,11 @@ def rid(
     >>> found.mean().round(1).tolist()
     [0.5, 0.0]
     """
+    from rashomon_explorer.measures.reliance.set_reliance import reliance_table, tree_table
+    from rashomon_explorer.measures.reliance.tree_reliance import problem_task
+    from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
+    from rashomon_explorer.trees import CountedTrees
+
     check_count(n_bootstraps=n_bootstraps, n_models=n_models)
     check_positive(psi=psi)
     names = list(getattr(X, "columns", [])) if feature_names is None else list(feature_names)
@@ -245,6 +246,9 @@ def _inside(
     problem: Problem, psi: float, sampler: Sampler, n_models: int, rng: np.random.Generator
 ) -> FloatArray:
     """Draws (k, p) in the Rashomon set."""
+    from rashomon_explorer.mechanisms.samplers.base import collect
+    from rashomon_explorer.mechanisms.target import GibbsTarget
+
     # β only affects draws outside the set. A sampler without a temperature uses it to regularise
     # the metric of a flat loss; at the scale p/ψ most draws lie inside.
     target = GibbsTarget(problem, problem.p / psi, psi)

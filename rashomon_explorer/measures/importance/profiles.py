@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer._utils.validation import check_count
 from rashomon_explorer.measures.inputs import as_models_by_rows
-from rashomon_explorer.sets import RashomonSet, ReleasedSet
+
+if TYPE_CHECKING:
+    from rashomon_explorer.sets import RashomonSet, ReleasedSet
 
 _QUANTILES = {"min": 0.0, "q05": 0.05, "median": 0.5, "q95": 0.95, "max": 1.0}
 
@@ -41,7 +43,7 @@ def coefficient_spread(models: RashomonSet | ReleasedSet) -> pd.DataFrame:
     ['min', 'q05', 'median', 'q95', 'max']
     """
     table = importance_spread(models.coef, models.parameter_names)
-    if isinstance(models, RashomonSet):
+    if hasattr(models, "best"):
         table["best"] = models.best
     return table
 

@@ -8,7 +8,6 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import entr, expit, rel_entr
-from sklearn.exceptions import ConvergenceWarning
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.measures.inputs import as_probabilities, model_batches
@@ -234,6 +233,8 @@ def _several_classes(values: FloatArray, tolerance: float) -> FloatArray:
     bounds *= _BITS
     gap = float((bounds[:, 1] - bounds[:, 0]).max())
     if gap > tolerance:
+        from sklearn.exceptions import ConvergenceWarning
+
         warnings.warn(
             f"the capacity of some row is known only to {gap:.1e} bits, not to {tolerance:.0e}; "
             "capacity_bounds returns both bounds",

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv, gammaln
-from sklearn.utils import check_random_state
 
 from rashomon_explorer._utils.validation import check_inner_share, check_nonnegative
 from rashomon_explorer.exceptions import SamplerError
-from rashomon_explorer.mechanisms.rejection.envelope import Envelope
-from rashomon_explorer.mechanisms.target import GibbsTarget
-from rashomon_explorer.problem.problem import Problem
+
+if TYPE_CHECKING:
+    from rashomon_explorer.mechanisms.rejection.envelope import Envelope
+    from rashomon_explorer.problem.problem import Problem
 
 _AT_ONCE = 2**22  # rows × models whose loss is computed at a time
 
@@ -134,6 +135,7 @@ def linear_rashomon_ratio(
 
     Examples
     --------
+    >>> from rashomon_explorer.problem.problem import Problem
     >>> problem = Problem([[0.5], [-0.5]] * 50, [1, -1, 1, 1] * 25, radius=5.0, intercept=False)
     >>> found = linear_rashomon_ratio(problem, psi=0.01, random_state=0)
     >>> found.interval[0] < 0.1307 < found.interval[1]
@@ -147,6 +149,9 @@ def linear_rashomon_ratio(
             f"the volume of {problem.domain} is unknown: use one of its two sets as the domain, "
             "or rashomon_ratio with uniform draws from it"
         )
+    from rashomon_explorer.mechanisms.rejection.envelope import Envelope
+    from rashomon_explorer.mechanisms.target import GibbsTarget
+
     envelope = Envelope.of(GibbsTarget(problem, beta=problem.p / psi, psi=psi))
     radius = envelope.outer_radius(psi)
     log_share = _log_ellipsoid(envelope, radius, problem.p)
@@ -164,6 +169,8 @@ def _hits(
     random_state: int | np.random.RandomState | None,
 ) -> int:
     """Return the number of uniform points of the ellipsoid that lie in the set."""
+    from sklearn.utils import check_random_state
+
     rng = check_random_state(random_state)
     hits, left = 0, n_draws
     while left:

@@ -277,7 +277,7 @@ def _spread(models: RashomonSet) -> Block:
 def _exact(given: Curator, models: RashomonSet) -> Block:
     names = models.feature_names[:-1]
     exact = exact_coefficient_ranges(
-        given.problem,  # type: ignore[arg-type]  # asked for only where there is one
+        given.problem,
         models.psi,
         feature_names=names,
     )
