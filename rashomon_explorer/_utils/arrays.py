@@ -202,6 +202,13 @@ def _module(library: str) -> Any:
     return import_module(_MODULES[library])
 
 
+def read_only_copy(values: Any) -> FloatArray:
+    """Copy numbers to an array that cannot be changed."""
+    copy = np.array(values, dtype=float)
+    copy.flags.writeable = False
+    return copy
+
+
 def _library(array: Any) -> str | None:
     """Library of an array, or None; imports no library."""
     if isinstance(array, np.ndarray | np.generic | float | list):

@@ -38,8 +38,7 @@ from rashomon_explorer.explorer.streamed_table import table_shape
 from rashomon_explorer.mechanisms.planning.plan import PublicLaw
 from rashomon_explorer.plots.text import cost_text, plural
 from rashomon_explorer.problem.constants import Constants
-from rashomon_explorer.sets import RashomonSet
-from rashomon_explorer.sets.curator import CuratorSet
+from rashomon_explorer.sets import CuratorSet, RashomonSet
 from rashomon_explorer.sets.files import load, write
 
 T = TypeVar("T")

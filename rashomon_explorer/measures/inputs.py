@@ -490,7 +490,7 @@ def feature_groups(
     >>> list(feature_groups(["age", [1, "age"]], names))
     ['age', 'home=own + age']
     """
-    from rashomon_explorer.sets.block import groups_by_name
+    from rashomon_explorer.sets.linear import groups_by_name
 
     known = groups_by_name(names) if groups is None else groups
     if features is None:

@@ -1,19 +1,14 @@
 """Sets of models: the curator's sets and released sets."""
 
-from rashomon_explorer.sets.block import ModelBlock
-from rashomon_explorer.sets.curator import CuratorSet
+from rashomon_explorer.sets.base import CuratorSet
 from rashomon_explorer.sets.linear import RashomonSet, ReleasedSet
-from rashomon_explorer.sets.predictor import PredictorSet
-from rashomon_explorer.sets.released_trees import ReleasedTrees
-from rashomon_explorer.sets.scores import linear_scores
+from rashomon_explorer.sets.predictor import PredictorSet, ReleasedTrees
 from rashomon_explorer.sets.sources.draws import from_draws
-from rashomon_explorer.sets.sources.estimators import from_estimators
-from rashomon_explorer.sets.sources.predictions import from_predictions
+from rashomon_explorer.sets.sources.predictions import from_estimators, from_predictions
 from rashomon_explorer.sets.sources.trees import from_timbertrek, from_treefarms
 
 __all__ = [
     "CuratorSet",
-    "ModelBlock",
     "PredictorSet",
     "RashomonSet",
     "ReleasedSet",
@@ -23,5 +18,4 @@ __all__ = [
     "from_predictions",
     "from_timbertrek",
     "from_treefarms",
-    "linear_scores",
 ]

@@ -1,15 +1,17 @@
-"""Save and load sets of models."""
+"""Save and load sets of models: one serialiser of their fields for all kinds."""
+
+from __future__ import annotations
 
 import json
 import math
 import os
 import zipfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,110 +19,22 @@ from numpy.typing import NDArray
 from rashomon_explorer._utils.files import replace_file
 from rashomon_explorer.data.cells import ColumnMap
 from rashomon_explorer.exceptions import DataError
-from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
-from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
-from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
-from rashomon_explorer.mechanisms.objective_perturbation.plan import ObjectivePerturbationPlan
-from rashomon_explorer.mechanisms.planning.centres import Centre
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
-from rashomon_explorer.problem.domains import CutEllipsoid
+
+if TYPE_CHECKING:
+    from rashomon_explorer.data import TableSchema
+    from rashomon_explorer.mechanisms.planning.plan import Plan
+    from rashomon_explorer.mechanisms.planning.trees import TreePlan
+    from rashomon_explorer.problem.domains import CutEllipsoid
+    from rashomon_explorer.problem.minimisation import Minimum
 
 Arrays = dict[str, NDArray[Any]]
 Values = dict[str, Any]
+Wanted = TypeVar("Wanted")
+Class = TypeVar("Class", bound=type)
 
-_PLANS: dict[str, type[Plan]] = {
-    kind.__name__: kind
-    for kind in (
-        Plan,
-        PathPlan,
-        ClippedPathPlan,
-        ObjectivePerturbationPlan,
-        EllipsoidPlan,
-        EllipsoidExactPlan,
-    )
-}
-_ELLIPSOID = ("centre", "matrix", "start")
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-
-
-def plan_values(plan: Plan) -> Values:
-    """Fields of a plan, with its type."""
-    # Its options follow from the other fields.
-    plain = _plain_values(replace(plan, options=()), without="options")
-    plain["sampler"] = plain.pop("mechanism")  # the key in files
-    return {**plain, "type": type(plan).__name__}
-
-
-def tree_plan_values(plan: TreePlan | None) -> Values | None:
-    """Fields of a plan of trees; None without a plan."""
-    return None if plan is None else _plain_values(plan)
-
-
-def tree_plan_from_values(values: Values | None) -> TreePlan | None:
-    """Inverse of :func:`tree_plan_values`."""
-    if values is None:
-        return None
-    plain = {field.name: values[field.name] for field in fields(TreePlan) if field.name in values}
-    numbers: Values = {k: _NUMBERS.get(v, v) if isinstance(v, str) else v for k, v in plain.items()}
-    for name in ("questions", "costs"):
-        numbers[name] = tuple(map(tuple, numbers[name]))
-    return TreePlan(**(numbers | {"guarantee": Guarantee.from_dict(values["guarantee"])}))
-
-
-def plan_from_values(values: Values) -> Plan:
-    """Inverse of :func:`plan_values`."""
-    kind = _PLANS[values["type"]]
-    if "sampler" in values:  # the key in files
-        values = {**values, "mechanism": values["sampler"]}
-    # Files of older versions lack newer fields.
-    plain = {field.name: values[field.name] for field in fields(kind) if field.name in values}
-    numbers: Values = {k: _NUMBERS.get(v, v) if isinstance(v, str) else v for k, v in plain.items()}
-    if "centre" in numbers:
-        numbers["centre"] = Centre(**numbers["centre"])
-    if numbers.get("columns") is not None:
-        numbers["columns"] = ColumnsPlan(**numbers["columns"])
-    return kind(**(numbers | {"guarantee": Guarantee.from_dict(values["guarantee"])}))
-
-
-def _plain_values(plan: Plan | TreePlan, without: str = "") -> Values:
-    # A plan's guarantee is written separately: its curve is not a plain value.
-    bare = asdict(replace(plan, guarantee=no_guarantee("")))
-    plain = {k: number(v) if isinstance(v, float) else v for k, v in bare.items() if k != without}
-    return {**plain, "guarantee": plan.guarantee.to_dict()}
-
-
-def ellipsoid_parts(region: CutEllipsoid | None) -> tuple[Arrays, Values]:
-    """Arrays and values of an ellipsoid released with the draws; empty without one."""
-    if region is None:
-        return {}, {}
-    arrays = {f"ellipsoid_{name}": getattr(region, name) for name in _ELLIPSOID}
-    return arrays, {"ellipsoid": [region.level, region.radius]}
-
-
-def ellipsoid_from_parts(arrays: Arrays, values: Values) -> CutEllipsoid | None:
-    """Inverse of :func:`ellipsoid_parts`."""
-    if "ellipsoid" not in values:
-        return None
-    level, radius = values["ellipsoid"]
-    named = {name: arrays[f"ellipsoid_{name}"] for name in _ELLIPSOID}
-    return CutEllipsoid(**named, level=level, radius=radius)
-
-
-def scale_parts(scale: ColumnMap | None) -> Arrays:
-    """Arrays of a column map; empty without one."""
-    return {} if scale is None else {"scale": np.stack([scale.centre, scale.spread])}
-
-
-def scale_from_parts(arrays: Arrays, row_norm: float) -> ColumnMap | None:
-    """Inverse of :func:`scale_parts`."""
-    if "scale" not in arrays:
-        return None
-    centre, spread = arrays["scale"]
-    return ColumnMap(centre, spread, row_norm)
 
 
 def number(value: float) -> float | str:
@@ -133,7 +47,7 @@ def number_from_value(value: float | str) -> float:
     return _NUMBERS[value] if isinstance(value, str) else float(value)
 
 
-def labels(classes: tuple[Any, ...]) -> list[Any]:
+def _class_labels(classes: tuple[Any, ...]) -> list[Any]:
     """List class labels; raise if JSON has no such values."""
     for label in classes:
         if not isinstance(label, str | int | float | None):
@@ -143,8 +57,217 @@ def labels(classes: tuple[Any, ...]) -> list[Any]:
     return list(classes)
 
 
-Wanted = TypeVar("Wanted")
-Class = TypeVar("Class", bound=type)
+def _plan_types() -> dict[str, type[Plan]]:
+    # Local imports: plans are slow to import, and sets of other models have none.
+    from rashomon_explorer.mechanisms.ellipsoid.exact_plan import EllipsoidExactPlan
+    from rashomon_explorer.mechanisms.ellipsoid.plan import EllipsoidPlan
+    from rashomon_explorer.mechanisms.langevin.plan import ClippedPathPlan, PathPlan
+    from rashomon_explorer.mechanisms.objective_perturbation.plan import ObjectivePerturbationPlan
+    from rashomon_explorer.mechanisms.planning.plan import Plan
+
+    kinds: tuple[type[Plan], ...] = (
+        Plan,
+        PathPlan,
+        ClippedPathPlan,
+        ObjectivePerturbationPlan,
+        EllipsoidPlan,
+        EllipsoidExactPlan,
+    )
+    return {kind.__name__: kind for kind in kinds}
+
+
+def plan_values(plan: Plan) -> Values:
+    """Fields of a plan, with its type."""
+    # Its options follow from the other fields.
+    plain = _plain_values(replace(plan, options=()), without="options")
+    plain["sampler"] = plain.pop("mechanism")  # the key in files
+    return {**plain, "type": type(plan).__name__}
+
+
+def plan_from_values(values: Values) -> Plan:
+    """Inverse of :func:`plan_values`."""
+    from rashomon_explorer.mechanisms.planning.centres import Centre
+    from rashomon_explorer.mechanisms.planning.scaling import ColumnsPlan
+
+    kind = _plan_types()[values["type"]]
+    if "sampler" in values:  # the key in files
+        values = {**values, "mechanism": values["sampler"]}
+    plain = _plan_fields(kind, values)
+    if "centre" in plain:
+        plain["centre"] = Centre(**plain["centre"])
+    if plain.get("columns") is not None:
+        plain["columns"] = ColumnsPlan(**plain["columns"])
+    return kind(**plain)
+
+
+def _tree_plan_from_values(values: Values) -> TreePlan:
+    from rashomon_explorer.mechanisms.planning.trees import TreePlan
+
+    plain = _plan_fields(TreePlan, values)
+    for name in ("questions", "costs"):
+        plain[name] = tuple(map(tuple, plain[name]))
+    return TreePlan(**plain)
+
+
+def _plain_values(plan: Any, without: str = "") -> Values:
+    # A plan's guarantee is written separately: its curve is not a plain value.
+    bare = asdict(replace(plan, guarantee=no_guarantee("")))
+    plain = {k: number(v) if isinstance(v, float) else v for k, v in bare.items() if k != without}
+    return {**plain, "guarantee": plan.guarantee.to_dict()}
+
+
+def _plan_fields(kind: Any, values: Values) -> Values:
+    # Files of older versions lack newer fields.
+    plain = {field.name: values[field.name] for field in fields(kind) if field.name in values}
+    numbers = {k: _NUMBERS.get(v, v) if isinstance(v, str) else v for k, v in plain.items()}
+    return {**numbers, "guarantee": Guarantee.from_dict(values["guarantee"])}
+
+
+@dataclass(frozen=True)
+class _Json:
+    """JSON form of a field, under another name in files if ``key`` is set."""
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+    key: str = ""
+
+
+def _schema(values: Values) -> TableSchema:
+    from rashomon_explorer.data import TableSchema
+
+    return TableSchema.from_dict(values)
+
+
+def _bounds(values: list[float | str]) -> tuple[float, ...]:
+    return tuple(map(number_from_value, values))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_PLAIN = _Json(_same, _same)
+_JSON = {
+    **dict.fromkeys(
+        ("row_norm", "clipped_share", "acceptance", "narrowed", "least", "psi"),
+        _Json(number, number_from_value),
+    ),
+    **dict.fromkeys(("feature_names", "names", "steps"), _Json(list, tuple)),
+    "target_bounds": _Json(lambda bounds: [number(bound) for bound in bounds], _bounds),
+    "classes": _Json(_class_labels, tuple),
+    "guarantee": _Json(Guarantee.to_dict, Guarantee.from_dict),
+    "plan": _Json(plan_values, plan_from_values),
+    "mechanism": _Json(_same, _same, "sampler"),
+    "planned": _Json(_plain_values, _tree_plan_from_values, "plan"),
+    "feature_groups": _Json(lambda groups: {k: list(v) for k, v in groups.items()}, dict),
+    "schema": _Json(lambda schema: schema.to_dict(), _schema),
+}
+_MINIMUM = ("value", "gap", "multiplier", "slack")
+_ELLIPSOID = ("centre", "matrix", "start")
+
+
+def _minimum_parts(minimum: Minimum) -> tuple[Arrays, Values]:
+    values = {name: number(getattr(minimum, name)) for name in _MINIMUM}
+    return {"best": minimum.theta}, {"minimum": values}
+
+
+def _minimum(arrays: Arrays, values: Values) -> Minimum:
+    from rashomon_explorer.problem.minimisation import Minimum
+
+    known = values["minimum"]
+    return Minimum(arrays["best"], **{name: number_from_value(known[name]) for name in _MINIMUM})
+
+
+def _ellipsoid_parts(region: CutEllipsoid) -> tuple[Arrays, Values]:
+    arrays = {f"ellipsoid_{name}": getattr(region, name) for name in _ELLIPSOID}
+    return arrays, {"ellipsoid": [region.level, region.radius]}
+
+
+def _ellipsoid(arrays: Arrays, values: Values) -> CutEllipsoid:
+    from rashomon_explorer.problem.domains import CutEllipsoid
+
+    level, radius = values["ellipsoid"]
+    named = {name: arrays[f"ellipsoid_{name}"] for name in _ELLIPSOID}
+    return CutEllipsoid(**named, level=level, radius=radius)
+
+
+def _scale_parts(scale: ColumnMap) -> tuple[Arrays, Values]:
+    return {"scale": np.stack([scale.centre, scale.spread])}, {}
+
+
+def _scale(arrays: Arrays, values: Values) -> ColumnMap:
+    centre, spread = arrays["scale"]
+    return ColumnMap(centre, spread, number_from_value(values["row_norm"]))
+
+
+_WITH_ARRAYS: dict[str, tuple[Callable[[Any], tuple[Arrays, Values]], Callable[..., Any]]] = {
+    "minimum": (_minimum_parts, _minimum),
+    "ellipsoid": (_ellipsoid_parts, _ellipsoid),
+    "scale": (_scale_parts, _scale),
+}
+_MODELS = ("models", "reference")
+
+
+def _parts(models: Any) -> tuple[Arrays, Values]:
+    """Arrays and JSON values of the fields of a set; its file contains nothing else."""
+    arrays: Arrays = {}
+    values: Values = {}
+    for field in fields(models):
+        own, written = _field_parts(field.name, getattr(models, field.name))
+        arrays |= own
+        values |= written
+    return arrays, values
+
+
+def _field_parts(name: str, value: Any) -> tuple[Arrays, Values]:
+    if isinstance(value, np.ndarray):
+        return {name: value}, {}
+    if name in _MODELS:
+        arrays, values = _stored(value)
+        return {f"{name}.{key}": array for key, array in arrays.items()}, {name: values}
+    if name in (*_WITH_ARRAYS, "schema") and value is None:
+        return {}, {}
+    if name in _WITH_ARRAYS:
+        return _WITH_ARRAYS[name][0](value)
+    form = _JSON.get(name, _PLAIN)
+    return {}, {form.key or name: None if value is None else form.write(value)}
+
+
+def _stored(models: Any) -> tuple[Arrays, Values]:
+    if not hasattr(models, "to_parts"):
+        raise TypeError(
+            f"{models.kind} can be saved only by pickle, which runs code when it is loaded: save "
+            f"their predictions with stored(X).save(path), or save each model with skops or ONNX"
+        )
+    arrays, values = models.to_parts()
+    return arrays, {"kind": models.kind, **values}
+
+
+def _from_parts(kind: Any, arrays: Arrays, values: Values) -> Any:
+    """Inverse of :func:`_parts`; fields that older versions did not write have their defaults."""
+    known: Values = {}
+    for field in fields(kind):
+        name = field.name
+        key = _JSON.get(name, _PLAIN).key or name
+        if key in values or key in arrays or field.default is MISSING:
+            known[name] = _field(name, key, arrays, values)
+    return kind(**known)
+
+
+def _field(name: str, key: str, arrays: Arrays, values: Values) -> Any:
+    if name in _MODELS:
+        from rashomon_explorer.sets.models import STORABLE
+
+        own = {k.removeprefix(f"{name}."): v for k, v in arrays.items() if k.startswith(f"{name}.")}
+        # Files of releases hold decision trees only and name no kind.
+        return STORABLE[values[name].get("kind", "decision trees")].from_parts(own, values[name])
+    if name in _WITH_ARRAYS:
+        return _WITH_ARRAYS[name][1](arrays, values)
+    if key in arrays:
+        return arrays[key]
+    value = values[key]
+    return None if value is None else _JSON.get(name, _PLAIN).read(value)
+
 
 FORMAT = "rashomon-explorer set"
 VERSION = 1
@@ -154,62 +277,41 @@ _HEADER = "header"
 _UNREADABLE = (ValueError, OSError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile)
 
 
-class Parts(Protocol):
-    """Protocol of an object that is serialised as arrays and JSON values."""
-
-    def to_parts(self) -> tuple[Arrays, Values]:
-        """Return arrays and values for a file."""
-
-    @classmethod
-    def from_parts(cls, arrays: Arrays, values: Values) -> Self:
-        """Inverse of :meth:`to_parts`."""
+_KINDS: dict[str, type[Any]] = {}  # each type of set registers itself
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A registered type of set in files."""
-
-    holds: type[Parts]
-    public: bool  # whether others than the curator may read the file
-    reader: str  # function that reads it, for an error
-
-
-_KINDS: dict[str, Kind] = {}  # each type of set registers itself
-
-
-def written_as(name: str, *, reader: str, public: bool = False) -> Callable[[Class], Class]:
+def written_as(name: str) -> Callable[[Class], Class]:
     """Register a type of set under its name in files."""
 
     def enter(kind: Class) -> Class:
-        _KINDS[name] = Kind(kind, public, reader)
+        _KINDS[name] = kind
         return kind
 
     return enter
 
 
-def save(models: Parts, path: str | PathLike[str], *, overwrite: bool) -> None:
+def save(models: Any, path: str | PathLike[str], *, overwrite: bool) -> None:
     """Write a set; see the ``save`` method of the set."""
     target = Path(path)
     if target.exists() and not overwrite:
         raise FileExistsError(f"{target} exists already: choose another name or overwrite=True")
     arrays = _arrays_of(models)
-    mode = 0o644 if _kind_of(models)[1].public else 0o600
+    mode = 0o600 if models.curated else 0o644
     replace_file(target, lambda file: np.savez(file, **arrays), mode=mode)
 
 
-def write(models: Parts, file: BinaryIO) -> None:
+def write(models: Any, file: BinaryIO) -> None:
     """Write a set into an open file, in the format of ``save``."""
     np.savez(file, **_arrays_of(models))
 
 
-def _kind_of(models: Parts) -> tuple[str, Kind]:
-    return next((name, kind) for name, kind in _KINDS.items() if type(models) is kind.holds)
-
-
-def _arrays_of(models: Parts) -> dict[str, Any]:
+def _arrays_of(models: Any) -> dict[str, Any]:
     """Arrays of a set; one of them contains its JSON values."""
-    arrays, values = models.to_parts()
-    header = {"format": FORMAT, "version": VERSION, "kind": _kind_of(models)[0], **values}
+    arrays, values = _parts(models)
+    name = next(name for name, kind in _KINDS.items() if type(models) is kind)
+    if not models.curated and "models" in values:
+        del values["models"]["kind"]  # of a release these are decision trees
+    header = {"format": FORMAT, "version": VERSION, "kind": name, **values}
     written = np.frombuffer(json.dumps(header, ensure_ascii=False).encode(), dtype=np.uint8)
     return {**arrays, _HEADER: written}
 
@@ -221,14 +323,13 @@ def load(path: str | PathLike[str], wanted: type[Wanted]) -> Wanted:
     if header["kind"] not in _KINDS:
         raise DataError(f"{path} holds {header['kind']!r}, expected one of {[*_KINDS]}")
     kind = _KINDS[header["kind"]]
-    if not issubclass(kind.holds, wanted):
-        raise DataError(f"{path} holds a {kind.holds.__name__}: read it with {kind.reader}")
+    if not issubclass(kind, wanted):
+        reader = "RashomonSet" if kind.curated else kind.__name__
+        raise DataError(f"{path} holds a {kind.__name__}: read it with {reader}.load")
     try:
-        models = kind.holds.from_parts(arrays, header)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+        models: Wanted = _from_parts(kind, arrays, header)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise DataError(f"{path} is damaged: {error!r}") from error
-    if not isinstance(models, wanted):
-        raise DataError(f"{path} holds a {type(models).__name__}")
     return models
 
 

@@ -1,121 +1,254 @@
-"""Sets of models known by their predictions."""
+"""Sets of models that are not linear draws, and releases of trees."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray
+from rashomon_explorer._utils.arrays import FloatArray, read_only_copy
 from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
 from rashomon_explorer.exceptions import CuratorOnlyError
-from rashomon_explorer.mechanisms.planning.trees import TreePlan
-from rashomon_explorer.privacy import Guarantee
+from rashomon_explorer.privacy.guarantee import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
-from rashomon_explorer.sets.curator import CuratorSet
-from rashomon_explorer.sets.files import (
-    Arrays,
-    Values,
-    labels,
-    number,
-    number_from_value,
-    tree_plan_from_values,
-    tree_plan_values,
-    written_as,
-)
-from rashomon_explorer.sets.models import STORABLE
+from rashomon_explorer.sets import scores as scoring
+from rashomon_explorer.sets.base import CuratorSet, ModelSet, Places
+from rashomon_explorer.sets.files import written_as
+from rashomon_explorer.sets.models import written
 from rashomon_explorer.sets.models.fitted import (
     FittedModels,
     Models,
     StoredPredictions,
+    class_codes,
     fingerprint,
 )
-from rashomon_explorer.sets.models.trees import DecisionTrees
-from rashomon_explorer.sets.released_trees import ReleasedTrees, WrittenTrees
-from rashomon_explorer.sets.scores import (
-    in_words,
-    likeliest,
-    released_schema,
-    schema_from,
-    schema_values,
-)
-from rashomon_explorer.sets.selection import LINEAR_ONLY, Places, frozen
+from rashomon_explorer.sets.models.trees import DecisionTrees, Node, tree_columns
 
 if TYPE_CHECKING:
     from rashomon_explorer.data import TableSchema
-
-
-def predictor_parts(models: Any) -> tuple[Arrays, Values]:
-    """Arrays and JSON values for a file of stored predictions or trees."""
-    arrays: Arrays = {"losses": models.losses}
-    held: Values = {}
-    for name, part in (("models", models.models), ("reference", models.reference)):
-        own, values = _stored(part)
-        arrays |= {f"{name}.{key}": array for key, array in own.items()}
-        held[name] = {"kind": part.kind, **values}
-    return arrays, {
-        **held,
-        "least": number(models.least),
-        "psi": number(models.psi),
-        "task": models.task,
-        "classes": labels(models.classes),
-        "names": list(models.names),
-        "loss": models.loss,
-        "guarantee": models.guarantee.to_dict(),
-        "steps": list(models.steps),
-        "complete": models.complete,
-        "independent": models.independent,
-        "uniform": models.uniform,
-        "plan": tree_plan_values(models.planned),
-        **schema_values(models.schema),
-    }
-
-
-def predictor_fields(arrays: Arrays, values: Values) -> dict[str, Any]:
-    """Fields of the set that :func:`predictor_parts` wrote."""
-    parts = {}
-    for name in ("models", "reference"):
-        at = f"{name}."
-        own = {k.removeprefix(at): v for k, v in arrays.items() if k.startswith(at)}
-        parts[name] = STORABLE[values[name]["kind"]].from_parts(own, values[name])
-    return dict(
-        **parts,
-        losses=arrays["losses"],
-        least=number_from_value(values["least"]),
-        psi=number_from_value(values["psi"]),
-        task=values["task"],
-        classes=tuple(values["classes"]),
-        names=tuple(values["names"]),
-        loss=values["loss"],
-        guarantee=Guarantee.from_dict(values["guarantee"]),
-        steps=tuple(values["steps"]),
-        complete=values.get("complete", False),  # absent in older files
-        independent=values.get("independent", False),
-        uniform=values.get("uniform", False),
-        planned=tree_plan_from_values(values.get("plan")),
-        schema=schema_from(values),
-    )
-
-
-def _stored(part: Any) -> tuple[Arrays, Values]:
-    if part.kind not in STORABLE:
-        raise TypeError(
-            f"{part.kind} can be saved only by pickle, which runs code when it is loaded: save "
-            f"their predictions with stored(X).save(path), or save each model with skops or ONNX"
-        )
-    arrays, values = part.to_parts()
-    return arrays, values
-
+    from rashomon_explorer.mechanisms.planning.trees import TreePlan
 
 NOT_PRIVATE = no_guarantee("these models were not drawn privately")
 
 
-@written_as("models", reader="RashomonSet.load")
+class PredictorModels(ModelSet):
+    """Models that predict; decision trees can also be written in other formats."""
+
+    models: Any
+    planned: TreePlan | None
+
+    @property
+    def plan(self) -> TreePlan:
+        """Plan of private draws of trees: tree class, questions, privacy cost and guarantees.
+
+        Raises
+        ------
+        AttributeError
+            If the models come from elsewhere, or were not drawn privately.
+        """
+        if self.planned is None:
+            raise AttributeError("plan")
+        return self.planned
+
+    @property
+    def n_draws(self) -> int:
+        """Number of models."""
+        return len(self.models)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes that the models distinguish; 0 for a regression."""
+        return len(self.classes)
+
+    def scores(self, X: Any = None) -> FloatArray:
+        """Predictions of every model for every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features), optional
+            Rows in any form that the models accept. Omit them for stored predictions, which are for
+            their own rows.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes) for several classes
+            Probability of the second class or of each class (1.0 and 0.0 if a model predicts only
+            labels, as trees do), or the predicted target.
+
+        Raises
+        ------
+        ValueError
+            If rows are missing or not accepted, or a prediction is not finite.
+        """
+        return np.asarray(self.models.scores(X))
+
+    def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
+        """Leaves of each tree, or coefficients above ``tol`` in size, shape (n_draws,)."""
+        return np.asarray(self.models.complexity(tol))
+
+    def to_sklearn(self, draw: int) -> Any:
+        """Return one of the fitted models itself, or a decision tree converted to scikit-learn.
+
+        Raises
+        ------
+        TypeError
+            If the set contains only predictions, or a tree with a question that scikit-learn lacks.
+        """
+        if isinstance(self.models, FittedModels):
+            return self.models.estimators[draw]
+        tree, names = self._tree(draw), self.models.feature_names
+        width = len(names) or 1 + max(tree_columns(tree), default=0)
+        return written.as_sklearn(tree, width, self.classes, names)
+
+    def text(self, draw: int) -> str:
+        """Write one of the trees as text, one line per node."""
+        return written.as_text(self._tree(draw), self.models.feature_names, self.classes)
+
+    def dot(self, draw: int) -> str:
+        """Write one of the trees in the DOT language, which Graphviz draws."""
+        return written.as_dot(self._tree(draw), self.models.feature_names, self.classes)
+
+    def to_treefarms(self) -> list[dict[str, Any]]:
+        """Convert all trees to the TreeFARMS format, which ``from_treefarms`` reads."""
+        return [written.as_nested(self._tree(draw)) for draw in range(len(self.models))]
+
+    def to_timbertrek(self, X: Any = None, y: Any = None) -> dict[str, Any]:
+        """Convert all trees to the TimberTrek format; ``json.dump`` writes its file."""
+        trees = [self._tree(draw) for draw in range(len(self.models))]
+        if len(self.classes) != 2:
+            raise TypeError(f"TimberTrek's leaves are + or -, and the classes are {self.classes}")
+        if (X is None) != (y is None):
+            raise ValueError("give both X and y: rows, and the label of each")
+        rows = None
+        losses = getattr(self, "losses", np.full(len(trees), np.nan)) if self.curated else None
+        if X is not None:
+            rows = self.models.rows(X), class_codes(np.asarray(y), self.classes, "y")
+        if losses is None or np.isnan(losses).any():
+            if rows is None:
+                raise ValueError("the losses of these trees are unknown: give rows, X= and y=")
+            losses = (self.models.labels(X) != rows[1]).mean(axis=1)
+        return written.as_timbertrek(
+            trees, self._numbers(), losses.tolist(), self.models.feature_names, rows
+        )
+
+    def _numbers(self) -> list[int]:
+        """Numbers of the trees in their names, if all names have one; otherwise 1, 2, …."""
+        found = [name.removeprefix("tree ") for name in getattr(self, "names", ())]
+        if found and len(set(found)) == len(found) and all(map(str.isdigit, found)):
+            return [int(number) for number in found]
+        return list(range(1, len(self.models) + 1))
+
+    def _tree(self, draw: int) -> Node:
+        if not isinstance(self.models, DecisionTrees):
+            raise TypeError(f"{self.models.kind} have no decision trees: use scores and labels")
+        return self.models.trees[draw]
+
+    def _at(self, places: Places) -> dict[str, Any]:
+        return {"models": self.models.take(places)}
+
+
+@written_as("released trees")
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class PredictorSet(WrittenTrees, CuratorSet):
+class ReleasedTrees(PredictorModels):
+    """Released set: charged trees, their guarantee, and public settings.
+
+    Returned by :meth:`PredictorSet.release`.
+
+    Parameters
+    ----------
+    models : DecisionTrees
+    psi : float
+        Rashomon threshold, in units of the loss.
+    classes : tuple
+        Labels of the classes 0, 1, ….
+    guarantee : Guarantee
+    loss : str
+        Name of the loss.
+    steps : tuple of str, default=()
+        Selection steps of the trees.
+    planned : TreePlan or None, default=None
+        Public plan of the draws; read it as ``plan``.
+    schema : TableSchema or None, default=None
+        Encoder of raw tables for the trees; only its declared or confirmed part.
+
+    Examples
+    --------
+    >>> from rashomon_explorer import RashomonTreeClassifier
+    >>> X, y = [[0, 1], [1, 1]] * 500, [0, 1] * 500
+    >>> clf = RashomonTreeClassifier(max_leaves=2, n_draws=3).fit(X, y)
+    >>> released = clf.rashomon_set_.release()
+    >>> released.labels([[1, 0]]).shape, released.guarantee.holds
+    ((3, 1), True)
+    >>> released.plan.questions, released.plan.n
+    ((('x0', None), ('x1', None)), 1000)
+    """
+
+    task: ClassVar[str] = "classification"
+    link: ClassVar[str] = "sign"  # trees predict only labels
+
+    models: DecisionTrees
+    psi: float
+    classes: tuple[Any, ...]
+    guarantee: Guarantee
+    loss: str
+    steps: tuple[str, ...] = ()
+    planned: TreePlan | None = None
+    schema: TableSchema | None = None
+
+    mechanism: ClassVar[str] = "exact"  # independent draws from the planned distribution
+
+    def encode(self, X: Any) -> FloatArray:
+        """Encode a raw table as rows for the trees.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Without a schema the unchanged rows.
+
+        Raises
+        ------
+        DataError, ValueError
+            If the table does not match the schema or the trees' columns.
+        """
+        if self.schema is not None:
+            return scoring.unit_rows(self.schema, X)
+        names = self.models.feature_names
+        rows = np.asarray(scoring.rows_by_name(X, names) if names else X, dtype=float)
+        if rows.ndim == 2 and names and rows.shape[1] != len(names):
+            raise ValueError(f"X must have shape (n_rows, {len(names)}), got {rows.shape}")
+        return self.models.rows(rows)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Majority vote of the trees for each row of a raw table; the first class on a tie.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars, Arrow table, or array-like of shape (n_rows, n_columns)
+            Table as for the classifier's ``predict``.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Class labels.
+
+        Raises
+        ------
+        DataError, ValueError
+            If the table does not match the schema or the trees' columns.
+        """
+        return scoring.mean_prediction(self, self.scores(self.encode(X)))
+
+
+@written_as("models")
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PredictorSet(PredictorModels, CuratorSet):
     """Models that are not linear draws, for the curator only: not private.
 
     Returned by :func:`rashomon_explorer.sets.from_estimators`, ``from_predictions``,
@@ -185,50 +318,12 @@ class PredictorSet(WrittenTrees, CuratorSet):
 
     def __post_init__(self) -> None:
         """Make the losses read-only and check the lengths."""
-        object.__setattr__(self, "losses", frozen(self.losses))
+        object.__setattr__(self, "losses", read_only_copy(self.losses))
         count = len(self.models)
         for name, values in (("losses", self.losses), ("names", self.names)):
             if len(values) != count:
                 raise ValueError(f"{name} must hold one for each of {count} models: {len(values)}")
         check_nonnegative_or_infinite(psi=self.psi)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make arrays read-only again: pickling loses this flag."""
-        self.__dict__.update(state)
-        self.__post_init__()
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in LINEAR_ONLY:
-            raise AttributeError(f"{name}: {LINEAR_ONLY[name]}, and this set has other models")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    @property
-    def plan(self) -> TreePlan:
-        """Plan of private draws of trees.
-
-        Raises
-        ------
-        AttributeError
-            If the models come from elsewhere, or were not drawn privately.
-        """
-        if self.planned is None:
-            raise AttributeError("plan")
-        return self.planned
-
-    @property
-    def n_draws(self) -> int:
-        """Number of models."""
-        return len(self.models)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes that the models distinguish; 0 for a regression."""
-        return len(self.classes)
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """Text for each class."""
-        return in_words(self.classes)
 
     @property
     def mechanism(self) -> str:
@@ -248,70 +343,9 @@ class PredictorSet(WrittenTrees, CuratorSet):
             raise AttributeError(f"{self.models.kind} have no coefficients")
         return self.models.coef
 
-    def scores(self, X: Any = None) -> FloatArray:
-        """Predictions of every model for every row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features), optional
-            Rows in any form that the models accept. Omit them for stored predictions, which are for
-            their own rows.
-
-        Returns
-        -------
-        ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes) for several classes
-            Probability of the second class or of each class (1.0 and 0.0 if a model predicts only
-            labels), or the predicted target.
-
-        Raises
-        ------
-        ValueError
-            If rows are missing or not accepted, or a prediction is not finite.
-        """
-        return self.models.scores(X)
-
-    def labels(self, X: Any = None) -> NDArray[np.int_]:
-        """Class 0, 1, … of every model for every row: the likeliest one, the first on a tie.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features), optional
-
-        Returns
-        -------
-        ndarray of shape (n_draws, n_rows)
-            One row per model.
-
-        Raises
-        ------
-        TypeError
-            For a regression set.
-        """
-        if self.task != "classification":
-            raise TypeError("labels need a classification set; use scores for regression")
-        return likeliest(self.scores(X))
-
     def best_scores(self, X: Any = None) -> FloatArray:
         """Predictions of the best model, as :meth:`scores` without the first axis."""
         return np.asarray(self.reference.scores(X)[0])
-
-    def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
-        """Leaves of each tree, or coefficients above ``tol`` in size, shape (n_draws,)."""
-        return self.models.complexity(tol)
-
-    def to_sklearn(self, draw: int) -> Any:
-        """Return one of the fitted models itself, or a decision tree converted to scikit-learn.
-
-        Raises
-        ------
-        TypeError
-            If the set contains only predictions, or a tree with a question that scikit-learn lacks.
-        """
-        if isinstance(self.models, FittedModels):
-            return self.models.estimators[draw]
-        if isinstance(self.models, DecisionTrees):
-            return self._sklearn_tree(draw)
-        raise TypeError(f"{self.models.kind} have no scikit-learn form: use scores and labels")
 
     def inside(self, psi: float | None = None) -> Self:
         """Keep the models within ψ, as :meth:`CuratorSet.inside`; completeness is preserved."""
@@ -334,15 +368,6 @@ class PredictorSet(WrittenTrees, CuratorSet):
         kept = (StoredPredictions(held.scores(X), rows) for held in (self.models, self.reference))
         return replace(self, models=next(kept), reference=next(kept))
 
-    def to_parts(self) -> tuple[Arrays, Values]:
-        """Return arrays and JSON values for a file, of stored predictions or trees."""
-        return predictor_parts(self)
-
-    @classmethod
-    def from_parts(cls, arrays: Arrays, values: Values) -> Self:
-        """Inverse of :meth:`to_parts`."""
-        return cls(**predictor_fields(arrays, values))
-
     def release(self) -> ReleasedTrees:
         """Return only privately drawn trees and their guarantee.
 
@@ -351,20 +376,11 @@ class PredictorSet(WrittenTrees, CuratorSet):
         CuratorOnlyError
             If these models were not drawn privately.
         """
-        if not self.guarantee.holds:
-            raise CuratorOnlyError(f"these models cannot be released: {self.guarantee}")
-        if not isinstance(self.models, DecisionTrees):
+        if self.guarantee.holds and not isinstance(self.models, DecisionTrees):
             raise CuratorOnlyError(f"{self.models.kind} cannot be released, only trees drawn here")
-        return ReleasedTrees(
-            models=self.models,
-            psi=self.psi,
-            classes=self.classes,
-            guarantee=self.guarantee,
-            loss=self.loss,
-            steps=self.steps,
-            planned=self.planned,
-            schema=released_schema(self.schema, self.models.feature_names),
-        )
+        names = getattr(self.models, "feature_names", ())
+        schema = scoring.released_schema(self.schema, names)
+        return self._released(ReleasedTrees, "models", schema=schema)
 
     def _known_losses(self) -> FloatArray:
         if self.n_draws and math.isnan(self.least):
@@ -373,19 +389,13 @@ class PredictorSet(WrittenTrees, CuratorSet):
             )
         return self.losses
 
-    def _taken(self, places: Places, step: str, guarantee: Guarantee) -> Self:
-        return replace(
-            self,
-            models=self.models.take(places),
-            losses=self.losses[places],
-            names=tuple(self.names[place] for place in places),
-            guarantee=guarantee,
-            steps=(*self.steps, step),
-            complete=self.complete and len(np.unique(places)) == self.n_draws,
-        )
+    def _at(self, places: Places) -> dict[str, Any]:
+        return {
+            **super()._at(places),
+            "losses": self.losses[places],
+            "names": tuple(self.names[place] for place in places),
+            "complete": self.complete and len(np.unique(places)) == self.n_draws,
+        }
 
     def _within(self, psi: float) -> Self:
         return replace(self, psi=psi)
-
-    def _public_view(self) -> Any:
-        return self.release() if self.guarantee.holds else self

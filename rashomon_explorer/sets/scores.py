@@ -76,23 +76,15 @@ def released_schema(schema: TableSchema | None, names: Sequence[str]) -> TableSc
     return part if part.features and part.encoded_names == tuple(names) else None
 
 
-def schema_values(schema: TableSchema | None) -> dict[str, Any]:
-    """Return a schema as JSON values of a set's file; empty without a schema."""
-    return {} if schema is None else {"schema": schema.to_dict()}
-
-
-def schema_from(values: dict[str, Any]) -> TableSchema | None:
-    """Inverse of :func:`schema_values`; None for files of older versions."""
-    if values.get("schema") is None:
-        return None
-    from rashomon_explorer.data import TableSchema
-
-    return TableSchema.from_dict(values["schema"])
-
-
-def class_labels(classes: Sequence[Any], codes: NDArray[np.int_]) -> NDArray[Any]:
-    """Labels of class codes; the codes themselves if labels are unknown."""
-    return np.asarray(classes)[codes] if classes else codes
+def mean_prediction(models: Any, scores: FloatArray) -> NDArray[Any]:
+    """Targets, or labels of the classes (codes if they are unknown), of the models' mean scores."""
+    if not len(scores):
+        raise ValueError("the set holds no models, so there is no mean prediction")
+    mean = scores.mean(axis=0)
+    if models.task != "classification":
+        return np.asarray(mean)
+    codes = likeliest(mean[None])[0]
+    return np.asarray(models.classes)[codes] if models.classes else codes
 
 
 def _short(names: Sequence[str]) -> str:
@@ -147,7 +139,7 @@ def model_rows(rows: FloatArray, row_norm: float, scale: ColumnMap | None) -> Fl
     return clip_rows(rows, row_norm)[0] if scale is None else scale.rows(rows)
 
 
-def in_words(classes: Sequence[object]) -> tuple[str, ...]:
+def class_texts(classes: Sequence[object]) -> tuple[str, ...]:
     """Text for each class: its label if that is text, otherwise ``"class "`` and the label."""
     return tuple(x if isinstance(x, str) else f"class {x}" for x in classes)
 
@@ -163,80 +155,3 @@ LINKS: dict[str, Callable[[FloatArray, Sequence[float]], FloatArray]] = {
     "softmax": lambda margins, _: np.asarray(softmax(margins, axis=-1)),
     "identity": _to_targets,
 }
-
-
-class ScoresRows:
-    """Predictions of models with coefficients, a link and bounds."""
-
-    if TYPE_CHECKING:
-        coef: FloatArray
-        link: str
-        row_norm: float
-        target_bounds: tuple[float, float]
-        scale: ColumnMap | None
-        schema: TableSchema | None
-        feature_names: tuple[str, ...]
-        classes: tuple[Any, ...]
-
-        @property
-        def task(self) -> str:
-            """Either ``"classification"`` or ``"regression"``."""
-
-        @property
-        def outputs(self) -> int:
-            """Linear scores of a model for a row."""
-
-    def encode(self, X: Any) -> FloatArray:
-        """Encode a raw table as rows for :meth:`scores`."""
-        if self.schema is not None:
-            return scaled_rows(self.schema, X, self.row_norm)
-        rows = np.asarray(rows_by_name(X, self.feature_names[:-1]), dtype=float)
-        if rows.ndim != 2 or rows.shape[1] != len(self.feature_names) - 1:
-            width = len(self.feature_names) - 1
-            raise ValueError(f"X must have shape (n_rows, {width}), got {rows.shape}")
-        return rows
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Prediction of the mean over the models for each row of a raw table."""
-        if not len(self.coef):
-            raise ValueError("the set holds no models, so there is no mean prediction")
-        mean = self._scores(self.coef, self.encode(X)).mean(axis=0)
-        if self.task != "classification":
-            return np.asarray(mean)
-        return class_labels(self.classes, likeliest(mean[None])[0])
-
-    def margins(self, X: ArrayLike) -> FloatArray:
-        """Linear score of every model for every row, before the link."""
-        return self._margins(self.coef, X)
-
-    def rows(self, X: ArrayLike) -> FloatArray:
-        """Rows for the models: clipped, and mapped if there is a scale."""
-        return model_rows(self._encoded_rows(X), self.row_norm, self.scale)
-
-    def scores(self, X: ArrayLike) -> FloatArray:
-        """Predictions of every model for every row."""
-        return self._scores(self.coef, X)
-
-    def labels(self, X: ArrayLike) -> NDArray[np.int_]:
-        """Class 0, 1, … of every model for every row: the likeliest one, the first on a tie."""
-        if self.task != "classification":
-            raise TypeError("labels need a classification set; use scores for regression")
-        return likeliest(self.scores(X))
-
-    def _margins(self, coef: FloatArray, X: ArrayLike) -> FloatArray:
-        rows = self._encoded_rows(X)
-        scores = linear_scores(coef, rows, self.row_norm, self.outputs, self.scale)
-        if self.link != "softmax":
-            return scores[..., 0]
-        return np.concatenate([np.zeros_like(scores[..., :1]), scores], axis=-1)
-
-    def _encoded_rows(self, X: ArrayLike) -> FloatArray:
-        """Encode rows; raise for a frame with other columns or raw numbers."""
-        named = rows_by_name(X, self.feature_names[:-1], self.schema)
-        rows = np.asarray(named, dtype=float)
-        if self.schema is not None:
-            check_encoded(X, rows, self.row_norm)
-        return rows
-
-    def _scores(self, coef: FloatArray, X: ArrayLike) -> FloatArray:
-        return LINKS[self.link](self._margins(coef, X), self.target_bounds)

@@ -1,8 +1,10 @@
 """One linear model of a set as a fitted scikit-learn model, including its row clipping."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -11,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.data.cells import ColumnMap
+from rashomon_explorer.sets.base import key_places
 from rashomon_explorer.sets.scores import model_rows
-from rashomon_explorer.sets.selection import key_places
 
 
 class EncodedCoefficients:
@@ -44,50 +46,6 @@ class EncodedCoefficients:
             f"so no {name} gives its decision function. encoded_{name} refers to encoded and "
             f"clipped rows; explain predict_proba, decision_function or predict instead"
         )
-
-
-class LinearDraws(Protocol):
-    """Attributes of a block of linear models that the conversion needs."""
-
-    @property
-    def coef(self) -> FloatArray:
-        """Coefficients, one model per row."""
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features; the last is that of the intercept."""
-
-    @property
-    def link(self) -> str:
-        """Link from a score to a prediction."""
-
-    @property
-    def row_norm(self) -> float:
-        """Norm to which rows are clipped."""
-
-    @property
-    def scale(self) -> ColumnMap | None:
-        """Column map, if models use mapped columns."""
-
-    @property
-    def target_bounds(self) -> tuple[float, float]:
-        """Range of the targets."""
-
-    @property
-    def classes(self) -> tuple[Any, ...]:
-        """Labels of the classes."""
-
-    @property
-    def n_draws(self) -> int:
-        """Number of models."""
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-
-    @property
-    def outputs(self) -> int:
-        """Linear scores of a model for a row."""
 
 
 class ShortensRows(EncodedCoefficients):
@@ -150,8 +108,8 @@ class DrawnRidge(ShortensRows, Ridge):
 LinearModel = DrawnLogisticRegression | DrawnLinearSVC | DrawnRidge
 
 
-def to_sklearn(models: LinearDraws, draw: int) -> LinearModel:
-    """See :meth:`ModelBlock.to_sklearn`."""
+def to_sklearn(models: Any, draw: int) -> LinearModel:
+    """See :meth:`RashomonSet.to_sklearn`."""
     if isinstance(draw, bool) or not isinstance(draw, int | np.integer):
         raise TypeError(f"draw must be the place of one model, got {draw!r}")
     place = key_places(draw, models.n_draws)[0]
@@ -166,9 +124,7 @@ def to_sklearn(models: LinearDraws, draw: int) -> LinearModel:
     return model
 
 
-def _probabilities(
-    models: LinearDraws, coef: FloatArray, intercept: FloatArray
-) -> DrawnLogisticRegression:
+def _probabilities(models: Any, coef: FloatArray, intercept: FloatArray) -> DrawnLogisticRegression:
     model = DrawnLogisticRegression()
     if models.n_classes > 2:
         # The first class has the score 0 and no parameters.
@@ -177,18 +133,18 @@ def _probabilities(
     return _classifier(models, model, coef, intercept)
 
 
-def _labels(models: LinearDraws, coef: FloatArray, intercept: FloatArray) -> DrawnLinearSVC:
+def _labels(models: Any, coef: FloatArray, intercept: FloatArray) -> DrawnLinearSVC:
     return _classifier(models, DrawnLinearSVC(loss="hinge"), coef, intercept)
 
 
-def _classifier(models: LinearDraws, model: Any, coef: FloatArray, intercept: FloatArray) -> Any:
+def _classifier(models: Any, model: Any, coef: FloatArray, intercept: FloatArray) -> Any:
     model.classes_ = np.array(models.classes or range(models.n_classes))
     model.encoded_coef_, model.encoded_intercept_ = coef.copy(), intercept.copy()
     model.n_iter_ = np.zeros(1, dtype=int)
     return model
 
 
-def _targets(models: LinearDraws, coef: FloatArray, intercept: FloatArray) -> DrawnRidge:
+def _targets(models: Any, coef: FloatArray, intercept: FloatArray) -> DrawnRidge:
     low, high = models.target_bounds
     half = (high - low) / 2
     model = DrawnRidge()
@@ -197,7 +153,7 @@ def _targets(models: LinearDraws, coef: FloatArray, intercept: FloatArray) -> Dr
     return model
 
 
-_FITTED: dict[str, Callable[[LinearDraws, FloatArray, FloatArray], Any]] = {
+_FITTED: dict[str, Callable[[Any, FloatArray, FloatArray], Any]] = {
     "logistic": _probabilities,
     "softmax": _probabilities,
     "sign": _labels,

@@ -27,7 +27,7 @@ from rashomon_explorer.plots.importance import importance_table
 from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.release import Reliance
 from rashomon_explorer.sets import ReleasedSet
-from rashomon_explorer.sets.block import checked_groups, groups_by_name
+from rashomon_explorer.sets.linear import checked_groups, groups_by_name
 from tests.release.cases import largest_changes, models_of
 
 NAMES = ["age", "home=own", "home=rent", "home=none"]

@@ -111,7 +111,7 @@ def test_other_models_give_themselves_or_refuse() -> None:
     fitted = LogisticRegression().fit(ROWS, ROWS[:, 0] > 0)
     models = from_estimators([fitted], ROWS, ROWS[:, 0] > 0)
     assert models.to_sklearn(0) is fitted
-    with pytest.raises(TypeError, match="stored predictions have no scikit-learn form"):
+    with pytest.raises(TypeError, match="stored predictions have no decision trees"):
         models.stored(ROWS).to_sklearn(0)
 
 

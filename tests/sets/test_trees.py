@@ -229,7 +229,7 @@ def test_bad_settings_and_rows_are_refused(tmp_path: Path) -> None:
     stump = [{"feature": 2, "true": {"prediction": 1}, "false": {"prediction": 0}}]
     for settings, message in (
         ({"criterion": "gini"}, "criterion must be one of"),
-        ({"losses": [0.1, 0.2]}, "losses must be finite, one for each of 1 trees"),
+        ({"losses": [0.1, 0.2]}, "losses must be finite, one for each of 1 models"),
         ({"psi": -1.0, "losses": [0.1]}, "psi must be >= 0"),
         ({"classes": ("a",)}, "tree 0 predicts class 1 of 1"),
         ({"feature_names": ["one"]}, "tree 0 tests column 2 of 1"),

@@ -38,7 +38,7 @@ from rashomon_explorer.plots.importance import (
     importances,
 )
 from rashomon_explorer.plots.text import counted, plural
-from rashomon_explorer.sets.block import groups_by_name
+from rashomon_explorer.sets.linear import groups_by_name
 
 _READABLE = 11
 """Font size at which the names of all rows fit into half the height of a view."""

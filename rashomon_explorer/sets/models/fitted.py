@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.sets.selection import frozen
+from rashomon_explorer._utils.arrays import FloatArray, read_only_copy
 
 
 class Models(Protocol):
@@ -160,7 +159,7 @@ class StoredPredictions:
     rows: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", frozen(self.values))
+        object.__setattr__(self, "values", read_only_copy(self.values))
 
     def __len__(self) -> int:
         return len(self.values)

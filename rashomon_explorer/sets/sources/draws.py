@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.mechanisms.planning.plan import Plan
-from rashomon_explorer.mechanisms.samplers.base import Draws
-from rashomon_explorer.privacy import Guarantee
 from rashomon_explorer.privacy.notions import no_guarantee
-from rashomon_explorer.problem.problem import Problem
 from rashomon_explorer.sets.linear import RashomonSet
+
+if TYPE_CHECKING:
+    from rashomon_explorer.mechanisms.planning.plan import Plan
+    from rashomon_explorer.mechanisms.samplers.base import Draws
+    from rashomon_explorer.privacy.guarantee import Guarantee
+    from rashomon_explorer.problem.problem import Problem
 
 _UNKNOWN = no_guarantee("it is not known how these models were drawn")
 
@@ -70,6 +72,7 @@ def from_draws(
     >>> from rashomon_explorer.mechanisms.samplers.hit_and_run import HitAndRunSampler
     >>> from rashomon_explorer.mechanisms.samplers.base import collect
     >>> from rashomon_explorer.mechanisms.target import GibbsTarget
+    >>> from rashomon_explorer.problem.problem import Problem
     >>> problem = Problem([[0.9], [0.6], [-0.7], [-0.5]], [1, 1, -1, -1])
     >>> target = GibbsTarget(problem, beta=10.0, psi=0.1)
     >>> drawn = collect(HitAndRunSampler(), target, 6, np.random.default_rng(0))
@@ -77,9 +80,12 @@ def from_draws(
     >>> models.coef.shape, models.hit_rate, models.guarantee.holds
     ((6, 2), 1.0, False)
     """
+    # Local import: samplers are slow to import.
+    from rashomon_explorer.mechanisms.samplers.base import Draws
+
     if not psi >= 0 or (plan is not None and plan.psi != psi):
-        asked = "" if plan is None else f" and the plan's {plan.psi:g}"
-        raise ValueError(f"psi must be >= 0{asked}, got {psi!r}")
+        planned = "" if plan is None else f" and the plan's {plan.psi:g}"
+        raise ValueError(f"psi must be >= 0{planned}, got {psi!r}")
     drawn = draws if isinstance(draws, Draws) else None
     theta = np.asarray(draws if drawn is None else drawn.coef, dtype=float)
     if theta.ndim != 2 or theta.shape[1] != problem.p or not np.isfinite(theta).all():
@@ -124,6 +130,8 @@ def _names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
 
 def _plan_without_budget(problem: Problem, n_draws: int, psi: float) -> Plan:
     """Plan that states that there is no budget and no guarantee."""
+    from rashomon_explorer.mechanisms.planning.plan import Plan
+
     return Plan(
         n=problem.n,
         p=problem.p,

@@ -1,31 +1,263 @@
-"""Set from stored predictions, without the models."""
+"""Sets from fitted estimators or from their predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rashomon_explorer._utils.arrays import FloatArray
-from rashomon_explorer.sets.models.fitted import (
-    StoredPredictions,
-    check_scores,
-    class_codes,
-    fingerprint,
-    one_hot,
-)
+from rashomon_explorer._utils.arrays import FloatArray, likeliest
+from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
+from rashomon_explorer.sets.models import fitted
 from rashomon_explorer.sets.predictor import PredictorSet
-from rashomon_explorer.sets.sources.estimators import (
-    LossRule,
-    model_losses,
-    model_names,
-    sort_labels,
-    threshold,
-)
 
 Classes = tuple[Any, ...]
+LossRule = Callable[[NDArray[Any], FloatArray], float]
+
+_TINY = float(np.finfo(float).eps)
+
+
+def predictor_set(
+    models: Any,
+    losses: FloatArray,
+    *,
+    loss: str,
+    psi: float | None,
+    classes: Sequence[Any],
+    names: Sequence[str] | None,
+    complete: bool = False,
+) -> PredictorSet:
+    """Set of models with the best as reference; all losses are NaN if none are known."""
+    unknown = bool(np.isnan(losses).all())
+    if not unknown and not np.isfinite(losses).all():
+        raise ValueError(f"{loss} of model {int(np.argmin(np.isfinite(losses)))} is not finite")
+    best = 0 if unknown else int(np.argmin(losses))
+    least = float(losses[best])
+    return PredictorSet(
+        models=models,
+        reference=models.take(np.array([best])),
+        losses=losses,
+        least=least,
+        psi=np.inf if psi is None and unknown else _threshold(psi, losses, least),
+        task="classification" if classes else "regression",
+        classes=tuple(np.asarray(classes).tolist()),
+        names=_model_names(len(models), names),
+        loss="unknown" if unknown else loss,
+        complete=complete,
+    )
+
+
+def known_losses(losses: ArrayLike, count: int) -> FloatArray:
+    """Return the losses of the models; raise unless there is a finite one for each."""
+    array = np.asarray(losses, dtype=float)
+    if array.shape != (count,) or not np.isfinite(array).all():
+        raise ValueError(f"losses must be finite, one for each of {count} models, got {losses!r}")
+    return array
+
+
+def sort_labels(*parts: ArrayLike) -> tuple[Any, ...]:
+    """Distinct labels, sorted, as plain values."""
+    arrays = [np.ravel(np.asarray(part)) for part in parts]
+    texts = [array for array in arrays if array.dtype.kind in "SU"]
+    others = [array for array in arrays if array.dtype.kind in "biuf"]
+    if texts and others:
+        raise ValueError(
+            f"labels must all be text or all be numbers, got {_few(texts[0])} and "
+            f"{_few(others[0])}: use one type for all"
+        )
+    return tuple(np.unique(np.concatenate(arrays)).tolist())
+
+
+def _threshold(psi: float | None, losses: FloatArray, least: float) -> float:
+    """Return the given ψ, or the largest excess loss, which includes all models."""
+    if psi is not None:
+        check_nonnegative_or_infinite(psi=psi)
+        return float(psi)
+    excess = losses - least
+    largest = float(excess.max())
+    # least + (loss − least) may round to just below the loss, but that model must be inside.
+    while (losses > least + largest).any():
+        largest = float(np.nextafter(largest, np.inf))
+    return largest
+
+
+def _model_names(count: int, names: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of the models, by default their numbers."""
+    if names is None:
+        return tuple(f"model {place}" for place in range(count))
+    if isinstance(names, str) or len(names) != count:
+        raise ValueError(f"names must hold one for each of {count} models, got {names!r}")
+    return tuple(str(name) for name in names)
+
+
+def _few(labels: NDArray[Any]) -> list[Any]:
+    return list(np.unique(labels)[:3].tolist())
+
+
+def model_losses(
+    scores: FloatArray,
+    y: ArrayLike,
+    *,
+    classes: tuple[Any, ...],
+    loss: str | LossRule | None,
+    certain: bool,
+) -> tuple[FloatArray, str]:
+    """Loss of every model, and its name; computed from private rows, for the curator only."""
+    truth = _truth(scores, y, classes)
+    default = "squared" if not classes else "zero_one" if certain else "log_loss"
+    chosen = default if loss is None else loss
+    if callable(chosen):
+        name = getattr(chosen, "__name__", "own loss")
+        values = np.array([float(chosen(truth, model)) for model in scores])
+    else:
+        name = _checked(chosen, bool(classes), certain)
+        values = PREDICTION_LOSSES[name](scores, truth)
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} of model {int(np.argmin(np.isfinite(values)))} is not finite")
+    return values, name
+
+
+def _truth(scores: FloatArray, y: ArrayLike, classes: tuple[Any, ...]) -> NDArray[Any]:
+    given = np.asarray(y)
+    if given.shape != scores.shape[1:2]:
+        raise ValueError(
+            f"y must hold one value for each of {scores.shape[1]} rows, got shape {given.shape}"
+        )
+    if classes:
+        return fitted.class_codes(given, classes, "y")
+    targets = given.astype(float)
+    if not np.isfinite(targets).all():
+        raise ValueError("y holds NaN or infinity: remove the row")
+    return targets
+
+
+def _checked(name: str, classification: bool, certain: bool) -> str:
+    if name not in PREDICTION_LOSSES or (name == "squared") == classification:
+        fitting = ["log_loss", "zero_one"] if classification else ["squared"]
+        raise ValueError(f"loss must be one of {fitting} or a function, got {name!r}")
+    if name == "log_loss" and certain:
+        raise ValueError("log_loss needs probabilities and these are labels: use 'zero_one'")
+    return name
+
+
+def _log_loss(scores: FloatArray, codes: NDArray[np.int_]) -> FloatArray:
+    """Cross-entropy in nats per row; probabilities are at least 2⁻⁵², so it is finite."""
+    if scores.ndim == 3:
+        own = np.take_along_axis(scores, codes[None, :, None], axis=2)[..., 0]
+    else:
+        own = np.where(codes == 1, scores, 1 - scores)
+    return np.asarray(-np.log(np.clip(own, _TINY, 1.0)).mean(axis=1))
+
+
+def _zero_one(scores: FloatArray, codes: NDArray[np.int_]) -> FloatArray:
+    return np.asarray((likeliest(scores) != codes).mean(axis=1))
+
+
+def _squared(scores: FloatArray, targets: FloatArray) -> FloatArray:
+    return np.asarray(((scores - targets) ** 2).mean(axis=1) / 2)
+
+
+PREDICTION_LOSSES: dict[str, Callable[[FloatArray, NDArray[Any]], FloatArray]] = {
+    "log_loss": _log_loss,
+    "zero_one": _zero_one,
+    "squared": _squared,
+}
+
+
+def from_estimators(
+    models: Iterable[Any],
+    X: Any,
+    y: ArrayLike,
+    *,
+    loss: str | LossRule | None = None,
+    psi: float | None = None,
+    names: Sequence[str] | None = None,
+) -> PredictorSet:
+    """Create a set from fitted models with their losses on rows, for the curator: not private.
+
+    Parameters
+    ----------
+    models : iterable of estimators, or mapping of names to them
+        Fitted scikit-learn classifiers, or regressors, or anything with ``predict`` (and
+        ``predict_proba``, ``classes_``); pipelines, trees and ensembles alike.
+    X : array-like of shape (n_rows, n_features)
+        Rows in the form that the models take.
+    y : array-like of shape (n_rows,)
+    loss : {"log_loss", "zero_one", "squared"}, callable or None, default=None
+        By default log loss if all models predict probabilities, otherwise the error rate; half
+        the mean squared error for regressors. A callable takes the codes of the true classes (or
+        the targets) and one model's scores.
+    psi : float, optional
+        Rashomon threshold; by default the largest excess loss, so that all models are inside.
+    names : sequence of str, optional
+        Names of the models.
+
+    Returns
+    -------
+    PredictorSet
+        Excess loss is relative to the best of these models; better models may
+        exist.
+
+    Raises
+    ------
+    ValueError
+        If there are no models, a length or a class does not match, or a prediction is not finite.
+    TypeError
+        If an object cannot predict, classifiers and regressors are mixed, or a single model is
+        given instead of a list.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "no"]
+    >>> each = [LogisticRegression().fit(X, y), DecisionTreeClassifier(max_depth=2).fit(X, y)]
+    >>> models = from_estimators(each, X, y, loss="zero_one", psi=0.1)
+    >>> models.losses.tolist(), models.class_names, str(models.guarantee)
+    ([0.25, 0.0], ('no', 'yes'), 'no guarantee: these models were not drawn privately')
+    """
+    if hasattr(models, "predict"):  # an ensemble is iterable and would be split
+        raise TypeError(f"models must be several models, got one {type(models).__name__}: [model]")
+    if isinstance(models, dict):
+        names = list(models) if names is None else names
+        models = models.values()
+    estimators = tuple(models)
+    if not estimators:
+        raise ValueError("models must hold at least one fitted model, got none")
+    classes = _classes(estimators, y)
+    certain = bool(classes) and not all(hasattr(one, "predict_proba") for one in estimators)
+    several = fitted.FittedModels(estimators, classes)
+    losses, name = model_losses(several.scores(X), y, classes=classes, loss=loss, certain=certain)
+    return predictor_set(several, losses, loss=name, psi=psi, classes=classes, names=names)
+
+
+def _classes(models: tuple[Any, ...], y: ArrayLike) -> tuple[Any, ...]:
+    """Classes of the models and of y; empty for regression."""
+    for place, model in enumerate(models):
+        if isinstance(model, type) or not hasattr(model, "predict"):
+            raise TypeError(f"model {place} cannot predict: expected a fitted model, got {model!r}")
+    regressors = [_regresses(model) for model in models]
+    if all(regressors):
+        return ()
+    if any(regressors):
+        raise TypeError("models must be all classifiers or all regressors, got both")
+    known = [model.classes_ for model in models if hasattr(model, "classes_")]
+    classes = sort_labels(*(known or [y]))
+    if len(classes) < 2:
+        raise ValueError(f"at least two classes are needed, got {list(classes)}")
+    return classes
+
+
+def _regresses(model: Any) -> bool:
+    if hasattr(model, "predict_proba") or hasattr(model, "classes_"):
+        return False
+    # Local import: scikit-learn would double the import time for reading a set.
+    from sklearn.base import is_regressor
+
+    # A model that is not from scikit-learn and has no classes predicts targets.
+    return not hasattr(model, "__sklearn_tags__") or bool(is_regressor(model))
 
 
 def from_predictions(
@@ -96,40 +328,20 @@ def from_predictions(
         raise ValueError("give losses or y from which they are computed, not both")
     known = None if classes is None else tuple(np.asarray(classes).tolist())
     scores, labels = _KINDS[kind](np.asarray(predictions), known, y)
-    check_scores(scores, "predictions")
+    fitted.check_scores(scores, "predictions")
     if X is not None and len(X) != scores.shape[1]:
         raise ValueError(f"X has {len(X)} rows, and {scores.shape[1]} were predicted")
-    rules = {"classes": labels, "loss": loss, "certain": kind == "labels"}
-    found, name = _losses(scores, y, losses, rules)
-    best = 0 if np.isnan(found[0]) else int(np.argmin(found))
-    stored = StoredPredictions(scores, "" if X is None else fingerprint(X))
-    return PredictorSet(
-        models=stored,
-        reference=stored.take(np.array([best])),
-        losses=found,
-        least=float(found[best]),
-        psi=np.inf if psi is None and np.isnan(found[0]) else threshold(psi, found, found[best]),
-        task="classification" if labels else "regression",
-        classes=labels,
-        names=model_names(len(scores), names),
-        loss=name,
-        complete=complete,
-    )
-
-
-def _losses(
-    scores: FloatArray, y: ArrayLike | None, losses: ArrayLike | None, rules: dict[str, Any]
-) -> tuple[FloatArray, str]:
+    name = loss if isinstance(loss, str) else "given"
     if y is not None:
-        return model_losses(scores, y, **rules)
-    if losses is None:
-        return np.full(len(scores), np.nan), "unknown"
-    given = np.asarray(losses, dtype=float)
-    if given.shape != (len(scores),) or not np.isfinite(given).all():
-        raise ValueError(
-            f"losses must be finite, one for each of {len(scores)} models, got {losses!r}"
-        )
-    return given, rules["loss"] if isinstance(rules["loss"], str) else "given"
+        found, name = model_losses(scores, y, classes=labels, loss=loss, certain=kind == "labels")
+    elif losses is not None:
+        found = known_losses(losses, len(scores))
+    else:
+        found = np.full(len(scores), np.nan)
+    stored = fitted.StoredPredictions(scores, "" if X is None else fitted.fingerprint(X))
+    return predictor_set(
+        stored, found, loss=name, psi=psi, classes=labels, names=names, complete=complete
+    )
 
 
 def _probabilities(
@@ -140,7 +352,7 @@ def _probabilities(
             "probabilities must be numbers of shape (n_models, n_rows) or (n_models, n_rows, "
             f"n_classes), none of them 0, got {given.dtype} of shape {given.shape}"
         )
-    scores = check_scores(given.astype(float), "predictions")
+    scores = fitted.check_scores(given.astype(float), "predictions")
     if scores.min() < 0 or scores.max() > 1:
         raise ValueError(
             "probabilities must be from 0 to 1; for labels or targets write kind='labels' or "
@@ -166,11 +378,11 @@ def _labels(
     if given.ndim != 2 or 0 in given.shape:
         raise ValueError(f"labels must have shape (n_models, n_rows), got {given.shape}")
     if given.dtype.kind == "f":
-        check_scores(given, "predictions")
+        fitted.check_scores(given, "predictions")
     names = classes or sort_labels(given, *([] if y is None else [y]))
     if len(names) < 2:
         raise ValueError(f"at least two classes are needed, got {list(names)}: name them all")
-    return one_hot(class_codes(given, names, "predictions"), len(names)), names
+    return fitted.one_hot(fitted.class_codes(given, names, "predictions"), len(names)), names
 
 
 def _targets(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -14,19 +15,12 @@ from rashomon_explorer._utils.arrays import FloatArray
 from rashomon_explorer.exceptions import DataError
 from rashomon_explorer.sets.models.trees import DecisionTrees, Leaf, Node, Split
 from rashomon_explorer.sets.predictor import PredictorSet
-from rashomon_explorer.sets.sources.estimators import model_losses, sort_labels, threshold
-
-
-def tree_errors(
-    trees: Sequence[Node], X: Any, y: Any, classes: Sequence[Any], feature_names: Sequence[str]
-) -> FloatArray:
-    """Error rate of each tree; computed from private rows, for the curator only."""
-    if X is None or y is None:
-        raise ValueError("give both X and y: rows, and the label of each")
-    if not trees:
-        raise ValueError("there are no trees in the source")
-    scores = DecisionTrees(tuple(trees), len(classes), tuple(feature_names)).scores(X)
-    return model_losses(scores, y, classes=tuple(classes), loss="zero_one", certain=True)[0]
+from rashomon_explorer.sets.sources.predictions import (
+    known_losses,
+    model_losses,
+    predictor_set,
+    sort_labels,
+)
 
 
 def tree_set(
@@ -40,27 +34,15 @@ def tree_set(
     names: Sequence[str],
     complete: bool | None,
 ) -> PredictorSet:
-    """Set of trees with their losses; all losses are NaN if none are known."""
+    """Set of trees, by default complete up to the largest excess loss."""
     if not trees:
         raise ValueError("there are no trees in the source")
-    unknown = bool(np.isnan(losses).all())
-    if not unknown and not np.isfinite(losses).all():
-        raise ValueError(f"the {loss} of some trees is not a finite number")
-    best = 0 if unknown else int(np.argmin(losses))
     if complete is None:
-        complete = psi is None or unknown or psi <= float(losses.max() - losses[best])
+        excess = float(losses.max() - losses.min())
+        complete = psi is None or math.isnan(excess) or psi <= excess
     models = DecisionTrees(tuple(trees), len(classes), tuple(feature_names))
-    return PredictorSet(
-        models=models,
-        reference=models.take(np.array([best])),
-        losses=losses,
-        least=float(losses[best]),
-        psi=np.inf if psi is None and unknown else threshold(psi, losses, float(losses[best])),
-        task="classification",
-        classes=tuple(np.asarray(classes).tolist()),
-        names=tuple(names),
-        loss="unknown" if unknown else loss,
-        complete=complete,
+    return predictor_set(
+        models, losses, loss=loss, psi=psi, classes=classes, names=names, complete=complete
     )
 
 
@@ -263,16 +245,16 @@ def from_treefarms(
             trees.append(_treefarms_node(tree, labels, names))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(f"tree {place} cannot be read: {error!r}") from error
-    known_losses = _losses(found, losses, criterion)
+    own = _values(found, criterion) if losses is None else known_losses(losses, len(found))
     name = "given" if losses is not None else criterion
     if X is not None or y is not None:
-        errors = tree_errors(trees, X, y, labels, names)
+        errors = _errors(trees, X, y, labels, names)
         _check_errors(errors, found, y)
-        if np.isnan(known_losses).all():
-            known_losses, name = errors, "zero_one"
+        if np.isnan(own).all():
+            own, name = errors, "zero_one"
     return tree_set(
         trees,
-        known_losses,
+        own,
         loss=name,
         psi=psi,
         classes=labels,
@@ -359,19 +341,25 @@ def _stored_trees(storage: Any, pointer: int) -> Iterator[Mapping[str, Any]]:
                     yield {"feature": int(feature), "true": if_true, "false": if_false}
 
 
-def _losses(
-    found: list[Found], losses: ArrayLike | None, criterion: str
-) -> np.ndarray[Any, np.dtype[np.float64]]:
-    if losses is None:
-        return np.array([float(values.get(criterion, np.nan)) for _, values in found])
-    given = np.asarray(losses, dtype=float)
-    if given.shape != (len(found),) or not np.isfinite(given).all():
-        raise ValueError(f"losses must be finite, one for each of {len(found)} trees")
-    return given
+def _errors(
+    trees: Sequence[Node], X: Any, y: Any, classes: tuple[Any, ...], names: tuple[str, ...]
+) -> FloatArray:
+    """Error rate of each tree."""
+    if X is None or y is None:
+        raise ValueError("give both X and y: rows, and the label of each")
+    if not trees:
+        raise ValueError("there are no trees in the source")
+    scores = DecisionTrees(tuple(trees), len(classes), names).scores(X)
+    return model_losses(scores, y, classes=classes, loss="zero_one", certain=True)[0]
+
+
+def _values(found: list[Found], name: str) -> FloatArray:
+    """Known values of the trees; NaN where one is missing."""
+    return np.array([float(values.get(name, np.nan)) for _, values in found])
 
 
 def _check_errors(errors: FloatArray, found: list[Found], y: Any) -> None:
-    known = np.array([float(values.get("loss", np.nan)) for _, values in found])
+    known = _values(found, "loss")
     apart = np.abs(errors - known) > 0.5 / len(y)
     if apart.any():
         tree = int(np.argmax(apart))

@@ -1,0 +1,527 @@
+"""Models with a guarantee: selection of models, and quantities that their losses determine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rashomon_explorer._utils.arrays import FloatArray, Mask, likeliest
+from rashomon_explorer._utils.formatting import Fact, ReprMixin
+from rashomon_explorer._utils.validation import check_nonnegative_or_infinite
+from rashomon_explorer.exceptions import CuratorOnlyError
+from rashomon_explorer.privacy.guarantee import Guarantee, guarantee_text, requested_text
+from rashomon_explorer.privacy.notions import no_guarantee
+from rashomon_explorer.sets import files
+from rashomon_explorer.sets.scores import class_texts
+
+if TYPE_CHECKING:
+    from rashomon_explorer.data import TableSchema
+
+
+def _euclidean(coef: FloatArray, goal: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.norm(coef - goal, axis=1))
+
+
+def _cosine(coef: FloatArray, goal: FloatArray) -> FloatArray:
+    if not goal.any():
+        raise ValueError("coef must not be all 0 for the cosine metric: it has no direction")
+    norms = np.linalg.norm(coef, axis=1) * np.linalg.norm(goal)
+    # The zero model has no direction either; its distance is the largest.
+    return 1 - np.divide(coef @ goal, norms, out=np.full(len(coef), -1.0), where=norms > 0)
+
+
+DISTANCES: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
+    "euclidean": _euclidean,
+    "cosine": _cosine,
+}
+
+
+def _predictions(models: Any, X: Any) -> NDArray[Any]:
+    scores = models.scores(X)
+    return likeliest(scores) if models.task == "classification" else scores
+
+
+PATTERNS: dict[str, Callable[[Any, Any], NDArray[Any]]] = {
+    "predictions": _predictions,
+    "scores": lambda models, X: models.scores(X),
+    "coef": lambda models, X: models.coef,
+}
+
+
+Places = NDArray[np.intp]
+
+
+def mask_places(mask: ArrayLike, count: int) -> Places:
+    """Return the indices of the models that a mask selects."""
+    kept = np.asarray(mask)
+    if kept.dtype != bool or kept.shape != (count,):
+        raise ValueError(
+            f"a mask must hold True or False for each of {count} models, got shape {kept.shape} "
+            f"of {kept.dtype}; to select models by their indices write models[[0, 2]]"
+        )
+    return np.flatnonzero(kept)
+
+
+def key_places(key: object, count: int) -> Places:
+    """Return the indices that an index, slice, mask or sequence of indices selects."""
+    if isinstance(key, slice):
+        return np.arange(count)[key]
+    given = np.asarray(key)
+    if given.dtype == bool and given.ndim == 1:
+        return mask_places(given, count)
+    if given.size == 0:
+        return np.zeros(0, dtype=np.intp)
+    if given.dtype.kind not in "iu" or given.ndim > 1:
+        raise TypeError(f"select models by an index, a slice, indices or a mask, got {key!r}")
+    places = np.atleast_1d(given).astype(np.intp)
+    if not ((places >= -count) & (places < count)).all():
+        raise IndexError(f"indices must be below the {count} models of the set, got {key!r}")
+    return places % count
+
+
+def how_many(n: int, count: int) -> int:
+    """Return ``n``; raise unless 1 ≤ n ≤ count."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 1 <= n <= count:
+        raise ValueError(f"n must be a whole number from 1 to the {count} models, got {n!r}")
+    return int(n)
+
+
+CURATOR_ONLY = frozenset(
+    {
+        "losses",
+        "excess",
+        "hit_rate",
+        "minimum",
+        "least",
+        "best",
+        "best_scores",
+        "clipped_share",
+        "acceptance",
+        "inside",
+        "intersect",
+        "narrowed",
+        "notes",
+        "reaches_sphere",
+        "rethreshold",
+        "share_within",
+        "to_arviz",
+    }
+)
+
+LINEAR_ONLY = {
+    "coef": "only linear models of one shape, not in pipelines, have common coefficients",
+    "plan": "only models that were drawn here privately have a plan",
+    "beta": "only models that were drawn here have an inverse temperature",
+    "minimum": "only a linear set has a certified minimum",
+    "best": "only a linear set has a certified best model (see best_scores)",
+    "parameter_names": "only a linear set has named parameters",
+    "feature_names": "only a linear set has named features",
+    "link": "only a linear set has a link",
+    "margins": "only a linear set has linear scores",
+    "row_norm": "only a linear set clips rows",
+    "clipped_share": "only a linear set clips rows",
+    "acceptance": "only models that were drawn here were accepted or not",
+    "to_arviz": "only models that were drawn here come from chains",
+}
+
+Released = TypeVar("Released", bound="ModelSet")
+
+
+class ModelSet(ReprMixin):
+    """Models of any kind with a guarantee; each selection returns a new set."""
+
+    classes: tuple[Any, ...]
+    guarantee: Guarantee
+    steps: tuple[str, ...]
+    schema: TableSchema | None
+    scores: Callable[..., FloatArray]
+    curated: ClassVar[bool] = False  # whether fields are computed from private rows
+
+    # Declared, not defined: a field of some sets, computed in others.
+    if TYPE_CHECKING:
+
+        @property
+        def psi(self) -> float:
+            """Rashomon threshold, in units of the loss."""
+
+        @property
+        def task(self) -> str:
+            """Either ``"classification"`` or ``"regression"``."""
+
+        @property
+        def n_draws(self) -> int:
+            """Number of models."""
+
+        @property
+        def n_classes(self) -> int:
+            """Number of classes that the models distinguish; 0 for a regression."""
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make arrays read-only again: pickling loses this flag."""
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in CURATOR_ONLY and not self.curated:
+            raise CuratorOnlyError(f"{name} is computed from private rows: not in a release")
+        if name == "plan" and not self.curated:  # reached when the property raises
+            raise AttributeError(
+                "plan: the file was written by a version that stored no plan with trees"
+            )
+        if name in LINEAR_ONLY:
+            raise AttributeError(f"{name}: {LINEAR_ONLY[name]}, and this set has other models")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Text for each class: its label if that is text, otherwise ``"class "`` and the label."""
+        return class_texts(self.classes or range(self.n_classes))
+
+    @property
+    def as_drawn(self) -> bool:
+        """Whether no models were filtered out; a plan's guarantees hold only for such a set."""
+        return not self.steps
+
+    def labels(self, X: Any = None) -> NDArray[np.int_]:
+        """Class 0, 1, … of every model for every row: the likeliest one, the first on a tie."""
+        if self.task != "classification":
+            raise TypeError("labels need a classification set; use scores for regression")
+        return likeliest(self.scores(X))
+
+    def complexity(self, tol: float = 0.0) -> NDArray[np.int_]:
+        """Size of every model, used to select the simplest."""
+        raise NotImplementedError
+
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the set to one file of arrays and JSON, without pickle."""
+        files.save(self, path, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Any:
+        """Read a release that :meth:`save` wrote; for a curator's type, any set of a curator.
+
+        Parameters
+        ----------
+        path : path-like
+
+        Raises
+        ------
+        DataError
+            If the file contains another object, or was written by a newer version.
+        """
+        return files.load(path, CuratorSet if cls.curated else cls)
+
+    def _title(self) -> str:
+        return f"{type(self).__name__}: {self.n_draws:,} models, ψ = {self.psi:g}"
+
+    def _facts(self) -> list[Fact]:
+        """Facts for the repr of any set, instead of its arrays."""
+        price = requested_text(self.guarantee) or guarantee_text(self.guarantee)
+        facts = [("privacy cost", price if self.guarantee.holds else "no guarantee")]
+        return facts + [("chosen", step) for step in self.steps]
+
+    def __len__(self) -> int:
+        return self.n_draws
+
+    def __getitem__(self, key: Any) -> Self:
+        places = key_places(key, self.n_draws)
+        return self._select(places, "chosen by place", reads_rows=None)
+
+    def __iter__(self) -> Iterator[Self]:
+        return (self[place] for place in range(self.n_draws))
+
+    def filter(
+        self, rule: ArrayLike | Callable[[Any], ArrayLike], *, reads_rows: bool | None = None
+    ) -> Self:
+        """Select the models that a mask or a rule keeps."""
+        seen = self._public_view() if reads_rows is False else self
+        mask = rule(seen) if callable(rule) else rule
+        places = mask_places(mask, self.n_draws)
+        return self._select(places, "filtered", reads_rows=reads_rows)
+
+    def nearest(
+        self,
+        coef: ArrayLike,
+        n: int = 1,
+        *,
+        metric: str = "euclidean",
+        reads_rows: bool | None = None,
+    ) -> Self:
+        """Keep the ``n`` models nearest to given coefficients, the nearest first."""
+        if metric not in DISTANCES:
+            raise ValueError(f"metric must be one of {sorted(DISTANCES)}, got {metric!r}")
+        own: FloatArray = self.coef
+        goal = np.asarray(coef, dtype=float)
+        if goal.shape != own.shape[1:] or not np.isfinite(goal).all():
+            raise ValueError(
+                f"coef must hold {own.shape[1]} finite values, one for each parameter and the "
+                f"intercept too, got shape {goal.shape}"
+            )
+        order = np.argsort(DISTANCES[metric](own, goal), kind="stable")
+        step = f"nearest to given coefficients ({metric})"
+        return self._select(order[: how_many(n, self.n_draws)], step, reads_rows=reads_rows)
+
+    def simplest(self, n: int = 1, *, tol: float = 0.0, reads_rows: bool = False) -> Self:
+        """Keep the ``n`` simplest models; ties are broken by order."""
+        check_nonnegative_or_infinite(tol=tol)
+        order = np.argsort(self.complexity(tol), kind="stable")
+        step = f"the simplest (tol={tol:g})"
+        return self._select(order[: how_many(n, self.n_draws)], step, reads_rows=reads_rows)
+
+    def dedupe(
+        self, X: Any = None, *, by: str = "predictions", reads_rows: bool | None = None
+    ) -> Self:
+        """Keep the first of each group of models with equal behaviour."""
+        if by not in PATTERNS:
+            raise ValueError(f"by must be one of {sorted(PATTERNS)}, got {by!r}")
+        pattern = np.asarray(PATTERNS[by](self, X)).reshape(self.n_draws, -1)
+        _, first = np.unique(pattern, axis=0, return_index=True)
+        without_rows = by == "coef" and reads_rows is None
+        return self._select(
+            np.sort(first),
+            f"one of each pattern of {by}",
+            reads_rows=False if without_rows else reads_rows,
+        )
+
+    def sample(self, n: int, random_state: int | np.random.RandomState | None = None) -> Self:
+        """Keep a random sample of ``n`` models without replacement."""
+        # Local import: it is slow.
+        from sklearn.utils import check_random_state
+
+        count = how_many(n, self.n_draws)
+        places = check_random_state(random_state).permutation(self.n_draws)[:count]
+        return self._select(places, "taken at random", reads_rows=False)
+
+    def _select(self, places: Places, rule: str, *, reads_rows: bool | None) -> Self:
+        private = self.curated if reads_rows is None else reads_rows
+        if private and not self.curated:
+            raise CuratorOnlyError(
+                "a release selected by private rows is not private: select from the curator's "
+                "set, which then states that it has no guarantee"
+            )
+        step = f"{rule}, {len(places)} of {self.n_draws}"
+        return self._taken(places, step, _after(self.guarantee, rule, private))
+
+    def _public_view(self) -> Any:
+        return self
+
+    def _taken(self, places: Places, step: str, guarantee: Guarantee) -> Self:
+        chosen = self._at(places)
+        steps = (*self.steps, step)
+        return replace(self, guarantee=guarantee, steps=steps, **chosen)  # type: ignore[type-var]
+
+    def _at(self, places: Places) -> dict[str, Any]:
+        """Fields with one entry for each model, at the given indices."""
+        raise NotImplementedError
+
+
+def _after(guarantee: Guarantee, rule: str, private: bool) -> Guarantee:
+    """Return the guarantee that holds after models were selected by a rule."""
+    if not guarantee.holds:
+        return guarantee
+    if private:
+        return no_guarantee(f"models were chosen ({rule}) in a way that may have read private rows")
+    stated = f"models were chosen ({rule}) without regard to private rows"
+    return replace(guarantee, assumptions=(*guarantee.assumptions, stated))
+
+
+class CuratorSet(ModelSet):
+    """Models with their losses, from any source. For the curator only: not private.
+
+    Common base of :class:`RashomonSet` (linear draws, which have coefficients, a plan and
+    possibly a guarantee) and :class:`PredictorSet` (models from any source without these, and
+    private trees, which have a plan and a guarantee). The curator may see the private rows.
+    Measures and figures need ``scores``, ``labels``, ``excess``, ``psi`` and ``best_scores``,
+    which both have.
+    """
+
+    losses: FloatArray
+    curated: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+
+        @property
+        def least(self) -> float:
+            """Loss that ``excess`` is relative to."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Messages about the set for the curator; computed from private rows."""
+        return ()
+
+    def _facts(self) -> list[Fact]:
+        found = "unknown" if math.isnan(self.hit_rate) else f"{self.hit_rate:.1%}"
+        inside = f"{found} inside ψ (not private)"
+        return [*super()._facts(), ("curator", inside), *(("curator", said) for said in self.notes)]
+
+    @property
+    def excess(self) -> FloatArray:
+        """Loss of each model above the least, shape (n_draws,)."""
+        return self._known_losses() - self.least
+
+    @property
+    def hit_rate(self) -> float:
+        """Share of the models that lie in the Rashomon set; NaN without models."""
+        return self.share_within(self.psi)
+
+    def share_within(self, psi: float) -> float:
+        """Share of the models whose excess loss is at most ψ; NaN without models."""
+        return float(np.mean(self._hits(psi))) if self.n_draws else float("nan")
+
+    def rethreshold(self, psi: float) -> Self:
+        """Return the same models at another ψ; only their membership is recomputed.
+
+        Parameters
+        ----------
+        psi : float
+            Smaller or larger than the set's own. The models were drawn for the latter: in a larger
+            Rashomon set they cover only a part, and measures over them remain inner
+            bounds.
+
+        Returns
+        -------
+        set of the same type
+            The set has all models and their guarantee: there is no selection, and its release is
+            that of the original draws.
+
+        Raises
+        ------
+        ValueError
+            If ``psi`` is negative, or larger than the ψ of a complete set: the set lacks models
+            between the two.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+        >>> estimator = RashomonClassifier(n_draws=5, epsilon=500.0, random_state=0)
+        >>> models = estimator.fit(X, y).rashomon_set_
+        >>> models.rethreshold(0.0).hit_rate, models.rethreshold(0.0).n_draws
+        (0.0, 5)
+        """
+        check_nonnegative_or_infinite(psi=psi)
+        # A complete set at a smaller ψ is still complete up to the largest excess of its models.
+        known = max(self.psi, float(self.excess.max(initial=0.0)))
+        if getattr(self, "complete", False) and psi > known:
+            raise ValueError(
+                f"psi must be at most {known:g}, got {psi!r}: the set holds every model up to "
+                "there and none beyond; build the set again with the larger ψ"
+            )
+        return self._within(float(psi))
+
+    def inside(self, psi: float | None = None) -> Self:
+        """Keep the models whose excess loss is at most ψ; the selection reads private rows.
+
+        Parameters
+        ----------
+        psi : float, optional
+            A threshold up to the set's own, which is the default. A larger one is an error: the set
+            has no models between the two, or only some that were not drawn for it, and would appear
+            complete.
+
+        Returns
+        -------
+        set of the same type
+            With that ψ and without a guarantee: the selection depends on the rows.
+
+        Raises
+        ------
+        ValueError
+            If ``psi`` is negative or larger than the set's, or losses are not known.
+
+        Examples
+        --------
+        >>> from rashomon_explorer import RashomonClassifier
+        >>> X, y = [[0.9], [0.6], [-0.7], [-0.5]] * 50, [1, 1, 0, 0] * 50
+        >>> estimator = RashomonClassifier(n_draws=5, epsilon=500.0, random_state=0)
+        >>> models = estimator.fit(X, y).rashomon_set_
+        >>> models.inside().hit_rate, models.inside().guarantee.holds
+        (1.0, False)
+        """
+        chosen = self.psi if psi is None else float(psi)
+        if not 0 <= chosen <= self.psi:
+            raise ValueError(
+                f"psi must be from 0 to {self.psi:g}, the set's own, got {psi!r}: the set is not "
+                "complete beyond it; draw or build it again with the larger ψ"
+            )
+        places = mask_places(self._hits(chosen), self.n_draws)
+        kept = self._select(places, f"inside ψ = {chosen:g}", reads_rows=True)
+        return kept if psi is None else kept._within(chosen)
+
+    def intersect(
+        self,
+        losses: ArrayLike,
+        psi: float,
+        *,
+        least: float | None = None,
+        name: str = "second criterion",
+    ) -> Self:
+        """Keep the models that are good by this set's loss and by a second one.
+
+        {f : L₁(f) ≤ min L₁ + ψ₁ and L₂(f) ≤ least + ψ₂}. The selection reads the losses.
+
+        Parameters
+        ----------
+        losses : array-like of shape (n_draws,)
+            Second loss of each model, on other data or of another kind; smaller is better.
+        psi : float
+            ψ₂, in units of the second loss.
+        least : float, optional
+            Least second loss of any model. The default is the least one of these models, an upper
+            bound of it, so the result may be larger than with the true value.
+        name : str, default="second criterion"
+            Name that is stored in ``steps``.
+
+        Returns
+        -------
+        set of the same type
+            Without a guarantee.
+
+        Raises
+        ------
+        ValueError
+            If there is not one finite loss per model, or ``psi`` is negative.
+        """
+        second = np.asarray(losses, dtype=float)
+        if second.shape != (self.n_draws,) or not np.isfinite(second).all():
+            raise ValueError(
+                f"losses must be finite, one for each of {self.n_draws} models, got shape "
+                f"{second.shape}"
+            )
+        check_nonnegative_or_infinite(psi=psi)
+        floor = float(second.min(initial=math.inf)) if least is None else float(least)
+        places = mask_places(self._hits(self.psi) & (second <= floor + psi), self.n_draws)
+        return self._select(places, f"inside ψ and {name} within {psi:g}", reads_rows=True)
+
+    def _hits(self, psi: float) -> Mask:
+        # Compare as samplers do: subtracting first would lose draws exactly at the threshold.
+        return np.asarray(self._known_losses() <= self.least + psi)
+
+    def _known_losses(self) -> FloatArray:
+        return self.losses
+
+    def _within(self, psi: float) -> Self:
+        raise NotImplementedError
+
+    def _public_view(self) -> Any:
+        return self.release() if self.guarantee.holds else self
+
+    def release(self) -> Any:
+        """Return only what may be published."""
+        raise NotImplementedError
+
+    def _released(self, kind: type[Released], what: str, **changes: Any) -> Released:
+        """Copy the fields of a release; raise without a guarantee."""
+        if not self.guarantee.holds:
+            raise CuratorOnlyError(f"these {what} cannot be released: {self.guarantee}")
+        shared = {field.name: getattr(self, field.name) for field in fields(kind)}  # type: ignore[arg-type]
+        return kind(**{**shared, **changes})
