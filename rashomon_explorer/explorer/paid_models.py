@@ -162,12 +162,14 @@ class PaidModel:
     def to_text(self) -> str:
         """Serialise to JSON."""
         told = {**vars(self), "guarantee": self.guarantee.to_dict()}
+        told["method"] = told.pop("mechanism")  # the key in files
         return json.dumps(told, ensure_ascii=False, indent=1)
 
     @classmethod
     def of_text(cls, text: str) -> "PaidModel":
         """Inverse of `to_text`."""
         told = json.loads(text)
+        told["mechanism"] = told.pop("method")
         told["guarantee"] = Guarantee.from_dict(told["guarantee"])
         told["others"] = tuple(map(tuple, told["others"]))
         return cls(**told)
