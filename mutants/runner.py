@@ -18,7 +18,14 @@ from queue import SimpleQueue
 from mutants.mutation import ROOT, Mutation
 
 _COPIED = ("rashomon_explorer", "tests", "apps", "benchmarks", "datasets", "docs")
-_COPIED += ("pyproject.toml", "Dockerfile", ".dockerignore", "README.md")
+_COPIED += (
+    "pyproject.toml",
+    "constraints.txt",
+    "Dockerfile",
+    ".dockerignore",
+    "README.md",
+    "LICENSE",
+)
 _NO_FAILURE, _FAILURE = 0, 1
 _ENVIRONMENT = {"PYTHONPATH": "", "OMP_NUM_THREADS": "1", "HYPOTHESIS_PROFILE": "laws"}
 _LATER = itertools.count(4_000_000_000)  # seconds: no compiled file is taken for a changed one's
